@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from quire.context import KEEP_ALL, POLICIES, Replay, compactor_for, replay
+from quire.context import KEEP_ALL, POLICIES, Replay, replay
 from quire.items import Item
 from quire.providers import PROVIDERS
 from quire.tokens import counter_for
@@ -102,7 +102,7 @@ def measured(shifts: list[list[Item]], name: str, budget: int, volatile: int) ->
         replays.append(
             replay(
                 items,
-                compactor_for(policy, MODEL),
+                POLICIES[policy],
                 tokens=tokens,
                 counter=counter_for(MODEL),
                 model=MODEL,

@@ -37,7 +37,7 @@ def test_what_fits_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("wire", PROVIDERS)
-@pytest.mark.parametrize("policy", [None, "default", "clear-in-batches", "planner", "keep-all"])
+@pytest.mark.parametrize("policy", [None, "default", "clear-in-batches", "cut-to-25", "keep-all"])
 def test_every_provider_takes_what_is_written(wire: str, policy: str | None) -> None:
     options = ("--policy", policy) if policy else ()
     payload = json.loads(ran(*FIT, "--to", wire, *options, given=conversation()).stdout)
@@ -136,7 +136,7 @@ def test_tool_definitions_larger_than_the_budget_are_to_blame() -> None:
         (("--budget", "0"), "--budget"),
         (("--budget", "-5"), "--budget"),
         (("--budget", "100", "--reserve", "100"), "leaves nothing"),
-        (("--budget", "100", "--policy", "none"), "there are default, planner"),
+        (("--budget", "100", "--policy", "none"), "there are default, cut-to-25"),
         (("--budget", "100", "--policy", "summarize"), "needs a model"),
         (("--budget", "100", "--to", "claude"), "there are openai"),
         (("--budget", "100", "--from", "claude"), "there are openai"),

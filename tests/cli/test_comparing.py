@@ -89,7 +89,7 @@ def test_calls_that_do_not_fit_are_told_of() -> None:
     ("options", "says"),
     [
         (("--budget", "-1"), "--budget"),
-        (("--budget", "10", "--policy", "defualt"), "there are default, planner"),
+        (("--budget", "10", "--policy", "defualt"), "there are default, cut-to-25"),
         (("--budget", "10", "--volatile", "-1"), "--volatile"),
         (("--budget", "10", "--from", "claude"), "there are openai"),
     ],

@@ -13,8 +13,6 @@ from quire.compactors import (
     Offload,
     Outcome,
     Plan,
-    Planner,
-    Rates,
     Room,
     Summarize,
     TruncateOldest,
@@ -52,13 +50,7 @@ COMPACTORS: list[Compactor] = [
     Cascade(ClearToolResults(keep=1, at_least=1, stub="-"), TruncateOldest()),
     Cascade(Offload(larger_than=30), ClearToolResults(keep=0), Summarize(unit="tokens", size=10)),
     Cascade(TruncateOldest(unit="turns", floor=2, ceiling=4), Cascade(TruncateOldest())),
-    Planner(ClearToolResults(keep=1, at_least=1, stub="-"), TruncateOldest()),
-    Planner(ClearToolResults(keep=1, at_least=1, stub="-"), Summarize(floor=3, ceiling=6)),
-    Planner(
-        Offload(larger_than=30),
-        Summarize(unit="tokens", size=10),
-        rates=Rates(3, 15, read=2, write=3),
-    ),
+    Cascade(ClearToolResults(keep=1, at_least=1, stub="-"), Summarize(floor=3, ceiling=6)),
 ]
 """A new compactor is one more line here."""
 

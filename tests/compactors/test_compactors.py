@@ -10,13 +10,10 @@ from quire.compactors import (
     Cascade,
     ClearToolResults,
     Offload,
-    Planner,
-    Rates,
     Room,
     Summarize,
     TruncateOldest,
     leaving_out,
-    old_turns,
     read_back,
     record,
     transcript_text,
@@ -88,7 +85,7 @@ def test_the_oldest_go_down_to_the_floor() -> None:
 def test_what_cannot_shrink_is_named() -> None:
     cascade = Cascade(ClearToolResults(), TruncateOldest(), ClearToolResults())
     for big in (Message("system", "x" * 4000, id="big"), Message("user", "x" * 4000, id="big")):
-        for compactor in (TruncateOldest(), Planner(TruncateOldest()), cascade):
+        for compactor in (TruncateOldest(), cascade):
             with pytest.raises(Irreducible) as caught:
                 compactor.plan(Transcript([*turns(1), big]).view, Room(150, TOKENS))
             assert "big" in caught.value.parts
@@ -243,15 +240,13 @@ def test_items_as_text() -> None:
     assert lines[3:] == ['[note] {"k":1}', "[earlier summary] so far"]
 
 
-def test_old_turns_are_summarized_on_demand() -> None:
+def test_a_summary_without_a_room_may_be_longer_than_what_it_stands_for() -> None:
     transcript = Transcript(turns(4))
-    assert old_turns(transcript.view, 4) == ()
-    old = old_turns(transcript.view, 1)
-    assert " ".join(item.id for item in old) == "u1 a1 u2 a2 u3 a3"
-    plan = Summarize().plan_for(transcript.view, Room(200, TOKENS), old)
-    assert record(transcript.fork(), plan, text="w" * 2_000).fate == "discarded", "it would not fit"
-    assert record(transcript, plan, text="w" * 300).fate == "kept", "it may be longer if it fits"
-    assert ids(transcript).split()[1:] == ["u4", "a4"] and not old_turns(transcript.view, 1)
+    plan = Summarize(floor=2, ceiling=4).plan(transcript.view, WIDE)
+    assert plan is not None and plan.request is not None
+    on_demand = plan._replace(request=plan.request._replace(room=None))
+    assert record(transcript.fork(), plan, text="w" * 2_000).fate == "discarded"
+    assert record(transcript, on_demand, text="w" * 2_000).fate == "kept"
     edit = leaving_out(transcript.view, ["u4"])
     assert edit is not None and [span.first for span in edit.spans] == ["a4"]
 
@@ -294,57 +289,3 @@ def test_a_plan_is_recorded_whole_or_not_at_all() -> None:
     assert transcript.recorded() == log and not len(pool)
     with pytest.raises(InvalidValue, match="requests no summary"):
         record(transcript, plan, text="gist", pool=Pool())
-
-
-def work(count: int, bulk: int = 400) -> list[Item]:
-    """Turns with a call each, and a question at the end."""
-    items: list[Item] = [Message("system", "Be careful.", created_at=0.0)]
-    for n in range(count):
-        items += [
-            Message("user", "and the next?", created_at=n + 0.1),
-            ToolCall(f"c{n}", "look", "{}", created_at=n + 0.2),
-            ToolResult(f"c{n}", "look", "x" * bulk, created_at=n + 0.3),
-            Message("assistant", "That one is fine.", created_at=n + 0.4),
-        ]
-    return items
-
-
-def plans_on_the_way(planner: Planner) -> list[tuple[int, str]]:
-    """The tokens shown and the author of each plan while a conversation grows in a room of 3,000."""
-    transcript, found = Transcript(), list[tuple[int, str]]()
-    for item in work(60):
-        transcript.append(item)
-        if isinstance(item, Message) and item.role == "user":
-            plan = planner.plan(transcript.view, Room(3_000, TOKENS))
-            if plan is not None:
-                found.append((plan.before, plan.by))
-                record(transcript, plan, text="gist" if plan.request is not None else None)
-                assert planner.plan(transcript.view, Room(3_000, TOKENS)) is None
-    return found
-
-
-def test_a_planner_is_early_if_a_cache_is_dear_and_waits_if_it_is_free() -> None:
-    early = plans_on_the_way(Planner(TruncateOldest(), rates=Rates(1.0, 5.0, read=0.9, write=1.0)))
-    late = plans_on_the_way(Planner(TruncateOldest(), rates=Rates(1.0, 5.0, read=0.0, write=1.25)))
-    assert early and 1_800 <= min(held for held, _ in early) <= max(held for held, _ in early) <= 3_000
-    assert late and min(held for held, _ in late) > 3_000
-    cheap = plans_on_the_way(Planner(Summarize(unit="tokens", size=400), TruncateOldest()))
-    assert {by for _, by in cheap} == {"planner: truncate-oldest"}, "a summary would cost more than it saves"
-
-
-def test_a_planner_forecasts_and_uses_several_compactors_if_it_must() -> None:
-    view, room = Transcript([*work(40), Message("user", "and?")]).view, Room(2_000, TOKENS)
-    plan = Planner(TruncateOldest(), model="claude-sonnet-4-5").plan(view, room)
-    assert plan is not None and f"{plan.saved:,} are saved with each call" in plan.reason
-    long = [Message("user", "y" * 900, created_at=0.01) for _ in range(6)]
-    both = Planner(ClearToolResults(keep=0), TruncateOldest(unit="messages", floor=20, ceiling=24))
-    joined = both.plan(Transcript([*long, *work(6, 1_200), Message("user", "?")]).view, Room(600, TOKENS))
-    assert joined is not None and joined.by == "planner: cascade"
-
-
-def test_a_cold_cache_is_the_best_time() -> None:
-    for pause, is_early in ((10.0, False), (3_600.0, True)):
-        view = Transcript([*work(24), Message("user", "still there?", created_at=23.4 + pause)]).view
-        room = Room(view.tokens(TOKENS) * 3 // 2, TOKENS)
-        plan = Planner(TruncateOldest(), model="claude-sonnet-4-5").plan(view, room)
-        assert (plan is not None) == is_early

@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from quire.compactors import Rates, Summarize, TruncateOldest, record
+from quire.compactors import Summarize, TruncateOldest, record
 from quire.context import POLICIES, Context, Replay, Template, replay
 from quire.errors import InvalidValue, OverBudget, QuireError, UnknownId, UnknownKey, WrongType
 from quire.items import Hide, Item, Mask, Message, Note, Pin, Role, Span, Summary, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.sections import Ask, Custom, History, Input, Instructions, Pooled
 from quire.state import Pool, Transcript
-from quire.tokens import Budget, Calibrated, Share, counter_for, schema_tokens
+from quire.tokens import Budget, Calibrated, Prices, Share, counter_for, schema_tokens
 from tests.context.building import built
 from tests.counting import FourCharacters, Items
 from tests.sections.asking import error_of
@@ -302,7 +302,7 @@ def test_every_call_of_a_replay_is_accepted_and_fits_and_steps_are_cheaper() -> 
         assert not any(call.faults or call.over_budget for call in done.calls), policy
         assert policy == "keep-all" or done.peak <= 2_000
         assert all(0 <= call.cached < call.tokens for call in done.calls)
-    assert bills["planner"] <= bills["default"] < bills["cut-to-75"] < bills["sliding-window"]
+    assert bills["cut-to-25"] < bills["default"] < bills["cut-to-75"] < bills["sliding-window"]
     assert bills["default"] < bills["keep-all"]
     plain, block = played("default"), played("default", volatile=100)
     assert block.cached / block.tokens > plain.cached / plain.tokens - 0.15
@@ -316,7 +316,7 @@ def test_a_replay_counts_tools_summaries_and_refusals() -> None:
     )
     done = replay(conversation(60), Summarize(unit="tokens", size=200), tokens=2_000, counter=COUNTER)
     assert done.compactions == sum(call.summary > 0 for call in done.calls) > 0
-    assert done.bill() > done.bill(Rates(0.0, 0.0, read=0.1, write=1.25))
+    assert done.bill() > done.bill(Prices(0.0, 0.0, 0.1, 1.25))
     progress: list[int] = []
     items = [*conversation(3), words("user", 3_000), Message("assistant", "Long.")]
     refused = replay(items, POLICIES["default"], tokens=2_000, counter=COUNTER, progress=progress.append)

@@ -309,18 +309,14 @@ def windows(run: Run, given: Json) -> Json:
 # Compactors
 
 COMPACTORS: dict[str, Callable[..., compactors.Compactor]] = {
-    **{"cascade": compactors.Cascade, "planner": compactors.Planner, "offload": compactors.Offload},
+    **{"cascade": compactors.Cascade, "offload": compactors.Offload, "truncate": compactors.TruncateOldest},
     **{"clear": compactors.ClearToolResults, "summarize": compactors.Summarize},
-    **{"truncate": compactors.TruncateOldest},
 }
 
 
 def compactor_of(raw: Json) -> compactors.Compactor:
     inner = [compactor_of(one) for one in raw.get("of", ())]
-    options = dict(raw.get("options", {}))
-    if "prices" in options:
-        options["rates"] = compactors.rates_of(tokens.Prices(**options.pop("prices")))
-    return COMPACTORS[raw["kind"]](*inner, **options)
+    return COMPACTORS[raw["kind"]](*inner, **raw.get("options", {}))
 
 
 def plans(run: Run, given: Json) -> Json:
@@ -354,19 +350,17 @@ def requested(request: compactors.Request) -> Json:
         "size": request.size,
         "spans": spans(request.spans),
         "about": list(request.items),
-        "part": [request.revision, request.asked_for, request.is_part],
+        "part": [request.revision, request.is_part],
     }
 
 
 def stretches(run: Run, given: Json) -> Json:
-    """The old turns of a view, what hiding all but some items takes, and the items in words."""
+    """What hiding all but some items takes, and the items in words."""
     transcript = Transcript()
     run.grow(transcript, given["items"])
     view = transcript.view
-    old = [compactors.old_turns(view, keep) for keep in (0, 1, 3)]
     hide = compactors.leaving_out(view, [item.id for item in list(view)[::3]])
     return {
-        "old_turns": [[run.ids(one), spans(state.spans_over(view, one))] if one else None for one in old],
         "leaving_out": hide and spans(hide.spans),
         "in_words": digest(compactors.transcript_text(view)),
     }

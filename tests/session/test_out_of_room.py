@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire import Agent, Budget, Template, tool
-from quire.compactors import Cascade, ClearToolResults, Compactor, Offload, Planner, Summarize, TruncateOldest
+from quire.compactors import Cascade, ClearToolResults, Compactor, Offload, Summarize, TruncateOldest
 from quire.errors import ModelFailed, OverBudget
 from quire.items import Message, ToolCall, ToolResult, now, use_clock
 from quire.models import Scripted
@@ -26,7 +26,6 @@ TEMPLATE = Template(
 OFFLOADING: list[Compactor] = [
     Cascade(Offload(), ClearToolResults(), TruncateOldest()),
     Offload(ceiling=0),
-    Planner(Offload(), ClearToolResults(), TruncateOldest(), model="gpt-5.6"),
 ]
 
 

@@ -11,7 +11,7 @@ from quire.cli.explaining import named_parts
 from quire.cli.files import History
 from quire.cli.fixing import outgrown, said_of, shaped
 from quire.compactors import Plan, Room, Summarize, record
-from quire.context import POLICIES, Context, Piece, Template, compactor_for
+from quire.context import POLICIES, Context, Piece, Template
 from quire.errors import InvalidValue, Irreducible, cut
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
@@ -117,7 +117,7 @@ def checked_policy(name: str) -> str:
 
 def _compacted(transcript: Transcript, wanted: Wanted, model: str, tools: list[Any]) -> Plan | None:
     """What the policy took away, if it did."""
-    compactor = compactor_for(wanted.policy, model) if wanted.policy else None
+    compactor = POLICIES[wanted.policy] if wanted.policy else None
     if compactor is None:
         return None
     counter = counter_for(model)

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Any
 
 from quire.cli.chart import Line, Panel, drawn
-from quire.cli.simulating import Simulation, rates_for
+from quire.cli.simulating import Simulation, prices_for
 from quire.context import KEEP_ALL, POLICIES, Call, Replay
 
 _FEW = 40
@@ -19,8 +19,8 @@ def chart(simulation: Simulation, report: dict[str, Any], title: str) -> str:
     """The chart of all histories, one after the other."""
     starts = _starts(simulation)
     calls = {name: _placed(replays, starts) for name, replays in simulation.replays.items()}
-    rates = rates_for(simulation.model)
-    kept = sum(Replay((call,), 0).bill(rates) for _, call in calls[KEEP_ALL])
+    prices = prices_for(simulation.model)
+    kept = sum(Replay((call,), 0).bill(prices) for _, call in calls[KEEP_ALL])
     figures = report["policies"]
 
     def lines(values: dict[str, Iterable[float]]) -> list[Line]:
@@ -35,7 +35,7 @@ def chart(simulation: Simulation, report: dict[str, Any], title: str) -> str:
     )
     paid = lines(
         {
-            name: accumulate(Replay((call,), 0).bill(rates) / kept for _, call in found)
+            name: accumulate(Replay((call,), 0).bill(prices) / kept for _, call in found)
             for name, found in calls.items()
         }
     )

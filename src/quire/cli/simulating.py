@@ -8,11 +8,10 @@ from quire.cli import formats
 from quire.cli.counting import read_items
 from quire.cli.files import History
 from quire.cli.fitting import COUNTED_AS
-from quire.compactors import RATES, Rates, rates_of
-from quire.context import KEEP_ALL, Replay, compactor_for, replay
+from quire.context import KEEP_ALL, POLICIES, USUAL_PRICES, Replay, replay
 from quire.errors import InvalidValue
 from quire.items import Item
-from quire.tokens import counter_for, facts_for
+from quire.tokens import Prices, counter_for, facts_for
 
 _MILLION = 1_000_000
 
@@ -73,7 +72,7 @@ def simulated(
         replays[name] = [
             replay(
                 each.items,
-                compactor_for(name, model),
+                POLICIES[name],
                 tokens=None if name == KEEP_ALL else budget,
                 counter=counter_for(model),
                 model=model,
@@ -96,28 +95,28 @@ def with_keep_all(policies: Sequence[str]) -> list[str]:
 
 def report(simulation: Simulation) -> dict[str, Any]:
     """The figures of each policy, summed over all histories."""
-    rates = rates_of(facts_for(simulation.model).prices)
+    prices = _own_prices(simulation.model)
     return {
         "budget": simulation.budget,
         "model": simulation.model,
         "volatile": simulation.volatile,
         "histories": simulation.histories,
         "calls": simulation.calls,
-        "prices": "of the model" if rates else "usual",
-        "policies": {name: _summed(name, simulation, rates) for name in simulation.replays},
+        "prices": "of the model" if prices else "usual",
+        "policies": {name: _summed(name, simulation, prices) for name in simulation.replays},
     }
 
 
-def _summed(name: str, simulation: Simulation, rates: Rates | None) -> dict[str, Any]:
+def _summed(name: str, simulation: Simulation, prices: Prices | None) -> dict[str, Any]:
     replays = simulation.replays[name]
     tokens = sum(each.tokens for each in replays)
     calls = sum(len(each.calls) for each in replays)
-    bill = _bill(replays, rates or RATES)
-    kept = _bill(simulation.replays[KEEP_ALL], rates or RATES)
+    bill = _bill(replays, prices or USUAL_PRICES)
+    kept = _bill(simulation.replays[KEEP_ALL], prices or USUAL_PRICES)
     return {
         "cached_share": round(sum(each.cached for each in replays) / tokens, 4) if tokens else None,
         "bill": round(bill / kept, 4) if calls and kept else None,
-        "usd": round(bill / _MILLION, 6) if calls and rates else None,
+        "usd": round(bill / _MILLION, 6) if calls and prices else None,
         "peak": max(each.peak for each in replays),
         "mean": round(tokens / calls) if calls else None,
         "calls": calls,
@@ -128,10 +127,15 @@ def _summed(name: str, simulation: Simulation, rates: Rates | None) -> dict[str,
     }
 
 
-def _bill(replays: Sequence[Replay], rates: Rates) -> float:
-    return sum(each.bill(rates) for each in replays)
+def _bill(replays: Sequence[Replay], prices: Prices) -> float:
+    return sum(each.bill(prices) for each in replays)
 
 
-def rates_for(model: str) -> Rates:
-    """What a bill is worked out with: the rates of a model, or else what most providers charge."""
-    return rates_of(facts_for(model).prices) or RATES
+def prices_for(model: str) -> Prices:
+    """What a bill is worked out with: the prices of a model, or else what most providers charge."""
+    return _own_prices(model) or USUAL_PRICES
+
+
+def _own_prices(model: str) -> Prices | None:
+    prices = facts_for(model).prices
+    return None if prices.input is None or prices.output is None else prices

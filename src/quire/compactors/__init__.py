@@ -6,6 +6,7 @@ beginning makes a provider read a conversation again. A summary is requested, fo
 
 from quire.compactors.plan import (
     TOO_LONG as TOO_LONG,
+    Cascade,
     Compactor,
     Outcome,
     Plan,
@@ -13,13 +14,6 @@ from quire.compactors.plan import (
     Room,
     checked_compactor as checked_compactor,
     record,
-)
-from quire.compactors.planner import (
-    RATES as RATES,
-    Cascade,
-    Planner,
-    Rates,
-    rates_of as rates_of,
 )
 from quire.compactors.results import (
     CLEARED,
@@ -35,7 +29,6 @@ from quire.compactors.summarize import (
     CONVERSATION as CONVERSATION,
     Summarize,
     item_text as item_text,
-    old_turns,
     part_text as part_text,
     summary_prompt,
     transcript_text,
@@ -56,14 +49,11 @@ __all__ = [
     "Offload",
     "Outcome",
     "Plan",
-    "Planner",
-    "Rates",
     "Request",
     "Room",
     "Summarize",
     "TruncateOldest",
     "leaving_out",
-    "old_turns",
     "read_back",
     "record",
     "summary_prompt",

@@ -1,14 +1,15 @@
-"""Plans: what a compactor proposes, and how a transcript records it.
+"""Plans: what a compactor proposes, how a cascade joins plans, and how a transcript records one.
 
 A plan is data. It changes nothing until it is recorded, and says in advance what it will do.
 """
 
 import logging
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import msgspec
+from msgspec.structs import replace
 
-from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType
+from quire.errors import DuplicateId, EditRefused, InvalidValue, Irreducible, UnknownId, WrongType
 from quire.items import Edit, Item, Note, Span, Summary
 from quire.state import Pool, Transcript, View, view_after
 from quire.tokens import Counter, checked_counter, whole
@@ -17,6 +18,9 @@ logger = logging.getLogger("quire.compactors")
 
 TOO_LONG = "the summary is longer than what it would stand for"
 """Why a summary is discarded that the same model may well write again."""
+
+_FREE = 4
+"""One part in so many of the room should be free after a compaction."""
 
 
 class Room(msgspec.Struct, frozen=True):
@@ -43,9 +47,8 @@ class Request(NamedTuple):
     """A summary to be written: from `prompt`, in at most `size` tokens, in place of `spans`.
 
     `items` are the ids of what it is about, and `revision` is that of the view it was planned on. A summary
-    that makes the view larger, or too large for the `room`, is discarded. One that was `asked_for` may make
-    it larger. If there is more than the writer can read at once, the request `is_part`: it is about the
-    oldest items, and the next plan is about the rest.
+    that makes the view larger is discarded, unless there is no `room`. If there is more than the writer can
+    read at once, the request `is_part`: it is about the oldest items, and the next plan is about the rest.
     """
 
     prompt: tuple[Item, ...]
@@ -54,7 +57,6 @@ class Request(NamedTuple):
     items: tuple[str, ...]
     revision: int
     room: Room | None = None
-    asked_for: bool = False
     is_part: bool = False
 
 
@@ -98,7 +100,74 @@ def checked_compactor(compactor: Any) -> Compactor:
     """Return the compactor if it is one."""
     if not (callable(getattr(compactor, "plan", None)) and isinstance(getattr(compactor, "name", None), str)):
         raise WrongType(f"a compactor has a name and a plan; {type(compactor).__name__} has not")
-    return compactor  # type: ignore[no-any-return]
+    return cast(Compactor, compactor)
+
+
+class Cascade:
+    """Asks each compactor about what the ones before it leave, and joins their plans to one.
+
+    At most one summary is requested, by the last compactor of the plan, because its size is not known in
+    advance. A compactor is skipped if it raises `Irreducible`, unless none of the others makes the view fit;
+    or if its summary would not make the view fit. If the view was above the room, compactors are asked until
+    a quarter of the room is free: the next message needs room too.
+    """
+
+    name = "cascade"
+
+    def __init__(self, *compactors: Compactor) -> None:
+        if not compactors:
+            raise InvalidValue("a cascade needs at least one compactor")
+        self.compactors = tuple(map(checked_compactor, compactors))
+
+    def __repr__(self) -> str:
+        return f"Cascade({', '.join(map(repr, self.compactors))})"
+
+    def plan(self, view: View, room: Room) -> Plan | None:
+        """Return the plans of all compactors as one."""
+        plans: list[Plan] = []
+        fault: Irreducible | None = None
+        left = view
+        for compactor in self.compactors:
+            try:
+                plan = compactor.plan(left, _next_room(view, left, room))
+            except Irreducible as error:
+                fault = error
+                continue
+            if plan is None or plan.saved <= 0 or (plan.request is not None and not _fits(plan, room)):
+                continue
+            plans.append(plan)
+            if plan.request is not None:
+                break
+            left = view_after(left, plan.edits)
+        if fault is not None and not (plans and _fits(plans[-1], room)):
+            raise fault
+        return self._joined(plans, view) if plans else None
+
+    def _joined(self, plans: list[Plan], view: View) -> Plan:
+        request = plans[-1].request
+        return Plan(
+            self.name,
+            "; ".join(f"{plan.by}: {plan.reason}" for plan in plans),
+            plans[0].before,
+            plans[-1].after,
+            tuple(edit for plan in plans for edit in plan.edits),
+            tuple(note for plan in plans for note in plan.notes),
+            # The summary is compared with the view before any of these edits.
+            request and request._replace(revision=view.revision),
+        )
+
+
+def _fits(plan: Plan, room: Room) -> bool:
+    """Whether the view fits the room afterwards, or after further requests about the rest."""
+    return plan.after <= room.tokens or (plan.request is not None and plan.request.is_part)
+
+
+def _next_room(view: View, left: View, room: Room) -> Room:
+    """Return the room for the next compactor: early, if those before it freed something but too little."""
+    if left is view or room.early or view.tokens(room.counter) <= room.tokens:
+        return room
+    is_enough = left.tokens(room.counter) <= room.tokens - room.tokens // _FREE
+    return room if is_enough else replace(room, early=True)
 
 
 class Outcome(NamedTuple):
@@ -158,7 +227,5 @@ def _fault_of(text: str, plan: Plan, request: Request, transcript: Transcript) -
         return None
     counter = request.room.counter
     without = view_after(now, plan.edits)
-    after = view_after(without, (Summary(text, request.spans),)).tokens(counter)
-    if after < without.tokens(counter) or (request.asked_for and after <= request.room.tokens):
-        return None
-    return TOO_LONG
+    after = view_after(without, (Summary(text, request.spans),))
+    return None if after.tokens(counter) < without.tokens(counter) else TOO_LONG

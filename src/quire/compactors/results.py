@@ -201,7 +201,7 @@ READ_BACK: Definition = {
 }
 """The tool that lets a model read what `Offload` moved; `read_back` implements it."""
 
-_FIRST_PIECE = 512  # characters that are tried first
+_DENSEST = 16  # the most characters of a token that are expected
 
 
 def read_back(pool: Pool, handle: str, counter: Counter, tokens: int, start: int = 0) -> str:
@@ -225,13 +225,11 @@ def read_back(pool: Pool, handle: str, counter: Counter, tokens: int, start: int
     def is_too_long(length: int) -> bool:
         return counter.count(ToolResult("c", "read_back", piece(length))) > tokens
 
-    reach = min(_FIRST_PIECE, len(text) - start)
-    while reach < len(text) - start and not is_too_long(reach):
-        reach = min(2 * reach, len(text) - start)
-    if not is_too_long(reach):
-        return piece(reach)
     # Tokens nearly always grow with the text. The length that is found does fit, even if a longer one would.
-    length = bisect_left(range(reach), True, key=is_too_long) - 1
+    longest = min(len(text) - start, _DENSEST * tokens)
+    if not is_too_long(longest):
+        return piece(longest)
+    length = bisect_left(range(1, longest + 1), True, key=is_too_long)
     if length < 1:
         raise InvalidLimit("there are too few tokens to read anything")
     return piece(length)

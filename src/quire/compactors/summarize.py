@@ -1,6 +1,7 @@
 """Summaries in place of old items: what to summarize, and the prompt for the model that writes it."""
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -94,31 +95,20 @@ class Summarize(Limits, frozen=True, kw_only=True):
             size, after = _size_and_after(view, part, size, before - 1, counter)
         if after >= before:
             return None
-        request = self._request(view, room, part, size)._replace(is_part=len(part) < len(items))
+        prompt = summary_prompt(part, size, self.guidance, self.prompt, longest=_longest(room))
+        ids, is_part = tuple(item.id for item in part), len(part) < len(items)
+        request = Request(prompt, size, spans_over(view, part), ids, view.revision, room, is_part)
         return Plan(self.name, self.excess(held, extent), before, after, request=request)
 
-    def plan_for(self, view: View, room: Room, items: Sequence[Item]) -> Plan:
-        """Return a request for a summary of certain items, whether or not it is due or shorter."""
-        size, after = _size_and_after(view, items, self.size, room.tokens, room.counter)
-        request = self._request(view, room, items, size)._replace(asked_for=True)
-        return Plan(self.name, "it was asked for", view.tokens(room.counter), after, request=request)
-
-    def _request(self, view: View, room: Room, items: Sequence[Item], size: int) -> Request:
-        prompt = summary_prompt(items, size, self.guidance, self.prompt, longest=_longest(room))
-        ids = tuple(item.id for item in items)
-        return Request(prompt, size, spans_over(view, items), ids, view.revision, room)
-
-    def _chosen(
-        self, view: View, extent: Extent, size: int, folded: Sequence[Item] | None = None
-    ) -> tuple[int, list[Item]]:
+    def _chosen(self, view: View, extent: Extent, size: int) -> tuple[int, list[Item]]:
         """Return what to summarize to reach the floor, and the size: smaller if there is no room for it.
 
         It is what a plain cut leaves out, and the summaries before the end of that.
         """
         counter, shown = extent.counter, list(view)
-        earlier = [item for item in shown if isinstance(item, Summary) and _may_be_summarized(view, item)]
         # The cut leaves room for the summary to come, and counts with those that it folds.
-        freed = sum(shown_tokens(view, item, counter) for item in (earlier if folded is None else folded))
+        folded = (item for item in takewhile(structural, shown) if isinstance(item, Summary))
+        freed = sum(shown_tokens(view, item, counter) for item in folded)
         framing = counter.count(Summary(_PLACEHOLDER))  # messages and turns do not count summaries
         freed -= framing + size if framing else 0
         lower = extent._replace(floor=extent.floor + freed, ceiling=extent.ceiling + freed)
@@ -129,11 +119,7 @@ class Summarize(Limits, frozen=True, kw_only=True):
                 raise
             return self._chosen(view, extent, size // 2)
         last = max(index for index, item in enumerate(shown) if item.id not in kept)
-        before = [item for item in shown[: last + 1] if item.id not in kept or item in earlier]
-        if folded is None and any(item not in before for item in earlier):
-            # A summary after the cut stays, so more has to go in its place.
-            return self._chosen(view, extent, size, [item for item in earlier if item in before])
-        return size, before
+        return size, [one for one in shown[: last + 1] if one.id not in kept or isinstance(one, Summary)]
 
     def _readable(self, items: Sequence[Item], room: Room, size: int) -> Sequence[Item]:
         """Return what the writer can read at once: all, or the oldest groups, up to where a turn begins."""
@@ -163,13 +149,6 @@ def _longest(room: Room) -> int:
     return min(2 * _reads(room), _LONGEST)
 
 
-def _may_be_summarized(view: View, item: Item) -> bool:
-    """Whether an item may go into a summary: earlier summaries may, pins and instructions may not."""
-    if structural(item) and not isinstance(item, Summary):
-        return False
-    return view.fate(item.id).state != "pinned"
-
-
 def _size_and_after(
     view: View, items: Sequence[Item], size: int, tokens: int, counter: Counter
 ) -> tuple[int, int]:
@@ -181,27 +160,6 @@ def _size_and_after(
     most = largest_sum(min(tokens, counter.total(left + 2 * size)), counter)
     requested = min(size, max((most - left + 1) // 2, 1))
     return requested, counter.total(left + requested)
-
-
-def old_turns(view: View, keep: int) -> tuple[Item, ...]:
-    """Return all before the last `keep` turns that can be summarized; nothing if only summaries can.
-
-    Earlier summaries are part of it. Instructions, pins, pending calls and the last user message are not.
-    """
-    whole(keep, "keep", least=0)
-    shown = list(view)
-    users = [index for index, item in enumerate(shown) if is_user_message(item)]
-    if len(users) <= keep:
-        return ()
-    cut = users[-keep] if keep else len(shown)
-    recent = {item.id for item in (*shown[cut:], shown[users[-1]])}
-    stays: set[str] = set()
-    for group in view.groups():
-        ids = {item.id for item in group.items}
-        if group.pending or ids & recent:
-            stays |= ids
-    old = [item for item in shown[:cut] if item.id not in stays and _may_be_summarized(view, item)]
-    return () if all(isinstance(item, Summary) for item in old) else tuple(old)
 
 
 def summary_prompt(

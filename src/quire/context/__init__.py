@@ -12,9 +12,9 @@ from quire.context.receipt import Entry, Line, Receipt
 from quire.context.replay import (
     KEEP_ALL as KEEP_ALL,
     POLICIES,
+    USUAL_PRICES as USUAL_PRICES,
     Call,
     Replay,
-    compactor_for as compactor_for,
     replay,
 )
 from quire.context.template import DEFAULT_MODEL as DEFAULT_MODEL, Template

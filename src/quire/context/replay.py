@@ -4,41 +4,36 @@ Each call of the model is built and rendered as it would have been sent. The onl
 that a provider serves the longest beginning that a request shares with the one before it.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from quire.compactors import (
-    RATES,
     Cascade,
     ClearToolResults,
     Compactor,
     Plan,
-    Planner,
-    Rates,
-    Request,
     Room,
     Summarize,
     TruncateOldest,
     checked_compactor,
     record,
 )
-from quire.context.fit import pending_tokens
+from quire.context.context import Context
 from quire.context.piece import Piece
-from quire.context.template import Template
-from quire.errors import InvalidValue, Irreducible, OverBudget, cut
-from quire.items import Item, Message, Summary
-from quire.providers import Provider, provider_for
+from quire.context.template import DEFAULT_MODEL, Template
+from quire.errors import Irreducible, OverBudget
+from quire.items import Item, Message
+from quire.providers import provider_for
 from quire.sections import Ask, History, Settings
 from quire.state import Pool, Transcript, checked_items, is_output
-from quire.tokens import Budget, Counter, Definition, schema_tokens, whole
+from quire.tokens import Budget, Counter, Definition, Prices, whole
 
 KEEP_ALL = "keep-all"
-_CHOICE = (ClearToolResults(), TruncateOldest())
 
 POLICIES: dict[str, Compactor | None] = {
     "default": TruncateOldest(),
-    "planner": Planner(*_CHOICE),
+    "cut-to-25": TruncateOldest(floor=0.25, ceiling=0.8),
     "clear-in-batches": Cascade(ClearToolResults(), TruncateOldest()),
     "cut-to-75": TruncateOldest(floor=0.75),
     "summarize": Summarize(unit="tokens", size=512),
@@ -48,18 +43,13 @@ POLICIES: dict[str, Compactor | None] = {
 }
 """Policies by name, to compare them. Without a compactor everything is kept."""
 
+USUAL_PRICES = Prices(1.0, 5.0, 0.1, 1.25)
+"""What most providers charge, relative to a token of input."""
 
-def compactor_for(policy: str, model: str | None = None) -> Compactor | None:
-    """Return the compactor of a policy; a planner uses the prices of the model."""
-    if policy not in POLICIES:
-        raise InvalidValue(f"no policy {cut(str(policy))!r}; there are {', '.join(POLICIES)}")
-    return Planner(*_CHOICE, model=model) if policy == "planner" else POLICIES[policy]
-
-
-UNBOUNDED = 2**40
+_UNBOUNDED = 2**40
 """A window that nothing fills, to keep everything."""
 
-_WORD = "summary "
+_WORD = "sum "
 """Summaries are made of this word, about one token each."""
 
 
@@ -104,12 +94,16 @@ class Replay(NamedTuple):
         """The number of compactions."""
         return sum(call.compacted for call in self.calls)
 
-    def bill(self, rates: Rates = RATES) -> float:
+    def bill(self, prices: Prices = USUAL_PRICES) -> float:
         """Return the cost of all input and summaries; by default one token of input costs 1."""
-        sent = sum(
-            rates.read * call.cached + rates.write * (call.tokens - call.cached) for call in self.calls
+        known = prices.for_all_input()
+        bills = (
+            (self.cached, known.cache_read),
+            (self.tokens - self.cached, known.cache_write),
+            (sum(call.prompt for call in self.calls), known.input),
+            (sum(call.summary for call in self.calls), known.output),
         )
-        return sent + sum(rates.input * call.prompt + rates.output * call.summary for call in self.calls)
+        return sum(tokens * (price or 0.0) for tokens, price in bills)
 
 
 def replay(
@@ -118,7 +112,7 @@ def replay(
     *,
     tokens: int | None,
     counter: Counter,
-    model: str = "gpt-5.6",
+    model: str = DEFAULT_MODEL,
     volatile: int = 0,
     tools: Sequence[Definition] = (),
     progress: Callable[[int], None] | None = None,
@@ -131,16 +125,17 @@ def replay(
     """
     given = checked_items(items)
     whole(volatile, "volatile", least=0)
-    template = Template(History(), budget=Budget(window=UNBOUNDED if tokens is None else tokens), model=model)
+    budget = Budget(window=_UNBOUNDED if tokens is None else tokens)
     policy = None if compactor is None else checked_compactor(compactor)
-    replayer = _Replayer(policy, template, counter, volatile, Ask(tools=tools))
+    replayer = _Replayer(policy, Template(History(), budget=budget, model=model), counter, Ask(tools=tools))
     calls: list[Call] = []
     refused = 0
     for before, item in zip((None, *given), given, strict=False):
         # The model is called right before its reply begins.
         if before is not None and is_output(item) and not is_output(before):
+            words = f"State {len(calls)}:" + " now" * volatile
             try:
-                calls.append(replayer.call(len(calls)))
+                calls.append(replayer.call((Message("system", words),) if volatile else ()))
             except (Irreducible, OverBudget):
                 refused += 1
         replayer.transcript.append(item)
@@ -150,63 +145,53 @@ def replay(
 
 
 class _Replayer:
-    def __init__(
-        self, compactor: Compactor | None, template: Template, counter: Counter, volatile: int, ask: Ask
-    ) -> None:
+    def __init__(self, compactor: Compactor | None, template: Template, counter: Counter, ask: Ask) -> None:
         self.transcript = Transcript()
         self._pool = Pool()
         self._compactor = compactor
         self._template = template
         self._counter = counter
-        self._wire: Provider = provider_for("openai")
-        self._volatile = volatile
         self._ask = ask
-        self._schemas = schema_tokens(ask.tools, counter) if ask.tools else 0
+        self._wire = provider_for("openai")
         self._sizes: dict[int, tuple[dict[str, Any], int]] = {}
         self._before: Sequence[dict[str, Any]] = ()
 
-    def call(self, number: int) -> Call:
+    def call(self, block: Sequence[Item]) -> Call:
         """Compact if it is due, and build and render what would have been sent."""
-        words = f"State {number}:" + " now" * self._volatile
-        block = (Message("system", words, id=f"volatile-{number}", created_at=0.0),) if self._volatile else ()
-        plan = self._compacted(sum(map(self._counter.count, block)))
-        pieces = [Piece(History(), self.transcript.view)]
-        pieces += [Piece(Settings("volatile"), block)] if block else []
-        context = self._template.fit(tuple(pieces), self._ask, counter=self._counter)
+        context = self._built(block)
+        plan = self._compacted(context.room())
+        if plan is not None:
+            context = self._built(block)
         # Without a cache plan: its marks move with each call, and are no content to a cache.
-        rendered = self._wire.render(context.items, model=self._template.model)
-        messages = rendered.payload["messages"]
+        rendered = self._wire.render(context.items, model=context.model)
+        messages, schemas = rendered.payload["messages"], context.receipt.schemas
         # Tool definitions come before all messages and are the same in each call.
-        cached = self._shared(messages) + (self._schemas if number else 0)
-        faults = len(self._wire.check(rendered.payload, self._template.model))
-        tokens = sum(map(self._size, messages)) + self._schemas
-        over = max(context.receipt.tokens, tokens) > self._template.budget.available
+        cached = self._shared(messages) + (schemas if self._before else 0)
+        self._before = messages
+        faults = len(self._wire.check(rendered.payload, context.model))
+        tokens = sum(map(self._size, messages)) + schemas
+        over = max(context.receipt.tokens, tokens) > context.receipt.available
         asked = plan.request if plan is not None else None
         prompt = 0 if asked is None else sum(map(self._counter.count, asked.prompt))
         return Call(tokens, cached, plan is not None, faults, over, prompt, asked.size if asked else 0)
 
-    def _compacted(self, block: int) -> Plan | None:
-        if self._compactor is None:
-            return None
-        view = self.transcript.view
-        beside = block + self._schemas + pending_tokens(view, self._counter.count)
-        plan = self._compactor.plan(
-            view, Room(max(self._template.budget.available - beside, 0), self._counter)
-        )
+    def _built(self, block: Sequence[Item]) -> Context:
+        pieces = [Piece(History(), self.transcript.view)]
+        if block:
+            pieces.append(Piece(Settings("volatile"), block))
+        return self._template.fit(tuple(pieces), self._ask, counter=self._counter)
+
+    def _compacted(self, room: Room) -> Plan | None:
+        plan = None if self._compactor is None else self._compactor.plan(self.transcript.view, room)
         if plan is None:
             return None
-        text = None if plan.request is None else _summary_of_size(plan.request, self._counter)
-        return plan if record(self.transcript, plan, text=text, pool=self._pool).fate == "kept" else None
+        text = None if plan.request is None else _WORD * plan.request.size
+        return plan if record(self.transcript, plan, text=text, pool=self._pool) else None
 
-    def _shared(self, messages: list[dict[str, Any]]) -> int:
+    def _shared(self, messages: Sequence[dict[str, Any]]) -> int:
         """Return the tokens of the messages that this call and the one before it begin with."""
-        shared = 0
-        for one, other in zip(self._before, messages, strict=False):
-            if one is not other and one != other:
-                break
-            shared += self._size(other)
-        self._before = messages
-        return shared
+        pairs = zip(self._before, messages, strict=False)
+        return sum(self._size(one) for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     def _size(self, message: dict[str, Any]) -> int:
         known = self._sizes.get(id(message))
@@ -214,13 +199,3 @@ class _Replayer:
             items = self._wire.read_history([message])
             known = self._sizes[id(message)] = (message, sum(map(self._counter.count, items)))
         return known[1]
-
-
-def _summary_of_size(request: Request, counter: Counter) -> str:
-    """Return a text in place of a summary, in the requested size."""
-    framed = counter.count(Summary("-"))
-
-    def size(words: int) -> int:
-        return counter.count(Summary(_WORD * words)) - framed
-
-    return _WORD * max(bisect_right(range(1, request.size + 2), request.size, key=size), 1)

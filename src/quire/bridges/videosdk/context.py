@@ -13,13 +13,13 @@ from quire.bridges.videosdk.items import ChatItem
 from quire.bridges.videosdk.keeping import Kept
 from quire.bridges.videosdk.messages import SUB_AGENT, ChatMessage
 from quire.bridges.videosdk.reading import Reading
-from quire.bridges.videosdk.shrinking import OneEach, shrink
+from quire.bridges.videosdk.shrinking import OneEach, old_turns, shrink
 from quire.bridges.videosdk.telling import LLM, said
-from quire.compactors import Room, Summarize, old_turns, record, summary_prompt, transcript_text
+from quire.compactors import Plan, Request, record, summary_prompt, transcript_text
 from quire.errors import WrongType
 from quire.items import Item
-from quire.state import Transcript, brief, fork_scoped, merge_result, plan_summary
-from quire.tokens import MOST, Counter, counter_for, whole
+from quire.state import Transcript, brief, fork_scoped, merge_result, plan_summary, spans_over
+from quire.tokens import Counter, counter_for, whole
 
 logger = logging.getLogger("quire.bridges.videosdk")
 
@@ -132,10 +132,11 @@ class ChatContext(Reading, Adding):
         old = old_turns(transcript.view, keep_recent_turns)
         if not old:
             return self
-        plan = Summarize().plan_for(transcript.view, Room(MOST, self._kept.counter), old)
+        ids, revision = tuple(item.id for item in old), transcript.revision
+        request = Request((), 0, spans_over(transcript.view, old), ids, revision)
         text = await self._gist(llm, old)
         if text and transcript is self._kept.transcript:
-            record(transcript, plan, text=text)
+            record(transcript, Plan("videosdk", "it was asked for", 0, 0, request=request), text=text)
         return self
 
     def truncate(self, max_items: int | None = None, max_tokens: int | None = None) -> Self:
