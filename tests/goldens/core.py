@@ -427,9 +427,13 @@ def two_keys(catalogue: str, ask: sections.Ask) -> list[str]:
     return ["b", "a"]
 
 
+def sparingly(tools: Any) -> str:
+    return "Use them sparingly."
+
+
 FUNCTIONS: dict[str, Any] = {
     **{"words": is_no_tool, "helper": is_of_helper, "not tool1": is_not_tool1},
-    **{"shorter": shorter, "choosing": two_keys},
+    **{"shorter": shorter, "choosing": two_keys, "sparingly": sparingly},
     **{"first": first_key, "where": whereabouts, "now": clock, "fails": failing},
 }
 SECTIONS: dict[str, Callable[..., sections.Section]] = {
@@ -443,7 +447,7 @@ def section_of(raw: Json) -> sections.Section:
     options = dict(raw.get("options", {}))
     if "share" in options:
         options["share"] = tokens.Share(**options["share"])
-    for name in {"where", "transform", "select"} & options.keys():
+    for name in {"where", "transform"} & options.keys():
         options[name] = FUNCTIONS[options[name]]
     args = [FUNCTIONS[arg["function"]] if isinstance(arg, dict) else arg for arg in raw.get("args", ())]
     return SECTIONS[raw["kind"]](*args, **options)

@@ -9,7 +9,20 @@ import pytest
 from msgspec.structs import replace
 
 from quire.errors import InvalidLimit, InvalidValue, QuireError, UnknownKey, WrongType
-from quire.items import Hide, Image, Item, Message, Note, Pin, Reasoning, Span, Summary, ToolCall, ToolResult
+from quire.items import (
+    Hide,
+    Image,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Pin,
+    Reasoning,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+)
 from quire.sections import (
     Ask,
     Catalogue,
@@ -102,6 +115,9 @@ def test_a_filter_sees_what_was_added_and_what_was_edited() -> None:
     assert ids(history, transcript)[-2:] == ["r2", "u3"] and len(seen) == 12, "the call goes with its result"
     transcript.append(Hide((Span("u1", "u1"),)))
     assert ids(history, transcript)[:2] == ["s", "c1"] and ids(history, transcript.fork())[0] == "s"
+    transcript.append(Mask("r1", "[cut]"))
+    seen.clear()
+    assert ids(history, transcript)[:3] == ["s", "c1", "r1"] and seen == ["r1"]
 
 
 def test_the_last_turns_with_pins_summaries_and_pending_calls() -> None:
@@ -147,9 +163,7 @@ def test_wrong_arguments_are_refused() -> None:
         (lambda: asked(History(transform=lambda item: Pin("s")), ask), WrongType),
         (lambda: Instructions(" \n"), InvalidValue),
         (lambda: Input(required=False), InvalidValue),
-        (lambda: Inbox("us", limit=0), InvalidLimit),
-        (lambda: Catalogue(role=text[:1]), InvalidValue),
-        (lambda: Pooled(["q2"], select=lambda catalogue, ask: []), InvalidValue),
+        (lambda: ToolGuide(text), WrongType),
         (lambda: Pooled("q2"), WrongType),
         (lambda: Custom("time", text), WrongType),
         (lambda: settings_of(SimpleNamespace(name="x")), WrongType),
@@ -177,18 +191,14 @@ def test_a_guide_lists_the_tools_and_stays_the_same_while_they_do() -> None:
     assert items_from(guide, Ask()) == []
     first = asked(guide, Ask(tools=[LOOK, ADD, SEARCH]))
     assert texts(first) == ["You may use these tools:\n- add\n- look: Look it up.\n- web_search"]
-    assert asked(guide, Ask(tools=[SEARCH, dict(ADD), LOOK])) is first
-    assert asked(guide, Ask(tools=[LOOK])) is not first
-    assert texts(items_from(ToolGuide("With care."), Ask(tools=[ADD]))) == ["With care."]
-    called: list[int] = []
+    assert asked(guide, Ask(tools=[SEARCH, dict(ADD), LOOK])) == first
+    assert asked(guide, Ask(tools=[LOOK])) != first
 
     async def describe(tools: Any) -> str:
-        called.append(len(tools))
         return f"There are {len(tools)}."
 
-    own = ToolGuide(describe)
-    assert [texts(items_from(own, Ask(tools=[ADD, LOOK]))) for _ in range(3)] == [["There are 2."]] * 3
-    assert called == [2]
+    assert texts(items_from(ToolGuide(describe), Ask(tools=[ADD, LOOK]))) == ["There are 2."]
+    assert items_from(ToolGuide(describe), Ask()) == []
 
 
 def test_a_function_may_be_async_and_set_parameters() -> None:
@@ -207,7 +217,6 @@ def test_a_function_may_be_async_and_set_parameters() -> None:
 def test_the_inbox_is_by_priority_then_age_and_the_input_is_itself() -> None:
     assert texts(items_from(Inbox("us"), Ask(inbox=INBOX, now=5.0))) == ["first", "soon", "whenever"]
     assert texts(items_from(Inbox("us"), Ask(inbox=INBOX, now=4.9)))[0] == "late"
-    assert texts(items_from(Inbox("us", limit=1), Ask(inbox=INBOX, now=60.0))) == ["first"]
     assert len(items_from(Inbox(), Ask(inbox=INBOX, now=5.0))) == 4
     message = Message("user", "And now?")
     assert items_from(Input(), Ask(input=message)) == [message] and items_from(Input(), Ask()) == []
@@ -224,7 +233,7 @@ def test_a_catalogue_and_notes_by_key_or_selector() -> None:
 
     assert keys(Pooled()) == ["q3", "q2", "q3-draft"] and keys(Pooled(), Pool()) == []
     assert keys(Pooled(["q2", "gone", "q3", "q2"])) == ["q2", "q3"]
-    assert keys(Pooled(select=lambda catalogue, ask: ("q3", "lost"))) == ["q3"]
+    assert keys(Pooled(lambda catalogue, ask: ("q3", "lost"))) == ["q3"]
 
 
 def test_content_in_all_its_shapes_becomes_messages() -> None:

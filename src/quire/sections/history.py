@@ -12,7 +12,6 @@ from quire.sections.section import NEVER_SHOWN, Ask, Options, Settings, checked_
 from quire.state import (
     EDIT,
     View,
-    added_since,
     checked_items,
     is_user_message,
     keep_memo,
@@ -34,7 +33,7 @@ class History(Settings):
     counts as a message, and a turn begins with a user message. A group is left out whole if `where` refuses
     one of its items, or if `transform`, which returns an item or None, returns no call for a call or no
     result for a result. The last user message is never left out. `where` and `transform` are called once for
-    an item, and again for all items after an edit.
+    an item, and again if an edit changes it.
     """
 
     def __init__(
@@ -84,17 +83,18 @@ class History(Settings):
         return len(items) - next(islice(back, self._turns - 1, None), len(items))
 
     def _filtered(self, view: View) -> list[Item]:
-        """Return what the functions leave. Only what was added since the last turn is filtered."""
-        known: _Filtered | None = memos(view).get(self)
-        added = None if known is None else added_since(view, known.view)
-        rows, refused = ([], set[int]()) if known is None or added is None else (known.rows, known.refused)
-        more = [self._row(view, item) for item in (view if added is None else added)]
-        rows, refused = [*rows, *more], refused.union(row.group for row in more if row.is_refused)
-        keep_memo(view, self, _Filtered(view, rows, refused))
+        """Return what the functions leave: whole groups, and the last user message."""
+        known: dict[str, _Row] = memos(view).get(self, {})
+        rows = {
+            item.id: row if (row := known.get(item.id)) and row.item is item else self._row(view, item)
+            for item in view
+        }
+        keep_memo(view, self, rows)
+        refused = {row.group for row in rows.values() if row.is_refused}
         question = next(filter(is_user_message, reversed(view)), None)
         return [
             row.shown or row.item
-            for row in rows
+            for row in rows.values()
             if row.item is question or (row.shown is not None and row.group not in refused)
         ]
 
@@ -115,14 +115,6 @@ class _Row(NamedTuple):
     shown: Item | None
     group: int
     is_refused: bool
-
-
-class _Filtered(NamedTuple):
-    """What a history with functions found in a view."""
-
-    view: View
-    rows: list[_Row]
-    refused: set[int]  # groups of which an item was refused
 
 
 def _checked(changed: Item, item: Item) -> Item:
@@ -155,22 +147,14 @@ class Inbox(Settings):
     With an `agent_id` only the messages to this agent. A message without an address is not a direct one.
     """
 
-    def __init__(
-        self,
-        agent_id: str | None = None,
-        *,
-        limit: int | None = None,
-        name: str = "inbox",
-        **options: Unpack[Options],
-    ) -> None:
+    def __init__(self, agent_id: str | None = None, name: str = "inbox", **options: Unpack[Options]) -> None:
         super().__init__(name, **(Options(required=False) | options))
         self._agent_id = agent_id
-        self._limit = None if limit is None else whole(limit, "a limit of messages", least=1)
 
     async def items(self, ask: Ask) -> tuple[Message, ...]:
         """Return the messages that are still valid."""
-        valid = [message for message in ask.inbox if self._is_valid(message, ask.now)]
-        return tuple(sorted(valid, key=_rank)[: self._limit])
+        valid = (message for message in ask.inbox if self._is_valid(message, ask.now))
+        return tuple(sorted(valid, key=_rank))
 
     def _is_valid(self, message: Message, now: float) -> bool:
         address = message.address

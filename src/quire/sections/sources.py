@@ -1,7 +1,7 @@
 """Sections from other sources than the conversation: texts, functions, the pool, and tool definitions."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Unpack, cast
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Item, Note
@@ -59,30 +59,17 @@ class Custom(Settings):
 class Catalogue(Settings):
     """One line for each note of the pool, in one message; nothing while the pool is empty."""
 
-    def __init__(
-        self,
-        name: str = "catalogue",
-        *,
-        heading: str = "Notes at hand, by key:",
-        role: Literal["system", "developer", "user"] = "system",
-        **options: Unpack[Options],
-    ) -> None:
+    def __init__(self, name: str = "catalogue", **options: Unpack[Options]) -> None:
         super().__init__(name, **(Options(required=False) | options))
-        if role not in ("system", "developer", "user"):
-            raise InvalidValue("the role of a catalogue must be system, developer or user")
-        self._heading = heading
-        self._role = role
 
     async def items(self, ask: Ask) -> tuple[Item, ...]:
         """Return the catalogue as it is now."""
-        if not len(ask.pool):
-            return ()
-        text = "\n".join(filter(None, (self._heading, ask.pool.catalogue())))
-        return items_of([{"role": self._role, "content": text}], self.name)
+        lines = f"Notes at hand, by key:\n{ask.pool.catalogue()}" if len(ask.pool) else ()
+        return _items_of(lines, self.name)
 
 
 class Pooled(Settings):
-    """Notes of the pool in full: all of them, those with certain keys, or those that a selector names.
+    """Notes of the pool in full: all of them, or those whose keys are given or returned by a selector.
 
     They come in the order of the keys. A key that is not in the pool is skipped, because a pool is bounded
     and a note may have been evicted.
@@ -90,67 +77,41 @@ class Pooled(Settings):
 
     def __init__(
         self,
-        keys: Iterable[str] | None = None,
-        *,
-        select: Selector | None = None,
+        keys: Iterable[str] | Selector | None = None,
         name: str = "pooled",
         **options: Unpack[Options],
     ) -> None:
         super().__init__(name, **(Options(required=False) | options))
-        if keys is not None and select is not None:
-            raise InvalidValue("notes are chosen by keys or by a selector, not by both")
-        self._keys = None if keys is None else _unique(keys)
-        self._select = None if select is None else checked_function(select, "a selector of notes")
+        self._keys = keys if keys is None or callable(keys) else _unique(keys)
 
     async def items(self, ask: Ask) -> tuple[Note, ...]:
         """Return the notes themselves."""
-        if not len(ask.pool):
-            return ()
-        if self._select is not None:
-            keys = _unique(await maybe_await(self._select(ask.pool.catalogue(), ask)))
-        elif self._keys is not None:
-            keys = self._keys
-        else:
+        if self._keys is None or not len(ask.pool):
             return tuple(ask.pool)
+        keys = self._keys
+        if callable(keys):
+            keys = _unique(await maybe_await(keys(ask.pool.catalogue(), ask)))
         return tuple(ask.pool.get(key) for key in keys if key in ask.pool)
 
 
 class ToolGuide(Settings):
-    """A line for each tool, or a text or function of one's own; nothing while there are no tools.
+    """A line for each tool, or what a function says about them; nothing while there are no tools.
 
-    While the names and descriptions of the tools stay the same, so do the items, and the function is not
-    called again. The schemas of the tools are sent separately.
+    The schemas of the tools are sent separately.
     """
 
-    def __init__(
-        self, guide: str | Guide | None = None, name: str = "tools", **options: Unpack[Options]
-    ) -> None:
+    def __init__(self, guide: Guide | None = None, name: str = "tools", **options: Unpack[Options]) -> None:
         super().__init__(name, **(Options(stability="static") | options))
-        self._guide = guide if guide is None or isinstance(guide, str) else checked_function(guide, "a guide")
-        self._last: tuple[list[tuple[str, str]], tuple[Item, ...]] = ([], ())
+        self._guide = None if guide is None else checked_function(guide, "a guide")
 
     async def items(self, ask: Ask) -> tuple[Item, ...]:
         """Return the guide to the tools at hand."""
-        tools = sorted(_name_and_description(tool) for tool in single_definitions(ask.tools))
-        known, items = self._last
-        if tools != known:
-            items = _items_of(await self._content(tools, ask.tools), self.name)
-            self._last = (tools, items)
-        return items
-
-    async def _content(
-        self, tools: list[tuple[str, str]], definitions: Sequence[Definition]
-    ) -> str | Content:
-        if not tools:
+        if not ask.tools:
             return ()
-        if isinstance(self._guide, str):
-            return self._guide
         if self._guide is not None:
-            return await maybe_await(self._guide(definitions))
-        lines = (
-            f"- {name}: {first}" if (first := _first_line(text)) else f"- {name}" for name, text in tools
-        )
-        return "\n".join(("You may use these tools:", *lines))
+            return _items_of(await maybe_await(self._guide(ask.tools)), self.name)
+        lines = sorted(map(_line, single_definitions(ask.tools)))
+        return _items_of("\n".join(("You may use these tools:", *lines)), self.name)
 
 
 def _items_of(content: str | Content, section_name: str) -> tuple[Item, ...]:
@@ -166,12 +127,10 @@ def _unique(keys: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cast("Iterable[str]", keys)))
 
 
-def _name_and_description(tool: Definition) -> tuple[str, str]:
+def _line(tool: Definition) -> str:
+    """Return the name of a tool and the first line of its description."""
     if "name" not in tool and "function" not in tool:
-        return str(tool.get("type") or next(iter(tool), "")), ""  # a provider's own tool, such as a search
+        return f"- {tool.get('type') or next(iter(tool), '')}"  # a provider's own tool, such as a search
     name, description, _ = read_definition(tool)
-    return name, description
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0].strip()
+    about = description.strip().partition("\n")[0].strip()
+    return f"- {name}: {about}" if about else f"- {name}"
