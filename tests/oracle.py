@@ -135,16 +135,9 @@ class PlainTranscript:
         edit = self.log[position]
         assert isinstance(edit, Hide | Summary)
         every = set[int]().union(*(self.span(span) for span in edit.spans))
-        return {p for p in every if not is_edit(self.log[p])}
-
-    def folded_by(self, position: int) -> set[int]:
-        edit = self.log[position]
-        assert isinstance(edit, Hide | Summary)
-        return {
-            self.find(s.first)
-            for s in edit.spans
-            if s.first == s.last and is_edit(self.log[self.find(s.first)])
-        }
+        named = [self.find(s.first) for s in edit.spans if s.first == s.last]
+        summaries = [self.covered_by(p) for p in named if is_edit(self.log[p])]
+        return {p for p in every if not is_edit(self.log[p])}.union(*summaries)
 
     def group(self, position: int) -> set[int]:
         return {p for p, head in enumerate(self.heads) if head == self.heads[position]}
@@ -185,9 +178,7 @@ class PlainTranscript:
 
     def _summaries(self, active: Sequence[int]) -> Iterable[int]:
         covers = [p for p in active if isinstance(self.log[p], Hide | Summary)]
-        named = set[int]().union(*(self.folded_by(p) for p in covers))
-        summaries = [p for p in covers if isinstance(self.log[p], Summary)]
-        for p in summaries:
-            folded = any(later > p and self.covered_by(p) <= self.covered_by(later) for later in summaries)
-            if p not in named and not folded:
+        for p in covers:
+            folded = any(later > p and self.covered_by(p) <= self.covered_by(later) for later in covers)
+            if isinstance(self.log[p], Summary) and not folded:
                 yield p

@@ -162,7 +162,10 @@ SCENARIOS: dict[str, tuple[Transcript, list[Step]]] = {
         [
             (Summary("first", over("u0", "u1"), id="g1"), "s g1 u2 u3"),
             (Summary("second", over("u1", "u2")), EditRefused),
-            (Summary("second", (*over("u2"), *over("g1")), id="g2"), EditRefused),
+            (Summary("second", (*over("u2"), *over("g1")), id="g2"), "s g2 u3"),
+            (Undo("g2"), "s g1 u2 u3"),
+            (Hide(over("u0", "u1"), id="h"), "s u2 u3"),
+            (Undo("h"), "s g1 u2 u3"),
             (Summary("both", over("u0", "u2"), id="g3"), "s g3 u3"),
             (Undo("g3"), "s g1 u2 u3"),
             (Hide((*over("u2"), *over("g1"))), "s u3"),

@@ -13,7 +13,7 @@ from quire.compactors.plan import Plan, Room
 from quire.compactors.truncate import Size, Tally, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
 from quire.items import Item, Mask, Note, Part, ToolResult
-from quire.state import Pool, Run, View, one_per_group, truncate, view_after
+from quire.state import Pool, View, truncate, view_after
 from quire.tokens import Counter, Definition, note_text, whole
 
 CLEARED = "[cleared: call the tool again if this is needed]"
@@ -161,7 +161,7 @@ def _replaceable(view: View, savings: Tally) -> list[_Replaceable]:
     """
     found: list[_Replaceable] = []
     left, number, log = view.counted(savings), 0, view.log
-    stays = {*view.pins(), *one_per_group(log, view.open_calls())}
+    stays = view.held_groups()
     results = (item for item in reversed(view) if isinstance(item, ToolResult))
     while left > 0:
         result = next(results)
@@ -177,7 +177,7 @@ def shown_tokens(view: View, item: Item, counter: Counter) -> int:
     position = view.log.find(item.id, view.end)
     if position is None or view.log.item(position) is not item:
         return counter.count(item)
-    return view.run_tokens(Run(position, position + 1), counter)
+    return view.log.tokens(position, position + 1, counter)
 
 
 READ_BACK: Definition = {

@@ -10,7 +10,7 @@ from quire.session.gone_outputs import Outputs
 from quire.session.handing import Handing
 from quire.session.recalled import listed_of, lists
 from quire.session.workspace import Workspace, Written
-from quire.state import Transcript, covered_area
+from quire.state import Transcript
 from quire.stores import Place
 from quire.stores.copies import Sought, Told, values_in
 from quire.stores.recalls import digest_of
@@ -200,7 +200,7 @@ class _Covering:
         if position is None or not self._positions:
             return False
         folds = any(span.first == span.last and span.first in self._ids for span in summary.spans)
-        return folds or any(self._is_between(*interval) for interval in covered_area(log, position, end))
+        return folds or any(self._is_between(*interval) for interval in log.area(summary, end))
 
     def _is_between(self, start: int, stop: int) -> bool:
         index = bisect_left(self._positions, start)

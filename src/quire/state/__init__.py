@@ -20,11 +20,7 @@ from quire.state.cut import (
     truncate,
     without_last as without_last,
 )
-from quire.state.edits import (
-    MASKED as MASKED,
-    covered_area as covered_area,
-    one_per_group as one_per_group,
-)
+from quire.state.edits import MASKED as MASKED, view_after as view_after
 from quire.state.groups import (
     MERGED as MERGED,
     Answers as Answers,
@@ -51,7 +47,6 @@ from quire.state.merge import (
     plan_summary,
 )
 from quire.state.pool import Inherit, Pool, Window
-from quire.state.shape import Run as Run
 from quire.state.transcript import CLOSED as CLOSED, Config, Transcript, config_at
 from quire.state.view import (
     Fate,
@@ -62,7 +57,6 @@ from quire.state.view import (
     memos as memos,
     protected_positions as protected_positions,
     spans_over as spans_over,
-    view_after as view_after,
     was_edited as was_edited,
 )
 

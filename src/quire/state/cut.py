@@ -12,7 +12,6 @@ from itertools import accumulate, chain
 
 from quire.errors import Irreducible
 from quire.items import Hide, Item, Span
-from quire.state.edits import spans_of
 from quire.state.groups import Grouping, structural
 from quire.state.log import Log, Segment
 from quire.state.shape import Shape, singles, united, without
@@ -139,7 +138,7 @@ class _Cut:
         """The spans of what goes if the cut falls before a position."""
         runs = (run for run in self._view.runs() if run.start < position)
         shown = united((run.start, min(run.stop, position)) for run in runs)
-        return spans_of(self._log, without(shown, singles((*self._protected, *self._held(position)))))
+        return self._log.spans(without(shown, singles((*self._protected, *self._held(position)))))
 
     def _held_before(self, position: int) -> list[int]:
         """The indexes of items before a position that stay because their group goes on after it."""

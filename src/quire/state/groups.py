@@ -45,10 +45,7 @@ class Group(NamedTuple):
 
 def checked_items(items: Iterable[Item]) -> list[Item]:
     """The items as a list, or `WrongType`."""
-    try:
-        row = list(items)
-    except TypeError:
-        raise WrongType(f"expected items, not {type(items).__name__}") from None
+    row = list(items)
     for kind in set(map(type, row)) - KINDS:
         raise WrongType(f"expected items, not {kind.__name__}")
     return row
@@ -201,10 +198,15 @@ class Answers:
 def groups(items: Iterable[Item]) -> list[Group]:
     """Any sequence of items in the smallest pieces that may be dropped or moved."""
     row = checked_items(items)
-    members: dict[int, list[Item]] = {}
-    for head, item in zip(Answers(row).heads, row, strict=True):
-        members.setdefault(head, []).append(item)
-    return [Group(tuple(found)) for found in members.values()]
+    return gathered(zip(Answers(row).heads, row, strict=True))
+
+
+def gathered(members: Iterable[tuple[int, Item]]) -> list[Group]:
+    """Items in groups, each given with the head of its group."""
+    found: dict[int, list[Item]] = {}
+    for head, item in members:
+        found.setdefault(head, []).append(item)
+    return [Group(tuple(items)) for items in found.values()]
 
 
 def pending_calls(items: Iterable[Item]) -> list[ToolCall]:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any, Literal
 
-from quire.items import Item
+from quire.errors import EditRefused, UnknownId, cut
+from quire.items import Hide, Item, Span, Summary
 from quire.state.groups import is_user_message, structural
-from quire.state.shape import Shape
+from quire.state.shape import Interval, Shape, united
 from quire.tokens import Counter, count_by
 
 EDIT = 0xFFFFFFFF
@@ -189,6 +190,44 @@ class Log:
                     return position
                 end = segment.start  # what follows in an earlier segment belongs to another fork
         return None
+
+    def locate(self, item_id: str, end: int) -> int:
+        """The position of an item that an edit names."""
+        position = self.find(item_id, end)
+        if position is None:
+            raise UnknownId(f"an edit names {cut(item_id)!r}, which is not in the transcript")
+        return position
+
+    def area(self, edit: Hide | Summary, end: int) -> list[Interval]:
+        """The positions that an edit covers; a summary that it names stands for all that one covers."""
+        area: list[Interval] = []
+        named: set[int] = set()
+        spans = list(edit.spans)
+        for span in spans:  # it grows
+            first, last = self.locate(span.first, end), self.locate(span.last, end)
+            item = self.item(first)
+            if first == last and isinstance(item, Summary) and item.spans:
+                spans += item.spans if first not in named else ()
+                named.add(first)
+            elif EDIT in (self.head(first), self.head(last)) or first > last:
+                raise EditRefused(
+                    f"the span from {cut(span.first)!r} to {cut(span.last)!r} does not run between two items"
+                )
+            else:
+                area.append((first, last + 1))
+        return united(area)
+
+    def spans(self, area: Iterable[Interval]) -> tuple[Span, ...]:
+        """An area as spans, each beginning and ending with content."""
+        spans: list[Span] = []
+        for start, stop in area:
+            while start < stop and self.head(start) == EDIT:
+                start += 1
+            while start < stop and self.head(stop - 1) == EDIT:
+                stop -= 1
+            if start < stop:
+                spans.append(Span(self.item(start).id, self.item(stop - 1).id))
+        return tuple(spans)
 
     def group(self, position: int, end: int) -> list[int]:
         """The positions of the group that an item belongs to, as it is before `end`."""

@@ -12,12 +12,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType, cut
-from quire.items import ConfigChange, Hide, Item, Message, Span, Summary, ToolCall, ToolResult, Unknown, now
-from quire.state.edits import EditsInForce, resolved, spans_of
+from quire.items import ConfigChange, Hide, Item, Message, Summary, ToolCall, ToolResult, Unknown, now
 from quire.state.groups import MERGED, Answers, Group, instructions as instructions_of, is_edit
 from quire.state.shape import Interval, singles, united, without
 from quire.state.transcript import CLOSED, Transcript
-from quire.state.view import View, spans_over
+from quire.state.view import EditsInForce, View, spans_over
 from quire.tokens import named, whole
 
 logger = logging.getLogger("quire.state")
@@ -51,10 +50,7 @@ def fork_scoped(
     child = parent.fork()
     view = child.view
     cut = 0 if turns is None else _start_of_turns(view, whole(turns, "turns", least=1))
-    shown = [summary for summary in map(view.get, view.shape.summaries()) if isinstance(summary, Summary)]
-    # A summary that also covers part of a turn that is kept stays.
-    earlier = [one for one in shown if resolved(view.log, one, view.end).area[-1][1] <= cut]
-    spans = spans_of(view.log, _outside(view, cut, tools), earlier)
+    spans = view.log.spans(_outside(view, cut, tools))
     if spans:
         child.append(Hide(spans))
     return child
@@ -71,7 +67,10 @@ def _start_of_turns(view: View, turns: int) -> int:
 
 
 def _outside(view: View, cut: int, tools: Collection[str] | None) -> list[Interval]:
-    """What is shown before a position, except instructions, and groups with a call of another tool."""
+    """What is shown before a position, except instructions, and groups with a call of another tool.
+
+    A summary that also covers part of a turn that is kept stays.
+    """
     log, end = view.log, view.end
     before = united((run.start, min(run.stop, cut)) for run in view.runs() if run.start < cut)
     given = singles(p for p in log.positions("marks", 0, cut) if _is_given(log.item(p)))
@@ -82,7 +81,9 @@ def _outside(view: View, cut: int, tools: Collection[str] | None) -> list[Interv
         heads.update(log.head(position) for position, item in calls if item.name not in tools)
     shown = (head for head in heads if view.run_at(head) is not None)
     groups = singles(p for head in shown for p in log.group(head, end))
-    return united([*without(before, given), *groups])
+    summaries = (log.area(item, end) for item in view if isinstance(item, Summary) and item.spans)
+    earlier = (interval for area in summaries if area[-1][1] <= cut for interval in area)
+    return united([*without(before, given), *groups, *earlier])
 
 
 def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
@@ -231,12 +232,8 @@ def _own_edits(parent: Transcript, child: Transcript, since: int) -> Iterator[It
             if view.position(edit.target) >= since and edit.target in parent:
                 yield edit
             continue
-        cover = resolved(view.log, edit, view.end)
-        content = [p for start, stop in cover.area for p in range(start, stop)]
-        if min((*content, *cover.summaries)) < since:
-            continue
-        items = [item for item in map(view.log.item, content) if not is_edit(item) and item.id in parent]
-        folded = [item for item in map(view.log.item, cover.summaries) if item.id in parent]
-        spans = (*spans_over(parent.view, items), *(Span(item.id, item.id) for item in folded))
-        if spans:
-            yield msgspec.structs.replace(edit, spans=spans)
+        area = view.log.area(edit, view.end)
+        covered = (item for start, stop in area for item in view.log.items(start, stop))
+        items = [item for item in covered if not is_edit(item) and item.id in parent]
+        if items and area[0][0] >= since:
+            yield msgspec.structs.replace(edit, spans=spans_over(parent.view, items))

@@ -3,7 +3,6 @@
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from itertools import islice
 from typing import Generic, TypeVar
 
 from quire.errors import InvalidLimit, InvalidValue, UnknownKey, cut
@@ -122,18 +121,13 @@ class Window(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(tuple(self._things))
 
-    def add(self, *things: T) -> list[T]:
-        """Add things, and give back those that fell out."""
-        excess = max(len(self._things) + len(things) - self.limit, 0)
-        fallen = [*islice(self._things, excess), *things[: max(excess - len(self._things), 0)]]
+    def add(self, *things: T) -> None:
+        """Add things; the oldest fall out."""
         self._things.extend(things)
-        return fallen
 
-    def clear(self) -> list[T]:
-        """Remove and return everything."""
-        things = list(self._things)
+    def clear(self) -> None:
+        """Remove everything."""
         self._things.clear()
-        return things
 
     def branch(self, limit: int | Inherit = Inherit.LIMIT) -> "Window[T]":
         """An independent window with the same things; a smaller limit keeps the newest."""

@@ -106,38 +106,24 @@ class Shape:
         # A summary may be the last run of the leaf before the one that begins at its place.
         first = max(bisect_left(self.leaves, min(places), key=_start_of_leaf) - 1, 0)
         last = bisect_right(self.leaves, max(places), key=_start_of_leaf)
-        kept = [run for leaf in self.leaves[first:last] for run in leaf.runs]
-        changed = [*_remaining(kept, area, gone), *runs]
+        kept = [run for leaf in self.leaves[first:last] for run in leaf.runs if run not in gone]
+        changed = [*(piece for run in kept for piece in _pieces(run, area)), *runs]
         summaries = sorted((run.start, run.stop) for run in changed if run.start == run.stop)
         if summaries:
             changed = [piece for run in changed for piece in _pieces(run, summaries)]
         changed = _joined(sorted(changed, key=_place_of_run))
-        if len(changed) < _LEAF // 2 and last < len(self.leaves):
-            changed = _joined((*changed, *self.leaves[last].runs))
-            last += 1
         new = _leaves(changed)
         size = self.size + sum(leaf.count for leaf in new)
         size -= sum(leaf.count for leaf in self.leaves[first:last])
         return Shape((*self.leaves[:first], *new, *self.leaves[last:]), size, self.tail)
 
 
-def _remaining(runs: Iterable[Run], area: Sequence[Interval], gone: Sequence[Run]) -> Iterator[Run]:
-    """Runs without an area and without some summaries."""
-    low, high = (area[0][0], area[-1][1]) if area else (0, 0)
-    for run in runs:
-        if run.start == run.stop:
-            if run not in gone:
-                yield run
-        elif run.stop <= low or run.start >= high:
-            yield run
-        else:
-            yield from _pieces(run, area)
-
-
 def _pieces(run: Run, area: Sequence[Interval]) -> list[Run]:
     """What remains of a run without an area; an empty interval divides it."""
+    if run.start == run.stop or not area or run.stop <= area[0][0] or run.start >= area[-1][1]:
+        return [run]
     pieces = list(subtracted((run.start, run.stop), area))
-    if run.start == run.stop or pieces == [(run.start, run.stop)]:
+    if pieces == [(run.start, run.stop)]:
         return [run]  # the same object, so that shapes of two revisions share it
     return [Run(start, stop, run.stand_in, run.pinned) for start, stop in pieces]
 

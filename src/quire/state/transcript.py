@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from quire.errors import DuplicateId, OutOfRange, WrongType, cut
 from quire.items import EDITS, KINDS, ConfigChange, Edit, Item, Message, Summary, ToolResult
-from quire.state.edits import Editor
+from quire.state.edits import edited
 from quire.state.groups import Grouping, is_edit
 from quire.state.log import EDIT, Log, Segment
 from quire.state.shape import Shape
@@ -110,8 +110,7 @@ class Transcript:
         self._end += 1
 
     def _append_edit(self, edit: Edit) -> None:
-        editor = Editor(self._log, self._shape, self._end, self._grouping.open_calls())
-        self._shape = editor.apply(edit)
+        self._shape = edited(self.view, edit)
         self._segment.record(edit, EDIT)
         self._end += 1
         self._segment.shapes.append((self._end, self._shape))

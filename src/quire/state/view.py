@@ -1,7 +1,7 @@
 """The view: what is shown of a log at one revision. It never changes; a transcript makes a new one.
 
-Also what readers of views share: the positions that no cut may take, the view after edits that are not
-recorded yet, memos that let a reader continue from an earlier view, and scrolls.
+Also what readers of views share: the positions that no cut may take, memos that let a reader continue from an
+earlier view, and scrolls.
 """
 
 from abc import abstractmethod
@@ -10,10 +10,9 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, pairwise
 from typing import Any, Literal, NamedTuple, overload
 
-from quire.errors import DuplicateId, OutOfRange, UnknownId, cut
-from quire.items import Edit, Item, Span, Summary, ToolCall, ToolResult
-from quire.state.edits import Editor, EditsInForce, one_per_group, pinned_heads, resolved, spans_of
-from quire.state.groups import Answers, Group, is_output
+from quire.errors import OutOfRange, UnknownId, cut
+from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, Undo
+from quire.state.groups import Answers, Group, gathered, is_edit, is_output
 from quire.state.log import EDIT, Log
 from quire.state.shape import Leaf, Run, Shape, contains, singles, united
 from quire.tokens import Counter, checked_counter, count_by, total_by, whole
@@ -47,6 +46,20 @@ class ItemRow(Sequence[Item]):
         if not 0 <= place < len(self):
             raise OutOfRange(f"there are {len(self)} items; there is none at {index}")
         return self._slice(place, place + 1)[0]
+
+
+class EditsInForce:
+    """All edits up to a revision that were not undone."""
+
+    def __init__(self, log: Log, end: int, undoing: int | None = None) -> None:
+        self.undone = set[int]() if undoing is None else {undoing}
+        edits = [(position, log.item(position)) for position in log.positions("edits", 0, end)]
+        for position, edit in reversed(edits):
+            if isinstance(edit, Undo) and position not in self.undone:
+                self.undone.add(log.locate(edit.target, end))
+        self.edits = [edit for position, edit in edits if position not in self.undone]
+        self.masks = {edit.target: edit for edit in self.edits if isinstance(edit, Mask)}
+        self.covers = [(e, log.area(e, end)) for e in self.edits if isinstance(e, Hide | Summary)]
 
 
 class View(ItemRow):
@@ -171,15 +184,14 @@ class View(ItemRow):
             at += run.width
         return counted
 
-    def run_tokens(self, run: Run, counter: Counter) -> int:
-        """The counted tokens of one run."""
-        if run.stand_in is not None:
-            return count_by(counter, run.stand_in)
-        return self.log.tokens(run.start, run.stop, counter)
-
     def _leaf_sums(self, leaf: Leaf, counter: Counter) -> list[int]:
         if counter.key not in leaf.sums:
-            sizes = (self.run_tokens(run, counter) for run in leaf.runs)
+            sizes = (
+                self.log.tokens(run.start, run.stop, counter)
+                if run.stand_in is None
+                else count_by(counter, run.stand_in)
+                for run in leaf.runs
+            )
             leaf.sums[counter.key] = list(accumulate(sizes, initial=0))
         return leaf.sums[counter.key]
 
@@ -192,12 +204,11 @@ class View(ItemRow):
 
     def groups(self) -> list[Group]:
         """What is shown, in the smallest pieces that may be dropped or moved."""
-        members: dict[int, list[Item]] = {}
-        for run in self.runs():
-            for offset, item in enumerate(self._shown_by(run)):
-                head = self.log.head(run.start + offset) if run.stop > run.start else -1 - run.start
-                members.setdefault(head, []).append(item)
-        return [Group(tuple(items)) for items in members.values()]
+        return gathered(
+            (self.log.head(position) if run.start < run.stop else -1 - position, item)
+            for run in self.runs()
+            for position, item in enumerate(self._shown_by(run), run.start)
+        )
 
     def open_calls(self) -> tuple[int, ...]:
         """The positions of the calls that still wait for their result."""
@@ -226,8 +237,13 @@ class View(ItemRow):
     def pins(self) -> set[int]:
         """The heads of the pinned groups."""
         if self._pins is None:
-            self._pins = pinned_heads(self.log, self.shape)
+            runs = self.shape.pinned()
+            self._pins = {self.log.head(p) for run in runs for p in range(run.start, run.stop)}
         return self._pins
+
+    def held_groups(self) -> set[int]:
+        """The heads of the groups that no edit takes away: pinned ones, and those with open calls."""
+        return self.pins().union(map(self.log.head, self.open_calls()))
 
     def shows_summary(self, position: int) -> bool:
         """Whether the item at a position is a summary that is shown in place of others."""
@@ -249,18 +265,14 @@ class View(ItemRow):
         edits = self._edits_in_force
         if run is not None:
             return Fate("masked", edits.masks[item_id].id)
-        edit = next(edit for edit, cover in reversed(edits.covers) if contains(cover.area, position))
+        edit = next(edit for edit, area in reversed(edits.covers) if contains(area, position))
         return Fate("covered" if isinstance(edit, Summary) else "hidden", edit.id)
 
 
 def _open_calls_at(log: Log, end: int) -> tuple[int, ...]:
     """The positions of the calls that waited at an earlier revision."""
-    calls = (p for p, item in enumerate(log.items(0, end)) if isinstance(item, ToolCall))
-    found: list[int] = []
-    for head in {log.head(position) for position in calls}:
-        members = log.group(head, end)
-        found += (members[index] for index in Answers(map(log.item, members)).open_calls())
-    return tuple(sorted(found))
+    content = [(p, item) for p, item in enumerate(log.items(0, end)) if not is_edit(item)]
+    return tuple(content[index][0] for index in Answers(item for _, item in content).open_calls())
 
 
 def protected_positions(view: View) -> Iterator[int]:
@@ -271,7 +283,7 @@ def protected_positions(view: View) -> Iterator[int]:
     """
     log, end = view.log, view.end
     yield from log.positions("marks", 0, end)
-    for head in (*view.pins(), *one_per_group(log, view.open_calls())):
+    for head in view.held_groups():
         yield from log.group(head, end)
     last = log.last_user(end)
     if last is not None:
@@ -284,32 +296,14 @@ def protected_positions(view: View) -> Iterator[int]:
 def spans_over(view: View, items: Iterable[Item]) -> tuple[Span, ...]:
     """As few spans as possible over these items and no others; a shown summary brings all that it covers."""
     log, end = view.log, view.end
-    area, names = singles(log.positions("edits", 0, end)), set[int]()  # edits between two items part no span
+    area = singles(log.positions("edits", 0, end))  # edits between two items part no span
     for item in items:
         if isinstance(item, Summary) and item.spans:
-            cover = resolved(log, item, end)
-            area += cover.area
-            names |= cover.summaries  # a summary that it folded
+            area += log.area(item, end)
         else:
             position = view.position(item.id)
             area.append((position, position + 1))
-    return spans_of(log, united(area), map(log.item, sorted(names)))
-
-
-def view_after(view: View, edits: Iterable[Edit]) -> View:
-    """What would be shown once some edits were recorded after all that a view knows.
-
-    An edit that would be refused is refused. The log stays as it is.
-    """
-    open_calls = view.open_calls()
-    for edit in edits:
-        if view.log.find(edit.id, view.end) is not None:
-            raise DuplicateId(f"item {cut(edit.id)!r} is in the transcript already")
-        shape = Editor(view.log, view.shape, view.end, open_calls).apply(edit)
-        log = view.log.forked_at(view.end)
-        log.segments[-1].record(edit, EDIT)
-        view = View(log, shape, view.end + 1, open_calls)
-    return view
+    return log.spans(united(area))
 
 
 _MEMOS = 4
@@ -359,8 +353,6 @@ class Scroll(ItemRow):
         start: int = 0,
         after: tuple[Item, ...] = (),
     ) -> None:
-        if view is not None and not 0 <= whole(start, "the start of a scroll") <= len(view):
-            raise OutOfRange(f"the view has {len(view)} items; a scroll cannot start at {start}")
         self.before = before
         self.view = view
         self.start = start

@@ -11,13 +11,12 @@ from quire.bridges.videosdk.items import ChatItem, shown_as
 from quire.bridges.videosdk.messages import ChatMessage, ChatRole
 from quire.bridges.videosdk.speaking import Change, Speech
 from quire.errors import EditRefused, WrongType, cut
-from quire.items import Edit, Hide, Item, Span, Summary
+from quire.items import Edit, Hide, Item, Summary
 from quire.state import (
     EDIT,
     Transcript,
     View,
     added_since,
-    covered_area,
     is_edit,
     merge_all,
     spans_over,
@@ -193,11 +192,9 @@ def _fitted(view: View, position: int, ordered: Transcript) -> Edit:
     assert is_edit(edit)
     if not isinstance(edit, Hide | Summary):
         return edit
-    area = covered_area(view.log, position, view.end)
+    area = view.log.area(edit, view.end)
     covered = [item for start, stop in area for item in view.log.items(start, stop) if not is_edit(item)]
-    names = [s.first for s in edit.spans if view.log.head(view.position(s.first)) == EDIT]
-    spans = (*spans_over(ordered.view, covered), *(Span(name, name) for name in names))
-    return msgspec.structs.replace(edit, spans=spans)
+    return msgspec.structs.replace(edit, spans=spans_over(ordered.view, covered))
 
 
 class Holding:
