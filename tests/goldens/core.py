@@ -301,9 +301,9 @@ def pools(run: Run, given: Json) -> Json:
 
 def windows(run: Run, given: Json) -> Json:
     window = state.Window[str](given["things"], limit=given["limit"])
-    fallen = [window.add(*things) for things in given["adds"]]
-    branch = window.branch(given["branch"])
-    return {"fallen": fallen, "left": list(window), "branch": list(branch), "cleared": window.clear()}
+    for things in given["adds"]:
+        window.add(*things)
+    return {"left": list(window), "branch": list(window.branch(given["branch"]))}
 
 
 # Compactors
