@@ -39,7 +39,7 @@ def test_a_good_history_has_no_fault(tmp_path: Path) -> None:
 def test_a_bad_one_has_a_readable_list_and_exit_status_1(tmp_path: Path) -> None:
     run = process("check", written(tmp_path, {"messages": BAD}), "--provider", "openai")
     assert run.returncode == 1
-    assert "messages[1]" in run.stdout and "orphan_tool_message" in run.stdout
+    assert "messages[1]" in run.stdout and "orphan_result" in run.stdout
     assert run.stdout.endswith("1 fault\n")
 
 
@@ -56,7 +56,7 @@ def test_a_repaired_history_and_its_faults_are_apart(tmp_path: Path) -> None:
 def test_faults_as_json(tmp_path: Path) -> None:
     run = quire("check", written(tmp_path, BAD), "--provider", "openai", "--json")
     (fault,) = json.loads(run.stdout)
-    assert fault["rule"] == "orphan_tool_message"
+    assert fault["rule"] == "orphan_result"
     assert run.exit_code == 1
 
 
@@ -74,7 +74,7 @@ def test_standard_input_and_a_repaired_history_on_standard_output() -> None:
     assert run.exit_code == 0
     repaired = json.loads(run.stdout)
     assert [message["role"] for message in repaired] == ["user", "assistant", "tool", "user"]
-    assert "unanswered_tool_call" in run.stderr and "result_added" in run.stderr
+    assert "unanswered_call" in run.stderr and "result_added" in run.stderr
     again = quire("check", "-", "--provider", "openai", given=run.stdout)
     assert again.exit_code == 0
 

@@ -17,9 +17,7 @@ from quire.providers import (
     is_recursive,
     json_text,
     read_schema,
-    read_tools,
     schema_for,
-    strict_count,
     subschemas,
 )
 from quire.state import Scroll, View
@@ -78,7 +76,7 @@ def shape_for(
     plain = read_schema(exact_copy(schema)[0], "output")
     if not is_plain_object(plain):  # no wire is known to take another top: it is sent as it is, or not at all
         return AnswerShape() if wire == "anthropic" else AnswerShape(dict(schema))
-    shape = _SHAPES[wire](plain, model, tools)
+    shape = _SHAPES[wire](plain, model)
     return shape if "output_schema" in features else shape._replace(is_held=False)
 
 
@@ -105,21 +103,19 @@ def _features(model: str, takes: bool | None) -> frozenset[str]:
     return known - {unsaid} | {said}
 
 
-def _openai(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:
+def _openai(schema: _Json, model: str) -> AnswerShape:
     form = schema_for("openai", schema, strict=True)
     return AnswerShape(form.schema, form.strict and not form.removed, form.strict)
 
 
-def _anthropic(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:
+def _anthropic(schema: _Json, model: str) -> AnswerShape:
     form = schema_for("anthropic", schema, strict=True)
-    forms = [tool.forms["anthropic"] for tool in read_tools(tools) if tool.native is None]
-    strict = [form.schema, *(one.schema for one in forms if one.strict)]
-    if not form.strict or cloud_of(model) is not None or strict_count(strict) < len(strict):
+    if not form.strict or cloud_of(model) is not None:
         return AnswerShape()
     return AnswerShape(form.schema, not form.removed)
 
 
-def _gemini(schema: _Json, model: str, tools: Sequence[Definition]) -> AnswerShape:
+def _gemini(schema: _Json, model: str) -> AnswerShape:
     # What holds itself is refused, and where anything may stand, some models write nothing.
     found = [inner for _, inner in subschemas(schema)]
     if is_recursive(schema) or any(map(_is_vague, found)):

@@ -37,7 +37,6 @@ from quire.providers.schema import (
     is_recursive as is_recursive,
     read_schema as read_schema,
     schema_for as schema_for,
-    strict_count as strict_count,
 )
 from quire.providers.state import pack as pack
 from quire.providers.tools import Tool as Tool, read_tools as read_tools

@@ -54,6 +54,10 @@ class StrictMode(msgspec.Struct, frozen=True):
     """Whether all properties are required, and a `$ref` has no keyword beside it."""
     finite: bool
     """Whether recursive schemas are refused."""
+    optional: int | None = None
+    """The most optional properties of a schema, at all depths together."""
+    unions: int | None = None
+    """The most unions, `anyOf` and lists of types."""
 
 
 _DATA = Path(__file__).with_name("rules.json").read_bytes()
@@ -125,14 +129,9 @@ ANTHROPIC_MEDIA_LIMITS = _fact("ANTHROPIC_MEDIA_LIMITS", dict[str, int])
 """Characters of an image in base64, images of a request, and pixels of a side."""
 ANTHROPIC_REQUEST_LENGTH = _fact("ANTHROPIC_REQUEST_LENGTH", dict[str, int])
 ANTHROPIC_BREAKPOINTS = _fact("ANTHROPIC_BREAKPOINTS", int)
-ANTHROPIC_CACHE_LIFETIMES = _fact("ANTHROPIC_CACHE_LIFETIMES", tuple[str, ...])
 ANTHROPIC_FOREIGN_FIELDS = _fact("ANTHROPIC_FOREIGN_FIELDS", frozenset[str])
 """Fields that LangChain, the AI SDK, MCP and OpenAI add to blocks, each of which the API refuses."""
-ANTHROPIC_STRICT_COUNTS = _fact("ANTHROPIC_STRICT_COUNTS", dict[str, int])
 ANTHROPIC_TOOLS = _fact("ANTHROPIC_TOOLS", re.Pattern[str])
-ANTHROPIC_TOOLS_NOT_ON_CLOUDS = _fact("ANTHROPIC_TOOLS_NOT_ON_CLOUDS", dict[str, re.Pattern[str]])
-"""The types of tools that run on Anthropic's servers, and that are refused where a cloud serves the model."""
-ANTHROPIC_FIELDS_NOT_ON_CLOUDS = _fact("ANTHROPIC_FIELDS_NOT_ON_CLOUDS", frozenset[str])
 GEMINI_FUNCTION_COUNT = _fact("GEMINI_FUNCTION_COUNT", int)
 GEMINI_TOOLS = _fact("GEMINI_TOOLS", frozenset[str])
 """The fields of Gemini's own tools, in small letters without underscores."""

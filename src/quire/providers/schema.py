@@ -4,9 +4,7 @@ A schema is code. One that is not valid JSON Schema (draft 2020-12) is refused w
 wire refuses are removed, and named in `Form.removed`. Every function returns a new schema.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from itertools import accumulate
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -19,9 +17,8 @@ from quire.providers.check.schema import schema_errors, subschemas
 from quire.providers.names import Names
 from quire.providers.values import Json, entries_in, fields_in, nests_deeper
 
-_UNIONS = ("allOf", "anyOf", "oneOf")
 _TYPED = frozenset(("type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"))
-_TOP_REFUSED = frozenset(rules.OPENAI_TOP_KEYWORDS.accepted)
+_TOP_REFUSED = rules.OPENAI_TOP_KEYWORDS.accepted
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -60,36 +57,38 @@ def read_schema(given: Any, path: str) -> Json:
     schema: Json = _decode(text)
     for _, inner in subschemas(schema):
         _modernize(inner)
-    error = next(schema_errors(schema, path), None)
-    if error is not None:
-        raise InvalidValue(f"{error[0]}: {error[1]}")
-    schema = _without_top_pointer(schema, path)
+    for place, error in schema_errors(schema, path):
+        raise InvalidValue(f"{place}: {error}")
+    if "$ref" in schema:  # pydantic and msgspec write a named schema that way
+        pointer = schema.pop("$ref")
+        schema = {**fields_in(_target(schema, pointer, path)), **schema}
+        if "$ref" in schema:
+            raise InvalidValue(f"{path}.$ref: leads to another pointer")
     _check_pointers(schema, path)
     return schema
 
 
 def read_parameters(given: Any, path: str) -> tuple[Json, tuple[str, ...]]:
-    """The schema of a tool's parameters, one object, and the keywords at its top that were removed for that.
-
-    A union at the top becomes one object with the properties of all its members (zereight/gitlab-mcp#558).
-    """
+    """The schema of a tool's parameters, one object, and the keywords removed from its top for that."""
     if given is None or given is True:
         return {"type": "object", "properties": {}}, ()
     schema = read_schema(given, path)
     if "type" in schema and not _allows(schema, "object"):
         raise InvalidValue(f"{path}.type: the parameters of a tool are an object")
-    removed = tuple(f"{key} at its top" for key in schema if key in _TOP_REFUSED)
-    if removed:
-        schema = _with_merged_unions(schema)
-        _check_pointers(schema, path)
-    return {"properties": {}, **schema, "type": "object"}, removed
+    removed = [key for key in schema if key in _TOP_REFUSED]
+    if removed and "properties" not in schema:
+        raise InvalidValue(f"{path}.{removed[0]}: the parameters of a tool are one object with `properties`")
+    for key in removed:
+        del schema[key]
+    _check_pointers(schema, path)
+    return {"properties": {}, **schema, "type": "object"}, tuple(f"{key} at its top" for key in removed)
 
 
 def _modernize(schema: Json) -> None:
     """Write in the words of draft 2020-12 what public clients and servers write in others.
 
-    These are types in capitals and `nullable` (Gemini's API reference), tuples of draft-07
-    (modelcontextprotocol/typescript-sdk#745), and arrays that do not say what they hold (vscode#244467).
+    These are types in capitals and `nullable` (Gemini's API reference), and arrays that do not say what they
+    hold (vscode#244467).
     """
     for name in ("$schema", "$id"):  # names of a draft and of a document, which no wire reads
         schema.pop(name, None)
@@ -97,21 +96,8 @@ def _modernize(schema: Json) -> None:
     if isinstance(kind, str):
         kind = kind.lower() if kind.isupper() else kind
         schema["type"] = [kind, "null"] if is_nullable is True and kind != "null" else kind
-    if isinstance(schema.get("items"), list):
-        schema["prefixItems"] = schema.pop("items")
-        schema["items"] = schema.pop("additionalItems", {})
     if _allows(schema, "array"):
         schema.setdefault("items", {})
-
-
-def _without_top_pointer(schema: Json, path: str) -> Json:
-    """The schema that the top points to; pydantic and zod-to-json-schema write a named schema that way."""
-    for _ in range(MAX_DEPTH):
-        if "$ref" not in schema:
-            return schema
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**fields_in(_target(schema, schema["$ref"], path)), **beside}
-    raise InvalidValue(f"{path}.$ref: the schema is nothing but a pointer to itself")
 
 
 def _check_pointers(schema: Json, path: str) -> None:
@@ -128,10 +114,8 @@ def _target(root: Json, pointer: str, place: str) -> Any:
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         entries = entries_in(found)
-        if key.isdecimal() and int(key) < len(entries):
-            found = entries[int(key)]
-        else:
-            found = fields_in(found).get(key)
+        is_index = key.isdecimal() and int(key) < len(entries)
+        found = entries[int(key)] if is_index else fields_in(found).get(key)
     if not isinstance(found, dict | bool):
         raise InvalidValue(f"{place}.$ref: the pointer leads to no schema")
     return cast("Any", found)
@@ -150,27 +134,6 @@ def is_recursive(schema: Json) -> bool:
         return any(leads_back(_target(schema, one, ""), entered | {one}) for one in sorted(fresh))
 
     return leads_back(schema, frozenset("#"))
-
-
-def _with_merged_unions(schema: Json) -> Json:
-    """One object in place of the objects that are combined at the top of a schema.
-
-    A property that several of them define differently may be any of these, and none of a member is required.
-    """
-    members = [_resolved(one, schema) for key in _UNIONS for one in entries_in(schema.get(key))]
-    found: dict[str, list[Any]] = {}
-    for one in (schema, *members):
-        for name, inner in fields_in(one.get("properties")).items():
-            if inner not in found.setdefault(name, []):
-                found[name].append(inner)
-    merged = {key: value for key, value in schema.items() if key not in _TOP_REFUSED}
-    merged["properties"] = {name: {"anyOf": ones} if ones[1:] else ones[0] for name, ones in found.items()}
-    return merged
-
-
-def _resolved(schema: Any, root: Json) -> Json:
-    inner = fields_in(schema)
-    return fields_in(_target(root, inner["$ref"], "")) if "$ref" in inner else inner
 
 
 # --- writing ---------------------------------------------------------------------------------------------
@@ -193,18 +156,18 @@ def schema_for(wire: str, schema: Mapping[str, Any], strict: bool | None = False
     In strict mode, objects that do not say whether they take other properties are closed, and limits that the
     mode lacks, such as `maxLength`, are removed. A schema whose meaning would change is not strict.
     """
-    mode, refusal = rules.STRICT_MODES.get(wire.removesuffix("-responses")), ""
-    if strict and mode is not None:
-        made = copy(schema)
-        removed = _remove_lacking(made, wire, mode)
-        _close_objects(made)
-        refusal = _strict_refusal(made, mode)
-        if not refusal:
-            return Form(made, True, removed)
-    elif strict:
-        refusal = "the service, which has no strict tools"
     made = copy(schema)
-    return Form(made, False, _remove_lacking(made, wire, None), refusal)
+    plain = Form(made, removed=_remove_lacking(made, wire, None))
+    if not strict:
+        return plain
+    mode = rules.STRICT_MODES.get(wire.removesuffix("-responses"))
+    if mode is None:
+        return plain._replace(refusal="the service, which has no strict tools")
+    made = copy(schema)
+    removed = _remove_lacking(made, wire, mode)
+    _close_objects(made)
+    refusal = _strict_refusal(made, mode)
+    return plain._replace(refusal=refusal) if refusal else Form(made, True, removed)
 
 
 def _remove_lacking(schema: Json, wire: str, mode: rules.StrictMode | None) -> tuple[str, ...]:
@@ -239,9 +202,14 @@ def _close_objects(schema: Json) -> None:
 
 def _strict_refusal(schema: Json, mode: rules.StrictMode) -> str:
     """The first place in a schema that a strict mode refuses; empty if there is none."""
+    optional = unions = 0
     for place, inner in subschemas(schema, "the schema"):
         if not _is_strict(inner, mode):
             return place
+        optional += len(_optional(inner))
+        unions += "anyOf" in inner or isinstance(inner.get("type"), list)
+    if optional > (mode.optional or optional) or unions > (mode.unions or unions):
+        return "the number of its optional properties, or of its unions"
     return "recursion" if mode.finite and is_recursive(schema) else ""
 
 
@@ -250,26 +218,12 @@ def _is_strict(schema: Json, mode: rules.StrictMode) -> bool:
     is_typed = not _TYPED.isdisjoint(schema) and not any(isinstance(value, bool) for value in values)
     if not is_typed or is_open(schema) or not mode.keywords.issuperset(schema):
         return False
-    is_complete = not _optional_count(schema) and ("$ref" not in schema or len(schema) == 1)
+    is_complete = not _optional(schema) and ("$ref" not in schema or len(schema) == 1)
     return is_complete or not mode.complete
 
 
-def _optional_count(schema: Json) -> int:
-    return len(fields_in(schema.get("properties")).keys() - {*entries_in(schema.get("required"))})
-
-
-def strict_count(schemas: Iterable[Json]) -> int:
-    """How many of these schemas, from the first on, may be strict in one request to Anthropic."""
-    totals = accumulate(map(_strict_costs, schemas))
-    limits = rules.ANTHROPIC_STRICT_COUNTS.accepted
-    return sum(all(total[name] <= most for name, most in limits.items()) for total in totals)
-
-
-def _strict_costs(schema: Json) -> Counter[str]:
-    inner = [one for _, one in subschemas(schema)]
-    unions = sum("anyOf" in one or isinstance(one.get("type"), list) for one in inner)
-    optional = sum(map(_optional_count, inner))
-    return Counter({"strict tools": 1, "optional parameters": optional, "union types": unions})
+def _optional(schema: Json) -> set[str]:
+    return fields_in(schema.get("properties")).keys() - {*entries_in(schema.get("required"))}
 
 
 # --- names of properties ---------------------------------------------------------------------------------

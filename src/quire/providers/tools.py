@@ -23,7 +23,6 @@ from quire.providers.schema import (
     read_parameters,
     renamed,
     schema_for,
-    strict_count,
     with_aliases,
 )
 from quire.providers.values import Json, entries_in, exact_copy, fields_in
@@ -78,16 +77,7 @@ def read_tools(definitions: Iterable[Definition]) -> list[Tool]:
 
     A definition that was read before costs one comparison.
     """
-    tools = sorted(map(_read, single_definitions(definitions)), key=lambda tool: (tool.name, tool.exact))
-    _refuse_duplicates(tool for tool in tools if tool.native is None)
-    return tools
-
-
-def _refuse_duplicates(tools: Iterable[Tool]) -> None:
-    """Raise if two tools that go into one request have one name; they are in the order of names."""
-    for one, other in pairwise(tools):
-        if one.name == other.name:
-            raise InvalidValue(f"two tools are called {cut(one.name)!r}")
+    return sorted(map(_read, single_definitions(definitions)), key=lambda tool: (tool.name, tool.exact))
 
 
 def _read(definition: Definition) -> Tool:
@@ -95,20 +85,11 @@ def _read(definition: Definition) -> Tool:
         raise InvalidValue("a tool definition is empty")
     try:
         text = _encode(definition)
-        is_exact = _decoded(text) == definition  # else a value only resembles JSON: a set, a tuple, bytes
+        if _decoded(text) == definition:  # else a value only resembles JSON: a set, a tuple, bytes
+            return _tool(text)
     except (TypeError, OverflowError, RecursionError, UnicodeEncodeError):
-        text, is_exact = b"", False
-    return _tool(text if is_exact else _exact_text(definition))
-
-
-def _exact_text(definition: Definition) -> bytes:
-    try:
-        return exact_copy(definition)[1]
-    except (InvalidValue, UnicodeEncodeError) as fault:
-        inner = definition.get("function")
-        name = (cast("Definition", inner) if isinstance(inner, Mapping) else definition).get("name")
-        tool = f"the tool {cut(name)!r}" if isinstance(name, str) else "a tool"
-        raise InvalidValue(f"the definition of {tool} is not JSON: {fault}") from None
+        pass
+    return _tool(exact_copy(definition)[1])
 
 
 @lru_cache(1024)
@@ -183,12 +164,10 @@ def write_tools(tools: Sequence[Tool], draft: Draft, profile: Profile) -> list[J
             draft.note(None, "tools_left_out", f"{cut(tool.name)!r} {reason}")
         else:
             taken.append(tool)
-    _refuse_duplicates(taken)
-    strict = _strict_names(functions, draft.wire, profile)
-    return [
-        _native(tool.native, draft) if tool.native else _function(tool, draft, profile, strict)
-        for tool in taken
-    ]
+    for one, other in pairwise(taken):
+        if one.name == other.name:
+            raise InvalidValue(f"two tools are called {cut(one.name)!r}")
+    return [_native(tool.native, draft) if tool.native else _function(tool, draft, profile) for tool in taken]
 
 
 def gemini_config(tools: Sequence[Tool], draft: Draft, profile: Profile) -> Json:
@@ -212,23 +191,11 @@ def _reason_against(native: Json, wire: str, profile: Profile, has_functions: bo
     elif wire == "anthropic":
         is_named = bool(native.get("name")) or kind == "mcp_toolset"  # which names its server instead
         is_own = is_named and rules.ANTHROPIC_TOOLS.accepted.fullmatch(kind) is not None
-        elsewhere = rules.ANTHROPIC_TOOLS_NOT_ON_CLOUDS.accepted.get(profile.cloud or "")
-        if is_own and elsewhere is not None and elsewhere.fullmatch(kind):
-            return "is run by Anthropic, and not on this cloud"
     elif kind == "custom":  # it takes any text; Chat has its fields in an object of their own
         is_own = profile.takes_all and ("custom" in native) is (wire == "openai")
     else:
         is_own = rules.OPENAI_TOOLS[wire].accepted.fullmatch(kind) is not None
     return "" if is_own else "is a tool of another service"
-
-
-def _strict_names(functions: Sequence[Tool], wire: str, profile: Profile) -> set[str]:
-    """The tools that are strict; on Anthropic's clouds none is, since some models refuse the field there."""
-    strict = [tool for tool in functions if tool.forms[wire].strict]
-    if wire == "anthropic":
-        most = 0 if profile.cloud else strict_count(tool.forms[wire].schema for tool in strict)
-        strict = strict[:most]
-    return {tool.name for tool in strict}
 
 
 def _native(native: Json, draft: Draft) -> Json:
@@ -237,10 +204,10 @@ def _native(native: Json, draft: Draft) -> Json:
     return copy(native)
 
 
-def _function(tool: Tool, draft: Draft, profile: Profile, strict: set[str]) -> Json:
+def _function(tool: Tool, draft: Draft, profile: Profile) -> Json:
     wire, form = draft.wire, tool.forms[draft.wire]
-    if form.strict and tool.name not in strict:
-        form = Form(dict(tool.schema), refusal="the cloud, or the strict tools before it")
+    if form.strict and wire == "anthropic" and profile.cloud:  # where some models refuse the field
+        form = Form(dict(tool.schema), refusal="the cloud")
     function: Json = {"name": draft.names.give(tool.name)}
     if tool.description:
         function["description"] = tool.description
@@ -253,7 +220,7 @@ def _function(tool: Tool, draft: Draft, profile: Profile, strict: set[str]) -> J
         draft.note(None, "schema_changed", f"the schema of {cut(tool.name)!r} is sent without {removed}")
     if wire != "gemini" or tool.schema["properties"] or tool.schema.get("additionalProperties"):
         function[_SCHEMA_KEYS[wire]] = copy(form.schema)
-    function |= _fields(tool, draft, profile)
+    function |= _fields(tool, draft)
     if wire == "anthropic" and tool.aliases:
         _rename_parameters(function, tool, draft)
     if wire == "openai":
@@ -261,11 +228,9 @@ def _function(tool: Tool, draft: Draft, profile: Profile, strict: set[str]) -> J
     return {"type": "function", **function} if wire == "openai-responses" else function
 
 
-def _fields(tool: Tool, draft: Draft, profile: Profile) -> Json:
+def _fields(tool: Tool, draft: Draft) -> Json:
     """The fields of a tool that the wire has; notes those that it lacks."""
     taken = rules.TOOL_FIELDS[draft.wire] if tool.owner in (None, draft.wire) else frozenset[str]()
-    if draft.wire == "anthropic" and profile.cloud is not None:
-        taken -= rules.ANTHROPIC_FIELDS_NOT_ON_CLOUDS.accepted
     kept = {key: value for key, value in tool.fields.items() if key in taken}
     lost = [cut(key) for key in tool.fields if key not in kept]
     if lost:

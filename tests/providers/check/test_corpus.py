@@ -126,10 +126,10 @@ def gemini_round(_number: int) -> list[Json]:
 
 
 ROUNDS: dict[str, tuple[Any, str]] = {
-    "openai": (chat_round, "unanswered_tool_call messages[4501].tool_calls[0].id"),
+    "openai": (chat_round, "unanswered_call messages[4501].tool_calls[0].id"),
     "openai-responses": (responses_round, "unanswered_call input[4501].call_id"),
-    "anthropic": (anthropic_round, "unanswered_call messages[4501].content[0]"),
-    "gemini": (gemini_round, "unanswered_call contents[4501]"),
+    "anthropic": (anthropic_round, "unanswered_call messages[4501].content[0].id"),
+    "gemini": (gemini_round, "unanswered_call contents[4501].parts[0]"),
 }
 
 

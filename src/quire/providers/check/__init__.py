@@ -44,8 +44,10 @@ def check(payload: Any, provider: str, *, model: str | None = None) -> list[Faul
         raise WrongType(f"a payload is a mapping or a list of messages, not {type(payload).__name__}")
     values = to_json(payload if isinstance(payload, Mapping) else {HISTORY[provider]: payload})
     body = Fields(Findings(provider), "", values)
-    named = body.text("model") if body.has("model") else None
-    _CHECKS[provider](body, ((named if model is None else model) or "").lower())
+    if body.has("model") and not isinstance(body.get("model"), str):
+        body.must_be("model", "a string")
+    named = body.get("model") if model is None else model
+    _CHECKS[provider](body, named.lower() if isinstance(named, str) else "")
     return body.findings.in_order()
 
 

@@ -3,14 +3,16 @@
 import re
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 from quire.providers import rules
 from quire.providers.check.core import (
+    Field,
     Fields,
     Findings,
     Pairing,
     Turn,
-    as_object,
+    check_name,
     check_signature,
     check_texts,
     known_model,
@@ -22,16 +24,13 @@ from quire.providers.media import begun, bytes_of
 from quire.providers.profiles import cloud_of, has_unsigned_thinking
 from quire.tokens import size_of
 
-_ROLES = ("user", "assistant", "system")
 _THINKING = ("thinking", "redacted_thinking")
 _MEDIA = ("image", "document", "search_result")
-_WITHOUT_ID = ("text", "tool_result", *_MEDIA, *_THINKING)
-_SYSTEM_FIELDS = ("role", "content", "output_config", "clear_at")
+_FOREIGN = {"": Field("none of", rule="unknown_field", values=tuple(rules.ANTHROPIC_FOREIGN_FIELDS.accepted))}
 _IMAGE_TYPES = rules.ANTHROPIC_IMAGE_TYPES.accepted
 _PROPERTY = rules.NAMES["anthropic property"].accepted
 _UNREADABLE = ("shape", "role", "unknown_block", "block_role")
 """Faults after which pairing is not checked: what the unreadable block answers is not known."""
-_PAIRING = ("unanswered_call", "orphan_result", "late_result", "duplicate_result")
 _NAME = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?")
 
 
@@ -45,35 +44,29 @@ class Model:
         version, is_preview = version_in(name, _NAME), "mythos-preview" in name
         self.refuses_prefill = is_preview or version >= (4, 6)
         self.refuses_system_messages = is_preview or (0, 0) < version < (4, 8)
+        sees = not self.facts.prefix or "image_input" in self.facts.features
+        self.refused_media = () if sees else ("image", "document")
 
     def needs_signature(self, thinking: Fields) -> bool:
         """Whether thinking must be signed; DeepSeek, Kimi and MiMo sign nothing on this wire."""
         return not has_unsigned_thinking(self.name) if self.name else thinking.get("signature") != ""
-
-    def refused_media(self) -> tuple[str, ...]:
-        """The kinds of blocks that a model without image input refuses."""
-        if not self.facts.prefix or "image_input" in self.facts.features:
-            return ()
-        return ("image",) if self.facts.provider == "anthropic" else ("image", "document")
 
 
 def check_request(body: Fields, model_name: str) -> None:
     """Find what the Messages API refuses or misreads in a request."""
     findings, model = body.findings, Model(model_name)
     body.check("request")
-    messages = _read_messages(body)
+    messages = [_read_message(message) for message in body.inners("messages")]
     blocks = [block for message in messages for block in message.parts]
     for block in blocks:
-        if block.kind == "thinking" and model.needs_signature(block):
-            block.check("signed thinking")
-        _check_block(block)
-    _check_all_media(body, [part for block in blocks for part in _nested(block)], model)
+        _check_block(block, model)
+    _check_media(body, model)
     if not findings.any_of(_UNREADABLE):
         _check_order(body, messages, model)
         merged = groupby(messages, key=lambda message: message.role)
         turns = [Turn("", role, [part for one in group for part in one.parts]) for role, group in merged]
         _check_pairs(findings, turns)
-        _check_server_tools(findings, turns)
+        _check_server_tools(turns)
     _check_system(body)
     _check_tools(body)
     _check_caching(body, blocks)
@@ -85,114 +78,70 @@ def check_request(body: Fields, model_name: str) -> None:
 # Reading messages.
 
 
-def _read_messages(body: Fields) -> list[Turn]:
-    found: list[Turn] = []
-    for message in body.inners("messages"):
-        role = message.get("role") if message.get("role") in _ROLES else ""
-        known = _SYSTEM_FIELDS if role == "system" else ("role", "content")
-        # A name that is not ASCII may be invalid Unicode, which is a fault of its own.
-        unknown = [name for name in message.names() if name.isascii() and name not in known]
-        _refuse_fields(message, unknown if role else [])
-        content = message.get("content")
-        blocks = list(_read_blocks(message, "content", role or "any role"))
-        if isinstance(content, str) and content:
-            blocks = [message.within(message.at("content"), {"text": content}, "text")]
-        found.append(Turn(message.place, role, blocks))
-    return found
-
-
-def _read_blocks(holder: Fields, key: str, place: str, rule: str = "shape") -> Iterator[Fields]:
-    foreign = rules.ANTHROPIC_FOREIGN_FIELDS.accepted
-    for block in holder.parts(key, place, rule):
-        refused = foreign.union(("id", "name")) if block.kind in _WITHOUT_ID else foreign
-        _refuse_fields(block, [name for name in block.names() if name in refused])
-        yield block
-
-
-def _refuse_fields(fields: Fields, found: list[str]) -> None:
-    if found:  # one fault for all of them: they have one cause
-        fields.add(found[0], "unknown_field", f"no such field here: {', '.join(map(short, found[:5]))}")
-
-
-def _nested(block: Fields) -> Iterator[Fields]:
-    """A block, the blocks of its result and those of its document."""
-    yield block
-    for part in (*block.inners("content"), *block.inner("source").inners("content")):
-        yield from _nested(part)
+def _read_message(message: Fields) -> Turn:
+    role, content = str(message.get("role")), message.get("content")
+    if isinstance(content, str) and content:
+        return Turn(message.place, role, [message.within(message.at("content"), {"text": content}, "text")])
+    return Turn(message.place, role, [block for block in message.inners("content") if block.kind])
 
 
 # Blocks, each by itself.
 
 
-def _check_block(block: Fields) -> None:
-    text = block.get("text")
-    if block.kind == "text" and isinstance(text, str) and not text.strip():
+def _check_block(block: Fields, model: Model) -> None:
+    if block.kind == "text" and not str(block.get("text")).strip():
         block.add("", "empty_text")
-    elif block.kind == "tool_result":
-        _check_result(block)
-    elif block.kind in ("image", "document"):
-        _check_media(block)
+    elif block.kind == "thinking" and model.needs_signature(block):
+        block.check("signed thinking")
+    elif block.kind == "tool_result" and block.get("is_error") is True:
+        for part in [part for part in block.inners("content") if part.kind in _MEDIA]:
+            part.add("type", "failed_result", f"{short(part.kind)} in a result that is an error")
 
 
-def _check_result(result: Fields) -> None:
-    for block in _read_blocks(result, "content", "result", "result_content") if result.has("content") else ():
-        if result.get("is_error") is True and block.kind in _MEDIA:
-            block.add("type", "failed_result", f"{short(block.kind)} in a result that is an error")
-        if block.kind != "text":  # an empty text is accepted here
-            _check_block(block)
-
-
-def _check_media(block: Fields) -> None:
-    source, kind = block.inner("source"), block.inner("source").get("type")
-    shape = f"{block.kind} {kind}"
-    if as_object(block.get("source")) is None:
-        block.add("source", "media_source", f"the {block.kind} has no source")
-    elif shape not in block.findings.shapes:
-        source.add("type", "media_source", f"there is no {block.kind} with a source {short(kind)}")
-    else:
-        source.check(shape)
-    if kind == "base64":
-        check_signature(source, "media_type", source.get("media_type"), source.get("data"))
-    elif kind == "content":
-        for part in _read_blocks(source, "content", "document"):
-            if part.kind == "image":
-                _check_media(part)
-
-
-# All messages: media, order.
-
-
-def _check_all_media(body: Fields, blocks: list[Fields], model: Model) -> None:
-    limits, known, refused = rules.ANTHROPIC_MEDIA_LIMITS.accepted, model.facts.images, model.refused_media()
-    images = [block for block in blocks if block.get("type") == "image"]
+def _check_media(body: Fields, model: Model) -> None:
+    limits, known, parts = rules.ANTHROPIC_MEDIA_LIMITS.accepted, model.facts.images, body.findings.parts
+    for part in parts:  # the list grows by the parts of documents
+        part.check_fields(_FOREIGN)
+        if part.kind in ("image", "document"):
+            _check_source(part, model)
+    images = [part for part in parts if part.kind == "image"]
     most, side = known.count or limits["images"], known.side or limits["side"]
     if len(images) > (known.many or limits["many"]):
         side = known.many_side or limits["side_of_many"]
     if len(images) > most:
         body.add("messages", "image_count", f"{len(images)} images, more than {most}")
-    for block in blocks:
-        kind, source = block.get("type"), block.inner("source").get("type")
-        if kind in refused:
-            block.add("", "media_for_model")
-        if model.cloud and (kind == "container_upload" or source in ("url", "file")):
-            block.add("source" if block.has("source") else "", "cloud_source")
-    for image in images:
-        _check_image(image, side, limits["cloud" if model.cloud else "length"])
+    for source in [image.inner("source") for image in images]:
+        if source.get("type") == "base64" and isinstance(source.get("data"), str):
+            _check_image(source, side, limits["cloud" if model.cloud else "length"])
 
 
-def _check_image(image: Fields, side: int, longest: int) -> None:
-    source = image.inner("source")
+def _check_source(block: Fields, model: Model) -> None:
+    source = block.inner("source")
+    kind = source.get("type")
+    if f"{block.kind} {kind}" not in block.findings.shapes:
+        block.add("source", "media_source", f"there is no {block.kind} with a source {short(kind)}")
+    source.check(f"{block.kind} {kind}")
+    if kind == "base64":
+        check_signature(source, "media_type", source.get("media_type"), source.get("data"))
+    if model.cloud and kind in ("url", "file"):
+        block.add("source", "cloud_source")
+    if block.kind in model.refused_media:
+        block.add("", "media_for_model")
+
+
+def _check_image(source: Fields, side: int, longest: int) -> None:
     data, declared = source.get("data"), source.get("media_type")
-    if source.get("type") != "base64" or not isinstance(data, str):
-        return
     content = bytes_of(data) or b""
     found, pixels = begun(content), max(size_of(content) or (0,))
     if found in _IMAGE_TYPES and declared in _IMAGE_TYPES and found != declared:
         source.add("media_type", "media_type", f"the bytes are {found}")
     if pixels > side:
-        image.add("", "image_side", f"{pixels} pixels, more than {side}")
+        source.add("", "image_side", f"{pixels} pixels, more than {side}")
     if len(data) > longest:
         source.add("data", "media_size", f"{len(data)} characters of base64, more than {longest}")
+
+
+# The order of messages.
 
 
 def _check_order(body: Fields, messages: list[Turn], model: Model) -> None:
@@ -209,8 +158,6 @@ def _check_order(body: Fields, messages: list[Turn], model: Model) -> None:
             _check_system_place(findings, messages, index, model)
     if last is not None and is_prefilled:
         _check_prefill(findings, last, model)
-    if body.inner("thinking").get("type") == "enabled" and not (is_prefilled and model.refuses_prefill):
-        _check_thinking_first(messages)
 
 
 def _check_system_place(findings: Findings, messages: list[Turn], index: int, model: Model) -> None:
@@ -238,103 +185,82 @@ def _check_prefill(findings: Findings, message: Turn, model: Model) -> None:
         message.parts[-1].add("", "prefill_whitespace")
 
 
-def _check_thinking_first(messages: list[Turn]) -> None:
-    """Check that the assistant's latest turn, with the tool results inside it, begins with thinking."""
-    first: Fields | None = None
-    for message in reversed(messages):
-        if message.role == "user" and not message.of("tool_result"):
-            break
-        if message.role == "assistant" and message.parts:
-            first = message.parts[0]
-    if first is not None and first.kind not in _THINKING:
-        first.add("", "thinking_first", f"the turn begins with {first.kind}")
-
-
 # Turns: consecutive messages of one role, which the API merges.
 
 
 def _check_pairs(findings: Findings, turns: list[Turn]) -> None:
     """Pair each call with the result in the turn after it."""
-    ids, pairing = set[str](), Pairing(findings, *_PAIRING)
+    pairing = Pairing(findings)
     for turn in turns:
         if turn.role == "assistant":
-            pairing.end_round()
+            pairing.end()
             for call in turn.of("tool_use"):
-                call_id = call.get("id")
-                if call_id in ids:
-                    call.add("id", "duplicate_call_id", f"an earlier call has the id {short(call_id)}")
-                ids.add(call_id)
-                pairing.call(call_id, call.place)
+                pairing.call(call, "id")
             if turn.parts and turn.parts[-1].kind in _THINKING:
                 turn.parts[-1].add("", "thinking_last")
         elif turn.role == "user":
             _check_results(pairing, turn.parts)
-            pairing.end_round()
-    pairing.end_round()
+            pairing.end()
     pairing.end()
 
 
 def _check_results(pairing: Pairing, blocks: list[Fields]) -> None:
-    results, others, displaced = list[Fields](), False, False
+    """Check that results come before other blocks, and stand in one message."""
+    message, others = "", False
     for block in blocks:
         if block.kind != "tool_result":
             others = True
-        elif pairing.result(block.get("tool_use_id"), block.place):
-            results.append(block)
-            if others and not displaced:
+        elif pairing.result(block, "tool_use_id"):
+            holder = block.place.partition(".")[0]
+            if others:
                 block.add("", "results_first", "another block stands before this result")
-            displaced = others
-    messages = [result.place.partition(".")[0] for result in results]
-    for result, message in zip(results, messages, strict=True):
-        if message != messages[0] and not displaced:
-            result.add("", "results_split", f"the results of one turn are in {messages[0]} and {message}")
-            break
+            elif message not in ("", holder):
+                block.add("", "results_split", f"the results of one turn are in {message} and {holder}")
+            message = message or holder
 
 
-def _check_server_tools(findings: Findings, turns: list[Turn]) -> None:
+def _check_server_tools(turns: list[Turn]) -> None:
     """Pair the uses of server and MCP tools with their results, which may come in a later turn.
 
     A paused turn goes on after tool results of the user, not after anything else of the user.
     """
-    pairing = Pairing(findings, "unanswered_server_call", "orphan_server_result", late="", again="")
+    uses, answered, closed = dict[str, Fields](), set[str](), set[str]()
     for turn in turns:
         for block in turn.parts:
-            is_use = block.kind in ("server_tool_use", "mcp_tool_use")
-            call_id = block.get("id" if is_use else "tool_use_id")
-            if is_use and isinstance(call_id, str):
-                pairing.call(call_id, block.place)
-            elif block.kind.endswith("_tool_result") and isinstance(call_id, str):
-                pairing.result(call_id, block.place)
+            if block.kind in ("server_tool_use", "mcp_tool_use"):
+                uses[str(block.get("id"))] = block
+            elif block.kind.endswith("_tool_result"):
+                call_id = str(block.get("tool_use_id"))
+                answered.add(call_id)
+                if call_id not in uses:
+                    block.add("", "orphan_server_result")
         if turn.role == "user" and len(turn.of("tool_result")) < len(turn.parts):
-            pairing.end_round()
-    pairing.end(without=("",))
+            closed.update(uses)
+    for call_id in closed - answered:
+        uses[call_id].add("", "unanswered_server_call")
 
 
 # Around the messages: instructions, tools, cache.
 
 
 def _check_system(body: Fields) -> None:
-    given = body.has("system")
-    for block in _read_blocks(body, "system", "instructions", "system_content") if given else ():
+    for block in body.inners("system"):
         if block.get("text") == "":
             block.add("", "empty_text")
 
 
 def _check_tools(body: Fields) -> None:
-    names = set[str]()
+    names = list[Any]()
     for tool in body.inners("tools"):
-        name = tool.get("name")
         if tool.get("type") in (None, "custom"):
             tool.check("definition")
             _check_input_schema(tool)
-        if isinstance(name, str) and name in names:
-            tool.add("name", "duplicate_tool", f"another tool is named {short(name)}")
-        names.add(str(name))
+        check_name(tool, names)
 
 
 def _check_input_schema(tool: Fields) -> None:
     key = "input_schema"
-    if not check_parameters(tool, key, rules.ANTHROPIC_TOP_KEYWORDS.accepted, is_required=True):
+    if not check_parameters(tool, key, rules.ANTHROPIC_TOP_KEYWORDS.accepted):
         return
     for name in tool.inner(key).inner("properties").values:
         if not _PROPERTY.fullmatch(str(name)):
@@ -343,19 +269,15 @@ def _check_input_schema(tool: Fields) -> None:
 
 
 def _check_caching(body: Fields, blocks: list[Fields]) -> None:
-    most, short_lived, displaced = rules.ANTHROPIC_BREAKPOINTS.accepted, False, False
+    most, lifetimes = rules.ANTHROPIC_BREAKPOINTS.accepted, set[str]()
     for count, holder in enumerate(_marked(body, blocks), start=1):
         mark = holder.inner("cache_control")
-        lifetime = mark.get("ttl") if mark.has("ttl") else "5m"
-        is_valid = mark.get("type") == "ephemeral" and lifetime in rules.ANTHROPIC_CACHE_LIFETIMES.accepted
-        if not is_valid:
-            holder.add("cache_control", "cache_shape")
+        mark.check("cache mark")
         if count == most + 1:
             holder.add("cache_control", "cache_count", f"this is breakpoint {count} of at most {most}")
-        if is_valid and lifetime == "1h" and short_lived and not displaced:
+        if mark.get("ttl") == "1h" and "5m" in lifetimes:
             holder.add("cache_control", "cache_order")
-            displaced = True
-        short_lived = short_lived or (is_valid and lifetime == "5m")
+        lifetimes.add(str(mark.get("ttl") or "5m"))
 
 
 def _marked(body: Fields, blocks: list[Fields]) -> Iterator[Fields]:

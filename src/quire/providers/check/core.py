@@ -5,41 +5,34 @@ What a wire says about order, signatures and caches is in its own module.
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self, cast
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 from quire.errors import InvalidValue
-from quire.items import MAX_DEPTH
+from quire.items import MAX_DEPTH, replace_surrogates
 from quire.providers.media import is_sound, noun_of, start_of
 from quire.providers.rules import NAMES, RULES, read_section
 from quire.providers.types import Fault
-from quire.providers.values import dumped
+from quire.providers.values import Json, dumped, entries_in, fields_in
 from quire.tokens import UNKNOWN, ModelFacts, facts_for
 
 _SHOWN = 40
 """Characters of an id, a role or a type that a fault repeats; a longer one is most likely content."""
 
 _DEEPEST = 2 * MAX_DEPTH
+_LEAVES = (str, int, float, bytes, type(None))
 _TYPES: dict[type, str] = {
-    type(None): "missing",
-    bool: "a boolean",
-    str: "a string",
-    int: "a number",
-    float: "a number",
-    dict: "an object",
-    list: "a list",
-    tuple: "a list",
-    Mapping: "an object",
+    **{type(None): "missing", bool: "a boolean", str: "a string", int: "a number", float: "a number"},
+    **{dict: "an object", list: "a list"},
 }
 
 
 class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a shape says of one field; a value of another type breaks `rule`, any other value `breaks`.
 
-    The type `one of` says that the object needs one of the fields in `values`.
+    A field without a name says whether an object has `one of`, `none of` or `only` the fields in `values`.
     """
 
     type: str = "a string"
@@ -57,6 +50,10 @@ class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The shape of the object, or of each object in the list."""
     opens: str = ""
     """The use of the object in the field that the value names; with the value, it is a shape."""
+    selects: bool = False
+    """Whether the value is a shape of the object that has the field."""
+    parts: str = ""
+    """The place in which the parts stand, if the value may be a list of parts."""
 
 
 class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,7 +66,6 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule: str
     unknown: str
     elsewhere: re.Pattern[str] = re.compile("")
-    at: str = "type"
 
 
 _SHAPES = read_section("shapes", dict[str, dict[str, dict[str, Field]]])
@@ -85,6 +81,10 @@ class Findings:
         self.shapes = _SHAPES[wire]
         self.places = _PLACES[wire]
         self.faults: list[Fault] = []
+        self.lists: dict[str, list[Fields]] = {}
+        """The fields of the objects in each list that was read, by its path."""
+        self.parts: list[Fields] = []
+        """The parts that stand where they may."""
 
     def add(self, place: str, rule: str, text: str = "") -> None:
         """Add a fault; its text is what the rule says, unless there is more to say."""
@@ -104,16 +104,6 @@ def _sort_key(place: str) -> list[tuple[bool, int, str]]:
     return [(part.isdigit(), len(part) * part.isdigit(), part) for part in _NUMBERS.split(place)]
 
 
-def as_object(value: object) -> Mapping[str, Any] | None:
-    """The value, if it is a JSON object."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
-
-
-def as_list(value: object) -> Sequence[Any] | None:
-    """The value, if it is a JSON list."""
-    return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else None
-
-
 def type_of(value: object) -> str:
     """The JSON type of a value, in words."""
     exact = _TYPES.get(type(value))
@@ -127,22 +117,25 @@ def short(name: object) -> str:
 
 
 def to_json(value: Any, depth: int = _DEEPEST) -> Any:
-    """A copy of the payload with each object of a client as the JSON that the client sends."""
+    """A copy of the payload in dictionaries and lists, with objects of a client as the JSON that it sends."""
+    if isinstance(value, _LEAVES):
+        return value
     if depth == 0:
         raise InvalidValue(f"the payload nests deeper than {_DEEPEST} levels, or contains itself")
-    fields, elements = as_object(value), as_list(value)
-    if fields is not None:
-        return {key: to_json(inner, depth - 1) for key, inner in fields.items()}
-    if elements is not None:
-        return [to_json(inner, depth - 1) for inner in elements]
-    sent = None if isinstance(value, str | int | bytes) else dumped(value)
+    if isinstance(value, (dict, Mapping)):
+        return {key: to_json(inner, depth - 1) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(inner, depth - 1) for inner in value]
+    sent = dumped(value)
     return value if sent is None else to_json(sent, depth - 1)
 
 
 class Fields:
     """The fields of one JSON object with its path; `kind` is what a part holds, as far as it was read."""
 
-    def __init__(self, findings: Findings, place: str, values: Mapping[str, Any], kind: str = "") -> None:
+    __slots__ = ("findings", "kind", "place", "values")
+
+    def __init__(self, findings: Findings, place: str, values: Json, kind: str = "") -> None:
         self.findings = findings
         self.place = place
         self.values = values
@@ -157,9 +150,8 @@ class Fields:
         return any(self.get(key) is not None for key in keys)
 
     def names(self) -> list[str]:
-        """The names of the fields that have a value."""
-        named = cast("Mapping[Any, Any]", self.values).items()
-        return [name for name, value in named if isinstance(name, str) and value is not None]
+        """The names of the fields that have a value; the providers' names are all ASCII."""
+        return [name for name, value in self.values.items() if value is not None and str(name).isascii()]
 
     def at(self, key: str) -> str:
         """The path of a field; with an empty key, of the object itself."""
@@ -173,94 +165,92 @@ class Fields:
         """Add a fault of a field that has the wrong type."""
         self.add(key, rule, f"must be {wanted}, is {type_of(self.get(key))}")
 
-    def text(self, key: str) -> str | None:
-        """A required string."""
-        value = self.get(key)
-        if isinstance(value, str):
-            return value
-        self.must_be(key, "a string")
-        return None
-
-    def within(self, place: str, values: Mapping[str, Any] | None, kind: str = "") -> Self:
+    def within(self, place: str, values: Json, kind: str = "") -> "Fields":
         """The fields of another object of the payload."""
-        return type(self)(self.findings, place, values or {}, kind)
+        return Fields(self.findings, place, values, kind)
 
-    def inner(self, key: str) -> Self:
+    def inner(self, key: str) -> "Fields":
         """The object in a field; an empty one where it is missing or something else."""
-        return self.within(self.at(key), as_object(self.get(key)))
+        return self.within(self.at(key), fields_in(self.get(key)))
 
-    def inners(self, key: str) -> list[Self]:
-        """The objects of the list in a field, if it has one; what is no object is left out."""
-        found = [(at, as_object(one)) for at, one in enumerate(as_list(self.get(key)) or ())]
-        return [self.within(f"{self.at(key)}[{at}]", one) for at, one in found if one is not None]
+    def inners(self, key: str) -> "list[Fields]":
+        """The objects of the list in a field, if it has one; an element that is no object is a fault."""
+        path, lists = self.at(key), self.findings.lists
+        if path not in lists:
+            elements = enumerate(entries_in(self.get(key)))
+            lists[path] = [one for at, value in elements if (one := self.opened(f"{path}[{at}]", value))]
+        return lists[path]
 
-    def opened(self, place: str, value: Any) -> Self | None:
+    def opened(self, place: str, value: Any) -> "Fields | None":
         """The fields of a value that must be an object."""
-        values = as_object(value)
-        if values is None:
-            self.findings.add(place, "shape", f"must be an object, is {type_of(value)}")
-        return None if values is None else self.within(place, values)
-
-    def each(self, key: str) -> Iterator[tuple[str, Any]]:
-        """The elements of a required list, with their paths."""
-        elements = as_list(self.get(key))
-        if elements is None:
-            self.must_be(key, "a list")
-        for index, element in enumerate(elements or ()):
-            yield f"{self.at(key)}[{index}]", element
-
-    def objects(self, key: str) -> list[Self]:
-        """The elements of a required list, each of which must be an object."""
-        return [fields for place, element in self.each(key) if (fields := self.opened(place, element))]
+        if isinstance(value, dict):
+            return self.within(place, fields_in(value))
+        self.findings.add(place, "shape", f"must be an object, is {type_of(value)}")
+        return None
 
     def check(self, shape: str) -> None:
         """Check the fields that a shape names."""
-        for key, field in self.findings.shapes.get(shape, {}).items():
-            if field.type == "one of":
-                if not self.has(*field.values):
-                    self.add("", field.rule, f"has none of {', '.join(field.values)}")
-            elif not field.optional or self.has(key):
-                self._check_field(key, self.get(key), field)
+        self.check_fields(self.findings.shapes.get(shape, {}))
+
+    def check_fields(self, fields: Mapping[str, Field]) -> None:
+        """Check these fields."""
+        for key, field in fields.items():
+            value = self.get(key)
+            if not key:
+                self._check_names(field)
+            elif value is not None or not field.optional:
+                self._check_field(key, value, field)
+
+    def _check_names(self, field: Field) -> None:
+        found = [name for name in self.names() if (name in field.values) is not (field.type == "only")]
+        if field.type == "one of" and not found:
+            self.add("", field.rule, f"has none of {', '.join(field.values)}")
+        elif field.type != "one of" and found:  # one fault for all of them: they have one cause
+            self.add(found[0], field.rule, f"no such field here: {', '.join(map(short, found[:5]))}")
 
     def _check_field(self, key: str, value: Any, field: Field) -> None:
-        is_filled = isinstance(value, str) and value != ""
-        if field.type not in (type_of(value), "a filled string" if is_filled else ""):
+        found = type_of(value)
+        if field.parts and found != "a string":
+            self._check_parts(key, field)
+        elif field.type != found and not (field.type == "a filled string" and found == "a string" and value):
             self.must_be(key, field.type, field.rule)
         elif field.values and value not in field.values:
             self.add(key, field.breaks, f"is {short(value)}, not {' or '.join(field.values)}")
         elif field.matches and not NAMES[field.matches].accepted.fullmatch(value):
             self.add(key, field.breaks)
+        elif field.selects:
+            self.check(value)
         elif field.opens and (opened := self.opened(self.at(value), self.get(value))):
             opened.check(f"{field.opens} {value}")
         elif field.type == "an object":
             self.inner(key).check(field.shape)
         elif field.type == "a list":
-            if field.empty and not value:
-                self.add(key, field.empty)
-            if field.most and len(value) > field.most:
-                self.add(key, field.breaks, f"has {len(value)} elements, more than {field.most}")
-            for fields in self.objects(key):
-                fields.check(field.shape)
+            self._check_list(key, value, field)
 
-    def parts(self, key: str, name: str, rule: str = "shape") -> Iterator[Self]:
-        """The parts in a field that may stand in a place, each checked by its shape; a text has none."""
-        place, value = self.findings.places.get(name), self.get(key)
-        if isinstance(value, str):
-            return
-        if place is None or as_list(value) is None:
-            self.must_be(key, "a string or a list of parts" if place else "a string", rule)
-            return
-        for part in self.objects(key):
-            if part.text("type") is None:
-                continue
-            part.kind = part.get("type")
-            if place.kinds.fullmatch(part.kind):
-                part.check(part.kind)
-                yield part
-            elif place.elsewhere.fullmatch(part.kind):
-                part.add(place.at, place.rule, f"is {part.kind}, which does not stand here ({name})")
+    def _check_list(self, key: str, value: list[Any], field: Field) -> None:
+        if field.empty and not value:
+            self.add(key, field.empty)
+        if field.most and len(value) > field.most:
+            self.add(key, field.breaks, f"has {len(value)} elements, more than {field.most}")
+        for fields in self.inners(key):
+            fields.check(field.shape)
+
+    def _check_parts(self, key: str, field: Field) -> None:
+        if not isinstance(self.get(key), list):
+            self.must_be(key, "a string or a list of parts", field.rule)
+        place = self.findings.places[field.parts]
+        for part in self.inners(key):
+            kind = part.get("type")
+            if not isinstance(kind, str):
+                part.must_be("type", "a string")
+            elif place.kinds.fullmatch(kind):
+                part.kind = kind
+                part.check(kind)
+                self.findings.parts.append(part)
+            elif place.elsewhere.fullmatch(kind):
+                part.add("type", place.rule, f"is {kind}, which does not stand here ({field.parts})")
             else:
-                part.add("type", place.unknown, f"is {short(part.kind)}")
+                part.add("type", place.unknown, f"is {short(kind)}")
 
 
 class Turn(NamedTuple):
@@ -276,54 +266,49 @@ class Turn(NamedTuple):
 
 
 class Pairing:
-    """Pairs calls with results by id, each result in the round of its call; faults have these rules."""
+    """Pairs calls with results by id; a result answers a call that came before it since the last `end`."""
 
-    def __init__(self, findings: Findings, unanswered: str, orphan: str, late: str, again: str) -> None:
+    def __init__(self, findings: Findings) -> None:
         self._findings = findings
-        self._unanswered, self._orphan, self._late, self._again = unanswered, orphan, late, again
+        self._ids: set[str] = set()
         self._open: dict[str, list[str]] = {}
-        self._given: Counter[str] = Counter()
-        self._early: set[str] = set()
-        self._left: dict[str, list[str]] = {}
-        self._faults: list[tuple[str, str, str]] = []
 
-    def call(self, call_id: str, place: str) -> str | None:
-        """A call; returns the path of another one with this id in the round."""
-        places = self._open.setdefault(call_id, [])
-        places.append(place)
-        return places[0] if len(places) > 1 else None
+    def call(self, call: Fields, key: str) -> None:
+        """A call with its id in the field `key`; no other call has this id."""
+        call_id = call.get(key)
+        if call_id in self._ids:
+            call.add(key, "duplicate_call_id", f"{short(call_id)} is the id of an earlier call")
+        self._ids.add(call_id)
+        self._open.setdefault(call_id, []).append(call.at(key))
 
-    def result(self, call_id: str, place: str) -> bool:
-        """A result; whether it answers a call of the round."""
-        name = short(call_id)
-        if self._given[call_id] < len(self._open.get(call_id, ())):
-            self._given[call_id] += 1
+    def result(self, result: Fields, key: str) -> bool:
+        """A result with the id of its call in the field `key`; whether it answers an open call."""
+        call_id = result.get(key)
+        if self._open.get(call_id):
+            self._open[call_id].pop(0)
             return True
-        if self._given[call_id]:
-            self._faults.append((place, self._again, f"call {name} has a result already"))
-        elif self._left.get(call_id):
-            call = self._left[call_id].pop()
-            self._faults.append((place, self._late, f"the call {name} is at {call}, too far before"))
+        if call_id in self._open:
+            result.add(key, "duplicate_result", f"the call {short(call_id)} has a result already")
         else:
-            self._early.add(call_id)
-            self._faults.append((place, self._orphan, f"no call before it has the id {name}"))
+            result.add(
+                key, "orphan_result", f"{short(call_id)} is the id of no call that a result may answer"
+            )
         return False
 
-    def end_round(self) -> None:
-        """End the round; results of its calls that come later are late."""
+    def end(self) -> None:
+        """Find the calls without a result; results that come later do not answer them."""
         for call_id, places in self._open.items():
-            if not self._given[call_id] and call_id not in self._early:
-                self._left.setdefault(call_id, []).append(places[0])
-        self._open, self._given, self._early = {}, Counter(), set()
+            for place in places:
+                self._findings.add(place, "unanswered_call", f"call {short(call_id)} has no result")
+        self._open = {}
 
-    def end(self, without: Iterable[str] = ()) -> None:
-        """Add what was found in the rounds that ended, except faults of some rules."""
-        for call_id, places in self._left.items():
-            text = f"call {short(call_id)} has no result"
-            self._faults += [(place, self._unanswered, text) for place in places]
-        for fault in self._faults:
-            if fault[1] not in without:
-                self._findings.add(*fault)
+
+def check_name(tool: Fields, names: list[Any]) -> None:
+    """Check that no tool before this one has its name, and add the name to theirs."""
+    name = tool.get("name")
+    if name is not None and name in names:
+        tool.add("name", "duplicate_tool", f"another tool is named {short(name)}")
+    names.append(name)
 
 
 def check_texts(body: Fields) -> int:
@@ -338,18 +323,15 @@ def _broken(value: Any, path: str) -> Iterator[str]:
     """The paths of texts that are not valid Unicode."""
     if isinstance(value, str) and not is_unicode(value):
         yield path
-    for index, inner in enumerate(as_list(value) or ()):
+    for index, inner in enumerate(entries_in(value)):
         yield from _broken(inner, f"{path}[{index}]")
-    for key, inner in (as_object(value) or {}).items():
-        yield from _broken(inner, f"{path}.{key}") if is_unicode(str(key)) else (path,)
+    for key, inner in fields_in(value).items():
+        yield from _broken(inner, f"{path}.{key}") if is_unicode(key) else (path,)
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text can be written as UTF-8, which has no lone surrogates."""
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
+    """Whether a text has no lone surrogates."""
+    return text.isascii() or replace_surrogates(text) == text
 
 
 def is_base64(text: str) -> bool:
