@@ -100,12 +100,6 @@ def test_calls_without_ids_are_counted_and_paired_by_name_and_order() -> None:
         assert outline(read(wire, payload)) == outline(read(wire, payload))
 
 
-def test_the_form_before_calls_had_ids_is_read() -> None:
-    call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
-    items = read("openai", [call, {"role": "function", "name": "f", "content": "1"}])
-    assert [(type(item), getattr(item, "name", "")) for item in items] == [(ToolCall, "f"), (ToolResult, "f")]
-
-
 def test_the_mark_of_failure_becomes_an_error_again() -> None:
     failed = ToolResult("a", "f", "no luck", is_error=True)
     for wire in ("openai", "openai-responses"):
@@ -220,22 +214,6 @@ def test_messages_of_the_ai_sdk_are_read() -> None:
         assert [type(item) for item in items] == [Reasoning, Message, ToolCall, ToolResult]
         [found] = results(items)
         assert (found.call_id, found.text, found.is_error) == ("a", text, is_error), output
-
-
-def test_messages_of_ollama_are_read() -> None:
-    call = {"function": {"name": "f", "arguments": {"q": 1}}}
-    messages: list[Json] = [
-        {"role": "user", "content": "See:", "images": [PNG64]},
-        {"role": "assistant", "content": "", "thinking": "hm", "tool_calls": [call]},
-        {"role": "tool", "tool_name": "f", "content": "rain"},
-    ]
-    question, thought, made, result = read("openai", messages)
-    assert isinstance(question, Message)
-    assert question.parts == ("See:", IMAGE)
-    assert isinstance(thought, Reasoning)
-    assert isinstance(made, ToolCall)
-    assert isinstance(result, ToolResult)
-    assert (thought.text, made.arguments, result.call_id) == ("hm", '{"q":1}', made.call_id)
 
 
 def test_objects_of_clients_may_stand_anywhere_in_a_history() -> None:

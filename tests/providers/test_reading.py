@@ -11,18 +11,8 @@ from hypothesis import given, strategies as st
 from quire.errors import Damaged, QuireError, WrongType
 from quire.items import Audio, Image, Message, Reasoning, ToolCall
 from quire.providers import Parsed, provider_for
-from tests.providers.replies import (
-    MODELS,
-    ROWS,
-    WIRES,
-    Call,
-    Json,
-    Reply,
-    drawn_replies,
-    events,
-    plain,
-    whole,
-)
+from tests.providers import replies
+from tests.providers.replies import MODELS, ROWS, WIRES, Call, Json, Reply, events, plain, whole
 
 QUESTION = [Message("user", "Go.")]
 WELL = Reply(text="Well")
@@ -55,7 +45,7 @@ def called(parsed: Parsed) -> list[ToolCall]:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@given(reply=drawn_replies)
+@given(reply=replies.drawn_replies)
 def test_a_reply_goes_back_as_it_came(wire: str, reply: Reply) -> None:
     provider, model = provider_for(wire), MODELS[wire]
     parsed = provider.parse(whole(wire, reply), sent=provider.render(QUESTION, model=model))
@@ -109,8 +99,9 @@ def test_a_refusal_of_openai_and_a_blocked_prompt_of_gemini_are_refused() -> Non
 
 def test_a_last_call_that_may_be_cut_off_is_left_out() -> None:
     calls = Reply(text="Well", calls=(Call("a", "f", {"x": 1}), Call("b", "f", {})))
-    for wire, reason in (("anthropic", "max_tokens"), ("gemini", "MAX_TOKENS"), ("anthropic", "new_reason")):
-        assert [call.call_id for call in called(ended(wire, reason, calls))] == ["a"], (wire, reason)
+    lengths = {"openai": "length", "openai-responses": "max_output_tokens", "anthropic": "max_tokens"}
+    for wire in WIRES:
+        assert [call.call_id for call in called(ended(wire, lengths.get(wire, "MAX_TOKENS"), calls))] == ["a"]
     failed = ended("gemini", "MALFORMED_FUNCTION_CALL", calls)
     assert (called(failed), failed.error) == ([], "MALFORMED_FUNCTION_CALL")
 
@@ -142,6 +133,13 @@ def test_a_malformed_response_is_damage_with_a_path() -> None:
         with pytest.raises(Damaged) as caught:
             provider_for(wire).parse(response)
         assert f"(at {path})" in str(caught.value), (wire, response)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_call_without_a_name_is_left_out_and_is_an_error(wire: str) -> None:
+    parsed = provider_for(wire).parse(whole(wire, Reply(text="Well", calls=(Call("a", "", {}),))))
+    assert [type(item) for item in parsed.items] == [Message]
+    assert (parsed.finish, parsed.error) == ("other", "a call did not arrive whole")
 
 
 # --- calls

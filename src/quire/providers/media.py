@@ -249,37 +249,3 @@ def oldest_until(media: list[T], fits: Callable[[list[T]], bool]) -> list[T]:
     while start < len(media) and not fits(media[start:]):
         start += step
     return media[:start]
-
-
-# --- media in replies and histories ----------------------------------------------------------------------
-
-_FILE_OWNERS = {"file-": "openai", "file_": "anthropic"}
-
-
-def part_from(
-    source: Any, kind: Any = None, *, family: str = "", name: Any = None, is_address: bool = False
-) -> Media | None:
-    """The part that base64, an address or the id of a file stands for; None for any other value.
-
-    `kind` is the declared media type. `family` (image, audio or file) is used if the type is not known. With
-    `is_address`, the source must be an address that others can open.
-    """
-    if not isinstance(source, str) or not source:
-        return None
-    if is_address and not source.startswith(("https://", "http://", "data:")):
-        return None
-    declared, data = bare_base64(source)
-    kind = kind if isinstance(kind, str) and kind and "*" not in kind else declared
-    held: dict[str, Any] = {"url": source}
-    if owner := _FILE_OWNERS.get(source[:5]):
-        held = {"url": file_address(owner, source)}
-    elif not source.startswith(("https://", "http://")):
-        found = bytes_of(data)
-        kind = kind or (shown(found) if found else None)
-        if not found or not (kind or family):
-            return None
-        held = {"data": found}
-    family = kind.partition("/")[0] if kind else family
-    if family in ("image", "audio"):
-        return (Image if family == "image" else Audio)(**held, media_type=kind)
-    return File(**held, media_type=kind, name=name if isinstance(name, str) and name else None)

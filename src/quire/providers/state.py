@@ -42,7 +42,6 @@ from functools import lru_cache
 from typing import Any
 
 from quire.items import Message, Opaque, Reasoning, ToolCall
-from quire.providers.types import Answer
 from quire.providers.values import Json, decoded, entries_in, fields_in, json_text, text_in
 from quire.tokens import bare_name
 
@@ -89,11 +88,6 @@ def pack(wire: str, model: str, blocks: Sequence[Json], prefix: str | None = Non
     """The state of an item that stands for these blocks; without blocks it only says whose the item is."""
     data = json_text(list(blocks), path, ordered=True) if blocks else ""
     return Opaque(wire, model, data, prefix)
-
-
-def made_by(wire: str, answer: Answer, model: str, blocks: Sequence[Json], path: str = "$") -> Opaque:
-    """The state of an item of an answer; `model` is the one that the answer names."""
-    return pack(wire, answer.model or model, blocks, answer.prefix, path)
 
 
 def unpack(state: Opaque | None) -> list[Json]:

@@ -1,6 +1,8 @@
 """The types that every wire shares: what rendering and parsing give, and the `Provider` protocol."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import msgspec
@@ -93,6 +95,7 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
         return length if self.slow is None else min(self.slow, length)
 
 
+@dataclass(eq=False, repr=False)
 class Rendered:
     """A payload for a provider's client, and what was changed on the way.
 
@@ -100,26 +103,13 @@ class Rendered:
     the tools offered. `parameters` maps, by the own name of a tool, wire names of parameters to their own.
     """
 
-    __slots__ = ("_digest", "_prefix", "downgrades", "model", "names", "parameters", "payload", "tools")
-
-    def __init__(
-        self,
-        payload: dict[str, Any],
-        downgrades: tuple[Downgrade, ...],
-        names: Mapping[str, str],
-        digest: Callable[[], str],
-        model: str | None = None,
-        tools: tuple[str, ...] = (),
-        parameters: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> None:
-        self.payload = payload
-        self.downgrades = downgrades
-        self.names = names
-        self.model = model
-        self.tools = tools
-        self.parameters = parameters or {}
-        self._digest = digest
-        self._prefix: str | None = None
+    payload: dict[str, Any]
+    downgrades: tuple[Downgrade, ...]
+    names: Mapping[str, str]
+    digest: Callable[[], str]
+    model: str | None = None
+    tools: tuple[str, ...] = ()
+    parameters: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
 
     def __repr__(self) -> str:
         return f"<Rendered {', '.join(self.payload)}; {len(self.downgrades)} downgrades>"
@@ -131,24 +121,22 @@ class Rendered:
     def __getitem__(self, field: str) -> Any:
         return self.payload[field]
 
-    @property
+    @cached_property
     def prefix(self) -> str:
         """Digest of the instructions and of the messages before the volatile items.
 
         For models whose thinking is bound to the full prefix it covers all messages and the tools. `parse`
         binds the opaque state of the answer to it.
         """
-        if self._prefix is None:
-            self._prefix = self._digest()
-        return self._prefix
+        return self.digest()
 
     def bare(self) -> "Rendered":
         """The same rendering without its payload: as much as reading the answer needs."""
-        return Rendered({}, (), self.names, self._digest, self.model, self.tools, self.parameters)
+        return replace(self, payload={}, downgrades=())
 
     def is_of(self, other: "Rendered") -> bool:
         """Whether both are of one rendering, with a payload or without."""
-        return self._digest is other._digest
+        return self.digest is other.digest
 
 
 class Parsed(NamedTuple):
@@ -165,47 +153,14 @@ class Parsed(NamedTuple):
     error: str | None = None
 
 
-class Answer(NamedTuple):
-    """What is known of an answer before it is read.
-
-    `model` is the name under which the model was asked. `prefix`, `names` and `parameters` are those of the
-    `Rendered` that was sent.
-    """
-
-    model: str | None = None
-    prefix: str | None = None
-    names: Mapping[str, str] = {}
-    parameters: Mapping[str, Mapping[str, str]] = {}
-
-    def tool(self, name: str) -> str:
-        """The own name of a tool, from its wire name."""
-        return self.names.get(name, name)
-
-    def arguments(self, tool: str, given: Any) -> Any:
-        """The arguments of a call under the tool's own parameter names; a non-object as it is."""
-        own = self.parameters.get(tool)
-        if own is None or not isinstance(given, dict):
-            return given
-        return {own.get(name, name): value for name, value in given.items()}  # pyright: ignore
-
-
-def answer_to(sent: Rendered | None, model: str | None) -> Answer:
-    """The `Answer` that belongs to a rendering."""
-    if sent is None:
-        return Answer(model)
-    return Answer(model or sent.model, sent.prefix, sent.names, sent.parameters)
-
-
 class StreamReader(Protocol):
     """Reads an answer that comes in pieces."""
 
     def feed(self, event: Any) -> str:
         """Take an event of the stream; returns the text that it added, if any."""
-        ...
 
     def close(self) -> Parsed:
         """The answer so far. An answer that did not come to its end is marked as interrupted."""
-        ...
 
 
 class Provider(Protocol):
@@ -214,7 +169,6 @@ class Provider(Protocol):
     @property
     def name(self) -> str:
         """The name of the wire."""
-        ...
 
     def render(
         self,
@@ -232,7 +186,6 @@ class Provider(Protocol):
         breakpoints. `strict=True` raises `Downgraded` instead of losing content. A `View` is rendered
         incrementally, a list from scratch.
         """
-        ...
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
         """Return the items and the usage of a whole response, given as JSON or as an object of the client.
@@ -240,16 +193,12 @@ class Provider(Protocol):
         `sent` is the `Rendered` that this response answers. Without it renamed tools keep their wire names,
         and opaque state has no prefix: it is sent back until the transcript is edited, then never.
         """
-        ...
 
     def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
         """Return a reader for a streamed response. `sent` is as in `parse`."""
-        ...
 
     def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:
         """A list of messages, or a whole payload, as items. `model` is the model that made its state."""
-        ...
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
         """All that this provider would refuse in a payload."""
-        ...

@@ -19,13 +19,6 @@ Json = dict[str, Any]
 
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels, or holds itself"
-_DUMP_OPTIONS: tuple[dict[str, Any], ...] = (
-    {"mode": "json", "by_alias": True, "exclude_none": True, "warnings": False},
-    {"by_alias": True, "exclude_none": True},
-)
-"""Options for `model_dump`. A client may hold a value that is not JSON, such as a function for a tool; older
-clients lack some of the options."""
-
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
@@ -116,9 +109,9 @@ def dumped(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)
     if not callable(dump) or isinstance(value, type):
         return None
-    for options in _DUMP_OPTIONS:
+    for mode in ("json", "python"):  # a client may hold a value that is not JSON, such as a function
         try:
-            return dump(**options)
+            return dump(mode=mode, by_alias=True, exclude_none=True, warnings=False)
         except Exception:  # an object of somebody else, which may raise anything
             continue
     return None

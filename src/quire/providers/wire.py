@@ -1,7 +1,7 @@
 """The four wires: each is a writer, a reader of replies and a reader of histories."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from quire.items import Item
 from quire.providers.anthropic import read as anthropic, write as to_anthropic
@@ -11,33 +11,30 @@ from quire.providers.openai_chat import read as chat, write as to_chat
 from quire.providers.openai_responses import read as responses, write as to_responses
 from quire.providers.render import Begin, render
 from quire.providers.state import ANTHROPIC, GEMINI, OPENAI, RESPONSES
-from quire.providers.stream import ReplyReader
-from quire.providers.types import Answer, CachePlan, Fault, Parsed, Rendered, StreamReader, answer_to
+from quire.providers.stream import Items, ReplyReader, read_history
+from quire.providers.types import CachePlan, Fault, Parsed, Provider, Rendered, StreamReader
+from quire.providers.values import Json
 from quire.tokens import Definition
 
 
-class ReadsHistory(Protocol):
-    """Reads a history in the format of a wire."""
-
-    def __call__(self, payload: Any, *, model: str | None = None) -> list[Item]:
-        """The items of a payload."""
-        ...
-
-
-class Wire:
+class Wire(Provider):
     """A `Provider` made of three functions. It holds no state, so one instance is as good as another."""
 
     def __init__(
         self,
         name: str,
         begin: Begin,
-        reader: Callable[[Answer], ReplyReader],
-        read: ReadsHistory,
+        reader: Callable[[Rendered | None, str | None], ReplyReader],
+        add_history: Callable[[Json, Items], None],
     ) -> None:
-        self.name = name
-        self.read_history = read
+        self._name = name
         self._begin = begin
         self._reader = reader
+        self._add_history = add_history
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     def render(
         self,
@@ -48,29 +45,18 @@ class Wire:
         plan: CachePlan | None = None,
         strict: bool = False,
     ) -> Rendered:
-        """Return the request fields for the provider's client: for Anthropic `system`, `messages`, `tools`.
-
-        The caller passes `model` and `max_tokens` to the client. `model` selects model-specific rules here;
-        None applies the rules of the wire alone, and sends back no state of a model. `plan` places cache
-        breakpoints. `strict=True` raises `Downgraded` instead of losing content. A `View` is rendered
-        incrementally, a list from scratch.
-        """
         return render(self._begin, self.name, items, model=model, tools=tools, plan=plan, strict=strict)
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
-        """Return the items and the usage of a whole response, given as JSON or as an object of the client.
-
-        `sent` is the `Rendered` that this response answers. Without it renamed tools keep their wire names,
-        and opaque state has no prefix: it is sent back until the transcript is edited, then never.
-        """
-        return self._reader(answer_to(sent, model)).read(response)
+        return self._reader(sent, model).read(response)
 
     def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
-        """Return a reader for a streamed response. `sent` is as in `parse`."""
-        return self._reader(answer_to(sent, model))
+        return self._reader(sent, model)
+
+    def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:
+        return read_history(self.name, self._add_history, payload, model)
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
-        """All that this provider would refuse in a payload."""
         return check(payload, self.name, model=model)
 
 
@@ -78,25 +64,25 @@ class OpenAIChat(Wire):
     """Items to the arguments of `client.chat.completions.create`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(OPENAI, to_chat.begin, chat.ChatReader, chat.read_history)
+        super().__init__(OPENAI, to_chat.begin, chat.ChatReader, chat.add_history)
 
 
 class OpenAIResponses(Wire):
     """Items to the arguments of `client.responses.create`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(RESPONSES, to_responses.begin, responses.ResponsesReader, responses.read_history)
+        super().__init__(RESPONSES, to_responses.begin, responses.ResponsesReader, responses.add_history)
 
 
 class Anthropic(Wire):
     """Items to the arguments of `client.messages.create`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(ANTHROPIC, to_anthropic.begin, anthropic.MessagesReader, anthropic.read_history)
+        super().__init__(ANTHROPIC, to_anthropic.begin, anthropic.MessagesReader, anthropic.add_history)
 
 
 class Gemini(Wire):
     """Items to the arguments of `client.models.generate_content`, and back."""
 
     def __init__(self) -> None:
-        super().__init__(GEMINI, to_gemini.begin, gemini.GeminiReader, gemini.read_history)
+        super().__init__(GEMINI, to_gemini.begin, gemini.GeminiReader, gemini.add_history)

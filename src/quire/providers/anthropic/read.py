@@ -4,58 +4,45 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from quire.errors import Damaged, InvalidValue
-from quire.items import File, Image, Item, Part, replace_surrogates
-from quire.providers.importers import blocks as library_blocks
-from quire.providers.media import PDF, bare_base64, bytes_of, file_address
+from quire.errors import Damaged
+from quire.items import replace_surrogates
+from quire.providers.importers import without_stream_fields
+from quire.providers.parts import content_from, part_or_json, read_output
 from quire.providers.rules import ANTHROPIC_FOREIGN_FIELDS
 from quire.providers.state import ANTHROPIC
-from quire.providers.stream import (
-    Items,
-    ReplyReader,
-    content_from,
-    join_arguments,
-    output_from,
-    plain_history,
-    short_json,
-)
-from quire.providers.types import Answer
-from quire.providers.values import Json, decoded, entries_in, fields_in, list_at, object_at, text_at, text_in
+from quire.providers.stream import Items, Placed, ReplyReader, placed
+from quire.providers.types import Rendered
+from quire.providers.values import Json, decoded, entries_in, fields_in, object_at, text_at, text_in
 
 _OWN_ITEMS = {"text": "text", "tool_use": "call", "thinking": "thought", "redacted_thinking": "thought"}
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-_EVENTS = ("message_start", "message_delta", "message_stop", "content_block")
 
 
 # --- blocks as items -------------------------------------------------------------------------------------
 
 
-def _add_blocks(blocks: Sequence[Json], made: Items, path: str) -> None:
+def _add_blocks(blocks: Sequence[Placed], made: Items) -> None:
     """Add the blocks of a turn of the model as items, in their order."""
-    index = 0
-    for kind, run in groupby(blocks, lambda block: _OWN_ITEMS.get(text_in(block.get("type")), "other")):
+    for kind, run in groupby(blocks, lambda pair: _OWN_ITEMS.get(text_in(pair[1].get("type")), "other")):
         found = list(run)
         if kind == "text":
-            _add_text(found, made, f"{path}[{index}]")
+            _add_text(found, made)
         elif kind == "other":
-            made.keep(found, f"{path}[{index}]")
-        for place, block in enumerate(found, index):
+            made.keep([block for _, block in found], found[0][0])
+        for path, block in found:
             if kind == "call":
-                made.call(block.get("id"), block.get("name"), block.get("input"), f"{path}[{place}]")
+                made.call(block.get("id"), block.get("name"), block.get("input"), path)
             elif kind == "thought":
                 # Services other than Anthropic's leave the signature out, and want an empty one back.
-                signed = {"signature": "", **block} if block["type"] == "thinking" else block
-                made.think([signed], f"{path}[{place}]")
-        index += len(found)
+                made.think([{"signature": "", **block} if block["type"] == "thinking" else block], path)
 
 
-def _add_text(blocks: list[Json], made: Items, path: str) -> None:
+def _add_text(found: list[Placed], made: Items) -> None:
     """Add consecutive texts as one message. Texts with citations are pieces of one text, kept as state."""
-    if any(not isinstance(block.get("text"), str | None) for block in blocks):
-        raise Damaged("the text of a block is not text", path)
-    texts = [text for block in blocks if (text := block.get("text"))]
+    blocks = [block for _, block in found]
+    texts = [text for path, block in found if (text := text_at(block, "text", path))]
     if texts and any(block.get("citations") for block in blocks):
-        made.say("".join(texts), made.state(blocks, path))
+        made.say("".join(texts), made.state(blocks, found[0][0]))
     else:
         made.say(content_from(texts))
 
@@ -79,58 +66,36 @@ class _Block:
             name = _DELTAS[kind]
             fields[name] = text_in(fields.get(name)) + text_in(delta.get(name))
         elif kind == "input_json_delta":
-            self.input = join_arguments(self.input, text_in(delta.get("partial_json")))
+            self.input += text_in(delta.get("partial_json"))
         elif kind == "citations_delta":
             fields["citations"] = [*entries_in(fields.get("citations")), delta.get("citation")]
         else:  # a compaction, or a kind that is not known here
             fields |= {name: value for name, value in delta.items() if name != "type" and value is not None}
 
-    def complete(self, *, is_last: bool, has_ended: bool) -> Json | None:
-        """The block; None if it is not complete. Of text and thoughts the beginning is enough."""
-        text = replace_surrogates(self.input)  # a pair may come in two pieces
-        kind, value = self.fields.get("type"), decoded(text)
-        if text.strip():
+    def joined(self) -> Json:
+        """The block with its input."""
+        if self.input.strip():
+            text = replace_surrogates(self.input)  # a pair may come in two pieces
+            value = decoded(text)
             self.fields["input"] = value if isinstance(value, dict) else text
-            is_half = value is None
-        else:  # nothing tells whether the last call is complete
-            is_half = is_last and kind == "tool_use"
-        is_half = is_half or (self.is_open and not has_ended and kind not in ("text", "thinking"))
-        return None if is_half else self.fields
+        return self.fields
 
 
 class MessagesReader(ReplyReader):
     """Joins the events of a stream to blocks, by their index."""
 
-    wire, expected = ANTHROPIC, "an event of Messages"
+    wire = ANTHROPIC
 
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(answer)
+    def __init__(self, sent: Rendered | None = None, model: str | None = None) -> None:
+        super().__init__(sent, model)
         self._blocks: list[_Block] = []
         self._places: dict[Any, _Block] = {}
 
-    def knows(self, event: Json) -> bool:
-        return text_in(event.get("type")).startswith(_EVENTS)
-
     def take(self, event: Json) -> str:
-        kind, index = text_in(event.get("type")), event.get("index")
-        if kind.startswith("content_block") and not isinstance(index, int):
-            raise Damaged("an event of a block has an index", "$.index")
-        if kind == "content_block_delta":
-            delta = object_at(event.get("delta"), "$.delta")
-            if index not in self._places:
-                raise Damaged("a piece belongs to a block that has started", "$.index")
-            self._places[index].grow(delta)
-            return text_in(delta.get("text")) if delta.get("type") == "text_delta" else ""
-        if kind == "content_block_start":
-            block = object_at(event.get("content_block"), "$.content_block")
-            if index in self._places and self._places[index].is_open:
-                raise Damaged("two open blocks have one index", "$.index")
-            self._places[index] = _Block(block, is_open=True)
-            self._blocks.append(self._places[index])
-            return text_in(block.get("text")) if block.get("type") == "text" else ""
-        if kind == "content_block_stop" and index in self._places:
-            self._places[index].is_open = False
-        elif kind == "message_start":
+        kind = text_in(event.get("type"))
+        if kind.startswith("content_block"):
+            return self._take_piece(kind, event, event.get("index"))
+        if kind == "message_start":
             message = object_at(event.get("message"), "$.message")
             self.model = text_in(message.get("model"))
             self.count(message.get("usage"))
@@ -141,43 +106,62 @@ class MessagesReader(ReplyReader):
             self.reason = self.reason or ""
         return ""
 
+    def _take_piece(self, kind: str, event: Json, index: Any) -> str:
+        if not isinstance(index, int):
+            raise Damaged("an event of a block has an index", "$.index")
+        known = self._places.get(index)
+        if kind == "content_block_start":
+            block = object_at(event.get("content_block"), "$.content_block")
+            self._places[index] = _Block(block, is_open=True)
+            self._blocks.append(self._places[index])
+            return text_in(block.get("text")) if block.get("type") == "text" else ""
+        if known is None:
+            raise Damaged("a piece belongs to a block that has started", "$.index")
+        if kind == "content_block_stop":
+            known.is_open = False
+            return ""
+        delta = object_at(event.get("delta"), "$.delta")
+        known.grow(delta)
+        return text_in(delta.get("text")) if delta.get("type") == "text_delta" else ""
+
     def take_whole(self, body: Json) -> None:
         self.model, self.reason = text_in(body.get("model")), text_in(body.get("stop_reason"))
         self.count(body.get("usage"))
         if not isinstance(body.get("content"), list):
             raise Damaged("the response has no list of blocks", "$.content")
-        blocks = [object_at(block, "$.content") for block in body["content"]]
-        self._blocks = [_Block(block, is_open=False) for block in blocks]
+        self._blocks = [_Block(block, is_open=False) for _, block in placed(body["content"], "$.content")]
 
     def make_items(self) -> None:
-        complete: list[Json] = []
-        for block in self._blocks:
-            # An unknown reason may also stand for an answer that was cut off before the first argument.
-            is_unsure = self.is_cut or (
-                self.finish == "other" and self.reason and not block.fields.get("input")
-            )
-            is_last = bool(is_unsure) and block is self._blocks[-1]
-            fields = block.complete(is_last=is_last, has_ended=self.reason is not None)
-            if fields is not None:
-                complete.append(fields)
-            elif block.fields.get("type") == "tool_use":
-                self.has_half_call = True
-        _add_blocks(complete, self.made, "$.content")
+        """Of blocks that are still open where the stream broke off, the beginning of a text is enough."""
+        has_ended = self.reason is not None
+        whole = [
+            block.joined()
+            for block in self._blocks
+            if has_ended or not block.is_open or block.fields.get("type") in _OWN_ITEMS
+        ]
+        _add_blocks(placed(whole, "$.content"), self.made)
 
 
 # --- a history -------------------------------------------------------------------------------------------
 
 
-def read_history(payload: Any, *, model: str | None = None) -> list[Item]:
-    """A list of messages, or a whole payload, as items. `model` is the model that made the thinking in it."""
-    body = plain_history(payload, "messages")
-    made = Items(ANTHROPIC, Answer(model or text_in(body.get("model"))), is_history=True)
+def add_history(body: Json, made: Items) -> None:
+    """Add the messages of a payload."""
     _add_instructions(body.get("system"), made, "$.system")
     if "messages" not in body:
         raise Damaged("the payload has no messages", "$.messages")
-    for index, message in enumerate(list_at(body["messages"], "$.messages")):
-        _add_message(message, made, f"$.messages[{index}]")
-    return made.all
+    for path, message in placed(body["messages"], "$.messages"):
+        role, content, place = message.get("role"), message.get("content"), f"{path}.content"
+        if role not in ("user", "assistant", "system"):
+            raise Damaged("the role is not user, assistant or system", f"{path}.role")
+        if content is None:
+            raise Damaged("the message has no content", place)
+        if role == "assistant":
+            _add_blocks([(place, _clean(block)) for place, block in _blocks(content, place)], made)
+        elif role == "user":
+            _add_user_blocks(_blocks(content, place), made)
+        else:
+            _add_instructions(content, made, place)
 
 
 def _add_instructions(content: Any, made: Items, path: str) -> None:
@@ -187,94 +171,30 @@ def _add_instructions(content: Any, made: Items, path: str) -> None:
         made.hear("system", text_at(block, "text", place))
 
 
-def _add_message(message: Any, made: Items, path: str) -> None:
-    fields = object_at(message, path)
-    role, content, place = fields.get("role"), fields.get("content"), f"{path}.content"
-    if role not in ("user", "assistant", "system"):
-        raise Damaged("the role is not user, assistant or system", f"{path}.role")
-    if content is None:
-        raise Damaged("the message has no content", place)
-    if role == "assistant":
-        _add_blocks([_clean(block) for _, block in _blocks(content, place)], made, place)
-    elif role == "user":
-        _add_user_blocks(_blocks(content, place), made)
-    else:
-        _add_instructions(content, made, place)
-
-
-def _add_user_blocks(blocks: list[tuple[str, Json]], made: Items) -> None:
+def _add_user_blocks(blocks: list[Placed], made: Items) -> None:
     for is_result, run in groupby(blocks, lambda pair: pair[1].get("type") == "tool_result"):
         if is_result:
-            for place, block in run:
-                _add_result(block, made, place)
+            for path, block in run:
+                _add_result(block, made, path)
             continue
-        said: list[Part] = []
-        for place, block in run:
-            part = read_part(block, place)
-            said.append(short_json(_clean(block), place) if part is None else part)
-        made.hear("user", content_from(said))
+        made.hear("user", content_from([part_or_json(_clean(block), path) for path, block in run]))
 
 
 def _add_result(block: Json, made: Items, path: str) -> None:
     if not text_at(block, "tool_use_id", path):
         raise Damaged("a result names its call", f"{path}.tool_use_id")
-    content = output_from(block.get("content"), read_part, f"{path}.content")
-    made.result(block["tool_use_id"], None, content, block.get("is_error") is True)
+    content = read_output(block.get("content"), f"{path}.content")
+    made.result(block["tool_use_id"], "", content, block.get("is_error") is True)
 
 
-def _blocks(content: Any, path: str) -> list[tuple[str, Json]]:
+def _blocks(content: Any, path: str) -> list[Placed]:
     """The blocks of a content with their paths; a text is one block."""
     if isinstance(content, str):
         return [(path, {"type": "text", "text": content})] if content else []
-    places = [(f"{path}[{index}]", block) for index, block in enumerate(list_at(content, path))]
-    return [(place, object_at(block, place)) for place, block in places]
+    return placed(content, path)
 
 
 def _clean(block: Json) -> Json:
     """A block without fields of libraries, which the API refuses."""
-    clean = library_blocks.without_stream_fields(block)
+    clean = without_stream_fields(block)
     return {name: value for name, value in clean.items() if name not in ANTHROPIC_FOREIGN_FIELDS.accepted}
-
-
-# --- parts -----------------------------------------------------------------------------------------------
-
-
-def read_part(block: Json, path: str) -> Part | None:
-    """The part that a block stands for, also one of a library; None if it is of no known kind."""
-    kind, source = block.get("type"), fields_in(block.get("source"))
-    if kind == "text":
-        return text_at(block, "text", path)
-    if kind not in ("image", "document") or not source:
-        return library_blocks.read_part(block)
-    name = text_in(block.get("title")) or None
-    try:
-        match source:
-            case {"type": "base64"}:
-                data, media_type = _bytes(source, f"{path}.source")
-                if kind == "image":
-                    return Image(data=data, media_type=media_type)
-                return File(data=data, media_type=media_type or PDF, name=name)
-            case {"type": "url", "url": str(url)}:
-                return Image(url=url) if kind == "image" else File(url=url, media_type=PDF, name=name)
-            case {"type": "file", "file_id": str(known)} if known:
-                address = file_address(ANTHROPIC, known)
-                return Image(url=address) if kind == "image" else File(url=address, name=name)
-            case {"type": "text", "data": str(text)} | {"type": "content", "content": str(text)}:
-                return File(data=text.encode("utf-8", "replace"), media_type="text/plain", name=name)
-            case {"type": "content", "content": [*blocks]}:
-                texts = [text_in(fields_in(block).get("text")) for block in blocks]
-                data = "\n".join(texts).encode("utf-8", "replace")
-                return File(data=data, media_type="text/plain", name=name) if all(texts) and texts else None
-            case _:
-                return None
-    except InvalidValue as fault:
-        raise Damaged(str(fault), f"{path}.source") from None
-
-
-def _bytes(source: Json, path: str) -> tuple[bytes, str | None]:
-    """The bytes of a source, and their declared type."""
-    kind, data = bare_base64(text_at(source, "data", path))
-    found = bytes_of(data)
-    if found is None:
-        raise Damaged("the data is not base64", f"{path}.data")
-    return found, text_in(source.get("media_type")) or kind

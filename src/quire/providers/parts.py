@@ -1,0 +1,158 @@
+"""Content of messages and results as parts: blocks of OpenAI, Anthropic, LangChain, the AI SDK and MCP.
+
+A block that is not known, or that cannot be read, stays as its JSON. Sources: the API references of the
+services; langchain-core, `messages.content`; ai-sdk.dev/docs/reference/ai-sdk-core/model-message;
+modelcontextprotocol.io/specification, "Tool Result".
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from quire.errors import Damaged, InvalidValue
+from quire.items import Audio, Content, Detail, File, Image, Part
+from quire.providers.media import PDF, Media, bare_base64, bytes_of, file_address, shown, without_bytes
+from quire.providers.state import ANTHROPIC, OPENAI
+from quire.providers.values import Json, entries_in, fields_in, json_text, list_at, object_at, text_in
+
+_TEXTS = {
+    "text": "text",
+    "input_text": "text",
+    "output_text": "text",
+    "refusal": "refusal",
+    "text-plain": "text",
+}
+_FAMILIES = {
+    **dict.fromkeys(("image", "image_url", "input_image", "computer_screenshot"), "image"),
+    **dict.fromkeys(("audio", "input_audio"), "audio"),
+    **dict.fromkeys(("file", "input_file", "document", "video", "media"), "file"),
+}
+_HOLDERS = ("source", "image_url", "input_audio", "file")
+"""Where a block has an object with its media."""
+_DATA = ("base64", "image", "data", "file_data")
+_ADDRESSES = ("url", "image_url", "file_url")
+_TYPES = ("media_type", "mime_type", "mediaType", "mimeType")
+_FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+_DETAILS: dict[str, Detail] = {"low": "low", "high": "high", "original": "high"}
+_OPEN = ("https://", "http://")
+
+
+def read_content(content: Any, path: str) -> Content:
+    """The content of a message."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    parts: list[Part] = []
+    for index, value in enumerate(list_at(content, path)):
+        place = f"{path}[{index}]"
+        block = {"type": "text", "text": value} if isinstance(value, str) else object_at(value, place)
+        parts.append(part_or_json(block, place))
+    return content_from(parts)
+
+
+def needed_content(message: Json, path: str) -> Content:
+    """The content that a message must have; it may be empty."""
+    if "content" not in message:
+        raise Damaged("the message has no content", f"{path}.content")
+    return read_content(message["content"], f"{path}.content")
+
+
+def read_output(content: Any, path: str) -> Content:
+    """The output of a call: text, or blocks. Any other value is its JSON."""
+    if content is None or content == []:
+        return ""
+    if isinstance(content, str):
+        return content
+    values = entries_in(content) or [content]
+    parts = [read_part(fields_in(value)) for value in values]
+    if all(part is None for part in parts):
+        return short_json(content, path)
+    texts = [value if isinstance(value, str) else short_json(value, path) for value in values]
+    return content_from([text if part is None else part for text, part in zip(texts, parts, strict=True)])
+
+
+def part_or_json(block: Any, path: str) -> Part:
+    """The part that a block stands for, or its JSON."""
+    part = read_part(fields_in(block))
+    return short_json(block, path) if part is None else part
+
+
+def short_json(value: Any, path: str) -> str:
+    """A value that no part stands for as JSON text, without long base64."""
+    json_text(value, path)  # refuses what nests too deep, before anything goes through it
+    return json_text(without_bytes(value), path)
+
+
+def content_from(parts: Sequence[Part]) -> Content:
+    """Parts as the content of an item; a single text stays a text."""
+    if not parts:
+        return ""
+    first = parts[0]
+    return first if len(parts) == 1 and isinstance(first, str) else tuple(parts)
+
+
+def read_part(block: Json) -> Part | None:
+    """The part that a block stands for; None if it is of no known kind, or cannot be read."""
+    kind = text_in(block.get("type"))
+    if kind in _TEXTS or kind == "refusal" or block.get("source_type") == "text":
+        text = block.get("refusal" if kind == "refusal" else "text")
+        return text if isinstance(text, str) else None
+    if kind == "resource":
+        return _resource(fields_in(block.get("resource")))
+    family = _FAMILIES.get(kind.partition("-")[0])
+    return _media(block, kind, family) if family is not None else None
+
+
+def _resource(resource: Json) -> Part | None:
+    if isinstance(text := resource.get("text"), str):
+        return text
+    name = text_in(resource.get("uri")).rpartition("/")[2]
+    return part_from(resource.get("blob"), resource.get("mimeType"), family="file", name=name)
+
+
+def _media(block: Json, kind: str, family: str) -> Part | None:
+    holder = next((name for name in _HOLDERS if isinstance(block.get(name), dict)), "")
+    fields: Json = {**block, **fields_in(block.get(holder))}
+    name = block.get("title") or fields.get("filename") or fields_in(block.get("metadata")).get("filename")
+    if fields.get("type") == "text" and isinstance(fields.get("data"), str):  # a document of Anthropic
+        return File(data=fields["data"].encode(), media_type="text/plain", name=text_in(name) or None)
+    held = next(filter(fields.get, (*_DATA, *_ADDRESSES)), "")
+    source = text_in(fields.get(held))
+    if held in _ADDRESSES and not source.startswith((*_OPEN, "data:")):
+        source = ""
+    file_id = fields.get("id") if fields.get("source_type") == "id" else fields.get("file_id")
+    if source.startswith(("file-", "file_")):  # as the AI SDK takes ids
+        file_id = source
+    is_anthropic = holder == "source" or text_in(file_id).startswith("file_")
+    address = file_address(ANTHROPIC if is_anthropic else OPENAI, file_id)
+    kinds = [fields.get(name) for name in _TYPES if fields.get(name)]
+    kinds += [_FORMATS.get(text_in(fields.get("format")))]
+    if kinds == [None] and kind == "document" and address is None:
+        kinds = [PDF]
+    part = part_from(address or source, kinds[0], family=family, name=name, is_address=address is not None)
+    detail = _DETAILS.get(text_in(fields.get("detail")))
+    return replace(part, detail=detail) if isinstance(part, Image) and detail else part
+
+
+def part_from(
+    source: Any, kind: Any = None, *, family: str, name: Any = None, is_address: bool = False
+) -> Media | None:
+    """The part that base64 or an address stands for; None for any other value.
+
+    `kind` is the declared media type; `family` (image, audio or file) is used if the type is not known.
+    """
+    if not isinstance(source, str) or not source:
+        return None
+    declared, data = bare_base64(source)
+    kind = kind if isinstance(kind, str) and kind and "*" not in kind else declared
+    held: dict[str, Any] = {"url": source}
+    if not is_address and not source.startswith(_OPEN):
+        held = {"data": bytes_of(data)}
+        kind = kind or shown(held["data"] or b"")
+    family = kind.partition("/")[0] if kind else family
+    try:
+        if family in ("image", "audio"):
+            return (Image if family == "image" else Audio)(**held, media_type=kind)
+        return File(**held, media_type=kind, name=text_in(name) or None)
+    except InvalidValue:
+        return None
