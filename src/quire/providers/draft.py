@@ -5,7 +5,6 @@ can be finished into one payload and later go on with more items.
 """
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from hashlib import blake2b
 from typing import Any
 
@@ -13,12 +12,16 @@ import msgspec
 
 from quire.items import ConfigChange, Content, Item, Message, Note, Opaque, Reasoning, Summary, ToolCall
 from quire.providers.media import described, split
-from quire.providers.names import Alphabet, Names
-from quire.providers.state import ANY_MODEL, is_whole, same_model, still_said, unpack
+from quire.providers.names import Alphabet, Ids, Names
+from quire.providers.rules import TOOL_NAMES
+from quire.providers.state import ANTHROPIC, ANY_MODEL, GEMINI, is_whole, same_model, still_said, unpack
 from quire.providers.types import Change, Downgrade
 from quire.providers.values import Json
 from quire.state import MASKED
 from quire.tokens import noted, summarized
+
+_MERGING = (ANTHROPIC, GEMINI)
+"""The wires where two replies of the model in a row are one message."""
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -36,8 +39,8 @@ class Digest:
 
     def branch(self) -> "Digest":
         """A copy that goes on by itself."""
-        twin = copy(self)
-        twin._hash = self._hash.copy()
+        twin = Digest.__new__(Digest)
+        twin._hash, twin._count, twin.is_wanted = self._hash.copy(), self._count, False
         return twin
 
     def advance(self, messages: Sequence[Json], count: int) -> None:
@@ -46,54 +49,42 @@ class Digest:
             _update(self._hash, messages[self._count : count])
             self._count = count
 
-    def of(self, messages: Sequence[Json], count: int) -> str:
-        """The digest of the first `count` messages, at least those counted for good."""
-        return _update(self._hash.copy(), messages[self._count : count]).hexdigest()
+    def of(self, messages: Sequence[Json], count: int, more: Sequence[Json] = ()) -> str:
+        """The digest of the first `count` messages and some more, at least those counted for good."""
+        twin, known = self._hash.copy(), self._count
+        _update(twin, messages[known:count])
+        _update(twin, more[max(known - count, 0) :])
+        return twin.hexdigest()
 
 
-def _update(digest: blake2b, messages: Sequence[Json]) -> blake2b:
+def _update(digest: blake2b, messages: Sequence[Json]) -> None:
     for message in messages:
         digest.update(_encode(message))
         digest.update(b"\n")
-    return digest
 
 
 class Draft:
-    """Messages of one payload, and what goes with them.
+    """Messages of one payload, and what goes with them."""
 
-    `merges` says that the wire merges two replies of the model in a row into one message.
-    `reproduces_opening_turn` says that it inserts the same user turn again before a conversation that begins
-    with the model, so that the prefix of a reply to it still matches.
-    """
-
-    def __init__(
-        self,
-        wire: str,
-        model: str | None,
-        ids: Alphabet,
-        names: Alphabet,
-        *,
-        merges: bool = False,
-        reproduces_opening_turn: bool = False,
-    ) -> None:
+    def __init__(self, wire: str, model: str | None, ids: Alphabet) -> None:
         self.wire = wire
         self.model = model
         self.messages: list[Json] = []
         self.first_mutable = 0  # messages from here on are in no other draft or payload, and may be changed
         self.downgrades: list[Downgrade] = []
-        self.ids = Names(ids, unique=True)
-        self.names = Names(names, unique=False)
+        self.ids = Ids(ids)
+        self.names = Names(TOOL_NAMES[wire])
         self.parameters: dict[str, Mapping[str, str]] = {}  # by tool: wire names of parameters, by their own
         self.digest = Digest()
         self.edited = False  # whether the transcript was edited at all
         self.masked = False  # whether an item of the reply at hand was masked
-        self.stable_messages: list[Json] = []  # of a branch: the messages before the volatile items
-        self._merges = merges
-        self._reproduces_opening_turn = reproduces_opening_turn
+        self.stable_count = 0  # of a branch: how many messages come before the volatile items
+        self.stable_last: Json | None = None  # of a branch: the last of them
 
     def branch(self) -> "Draft":
         """A copy to be finished; what was written so far is changed by neither from now on."""
-        twin = copy(self)
+        twin = Draft.__new__(Draft)
+        twin.__dict__ |= self.__dict__
         self.first_mutable = twin.first_mutable = len(self.messages)
         twin.messages, twin.downgrades = self.messages.copy(), self.downgrades.copy()
         twin.ids, twin.names, twin.digest = self.ids.branch(), self.names.branch(), self.digest.branch()
@@ -188,15 +179,15 @@ class Draft:
         A reply may continue an assistant turn, so the digest before that turn is tried first, then (unless
         the wire merges assistant messages) the digest of all messages. On a wire that merges, a reply to an
         inserted turn never matches, because that turn is not sent again. Neither does a reply to an inserted
-        opening turn on any wire that does not reproduce it.
+        opening turn, but on Gemini's wire, where the next request has the same one.
         """
         messages, count, start = self.messages, len(self.messages), self.turn_start()
-        if not start and not self._reproduces_opening_turn:
+        if not start and self.wire != GEMINI:
             return False
         self.digest.advance(messages, min(start, count - 1))
         if prefix == self.digest.of(messages, start):
             return True
-        return start < count and not self._merges and prefix == self.digest.of(messages, count)
+        return start < count and self.wire not in _MERGING and prefix == self.digest.of(messages, count)
 
     def turn_start(self) -> int:
         """Where the model's turn at the end begins; the end itself where another spoke last."""
@@ -220,7 +211,8 @@ class Draft:
 
     def mark_stable(self) -> None:
         """Record the end of the stable messages: the items that follow are volatile."""
-        self.first_mutable, self.stable_messages = len(self.messages), self.messages.copy()
+        self.first_mutable = self.stable_count = len(self.messages)
+        self.stable_last = self.messages[-1] if self.messages else None
 
 
 def content_for_model(item: Message | Note | Summary) -> Content:

@@ -33,56 +33,68 @@ class Alphabet(NamedTuple):
         plain = _OTHER.sub("_", text)[: self.longest - len(digest) - 2]
         return f"{plain if plain[:1].isalpha() else 'x' + plain[1:]}_{digest}"
 
+    def numbered(self, text: str, count: int) -> str:
+        """The text that stands for the `count`-th use of this one; for the first use itself, if it can."""
+        if count > 1:
+            return self.renamed(f"{text}#{count}")
+        return text if self.takes(text) else self.renamed(text)
+
 
 def may_be_renamed(name: str) -> bool:
     """Whether a name may stand for another one, by the digest at its end."""
     return _RENAMED.search(name) is not None
 
 
-def alphabet(longest: int, pattern: str = r"[a-zA-Z0-9_-]") -> Alphabet:
-    """Texts of one to `longest` characters of a class."""
-    return Alphabet(re.compile(f"{pattern}{{1,{longest}}}"), longest)
-
-
 class Names:
-    """Wire names of one payload. With `unique`, each call of `give` returns a new name."""
+    """Wire names of tools or parameters: one for each own name, and never two alike."""
 
-    __slots__ = ("_counts", "_unique", "alphabet", "taken")
+    __slots__ = ("_alphabet", "given")
 
-    def __init__(self, letters: Alphabet, unique: bool) -> None:
-        self.alphabet = letters
-        self._unique = unique
-        self._counts: MutableMapping[str, int] = {}  # how often each text was given, if unique
-        self.taken: MutableMapping[str, str] = {}  # wire name to own name
+    def __init__(self, letters: Alphabet) -> None:
+        self._alphabet = letters
+        self.given: dict[str, str] = {}  # wire names by own name
 
     def branch(self) -> "Names":
         """A copy that gives further names without changing this one."""
-        twin = Names(self.alphabet, self._unique)
-        twin.taken, twin._counts = ChainMap({}, self.taken), ChainMap({}, self._counts)
+        twin = Names(self._alphabet)
+        twin.given = self.given.copy()
         return twin
 
     def give(self, text: str) -> str:
         """The wire name for a text."""
-        count = self._counts.get(text, 0)
-        name = None
-        while name is None or not self._is_free(name, text):
+        count = 0
+        while text not in self.given:
             count += 1
-            name = self._numbered(text, count)
-        self.taken[name] = text
-        if self._unique:
-            self._counts[text] = count  # the next search begins here
-        return name
+            name = self._alphabet.numbered(text, count)
+            if name not in self.given.values():
+                self.given[text] = name
+        return self.given[text]
 
     def originals(self) -> dict[str, str]:
         """The own names of all that were renamed, by wire name."""
-        return {name: text for name, text in self.taken.items() if name != text}
+        return {name: text for text, name in self.given.items() if name != text}
 
-    def _numbered(self, text: str, count: int) -> str:
-        """The wire name for the `count`-th use of a text."""
-        if count > 1:
-            return self.alphabet.renamed(f"{text}#{count}")
-        return text if self.alphabet.takes(text) else self.alphabet.renamed(text)
 
-    def _is_free(self, name: str, text: str) -> bool:
-        holder = self.taken.get(name)
-        return holder is None or (not self._unique and holder == text)
+class Ids:
+    """Wire ids of calls: each call has one that no other has, also where the model repeats its own."""
+
+    __slots__ = ("alphabet", "taken")
+
+    def __init__(self, letters: Alphabet) -> None:
+        self.alphabet = letters
+        self.taken: MutableMapping[str, int] = {}  # by id: how often it was asked for
+
+    def branch(self) -> "Ids":
+        """A copy that gives further ids without changing this one."""
+        twin = Ids(self.alphabet)
+        twin.taken = ChainMap({}, self.taken)
+        return twin
+
+    def give(self, text: str) -> str:
+        """The wire id for the next call with an id."""
+        first = given = self.alphabet.numbered(text, 1)
+        while given in self.taken:
+            self.taken[first] += 1
+            given = self.alphabet.numbered(text, self.taken[first])
+        self.taken[given] = 1
+        return given

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from quire.providers.names import Alphabet, alphabet
+from quire.providers.names import Alphabet
 from quire.tokens import UNKNOWN, ImageLimits, ModelFacts, bare_name, facts_for
 
 Cloud = Literal["bedrock", "vertex"]
@@ -22,7 +22,7 @@ _GPT = re.compile(r"gpt-\d(?:\.\d{1,2})?(?![\d.a-z])")
 _UNSIGNED = re.compile(r"(?:^|[/:.])(?:deepseek|kimi|moonshot(?:ai)?|(?:xiaomi[-_])?mimo)(?![a-z])")
 
 _NINE_LETTERS = Alphabet(re.compile("[a-zA-Z0-9]{9}"), 9, is_fixed=True)
-_READ_IDS = alphabet(64, r"[!-~]")
+_READ_IDS = Alphabet(re.compile("[!-~]{1,64}"), 64)
 
 MEDIA = frozenset(("image_input", "pdf_input", "audio_input"))
 

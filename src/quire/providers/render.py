@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 from quire.items import Item
 from quire.providers.profiles import Profile, profile_for
 from quire.providers.tools import Tool, read_tools
-from quire.providers.turns import CacheBounds, Turns, Writer
+from quire.providers.turns import Turns, Writer
 from quire.providers.types import CachePlan, Rendered, refuse_losses
 from quire.state import Scroll, View, checked_items, keep_memo, memos
 from quire.tokens import Definition
@@ -19,31 +19,11 @@ from quire.tokens import Definition
 Begin = Callable[[Profile, Sequence[Tool]], Writer]
 
 
-class _Job(NamedTuple):
-    """One rendering: what is written, for which model, and up to where items are stable."""
-
-    begin: Begin
-    wire: str
-    scroll: Scroll
-    profile: Profile
-    tools: list[Tool]
-    boundary: int
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The key of the cached draft: wire, model, and whether it holds all stable items.
-
-        A plan may put some of them among the volatile ones. Its drafts have their own key, so that renderings
-        with and without the plan do not replace each other's.
-        """
-        part = "all" if self.boundary == self.scroll.stable_length else "slow"
-        return self.wire, self.profile.model, part
-
-
 class _Kept(NamedTuple):
     """The cached draft of an earlier rendering: what was rendered, and the turns, whose reply may be open."""
 
-    job: _Job
+    scroll: Scroll
+    tools: list[Tool]
     turns: Turns
 
 
@@ -58,14 +38,20 @@ def render(
     strict: bool,
 ) -> Rendered:
     """Items and tools as a payload of a wire."""
-    scroll = _scroll(items)
-    boundary = scroll.stable_length if plan is None or plan.slow is None else plan.boundary(len(scroll))
-    job = _Job(begin, wire, scroll, profile_for(wire, model), read_tools(tools), boundary)
-    static = _static_messages(job, plan.static) if plan and plan.static else 0
-    turns = _draft_for(job)
-    rendered = _build_payload(turns, job, plan, static)
-    if scroll.view is not None and boundary <= scroll.stable_length:
-        keep_memo(scroll.view, job.key, _Kept(job, turns))
+    scroll, profile, offered = _scroll(items), profile_for(wire, model), read_tools(tools)
+    view, stable, volatile = scroll.view, scroll.stable_length, scroll.after
+    if plan is not None and plan.slow is not None and plan.slow != stable:
+        # Such a boundary is rare, so that these items are rendered from scratch.
+        view, stable = None, plan.boundary(len(scroll))
+        volatile = tuple(scroll[stable:])
+    turns = None if view is None else _continued(view, (wire, model), scroll, offered)
+    if turns is None:
+        turns = Turns(begin(profile, offered))
+        turns.writer.draft.edited = scroll.was_edited
+        turns.feed(scroll[:stable])
+    rendered = _build_payload(turns, volatile, offered, plan)
+    if view is not None:
+        keep_memo(view, (wire, model), _Kept(scroll, offered, turns))
     if strict:
         refuse_losses(rendered.downgrades)
     return rendered
@@ -77,73 +63,55 @@ def _scroll(items: Sequence[Item]) -> Scroll:
     return Scroll(view=items) if isinstance(items, View) else Scroll(tuple(checked_items(items)))
 
 
-def _draft_for(job: _Job) -> Turns:
-    """All turns up to the boundary, going on from an earlier rendering where there is one.
+def _continued(view: View, key: tuple[str, str | None], scroll: Scroll, tools: list[Tool]) -> Turns | None:
+    """The turns of an earlier rendering with what was added since; None if there is none to go on from.
 
     The earlier one is taken away until the payload is finished, so that another thread begins its own.
     """
-    scroll, boundary = job.scroll, job.boundary
-    memo = None if scroll.view is None else memos(scroll.view)
-    kept = cast("_Kept | None", memo.pop(job.key, None)) if memo else None
-    if kept is not None and kept.job.boundary <= boundary and _same_tools(kept.job.tools, job.tools):
-        before, turns = kept
-        added = scroll.added_since(before.scroll)
-        if added is not None:
-            turns.feed(added if boundary == scroll.stable_length else scroll[before.boundary : boundary])
-            return turns
-    turns = Turns(job.begin(job.profile, job.tools))
-    turns.writer.draft.edited = scroll.was_edited
-    turns.feed(scroll[:boundary])
-    return turns
+    kept = cast("_Kept | None", memos(view).pop(key, None))
+    if kept is None or [tool.exact for tool in kept.tools] != [tool.exact for tool in tools]:
+        return None
+    added = scroll.added_since(kept.scroll)
+    if added is None:
+        return None
+    kept.turns.feed(added)
+    return kept.turns
 
 
-def _same_tools(some: list[Tool], others: list[Tool]) -> bool:
-    return some is others or [tool.exact for tool in some] == [tool.exact for tool in others]
-
-
-def _static_messages(job: _Job, count: int) -> int:
-    """How many messages the static items become; they are few, so they are written once more to see."""
-    turns = Turns(job.begin(job.profile, job.tools))
-    turns.feed(job.scroll[:count])
-    turns.close()
-    return len(turns.writer.draft.messages)
-
-
-def _build_payload(turns: Turns, job: _Job, plan: CachePlan | None, static: int) -> Rendered:
+def _build_payload(
+    turns: Turns, volatile: Sequence[Item], tools: list[Tool], plan: CachePlan | None
+) -> Rendered:
     """Finish on a branch: close the open reply, record the stable end, add volatile items, build the payload.
 
     The cached draft keeps its reply open, so that later results can still join it.
     """
-    main = turns.writer
-    if main.draft.digest.is_wanted:
+    main = turns.writer.draft
+    if main.digest.is_wanted:
         # The message before the turn of the model may still be extended, so it is not counted for good.
-        main.draft.digest.advance(main.draft.messages, main.draft.turn_start() - 1)
-    writer = main.branch()
-    rest, draft = turns.branch(writer), writer.draft
+        main.digest.advance(main.messages, main.turn_start() - 1)
+    writer = turns.writer.branch()
+    rest, draft, profile = turns.branch(writer), writer.draft, writer.profile
+    fixed = max(len(main.messages) - 1, 0)  # messages that never change; the last may be extended
     rest.close()
     draft.mark_stable()
-    slow = len(draft.stable_messages)
-    if job.boundary < len(job.scroll):
-        rest.feed(job.scroll[job.boundary :])
+    own = draft.messages[fixed:]
+    if volatile:
+        rest.feed(volatile)
         rest.close()
-    payload = writer.finish(None if plan is None else CacheBounds(static, slow, plan))
-    sent = len(draft.messages)
+    payload = writer.finish(plan)
+    if profile.bound_thinking:
+        own = draft.messages[fixed:]
 
     def digest() -> str:
-        main.draft.digest.is_wanted = True  # a hint for later renderings; the draft may be in other hands
-        messages = draft.messages[:sent] if job.profile.bound_thinking else draft.stable_messages
-        return draft.digest.of(messages, len(messages))
+        main.digest.is_wanted = True  # a hint for later renderings; the draft may be in other hands
+        return draft.digest.of(main.messages, fixed, own)
 
-    parameters = {
-        tool: {name: original for original, name in names.items()} for tool, names in draft.parameters.items()
-    }
-    offered = tuple(tool.name for tool in job.tools)
     return Rendered(
         payload,
         tuple(draft.downgrades),
         draft.names.originals(),
         digest,
-        job.profile.model,
-        offered,
-        parameters,
+        profile.model,
+        tuple(tool.name for tool in tools),
+        {tool: {alias: own for own, alias in names.items()} for tool, names in draft.parameters.items()},
     )

@@ -234,11 +234,11 @@ def property_aliases(schema: Json) -> dict[str, str]:
 
     An alias depends on the names alone, so that a tool is the same at every turn.
     """
-    names = Names(rules.PROPERTY_NAMES, unique=False)
+    names = Names(rules.PROPERTY_NAMES)
     properties = fields_in(schema.get("properties"))
     for name in sorted(properties, key=lambda name: not rules.PROPERTY_NAMES.takes(name)):
         names.give(name)
-    return {own: alias for alias, own in names.originals().items()}
+    return {own: alias for own, alias in names.given.items() if own != alias}
 
 
 def with_aliases(schema: Json, aliases: Mapping[str, str], path: str) -> Json:

@@ -209,6 +209,8 @@ def _function(tool: Tool, draft: Draft, profile: Profile) -> Json:
     if form.strict and wire == "anthropic" and profile.cloud:  # where some models refuse the field
         form = Form(dict(tool.schema), refusal="the cloud")
     function: Json = {"name": draft.names.give(tool.name)}
+    if function["name"] != tool.name:
+        draft.note(None, "name_renamed", f"the tool {cut(tool.name)!r} is {function['name']!r} here")
     if tool.description:
         function["description"] = tool.description
     if form.refusal:

@@ -5,7 +5,6 @@ writer of a wire, so that one more item costs one more item.
 """
 
 from collections.abc import Iterator, Sequence
-from copy import copy
 from typing import Any, ClassVar, NamedTuple, Self
 
 from msgspec.structs import replace
@@ -41,17 +40,10 @@ from quire.providers.values import Json, decoded, fields_in, json_text, nests_de
 from quire.state import MASKED, answered, is_output, merge_of
 
 _MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
+_SPEAKERS = ("user", "assistant")
 
 Input = Message | Note | Summary | ConfigChange
 Output = Message | Reasoning | ToolCall
-
-
-class CacheBounds(NamedTuple):
-    """How many messages the static items, and all stable items, became; and the plan they are from."""
-
-    static: int
-    slow: int
-    plan: CachePlan
 
 
 class ModelTurn(NamedTuple):
@@ -68,8 +60,6 @@ class Writer:
     What all wires do is here. A wire says how parts, instructions, replies and results look.
     """
 
-    __slots__ = ("draft", "profile", "tool_names", "writes_plainly")
-
     deepest: ClassVar[int] = MAX_DEPTH
     """How many levels the arguments of a call may have."""
     has_text_arguments: ClassVar[bool] = False
@@ -78,61 +68,91 @@ class Writer:
     def __init__(self, draft: Draft, profile: Profile) -> None:
         self.draft = draft
         self.profile = profile
-        self.tool_names: dict[str, str] = {}  # wire names of the tools called so far
         self.writes_plainly = True  # whether plain turns need nothing added
+        # OpenAI takes back what its model wrote.
+        self.takes_any_arguments = self.has_text_arguments and profile.takes_all
 
     def branch(self) -> Self:
         """A copy to be finished; both go on by themselves."""
-        twin = copy(self)
-        twin.draft, twin.tool_names = self.draft.branch(), self.tool_names.copy()
+        twin = self.__class__.__new__(self.__class__)
+        twin.__dict__ |= self.__dict__
+        twin.draft = self.draft.branch()
         return twin
 
-    def plain_messages(self, said: Sequence[Message]) -> None:
-        """Write messages of the user and the model, each a text that is not blank, without state."""
-        raise NotImplementedError
+    def write_plainly(self, items: Sequence[Any], start: int, stop: int) -> int:
+        """Write texts, and calls with their results, as long as nothing has to be changed or noted.
 
-    def try_plain_calls(self, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]) -> bool:
-        """Write calls after a text, and their results, if nothing has to be changed or noted.
+        Returns the place of the first item that was not written. Nearly all of a history is of this kind, and
+        the usual way takes four times as long. A message of a user or of instructions is at `stop`, so that
+        every turn before it is complete.
+        """
+        while start < stop:
+            item: Any = items[start]
+            text: Any = None
+            called = start
+            if type(item) is Message:
+                text, called = item.content, start + 1
+                if type(text) is not str or not text or text.isspace():
+                    break
+                if item.state is not None or item.role not in _SPEAKERS:
+                    break
+                if item.role == "user" or type(items[called]) is Message:
+                    self._write_plain_text(item.role, text)
+                    start = called
+                    continue
+            end = called
+            while type(items[end]) is ToolCall:
+                end += 1
+            if end == called or not self._write_plain_calls(items, called, end, text):
+                break
+            start = 2 * end - called
+        return start
+
+    def _write_plain_calls(self, items: Sequence[Any], start: int, end: int, text: str | None) -> bool:
+        """Write the calls from `start` to `end`, after a text, and their results.
 
         Returns False, with nothing written, if
 
         - there are more calls than a reply may have;
-        - a call has state, or another agent than the reply;
-        - a tool is called for the first time, so that its name may have to be changed;
+        - a call has state, or another agent than what precedes it in the reply;
+        - a tool has no name on the wire yet, which may have to be another;
         - the arguments of a call are empty, no JSON object, or nest too deeply;
         - the id of a call is taken, or the wire does not allow it;
         - the results do not follow in the order of their calls;
         - the content of a result is blank, or has parts.
         """
-        names, ids = self.tool_names, self.draft.ids
-        taken, longest = ids.taken, ids.alphabet.longest
-        agent = calls[0].agent_id if spoken is None else spoken.agent_id
-        made: list[Json] = []
-        answers: list[Json] = []
-        for call, result in zip(calls, results, strict=False):
-            call_id, name, given = call.call_id, names.get(call.name), self._plain_arguments(call.arguments)
-            if given is None or name is None or call.state is not None or call.agent_id != agent:
+        names, ids, count = self.draft.names.given, self.draft.ids, end - start
+        agent, taken, longest = items[start - (text is not None)].agent_id, ids.taken, ids.alphabet.longest
+        calls: list[Json] = []
+        results: list[Json] = []
+        for place in range(start, end) if count <= min(_MOST_CALLS, len(items) - end) else ():
+            call, result = items[place], items[place + count]
+            call_id, name, given, output = call.call_id, names.get(call.name), call.arguments, None
+            if type(result) is ToolResult and result.call_id == call_id:
+                output = result.content
+            if type(output) is not str or not output or output.isspace() or call_id in taken:
                 break
-            if type(result) is not ToolResult or result.call_id != call_id or call_id in taken:
-                break
-            text = result.content
-            if type(text) is not str or not text or text.isspace():
+            if name is None or call.state is not None or call.agent_id != agent:
                 break
             # Most ids are identifiers, and asking for one is quicker than a pattern.
             is_name = call_id.isidentifier() and call_id.isascii() and len(call_id) <= longest
             if not is_name and not ids.alphabet.takes(call_id):
                 break
-            taken[call_id] = call_id
-            made.append(self._call_part(call_id, name, given))
-            answers.append(self._result_part(call_id, name, text, result.is_error))
-        if len(made) < len(calls) or len(calls) > _MOST_CALLS:
-            for call in calls[: len(made)]:
-                del taken[call.call_id]
-            return False
-        self._write_plain_calls(None if spoken is None else spoken.text, made, answers)
-        return True
+            if not given or not self.takes_any_arguments:
+                given = self._read_arguments(given)
+            if given is None:
+                break
+            taken[call_id] = 1
+            calls.append(self._call_part(call_id, name, given))
+            results.append(self._result_part(call_id, name, output, result.is_error))
+        if len(calls) == count:
+            self._write_plain_turn(text, calls, results)
+            return True
+        for call in items[start : start + len(calls)]:
+            del taken[call.call_id]
+        return False
 
-    def finish(self, bounds: CacheBounds | None) -> dict[str, Any]:
+    def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         """The payload."""
         raise NotImplementedError
 
@@ -207,7 +227,11 @@ class Writer:
         """Write a turn of the model, and a result for each call."""
         raise NotImplementedError
 
-    def _write_plain_calls(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_text(self, role: str, text: str) -> None:
+        """Write a message of the user, or of the model."""
+        raise NotImplementedError
+
+    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
         """Write a turn of the model that is a text and calls, and its results."""
         raise NotImplementedError
 
@@ -244,27 +268,25 @@ class Writer:
 
     def tool_name(self, call: ToolCall) -> str:
         """The wire's name for the tool of a call."""
-        given = self.tool_names.get(call.name)
-        if given is None:
-            given = self.tool_names[call.name] = self.draft.names.give(call.name)
-            if given != call.name:
-                self.draft.note(call, "name_renamed", f"the tool's name is {given!r} here")
+        names = self.draft.names
+        is_new, given = call.name not in names.given, names.give(call.name)
+        if is_new and given != call.name:
+            self.draft.note(call, "name_renamed", f"the tool's name is {given!r} here")
         return given
 
     def arguments(self, call: ToolCall) -> Any:
         """The arguments of a call as the wire has them: an object, which holds any text that is none."""
         text = call.arguments if call.arguments.strip() else "{}"
-        given, names = self._plain_arguments(text), self.draft.parameters.get(call.name)
+        given: Any = text if self.takes_any_arguments else self._read_arguments(text)
+        names = self.draft.parameters.get(call.name)
         if given is None:
             self.draft.note(call, "arguments_repaired", "its arguments are no JSON object")
             repaired: Json = {"arguments": text}
             return json_text(repaired, "arguments") if self.has_text_arguments else repaired
         return {names.get(name, name): value for name, value in given.items()} if names else given
 
-    def _plain_arguments(self, text: str) -> Any:
+    def _read_arguments(self, text: str) -> Any:
         """Arguments as the wire has them; None if they are no object, or nest too deeply."""
-        if self.has_text_arguments and self.profile.takes_all:
-            return text or None  # OpenAI takes back what its model wrote
         given: Any = decoded(text)
         if not isinstance(given, dict) or (len(text) > self.deepest and nests_deeper(text, self.deepest)):
             return None
@@ -325,7 +347,7 @@ class Turns:
         index, stop = 0, _last_break(items) if self.writer.writes_plainly else 0
         while index < len(items):
             if index < stop and self._reply is None:
-                index = _write_plainly(self.writer, items, index, stop)
+                index = self.writer.write_plainly(items, index, stop)
             self._take(items[index])
             index += 1
 
@@ -464,11 +486,6 @@ def _prefix(output: Output) -> str | None:
     return None if output.state is None or output.state.prefix == MASKED else output.state.prefix
 
 
-# --- plain turns -----------------------------------------------------------------------------------------
-
-_SPEAKERS = ("user", "assistant")
-
-
 def _last_break(items: Sequence[Item]) -> int:
     """The place of the last message that is not the model's: every turn before it is complete."""
     for index in range(len(items) - 1, -1, -1):
@@ -476,33 +493,3 @@ def _last_break(items: Sequence[Item]) -> int:
         if isinstance(item, Message) and item.role != "assistant":
             return index
     return 0
-
-
-def _write_plainly(writer: Writer, items: Sequence[Any], start: int, stop: int) -> int:
-    """Write text messages, and calls with their results; returns the place of the first other item.
-
-    Nearly all of a history is of this kind, and a function call for each item would take four times as long.
-    A message of a user or of instructions is at `stop`.
-    """
-    while start < stop:
-        called = start
-        while type(item := items[called]) is Message and item.role in _SPEAKERS and item.state is None:
-            text = item.content
-            if called == stop or type(text) is not str or not text or text.isspace():
-                break
-            called += 1
-        end = called
-        while type(items[end]) is ToolCall:
-            end += 1
-        is_spoken = called > start and items[called - 1].role == "assistant"
-        if end == called and type(items[called]) is Message:
-            is_spoken = False  # what follows cannot belong to the text of the model
-        writer.plain_messages(items[start : called - is_spoken])
-        start = called - is_spoken
-        if end == called:
-            return start
-        spoken = items[start] if is_spoken else None
-        if not writer.try_plain_calls(spoken, items[called:end], items[end : 2 * end - called]):
-            return start
-        start = 2 * end - called
-    return start

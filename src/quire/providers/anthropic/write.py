@@ -34,12 +34,12 @@ from quire.providers.rules import (
     BLANK_THOUGHT,
     CALL_IDS,
     CONTINUE,
-    TOOL_NAMES,
     tagged_instructions,
 )
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool, write_tools
-from quire.providers.turns import CacheBounds, Output, Writer
+from quire.providers.turns import Output, Writer
+from quire.providers.types import CachePlan
 from quire.providers.values import Json, entries_in
 from quire.tokens import NO_OUTPUT, size_of
 
@@ -67,8 +67,6 @@ class MessagesWriter(Writer):
     a message of the user and before one of the model. Models without it get tagged text of the user.
     """
 
-    __slots__ = ("_media", "_stable_system", "_system", "_tools", "_trailing_instructions")
-
     def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
         super().__init__(draft, profile)
         self._tools = tools
@@ -87,17 +85,14 @@ class MessagesWriter(Writer):
         twin._stable_system = len(self._system)
         return twin
 
-    def plain_messages(self, said: Sequence[Message]) -> None:
-        """Write texts of the user and the model."""
-        messages = self.draft.messages
-        for item in said:
-            blocks: list[Json] = [{"type": "text", "text": item.content}]
-            if messages and messages[-1]["role"] not in (item.role, "system"):
-                messages.append({"role": item.role, "content": blocks})
-            else:
-                (self._write_user if item.role == "user" else self._write_assistant_blocks)(blocks)
+    def _write_plain_text(self, role: str, text: str) -> None:
+        messages, blocks = self.draft.messages, [{"type": "text", "text": text}]
+        if messages and messages[-1]["role"] not in (role, "system"):
+            messages.append({"role": role, "content": blocks})
+        else:
+            (self._write_user if role == "user" else self._write_assistant_blocks)(blocks)
 
-    def finish(self, bounds: CacheBounds | None) -> dict[str, Any]:
+    def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         """The payload."""
         self._flush_trailing_instructions()
         if self._last_role() in (None, "assistant"):
@@ -108,13 +103,13 @@ class MessagesWriter(Writer):
         payload["messages"] = messages
         if self._tools:
             payload["tools"] = self._tools.copy()
-        elif self.tool_names:
+        elif self.draft.names.given:
             # The API has refused a history with calls in a request without tools.
             self.draft.note(None, "tools_added", "a history with calls wants their tools defined")
-            payload["tools"] = _stand_ins(self.tool_names.values())
+            payload["tools"] = _stand_ins(self.draft.names.given.values())
             payload["tool_choice"] = {"type": "none"}
-        if bounds:
-            set_breakpoints(payload, self._stable_system, self._slow_end(messages), bounds.plan)
+        if plan:
+            set_breakpoints(payload, self._stable_system, self._slow_end(messages), plan)
         return payload
 
     # --- turns -------------------------------------------------------------------------------------------
@@ -172,17 +167,17 @@ class MessagesWriter(Writer):
         self._flush_trailing_instructions()
         messages.append({"role": "assistant", "content": blocks})
 
-    def _write_plain_calls(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
         self._write_assistant_blocks(calls if text is None else [self._text_part(text), *calls])
         self._write_user(results)
 
     def _slow_end(self, messages: list[Json]) -> End | None:
         """The last block before the volatile items, as a place in the payload."""
-        stable, place = self.draft.stable_messages, len(self.draft.stable_messages) - 1
-        if not stable:
+        last, place = self.draft.stable_last, self.draft.stable_count - 1
+        if last is None:
             return None
-        if messages[place]["role"] == stable[-1]["role"]:
-            return End(place, len(stable[-1]["content"]))
+        if messages[place]["role"] == last["role"]:
+            return End(place, len(last["content"]))
         return End(place - 1, len(messages[place - 1]["content"]))  # instructions that moved to a later place
 
     def _seed(self) -> None:
@@ -326,7 +321,7 @@ class MessagesWriter(Writer):
             self.draft.note(item, "media_as_text", "one request takes no more media, or no larger ones")
         texts = {id(held.block): self._text_part(held.text) for held in gone}
         fitted = [_without_media(turn, texts) for turn in turns] if texts else turns.copy()
-        has_stand_ins = bool(self.tool_names) and not self._tools  # they precede all messages
+        has_stand_ins = bool(self.draft.names.given) and not self._tools  # they precede all messages
         is_changed = bool(gone) or has_stand_ins
         return self._without_thinking(fitted) if self.profile.bound_thinking and is_changed else fitted
 
@@ -359,7 +354,7 @@ class MessagesWriter(Writer):
 
 def begin(profile: Profile, tools: Sequence[Tool]) -> MessagesWriter:
     """A writer with nothing written."""
-    draft = Draft(ANTHROPIC, profile.model, CALL_IDS[ANTHROPIC], TOOL_NAMES[ANTHROPIC], merges=True)
+    draft = Draft(ANTHROPIC, profile.model, CALL_IDS[ANTHROPIC])
     return MessagesWriter(draft, profile, write_tools(tools, draft, profile))
 
 

@@ -22,11 +22,11 @@ from quire.providers.rules import (
     GEMINI_MEDIA_NAMES,
     GEMINI_MEDIA_TYPES,
     SIGNATURE_PLACEHOLDER,
-    TOOL_NAMES,
 )
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import CacheBounds, Output, Writer
+from quire.providers.turns import Output, Writer
+from quire.providers.types import CachePlan
 from quire.providers.values import Json
 
 _SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
@@ -36,8 +36,6 @@ _DEEPEST = 64  # levels that arguments may have; the service refuses deeper ones
 class ContentWriter(Writer):
     """Writes contents."""
 
-    __slots__ = ("_config",)
-
     deepest = _DEEPEST
 
     def __init__(self, draft: Draft, profile: Profile, config: Json) -> None:
@@ -45,26 +43,16 @@ class ContentWriter(Writer):
         self._config = config
         self.writes_plainly = not profile.signs_text
 
-    def plain_messages(self, said: Sequence[Message]) -> None:
-        """Write texts of the user and the model."""
-        messages = self.draft.messages
-        for item in said:
-            parts: list[Json] = [{"text": item.content}]
-            if item.role == "user":
-                messages.append({"role": "user", "parts": parts})
-            elif messages and messages[-1]["role"] == "user":
-                messages.append({"role": "model", "parts": parts})
-            else:
-                self._write_model_parts(parts)
+    def _write_plain_text(self, role: str, text: str) -> None:
+        (self._write_user if role == "user" else self._write_model_parts)([{"text": text}])
 
-    def try_plain_calls(self, spoken: Message | None, calls: Sequence[Any], results: Sequence[Any]) -> bool:
-        """Write calls after a text, and their results; the first call is signed."""
-        is_written = super().try_plain_calls(spoken, calls, results)
+    def _write_plain_calls(self, items: Sequence[Any], start: int, end: int, text: str | None) -> bool:
+        is_written = super()._write_plain_calls(items, start, end, text)
         if is_written and self.profile.signs_calls:
-            self._sign_call(calls[0], self.draft.messages[-2]["parts"][-len(calls)])
+            self._sign_call(items[start], self.draft.messages[-2]["parts"][start - end])
         return is_written
 
-    def finish(self, bounds: CacheBounds | None) -> dict[str, Any]:
+    def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         """The payload. A prefix that stays the same is all that the cache needs."""
         messages, start = self.draft.messages, 0
         while start < len(messages) and messages[start]["role"] == _SYSTEM:
@@ -103,7 +91,7 @@ class ContentWriter(Writer):
             made = [part["functionCall"] for part in parts if "functionCall" in part]
             self._write_user([self._result(result, call) for result, call in zip(results, made, strict=True)])
 
-    def _write_plain_calls(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
         self._write_model_parts(calls if text is None else [{"text": text}, *calls])
         self._write_user(results)
 
@@ -229,8 +217,7 @@ class ContentWriter(Writer):
 
 def begin(profile: Profile, tools: Sequence[Tool]) -> ContentWriter:
     """A writer with nothing written."""
-    ids, names = CALL_IDS[GEMINI], TOOL_NAMES[GEMINI]
-    draft = Draft(GEMINI, profile.model, ids, names, merges=True, reproduces_opening_turn=True)
+    draft = Draft(GEMINI, profile.model, CALL_IDS[GEMINI])
     return ContentWriter(draft, profile, gemini_config(tools, draft, profile))
 
 

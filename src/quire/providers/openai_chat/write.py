@@ -33,13 +33,13 @@ from quire.providers.rules import (
     OPENAI_TOOL_CALL_COUNT,
     SIGNATURE_PLACEHOLDER,
     SPEAKER_NAMES,
-    TOOL_NAMES,
     UNDERSTOOD,
     failed_text,
 )
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS
 from quire.providers.tools import Tool, write_tools
-from quire.providers.turns import CacheBounds, Output, Writer
+from quire.providers.turns import Output, Writer
+from quire.providers.types import CachePlan
 from quire.providers.values import Json, entries_in, fields_in, object_in, text_in
 from quire.tokens import NO_OUTPUT
 
@@ -50,8 +50,6 @@ _BREAKPOINT = "prompt_cache_breakpoint"
 
 class OpenAIWriter(Writer):
     """What both wires of OpenAI write alike: instructions, messages of the user, arguments, breakpoints."""
-
-    __slots__ = ("_tools",)
 
     history: ClassVar[str]
     """The field of the payload that holds the conversation."""
@@ -64,7 +62,7 @@ class OpenAIWriter(Writer):
         has_more = profile.answers_results or profile.signs_calls or profile.wants_thoughts != "no"
         self.writes_plainly = not has_more
 
-    def finish(self, bounds: CacheBounds | None) -> dict[str, Any]:
+    def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         """The payload."""
         messages, profile = self.draft.messages, self.profile
         # A strict service has nothing to answer after these roles.
@@ -74,14 +72,15 @@ class OpenAIWriter(Writer):
         if not messages or messages[-1].get("role") in unanswerable - {"user"}:
             self.draft.note(None, "turn_added", "there was nothing to answer")
             self._write_user([self._text_part(CONTINUE)])
-        if bounds and profile.breakpoints:
-            self._set_breakpoints({min(bounds.static, len(messages)), min(bounds.slow, len(messages))})
+        if plan and profile.breakpoints:
+            # A static item is one message.
+            self._set_breakpoints({min(plan.static, self.draft.stable_count), self.draft.stable_count})
         payload: dict[str, Any] = {self.history: messages}
         if self._tools:
             payload["tools"] = self._tools.copy()
-        if bounds and bounds.plan.key and profile.cache_key:
+        if plan and plan.key and profile.cache_key:
             # A digest, since the key may be an address with somebody's name.
-            payload["prompt_cache_key"] = sha256(bounds.plan.key.encode(errors="replace")).hexdigest()[:32]
+            payload["prompt_cache_key"] = sha256(plan.key.encode(errors="replace")).hexdigest()[:32]
         return payload
 
     def _write_user(self, parts: list[Json]) -> None:
@@ -140,15 +139,12 @@ class OpenAIWriter(Writer):
 class ChatWriter(OpenAIWriter):
     """Writes chat messages; beside them goes what a service of this wire wants back."""
 
-    __slots__ = ()
-
     history = "messages"
 
-    def plain_messages(self, said: Sequence[Message]) -> None:
-        """Write texts of the user and the model."""
-        self.draft.messages += [{"role": item.role, "content": item.content} for item in said]
+    def _write_plain_text(self, role: str, text: str) -> None:
+        self.draft.messages.append({"role": role, "content": text})
 
-    def _write_plain_calls(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
         self.draft.messages.append({"role": "assistant", "content": text, "tool_calls": calls})
         self.draft.messages += results
 
@@ -278,7 +274,7 @@ class ChatWriter(OpenAIWriter):
 
 def begin(profile: Profile, tools: Sequence[Tool]) -> ChatWriter:
     """A writer with nothing written."""
-    draft = Draft(OPENAI, profile.model, profile.call_ids or CALL_IDS[OPENAI], TOOL_NAMES[OPENAI])
+    draft = Draft(OPENAI, profile.model, profile.call_ids or CALL_IDS[OPENAI])
     return ChatWriter(draft, profile, write_tools(tools, draft, profile))
 
 

@@ -8,7 +8,7 @@ from quire.providers.draft import Draft
 from quire.providers.media import Media, file_id, inline_data, sound_type, split
 from quire.providers.openai_chat.write import OpenAIWriter, image_url
 from quire.providers.profiles import Profile
-from quire.providers.rules import CALL_IDS, RESPONSES_FILES, TOOL_NAMES, failed_parts, failed_text
+from quire.providers.rules import CALL_IDS, RESPONSES_FILES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
 from quire.providers.tools import Tool, write_tools
 from quire.providers.turns import Output
@@ -21,21 +21,17 @@ _CALL_FIELDS: dict[str, type] = {"namespace": str, "async": bool}
 class ResponsesWriter(OpenAIWriter):
     """Writes items of input."""
 
-    __slots__ = ()
-
     history = "input"
     text_type = "input_text"
 
-    def plain_messages(self, said: Sequence[Message]) -> None:
-        """Write texts of the user and the model."""
-        for item in said:
-            message: Json = {"type": "message"} if item.role == "assistant" else {}
-            message["role"], message["content"] = item.role, item.content
-            self.draft.messages.append(message)
+    def _write_plain_text(self, role: str, text: str) -> None:
+        message: Json = {"type": "message"} if role == "assistant" else {}
+        message["role"], message["content"] = role, text
+        self.draft.messages.append(message)
 
-    def _write_plain_calls(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
         if text is not None:
-            self.draft.messages.append({"type": "message", "role": "assistant", "content": text})
+            self._write_plain_text("assistant", text)
         self.draft.messages += calls
         self.draft.messages += results
 
@@ -140,6 +136,5 @@ class ResponsesWriter(OpenAIWriter):
 
 def begin(profile: Profile, tools: Sequence[Tool]) -> ResponsesWriter:
     """A writer with nothing written."""
-    ids = profile.call_ids or CALL_IDS[RESPONSES]
-    draft = Draft(RESPONSES, profile.model, ids, TOOL_NAMES[RESPONSES])
+    draft = Draft(RESPONSES, profile.model, profile.call_ids or CALL_IDS[RESPONSES])
     return ResponsesWriter(draft, profile, write_tools(tools, draft, profile))
