@@ -299,13 +299,6 @@ def pools(run: Run, given: Json) -> Json:
     return [attempt(changed, *step) for step in given["steps"]]
 
 
-def windows(run: Run, given: Json) -> Json:
-    window = state.Window[str](given["things"], limit=given["limit"])
-    for things in given["adds"]:
-        window.add(*things)
-    return {"left": list(window), "branch": list(window.branch(given["branch"]))}
-
-
 # Compactors
 
 COMPACTORS: dict[str, Callable[..., compactors.Compactor]] = {
@@ -523,7 +516,7 @@ def replays(run: Run, given: Json) -> Json:
 CATEGORIES: dict[str, Callable[[Run, Json], Json]] = {
     **{"codec": codec, "text": text_counts, "item": item_counts, "tools": tool_counts, "facts": facts},
     **{"cost": costs, "budget": shared_out, "calibration": calibration},
-    **{"view": views, "merge": merges, "pool": pools, "window": windows},
+    **{"view": views, "merge": merges, "pool": pools},
     **{"plan": plans, "stretch": stretches, "read_back": read_backs},
     **{"context": contexts, "conversation": conversations, "replay": replays},
 }

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from quire.errors import InvalidLimit, InvalidValue, UnknownKey, WrongType
 from quire.items import Note
-from quire.state import Pool, Window
+from quire.state import Pool
 
 
 def note(key: str, content: object = None) -> Note:
@@ -68,25 +68,7 @@ def test_what_a_pool_refuses() -> None:
 
 def test_limits_are_whole_numbers_from_one() -> None:
     for limit, error in ((0, InvalidLimit), (-1, InvalidLimit), (2.0, WrongType)):
-        makers: list[Callable[..., object]] = [Pool, Window, Pool().fork]
+        makers: list[Callable[..., object]] = [Pool, Pool().fork]
         for make in makers:
             with pytest.raises(error):
                 make(limit=limit)
-
-
-@given(st.lists(st.lists(st.integers(), max_size=6)), st.integers(1, 5))
-def test_a_window_keeps_the_newest(batches: list[list[int]], limit: int) -> None:
-    window, everything = Window[int](limit=limit), list[int]()
-    for batch in batches:
-        window.add(*batch)
-        everything += batch
-        assert list(window) == everything[-limit:]
-
-
-def test_a_branch_of_a_window_is_independent() -> None:
-    window = Window([1, 2, 3], limit=3)
-    child, narrow = window.branch(), window.branch(limit=2)
-    child.add(4)
-    assert (list(window), list(child), list(narrow)) == ([1, 2, 3], [2, 3, 4], [2, 3])
-    window.clear()
-    assert len(window) == 0 and window.limit == 3

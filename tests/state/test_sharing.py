@@ -8,7 +8,7 @@ import pytest
 
 from quire.errors import DuplicateId, UnknownId, WrongType
 from quire.items import Hide, Item, Mask, Message, Pin, Span, Summary, ToolCall, ToolResult
-from quire.state import Log, Segment, Transcript, added_since, keep_memo, memos, truncate
+from quire.state import Log, Segment, Transcript, keep_memo, memos, truncate
 from tests.counting import FourCharacters, Items
 
 
@@ -150,9 +150,9 @@ def test_a_reader_continues_from_where_an_earlier_view_ended() -> None:
     transcript = filled(3)
     before = transcript.view
     transcript.append(Message("user", "more", id="more"))
-    assert [item.id for item in added_since(transcript.view, before) or ()] == ["more"]
+    assert [item.id for item in transcript.view.added_since(before) or ()] == ["more"]
     transcript.append(Mask("00000000", "[cleared]"))
-    assert added_since(transcript.view, before) is None
+    assert transcript.view.added_since(before) is None
     keep_memo(before, "a text", "computed")
     for number in range(10):
         keep_memo(before, number, number)

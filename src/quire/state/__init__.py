@@ -46,18 +46,16 @@ from quire.state.merge import (
     merge_result,
     plan_summary,
 )
-from quire.state.pool import Inherit, Pool, Window
+from quire.state.pool import Inherit, Pool
 from quire.state.transcript import CLOSED as CLOSED, Config, Transcript, config_at
 from quire.state.view import (
     Fate,
     Scroll as Scroll,
     View,
-    added_since as added_since,
     keep_memo as keep_memo,
     memos as memos,
     protected_positions as protected_positions,
     spans_over as spans_over,
-    was_edited as was_edited,
 )
 
 __all__ = [
@@ -69,7 +67,6 @@ __all__ = [
     "SummaryPlan",
     "Transcript",
     "View",
-    "Window",
     "brief",
     "config_at",
     "fork_scoped",

@@ -112,9 +112,6 @@ def _group_area(view: View, heads: Iterable[int]) -> list[Interval]:
     return singles(position for head in heads for position in view.log.group(head, view.end))
 
 
-# The rules.
-
-
 def _check(view: View, edit: Hide | Mask | Pin | Summary) -> None:
     log, end = view.log, view.end
     if isinstance(edit, Hide | Summary):

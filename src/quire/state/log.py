@@ -142,21 +142,17 @@ class Log:
             return Log((*self.segments[:index], last.copy_until(end)))
         return Log((*self.segments[: index + 1], Segment(end, last.highest)))
 
-    def segment(self, position: int) -> Segment:
-        """The segment that holds a position."""
-        return self.segments[self._index(position)]
-
     def _index(self, position: int) -> int:
         return bisect_right(self.starts, position) - 1
 
     def item(self, position: int) -> Item:
         """The item at a position."""
-        segment = self.segment(position)
+        segment = self.segments[self._index(position)]
         return segment.items[position - segment.start]
 
     def head(self, position: int) -> int:
         """The position of the first member of the item's group, or `EDIT`."""
-        segment = self.segment(position)
+        segment = self.segments[self._index(position)]
         return segment.heads[position - segment.start]
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[Segment, int, int]]:
@@ -192,10 +188,10 @@ class Log:
         return None
 
     def locate(self, item_id: str, end: int) -> int:
-        """The position of an item that an edit names."""
+        """The position of the item with this id; an error if it is not before `end`."""
         position = self.find(item_id, end)
         if position is None:
-            raise UnknownId(f"an edit names {cut(item_id)!r}, which is not in the transcript")
+            raise UnknownId(f"no item {cut(item_id)!r} at revision {end}")
         return position
 
     def area(self, edit: Hide | Summary, end: int) -> list[Interval]:

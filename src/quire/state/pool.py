@@ -1,15 +1,12 @@
-"""The pool: notes kept at hand by key, bounded. The window: the newest few of anything."""
+"""The pool: notes kept at hand by key, bounded."""
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import Generic, TypeVar
 
-from quire.errors import InvalidLimit, InvalidValue, UnknownKey, cut
+from quire.errors import InvalidValue, UnknownKey, cut
 from quire.items import Note
 from quire.tokens import whole
-
-T = TypeVar("T")
 
 
 class Inherit(Enum):
@@ -27,7 +24,7 @@ class Pool:
     __slots__ = ("_limit", "_notes")
 
     def __init__(self, notes: Iterable[Note] = (), *, limit: int | None = None) -> None:
-        self._limit = checked_limit(limit)
+        self._limit = limit if limit is None else whole(limit, "a limit", least=1)
         # A plain dictionary searches for its first key past all that were deleted before it.
         self._notes: OrderedDict[str, Note] = OrderedDict()
         for note in notes:
@@ -36,8 +33,8 @@ class Pool:
     @classmethod
     def restored(cls, notes: Iterable[Note], *, limit: int | None = None) -> "Pool":
         """A pool with all of these notes, even if they are more than the limit."""
-        pool = cls(notes)
-        pool._limit = checked_limit(limit)
+        pool = cls(limit=limit)
+        pool._notes.update((_key_of(note), note) for note in notes)
         return pool
 
     @property
@@ -98,45 +95,6 @@ class Pool:
         while not isinstance(limit, Inherit | None) and len(child._notes) > limit:
             child._notes.popitem(last=False)
         return child
-
-
-class Window(Generic[T]):
-    """At most `limit` things, in the order they came."""
-
-    __slots__ = ("_things",)
-
-    def __init__(self, things: Iterable[T] = (), *, limit: int) -> None:
-        if checked_limit(limit) is None:
-            raise InvalidLimit("a window needs a limit")
-        self._things: deque[T] = deque(things, maxlen=limit)
-
-    @property
-    def limit(self) -> int:
-        """How many things there may be."""
-        return self._things.maxlen or 0
-
-    def __len__(self) -> int:
-        return len(self._things)
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(tuple(self._things))
-
-    def add(self, *things: T) -> None:
-        """Add things; the oldest fall out."""
-        self._things.extend(things)
-
-    def clear(self) -> None:
-        """Remove everything."""
-        self._things.clear()
-
-    def branch(self, limit: int | Inherit = Inherit.LIMIT) -> "Window[T]":
-        """An independent window with the same things; a smaller limit keeps the newest."""
-        return Window(self._things, limit=self.limit if isinstance(limit, Inherit) else limit)
-
-
-def checked_limit(limit: int | None) -> int | None:
-    """A limit of at least one, or `None`."""
-    return limit if limit is None else whole(limit, "a limit", least=1)
 
 
 def _line(text: str | None) -> str:

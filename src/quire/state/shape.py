@@ -67,10 +67,6 @@ class Shape:
             self._offsets = list(accumulate((leaf.count for leaf in self.leaves), initial=0))
         return self._offsets
 
-    def pinned(self) -> list[Run]:
-        """The runs of pinned items, without those that joined a pinned group later."""
-        return [run for leaf in self.leaves for run in leaf.notable if run.pinned]
-
     def summaries(self) -> dict[str, Run]:
         """The runs of summaries that are shown in place of others, by the id of the summary."""
         notable = (run for leaf in self.leaves for run in leaf.notable)

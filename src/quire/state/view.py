@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, pairwise
 from typing import Any, Literal, NamedTuple, overload
 
-from quire.errors import OutOfRange, UnknownId, cut
+from quire.errors import OutOfRange
 from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, Undo
 from quire.state.groups import Answers, Group, gathered, is_edit, is_output
 from quire.state.log import EDIT, Log
@@ -84,6 +84,18 @@ class View(ItemRow):
         """How many items, edits included, had been recorded."""
         return self.end
 
+    @property
+    def was_edited(self) -> bool:
+        """Whether any edit was recorded."""
+        return bool(self.log.positions("edits", 0, self.end))
+
+    def added_since(self, earlier: "View") -> list[Item] | None:
+        """What is shown after all that an earlier view showed; `None` if this is not just longer."""
+        same_log = earlier.log.segments[-1] is self.log.segments[-1]
+        if not same_log or earlier.shape is not self.shape or not self.shape.tail <= earlier.end <= self.end:
+            return None
+        return self.log.items(earlier.end, self.end)
+
     def __len__(self) -> int:
         return self.shape.size + max(self.end - self.shape.tail, 0)
 
@@ -134,10 +146,7 @@ class View(ItemRow):
 
     def position(self, item_id: str) -> int:
         """The position of an item in the log."""
-        position = self.log.find(item_id, self.end)
-        if position is None:
-            raise UnknownId(f"no item {cut(str(item_id))!r} at revision {self.end}")
-        return position
+        return self.log.locate(item_id, self.end)
 
     def run_at(self, position: int) -> Run | None:
         """The run that shows a position, if one does."""
@@ -237,7 +246,7 @@ class View(ItemRow):
     def pins(self) -> set[int]:
         """The heads of the pinned groups."""
         if self._pins is None:
-            runs = self.shape.pinned()
+            runs = (run for leaf in self.shape.leaves for run in leaf.notable if run.pinned)
             self._pins = {self.log.head(p) for run in runs for p in range(run.start, run.stop)}
         return self._pins
 
@@ -245,16 +254,12 @@ class View(ItemRow):
         """The heads of the groups that no edit takes away: pinned ones, and those with open calls."""
         return self.pins().union(map(self.log.head, self.open_calls()))
 
-    def shows_summary(self, position: int) -> bool:
-        """Whether the item at a position is a summary that is shown in place of others."""
-        return self.log.item(position).id in self.shape.summaries()
-
     def fate(self, item_id: str) -> Fate:
         """What became of an item, and by which edit."""
         position = self.position(item_id)
         head = self.log.head(position)
         if head == EDIT:
-            return Fate("shown" if self.shows_summary(position) else "edit")
+            return Fate("shown" if item_id in self.shape.summaries() else "edit")
         run = self.run_at(position)
         if run is not None and head in self.pins():
             return Fate("pinned")
@@ -324,19 +329,6 @@ def keep_memo(view: View, key: Hashable, found: object) -> None:
         kept.pop(older, None)
 
 
-def was_edited(view: View) -> bool:
-    """Whether any edit was recorded."""
-    return bool(view.log.positions("edits", 0, view.end))
-
-
-def added_since(view: View, earlier: View) -> list[Item] | None:
-    """What a view shows after all that an earlier one showed; `None` if it is not just longer."""
-    same_log = earlier.log.segments[-1] is view.log.segments[-1]
-    if not same_log or earlier.shape is not view.shape or not view.shape.tail <= earlier.end <= view.end:
-        return None
-    return view.log.items(earlier.end, view.end)
-
-
 class Scroll(ItemRow):
     """A few items, then a view from the index `start` on, then a few volatile items.
 
@@ -373,7 +365,7 @@ class Scroll(ItemRow):
     @property
     def was_edited(self) -> bool:
         """Whether something that preceded these items was left out or changed."""
-        return self.view is not None and (self.start > 0 or was_edited(self.view))
+        return self.view is not None and (self.start > 0 or self.view.was_edited)
 
     def counted(self, counter: Counter) -> int:
         """The counts of all items, added up; those of the view are known."""
@@ -386,7 +378,7 @@ class Scroll(ItemRow):
         """What follows the stable items of an earlier scroll; `None` if this is not just longer."""
         if self.view is None or earlier.view is None or self.start != earlier.start:
             return None
-        return None if self.before != earlier.before else added_since(self.view, earlier.view)
+        return None if self.before != earlier.before else self.view.added_since(earlier.view)
 
     def _slice(self, start: int, stop: int) -> list[Item]:
         before, stable = len(self.before), self.stable_length

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import deque
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from quire.agent.turns import Shelf, Turn, Turns
 from quire.errors import Damaged, InvalidValue
 from quire.items import Note
 from quire.session import Adding, Called, Calling, Hook, Session
-from quire.state import Pool, Window
+from quire.state import Pool
 from quire.stores import MemoryStore
 from tests.agent.turns.playing import TOOLS, count, in_a_loop, look_up, remark, run_all, weigh
 
@@ -22,7 +23,7 @@ def opened(**options: Any) -> Session:
 
 @in_a_loop
 async def test_a_value_is_kept_when_it_is_handed_on() -> None:
-    shelf = Shelf(window=Window(limit=2))
+    shelf = Shelf(window=deque(maxlen=2))
     turns = Turns(TOOLS, shelf)
     for turn in (Turn("weigh", {"parcel": "a"}), Turn("count", {"upto": 3})):
         await turns.put(turn)
@@ -136,13 +137,13 @@ async def test_parent_and_branch_run_side_by_side() -> None:
 
 @in_a_loop
 async def test_turns_are_written_and_read_back_with_their_shelf() -> None:
-    turns = Turns(TOOLS, Shelf(Pool(limit=4), Window(limit=3)))
+    turns = Turns(TOOLS, Shelf(Pool(limit=4), deque(maxlen=3)))
     await run_all(turns, Turn("weigh", {"parcel": "a"}), Turn("remark", {"words": "x"}))
     await turns.put(Turn("weigh", {"parcel": "b"}))
     turns.pause()
     read = Turns.from_dict(json.loads(json.dumps(turns.to_dict())), TOOLS)
     assert isinstance(shelf := read.kept_in, Shelf) and read.is_paused
-    assert (shelf.pool.limit, shelf.window.limit, len(shelf.window)) == (4, 3, 1)
+    assert (shelf.pool.limit, shelf.window.maxlen, len(shelf.window)) == (4, 3, 1)
     read.resume()
     await run_all(read)
     assert [note.key for note in shelf.pool] == ["a", "b"]

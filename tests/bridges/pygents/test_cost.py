@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire.bridges.pygents import ContextItem, ContextPool, ContextQueue
-from quire.state import Pool, Window
+from quire.state import Pool
 from tests.bridges.pygents.writing import in_a_loop, kept, said
 
 
@@ -20,7 +20,7 @@ async def test_without_hooks_nothing_that_is_there_is_looked_at(monkeypatch: pyt
     def read(_self: object) -> Iterator[ContextItem[Any]]:
         raise AssertionError("it was read through")
 
-    monkeypatch.setattr(Window, "__iter__", read)
+    monkeypatch.setattr(ContextQueue, "__iter__", read)
     monkeypatch.setattr(Pool, "__iter__", read)
     await queue.append(*said("new"))
     await pool.add(kept("new"))

@@ -1,5 +1,6 @@
 """Where what turns give is kept: in a session, or beside any, in a pool and a window."""
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, Protocol, cast
 
@@ -7,7 +8,8 @@ from quire.agent.tools.gathering import given_now
 from quire.agent.turns.saving import mapping_at, read_notes, written_notes
 from quire.items import Note
 from quire.session import Session
-from quire.state import Pool, Window
+from quire.state import Pool
+from quire.tokens import whole
 
 WINDOW = 10
 """Notes without a key that a shelf keeps, unless it is given a window."""
@@ -29,9 +31,9 @@ class Shelf:
 
     session = None
 
-    def __init__(self, pool: Pool | None = None, window: Window[Note] | None = None) -> None:
+    def __init__(self, pool: Pool | None = None, window: deque[Note] | None = None) -> None:
         self._pool = Pool() if pool is None else pool
-        self.window: Window[Note] = Window(limit=WINDOW) if window is None else window
+        self.window: deque[Note] = deque(maxlen=WINDOW) if window is None else window
 
     @property
     def pool(self) -> Pool:
@@ -42,19 +44,19 @@ class Shelf:
         """Keep the notes in a value."""
         for note in notes_in(value):
             if note.key is None:
-                self.window.add(note)
+                self.window.append(note)
             else:
                 self._pool.add(note)
 
     def branch(self, name: str = "") -> "Shelf":
         """A shelf with the same notes that goes its own way."""
-        return Shelf(self._pool.fork(), self.window.branch())
+        return Shelf(self._pool.fork(), self.window.copy())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, fit for JSON."""
         return {
             "pool": {"limit": self._pool.limit, "notes": written_notes(self._pool)},
-            "window": {"limit": self.window.limit, "notes": written_notes(self.window)},
+            "window": {"limit": self.window.maxlen, "notes": written_notes(self.window)},
         }
 
     @classmethod
@@ -65,8 +67,8 @@ class Shelf:
         window = mapping_at(fields.get("window"), "$.kept.window")
         kept = read_notes(pool.get("notes"), "$.kept.pool.notes")
         recent = read_notes(window.get("notes"), "$.kept.window.notes")
-        limit: Any = window.get("limit")
-        return cls(Pool.restored(kept, limit=pool.get("limit")), Window(recent, limit=limit))
+        limit = whole(window.get("limit"), "$.kept.window.limit", least=1)
+        return cls(Pool.restored(kept, limit=pool.get("limit")), deque(recent, maxlen=limit))
 
 
 class InSession:

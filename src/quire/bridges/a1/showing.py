@@ -8,7 +8,7 @@ from quire.bridges.a1.items import is_shown, join
 from quire.bridges.a1.messages import Message
 from quire.errors import WrongType
 from quire.items import Item
-from quire.state import View, added_since
+from quire.state import View
 
 
 def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
@@ -63,7 +63,7 @@ class Shown:
             return None if wanted else rest
 
     def _take(self, view: View) -> None:
-        added = None if self._view is None else added_since(view, self._view)
+        added = None if self._view is None else view.added_since(self._view)
         if added is None:
             self._messages, self._items, added = [], [], list(view)
         for item in added:

@@ -12,16 +12,7 @@ from quire.bridges.videosdk.messages import ChatMessage, ChatRole
 from quire.bridges.videosdk.speaking import Change, Speech
 from quire.errors import EditRefused, WrongType, cut
 from quire.items import Edit, Hide, Item, Summary
-from quire.state import (
-    EDIT,
-    Transcript,
-    View,
-    added_since,
-    is_edit,
-    merge_all,
-    spans_over,
-    was_edited,
-)
+from quire.state import EDIT, Transcript, View, is_edit, merge_all, spans_over
 from quire.tokens import Counter
 
 logger = logging.getLogger("quire.bridges.videosdk")
@@ -84,7 +75,7 @@ class Kept:
 
     def is_whole(self) -> bool:
         """Whether what is shown is all that was said, in the order it was said."""
-        return not self._picked and not was_edited(self.transcript.view)
+        return not self._picked and not self.transcript.view.was_edited
 
     def append(self, item: Recorded) -> Recorded:
         """Record an item at the end, whatever its time; a summary stands for itself, not for other items."""
@@ -116,7 +107,7 @@ class Kept:
     def shown(self) -> list[ChatItem]:
         """All that is shown; what was shown the last time is not looked at again."""
         view = self.transcript.view
-        added = None if self._view is None else added_since(view, self._view)
+        added = None if self._view is None else view.added_since(self._view)
         if added is None:
             self._shown, self._turns, added = [], 0, list(view)
         new = [shown for item in added if (shown := shown_as(item)) is not None]

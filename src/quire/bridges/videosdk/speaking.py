@@ -11,7 +11,7 @@ import msgspec
 from quire.bridges.videosdk.choosing import frame
 from quire.bridges.videosdk.entry import not_before
 from quire.items import Item, Summary
-from quire.state import Transcript, View, added_since
+from quire.state import Transcript, View
 
 Change = Callable[[Item], Item]
 """What is made of an item before it is said; of the same item always the same."""
@@ -29,7 +29,7 @@ class Speech:
 
     def of(self, view: View) -> View:
         """All that is said in a view; of one that only grew since the last time, just what is new is read."""
-        added = None if self._heard is None else added_since(view, self._heard)
+        added = None if self._heard is None else view.added_since(self._heard)
         if added is None:
             self._begin()
             added = list(view)
