@@ -8,7 +8,7 @@ or content.
     QuireError
     ├── WrongType (TypeError)            a value of a type that is not taken here
     ├── InvalidValue (ValueError)        the right type, a value it may not have
-    │   ├── TooLarge                     a text or a blob beyond the limit of one item
+    │   ├── TooLarge                     a text, a path or a file beyond its limit
     │   ├── InvalidLimit                 a limit, budget or share that is negative, zero or too small
     │   └── DuplicateId                  an id that is in the transcript already
     ├── UnknownId (KeyError)             no such item here
@@ -68,7 +68,7 @@ class InvalidValue(QuireError, ValueError):
 
 
 class TooLarge(InvalidValue):
-    """A text or a blob beyond the limit of one item."""
+    """A text, a path or a file beyond its limit."""
 
 
 class InvalidLimit(InvalidValue):

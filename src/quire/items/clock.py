@@ -26,7 +26,7 @@ def now() -> float:
 
 def new_id() -> str:
     """A unique id that sorts by time."""
-    return "%016x" % ((int(_clock() * 1e3) << _COUNTER_BITS) + _next_tick()) + _process
+    return ((int(_clock() * 1e3) << _COUNTER_BITS) + _next_tick()).to_bytes(8, "big").hex() + _process
 
 
 @contextmanager

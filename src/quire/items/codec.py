@@ -14,14 +14,13 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import force_setattr
 
-from quire.errors import Damaged, QuireError, Unencodable, WrongType
-from quire.items.kinds import COMMON, KINDS, KNOWN, Item, Known, Note, Piece, Record, Unknown
+from quire.errors import Damaged, QuireError, WrongType
+from quire.items.kinds import COMMON, KINDS, KNOWN, Checked, Item, Known, Note, Record, Unknown
 from quire.items.values import NOTHING, to_json, without_content
 
 T = TypeVar("T")
 
-KEPT = "quire.newer"
-"""The key of `extras` that holds fields of a newer version, by name, as they were read."""
+_NEWER = "quire.newer"  # the key of `extras` that holds fields of a newer version, by name, as they were read
 
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _decode_all: Callable[[bytes], list[Any]] = msgspec.json.Decoder(list[Known]).decode
@@ -76,20 +75,16 @@ def _prepared(item: Item, path: str) -> Any:
     """What msgspec writes for an item: the item itself, unless it has free values."""
     if isinstance(item, Unknown):
         common = {name: getattr(item, name) for name in COMMON if getattr(item, name) is not None}
-        return {"kind": item.name, **common, **to_json(item.fields, path)}
+        return {"kind": item.name, **to_json(item.fields, path), **common}
     if item.extras is NOTHING and type(item) is not Note:
         return item
     extras = to_json(item.extras, f"{path}.extras")
-    kept: dict[str, Any] | None = extras.pop(KEPT, None)
+    kept: dict[str, Any] | None = extras.pop(_NEWER, None)
     twin = copy(item)  # for the encoder alone: setting its fields does not freeze them
     force_setattr(twin, "extras", extras or NOTHING)
     if isinstance(item, Note):
         force_setattr(twin, "content", to_json(item.content, f"{path}.content"))
-    if kept is None:
-        return twin
-    if type(kept) is not dict or not kept.keys().isdisjoint(("kind", *item.__struct_fields__)):
-        raise Unencodable("this key is reserved", f"{path}.extras.{KEPT}")
-    return {**msgspec.to_builtins(twin), **kept}
+    return twin if kept is None else {**msgspec.to_builtins(twin), **kept}
 
 
 # Reading what msgspec refused
@@ -122,7 +117,7 @@ def _read_known(kind: type[Known], raw: dict[str, Any]) -> Item:
     kept = {name: value for name, value in raw.items() if name not in ours}
     extras = raw.get("extras", {})
     if kept and isinstance(extras, dict):
-        known["extras"] = {**extras, KEPT: kept}
+        known["extras"] = {**extras, _NEWER: kept}
     try:
         return msgspec.convert(known, kind)
     except msgspec.ValidationError as fault:
@@ -140,53 +135,31 @@ def _read_unknown(raw: dict[str, Any]) -> Unknown:
 # Items and parts in pydantic models
 
 
-def _pydantic_core(kind: type[msgspec.Struct], _source: Any, _handler: Any) -> Any:
+def _pydantic_core(kind: type[Checked], _source: Any, _handler: Any) -> Any:
     from pydantic_core import core_schema  # optional: only pydantic calls this
 
     def validate(value: Any) -> Any:
-        return value if isinstance(value, kind) else _validated(kind, value)
+        if isinstance(value, kind):
+            return value
+        if not issubclass(kind, Record):
+            return msgspec.convert(value, kind)
+        item = JSON.decode_item(_encode(value))
+        if not isinstance(item, kind):
+            raise Damaged(f"expected {kind.__name__}, not {type(item).__name__}", "$")
+        return item
+
+    def serialize(value: Any) -> Any:
+        written = JSON.encode_item(value) if isinstance(value, Item) else _encode(value)
+        return msgspec.json.decode(written)
 
     validate.__name__ = kind.__name__  # pydantic names the member of a union by it
     return core_schema.no_info_plain_validator_function(
-        validate, serialization=core_schema.plain_serializer_function_ser_schema(_serialized)
+        validate,
+        json_schema_input_schema=core_schema.dict_schema(),
+        serialization=core_schema.plain_serializer_function_ser_schema(
+            serialize, return_schema=core_schema.dict_schema()
+        ),
     )
 
 
-def _pydantic_schema(kind: type[msgspec.Struct], _core: Any, _handler: Any) -> Any:
-    (schema,), definitions = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    return _inlined(schema, definitions)
-
-
-def _validated(kind: type[msgspec.Struct], value: Any) -> Any:
-    if not issubclass(kind, Record):
-        return msgspec.convert(value, kind)
-    item = JSON.decode_item(_encode(value))
-    if not isinstance(item, kind):
-        raise Damaged(f"expected {kind.__name__}, not {type(item).__name__}", "$")
-    return item
-
-
-def _serialized(value: msgspec.Struct) -> Any:
-    return (
-        msgspec.json.decode(JSON.encode_item(value))
-        if isinstance(value, Item)
-        else msgspec.to_builtins(value)
-    )
-
-
-def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
-    """The schema with its references replaced: pydantic does not know the definitions of msgspec."""
-    if isinstance(schema, list):
-        values: list[Any] = schema  # pyright: ignore[reportUnknownVariableType]
-        return [_inlined(value, definitions) for value in values]
-    if not isinstance(schema, dict):
-        return schema
-    fields: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
-    if "$ref" in fields:
-        return _inlined(definitions[fields["$ref"].removeprefix("#/$defs/")], definitions)
-    return {key: _inlined(value, definitions) for key, value in fields.items() if key != "discriminator"}
-
-
-for _kind in (Record, Piece):
-    setattr(_kind, "__get_pydantic_core_schema__", classmethod(_pydantic_core))  # noqa: B010
-    setattr(_kind, "__get_pydantic_json_schema__", classmethod(_pydantic_schema))  # noqa: B010
+setattr(Checked, "__get_pydantic_core_schema__", classmethod(_pydantic_core))  # noqa: B010

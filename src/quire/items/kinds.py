@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from quire.errors import InvalidValue
 from quire.items.clock import new_id, now
-from quire.items.values import MAX_TEXT, NOTHING, check_fields, has_surrogates
+from quire.items.values import MAX_TEXT, NOTHING, check_fields, replace_surrogates
 
 MAX_DATA = 64 * 1024 * 1024
 """Bytes that one part may hold by value."""
@@ -34,8 +34,12 @@ Time = Annotated[float, Meta(gt=FAR_PAST, lt=FAR_FUTURE)]
 Priority = Annotated[float, Meta(ge=0, le=1)]
 
 
-class Piece(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """A struct inside an item."""
+class Checked(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+    """A struct that checks its fields.
+
+    The cyclic garbage collector skips these structs, because visiting them would slow down every collection.
+    An object in `extras` must therefore not refer back to its item.
+    """
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -44,7 +48,7 @@ class Piece(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_un
 # Parts of content. Text is plain `str`.
 
 
-class Media(Piece, frozen=True, kw_only=True, tag_field="part"):
+class Media(Checked, frozen=True, kw_only=True, tag_field="part"):
     """What all media have: their bytes or their address, never both.
 
     Sizes (`width`, `seconds`, `pages`) serve the token count, which otherwise assumes a usual size.
@@ -103,7 +107,7 @@ def parts_of(content: Content) -> tuple[Part, ...]:
 # Structs inside items
 
 
-class Opaque(Piece, frozen=True):
+class Opaque(Checked, frozen=True):
     """Provider state that only the model that made it can read: signatures, encrypted reasoning.
 
     Sent back only to the same provider and model, and only if the messages before it hash to `prefix`.
@@ -117,14 +121,14 @@ class Opaque(Piece, frozen=True):
     prefix: Text | None = None
 
 
-class Wording(Piece, frozen=True, kw_only=True):
+class Wording(Checked, frozen=True, kw_only=True):
     """Other wordings of a message: one to be spoken, one to be displayed."""
 
     voice: Text | None = None
     reading: Text | None = None
 
 
-class Address(Piece, frozen=True):
+class Address(Checked, frozen=True):
     """The recipient of a direct message, its priority (0 to 1), and the time at which it expires."""
 
     to: Name
@@ -132,7 +136,7 @@ class Address(Piece, frozen=True):
     expires_at: Time | None = None
 
 
-class Span(Piece, frozen=True):
+class Span(Checked, frozen=True):
     """All items from one to another, both included, in the order of the log; edits are not part of it."""
 
     first: Name
@@ -142,28 +146,13 @@ class Span(Piece, frozen=True):
 # What happened
 
 
-class Record(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    tag_field="kind",
-    gc=False,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
-    """The fields that all kinds of item have.
-
-    The cyclic garbage collector skips items, because visiting them would slow down every collection. An
-    object in `extras` must therefore not refer back to its item.
-    """
+class Record(Checked, frozen=True, kw_only=True, tag_field="kind"):
+    """The fields that all kinds of item have."""
 
     id: Name = msgspec.field(default_factory=new_id)
     created_at: Time = msgspec.field(default_factory=now)
-    agent_id: str | None = None
+    agent_id: Text | None = None
     extras: Mapping[str, Any] = NOTHING
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 # For speed, the `__post_init__` of messages, calls and results first tests for usual values, which takes a
@@ -207,24 +196,16 @@ class Message(_WithContent, Record, frozen=True, tag="message"):
     state: Opaque | None = None
 
     def __post_init__(self) -> None:
-        content, own_id, role = self.content, self.id, self.role
         if not (
-            type(content) is str
-            and (content.isascii() or not has_surrogates(content))
+            type(content := self.content) is type(own_id := self.id) is type(role := self.role) is str
+            and (content.isascii() or replace_surrogates(content) is content)
             and len(content) <= MAX_TEXT
-            and type(own_id) is str
-            and own_id
-            and own_id.isascii()
-            and type(role) is str
-            and role in ROLES
+            and (own_id and own_id.isascii() and role in ROLES)
             and self.interrupted is False
-            and self.wording is None
-            and self.address is None
-            and self.state is None
-            and self.extras is NOTHING
-            and type(self.created_at) is float
-            and FAR_PAST < self.created_at < FAR_FUTURE
+            and self.wording is self.address is self.state is None
+            and (type(time := self.created_at) is float and FAR_PAST < time < FAR_FUTURE)
             and (self.agent_id is None or _is_usual(self.agent_id))
+            and self.extras is NOTHING
         ):
             check_fields(self)
 
@@ -238,25 +219,16 @@ class ToolCall(Record, frozen=True, tag="tool_call"):
     state: Opaque | None = None
 
     def __post_init__(self) -> None:
-        arguments, own_id, call_id, name = self.arguments, self.id, self.call_id, self.name
         if not (
-            type(arguments) is str
-            and (arguments.isascii() or not has_surrogates(arguments))
+            type(arguments := self.arguments) is type(own_id := self.id) is str
+            and type(call_id := self.call_id) is type(name := self.name) is str
+            and (arguments.isascii() or replace_surrogates(arguments) is arguments)
             and len(arguments) <= MAX_TEXT
-            and type(own_id) is str
-            and own_id
-            and own_id.isascii()
-            and type(call_id) is str
-            and call_id
-            and call_id.isascii()
-            and type(name) is str
-            and name
-            and name.isascii()
+            and (own_id and own_id.isascii() and call_id and call_id.isascii() and name and name.isascii())
             and self.state is None
-            and self.extras is NOTHING
-            and type(self.created_at) is float
-            and FAR_PAST < self.created_at < FAR_FUTURE
+            and (type(time := self.created_at) is float and FAR_PAST < time < FAR_FUTURE)
             and (self.agent_id is None or _is_usual(self.agent_id))
+            and self.extras is NOTHING
         ):
             check_fields(self)
 
@@ -270,25 +242,16 @@ class ToolResult(_WithContent, Record, frozen=True, tag="tool_result"):
     is_error: bool = False
 
     def __post_init__(self) -> None:
-        content, own_id, call_id, name = self.content, self.id, self.call_id, self.name
         if not (
-            type(content) is str
-            and (content.isascii() or not has_surrogates(content))
+            type(content := self.content) is type(own_id := self.id) is str
+            and type(call_id := self.call_id) is type(name := self.name) is str
+            and (content.isascii() or replace_surrogates(content) is content)
             and len(content) <= MAX_TEXT
-            and type(own_id) is str
-            and own_id
-            and own_id.isascii()
-            and type(call_id) is str
-            and call_id
-            and call_id.isascii()
-            and type(name) is str
-            and name
-            and name.isascii()
+            and (own_id and own_id.isascii() and call_id and call_id.isascii() and name and name.isascii())
             and type(self.is_error) is bool
-            and self.extras is NOTHING
-            and type(self.created_at) is float
-            and FAR_PAST < self.created_at < FAR_FUTURE
+            and (type(time := self.created_at) is float and FAR_PAST < time < FAR_FUTURE)
             and (self.agent_id is None or _is_usual(self.agent_id))
+            and self.extras is NOTHING
         ):
             check_fields(self)
 
@@ -374,13 +337,6 @@ class Unknown(Record, frozen=True, tag="unknown"):
 
     name: Text
     fields: Mapping[str, Any]
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if self.extras or not self.fields.keys().isdisjoint(("kind", *COMMON)):
-            raise InvalidValue(
-                f"Unknown holds {', '.join(COMMON)} itself and all else, extras too, in `fields`"
-            )
 
 
 COMMON = ("id", "created_at", "agent_id")

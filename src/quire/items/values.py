@@ -8,15 +8,13 @@ turns it into them, which is also how a codec reads them.
 
 import math
 from base64 import b64decode, b64encode
-from codecs import utf_32_le_encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
-from types import NoneType
 from typing import Any, NoReturn, cast
 
 import msgspec
 
-from quire.errors import InvalidValue, QuireError, TooLarge, Unencodable, WrongType, cut
+from quire.errors import InvalidValue, Unencodable, WrongType, cut
 
 MAX_TEXT = 32 * 1024 * 1024
 """Characters that one text field may have: several times the largest context window."""
@@ -24,28 +22,17 @@ MAX_TEXT = 32 * 1024 * 1024
 MAX_DEPTH = 100
 """How deep dictionaries and lists of a free value may be nested."""
 
-_Preparation = Callable[[Any], Any]
-
 _BYTES = "$bytes"
-_CONSTANTS = frozenset((int, float, bool, NoneType))
-
-# Texts
-
-
-def has_surrogates(text: str) -> bool:
-    """Whether a text has surrogates, which no format can write."""
-    try:
-        utf_32_le_encode(text)  # takes half the time of UTF-8
-    except UnicodeEncodeError:
-        return True
-    return False
+_CONSTANTS = frozenset((int, float, bool, type(None)))
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with pairs of surrogates joined and lone ones replaced by U+FFFD."""
-    if text.isascii() or not has_surrogates(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    """The text with pairs of surrogates joined and lone ones, which no format can write, made U+FFFD."""
+    try:
+        text.encode("utf-32")  # takes half the time of UTF-8
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 # Frozen values
@@ -85,29 +72,19 @@ class FrozenList(list[Any]):
         return freeze, (list(self),)
 
 
-# How a frozen value gets its content, once: its own methods refuse.
-_fill_dict: Callable[[dict[Any, Any], Iterable[Any]], None] = dict[Any, Any].update
-_fill_list: Callable[[list[Any], list[Any]], None] = list[Any].extend
-
-
 def freeze(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """The value with its dictionaries, lists and tuples frozen, and its texts free of lone surrogates."""
+    """The value with dictionaries, lists and tuples frozen, and texts plain and without lone surrogates."""
+    if isinstance(value, str):
+        text = value if type(value) is str else str.__str__(value)
+        return text if text.isascii() else replace_surrogates(text)
     kind = cast("type[object]", type(value))
-    if kind is str:
-        return replace_surrogates(value)
-    if kind is dict or kind is FrozenDict:
+    if kind is dict:
         data = _spelled_bytes(value)
-        if data is not None:
-            return data
-        if kind is FrozenDict:
-            return value
-        frozen_dict = FrozenDict()
-        _fill_dict(frozen_dict, zip(map(freeze, value), _frozen_values(value.values(), depth), strict=True))
-        return frozen_dict
+        if data is not None or not value:
+            return NOTHING if data is None else data
+        return FrozenDict(zip(map(freeze, value), _frozen_values(value.values(), depth), strict=True))
     if kind is list:
-        frozen_list = FrozenList()
-        _fill_list(frozen_list, _frozen_values(value, depth))
-        return frozen_list
+        return FrozenList(_frozen_values(value, depth))
     return tuple(_frozen_values(value, depth)) if kind is tuple else value
 
 
@@ -178,54 +155,32 @@ def check_fields(struct: msgspec.Struct) -> None:
     msgspec checks what it decodes, but not the arguments of a constructor.
     """
     kind = type(struct)
-    shape, fields = _shape(kind)
-    given: dict[str, Any] = {}
+    shape, defaults = _shape(kind)
     try:
-        for name, default, prepare in fields:
-            value = getattr(struct, name)
-            if value is not default:
-                given[name] = prepare(value)
+        given = {
+            name: freeze(value)
+            for name, default in defaults
+            if (value := getattr(struct, name)) is not default
+        }
         # Bytes come as bytes here; by default msgspec takes any text for base64.
         checked = msgspec.convert(given, shape, builtin_types=(bytes,))
-    except (msgspec.ValidationError, UnicodeError, InvalidValue) as fault:
+    except (msgspec.ValidationError, InvalidValue) as fault:
         text, place = without_content(fault)
-        raise _error_for(text, fault)(f"{kind.__name__}{place}: {text}") from None
+        error = WrongType if ", got " in text or text.startswith("Object") else InvalidValue
+        raise error(f"{kind.__name__}{place}: {text}") from None
     for name in given:
         msgspec.structs.force_setattr(struct, name, getattr(checked, name))
 
 
 @cache
-def _shape(kind: type[msgspec.Struct]) -> tuple[type[msgspec.Struct], list[tuple[str, Any, _Preparation]]]:
-    """A struct with the same fields and no check of its own, and how each field is prepared for it."""
-    types: list[tuple[str, Any, None]] = []
-    fields: list[tuple[str, Any, _Preparation]] = []
-    for field in msgspec.structs.fields(kind):
-        is_mapping = field.type == Mapping[str, Any]
-        types.append((field.name, FrozenDict if is_mapping else field.type, None))
-        prepare = _frozen_mapping if is_mapping else freeze if field.type is Any else _plain_texts
-        fields.append((field.name, field.default, prepare))
-    return msgspec.defstruct(kind.__name__, types), fields
-
-
-def _frozen_mapping(value: Any) -> Any:
-    if not issubclass(cast("type[object]", type(value)), Mapping):
-        return value
-    return freeze(dict(value)) if value else NOTHING
-
-
-def _plain_texts(value: Any) -> Any:
-    """Texts of class `str` without lone surrogates, also as parts of a content."""
-    if isinstance(value, str):
-        return replace_surrogates(value if type(value) is str else str.__str__(value))
-    if isinstance(value, list | tuple):
-        return tuple([_plain_texts(part) for part in cast("Iterable[Any]", value)])
-    return value
-
-
-def _error_for(text: str, fault: Exception) -> type[QuireError]:
-    if ", got " in text or text.startswith("Object"):
-        return WrongType
-    return TooLarge if "length <=" in text or isinstance(fault.__cause__, TooLarge) else InvalidValue
+def _shape(kind: type[msgspec.Struct]) -> tuple[type[msgspec.Struct], list[tuple[str, Any]]]:
+    """A struct with the same fields and no check of its own, and the default of each field."""
+    fields = msgspec.structs.fields(kind)
+    types = [FrozenDict if field.type == Mapping[str, Any] else field.type for field in fields]
+    shape = msgspec.defstruct(
+        kind.__name__, [(field.name, each, None) for field, each in zip(fields, types, strict=True)]
+    )
+    return shape, [(field.name, field.default) for field in fields]
 
 
 def without_content(fault: Exception) -> tuple[str, str]:
