@@ -378,6 +378,8 @@ def read_history(
         except InvalidValue as fault:
             raise Damaged(f"it cannot be kept: {fault}", "$") from None
     body = fields_in(plain) if isinstance(plain, dict) else {field: plain}
+    if body.get(field) is None:
+        raise Damaged(f"the payload has no {field}", f"$.{field}")
     made = Items(wire, model or text_in(body.get("model")), is_history=True)
     add(body, made)
     return made.all

@@ -158,9 +158,11 @@ class StreamReader(Protocol):
 
     def feed(self, event: Any) -> str:
         """Take an event of the stream; returns the text that it added, if any."""
+        ...
 
     def close(self) -> Parsed:
         """The answer so far. An answer that did not come to its end is marked as interrupted."""
+        ...
 
 
 class Provider(Protocol):
@@ -169,6 +171,7 @@ class Provider(Protocol):
     @property
     def name(self) -> str:
         """The name of the wire."""
+        ...
 
     def render(
         self,
@@ -186,6 +189,7 @@ class Provider(Protocol):
         breakpoints. `strict=True` raises `Downgraded` instead of losing content. A `View` is rendered
         incrementally, a list from scratch.
         """
+        ...
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
         """Return the items and the usage of a whole response, given as JSON or as an object of the client.
@@ -193,12 +197,16 @@ class Provider(Protocol):
         `sent` is the `Rendered` that this response answers. Without it renamed tools keep their wire names,
         and opaque state has no prefix: it is sent back until the transcript is edited, then never.
         """
+        ...
 
     def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
         """Return a reader for a streamed response. `sent` is as in `parse`."""
+        ...
 
     def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:
         """A list of messages, or a whole payload, as items. `model` is the model that made its state."""
+        ...
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
         """All that this provider would refuse in a payload."""
+        ...

@@ -39,7 +39,7 @@ def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
     if depth == 0:
         raise InvalidValue(_TOO_DEEP)
     if isinstance(value, Mapping):
-        held = cast("Mapping[Any, Any]", value)  # type: ignore[redundant-cast]
+        held = cast("Mapping[object, Any]", value)
         if not all(isinstance(key, str) for key in held):
             raise InvalidValue("a field name is text")
         return {plain_copy(key): plain_copy(inner, depth - 1) for key, inner in held.items()}

@@ -148,8 +148,6 @@ class MessagesReader(ReplyReader):
 def add_history(body: Json, made: Items) -> None:
     """Add the messages of a payload."""
     _add_instructions(body.get("system"), made, "$.system")
-    if "messages" not in body:
-        raise Damaged("the payload has no messages", "$.messages")
     for path, message in placed(body["messages"], "$.messages"):
         role, content, place = message.get("role"), message.get("content"), f"{path}.content"
         if role not in ("user", "assistant", "system"):

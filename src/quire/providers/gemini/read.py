@@ -17,22 +17,14 @@ from quire.items import Part, Reasoning
 from quire.providers.parts import content_from, part_from, short_json
 from quire.providers.rules import MODEL_FAULTS, SIGNATURE_PLACEHOLDER
 from quire.providers.state import GEMINI
-from quire.providers.stream import (
-    Items,
-    Placed,
-    ReplyReader,
-    error_text,
-    placed,
-    spelled,
-)
+from quire.providers.stream import Items, Placed, ReplyReader, error_text, placed, spelled
 from quire.providers.types import Rendered
 from quire.providers.values import Json, fields_in, json_text, list_at, object_at, plain_json, text_in
 
 _MEDIA = frozenset(("inlineData", "fileData"))
-_PARTS = frozenset(("text", "functionCall", "functionResponse", *_MEDIA))
 _BESIDE = frozenset(("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution"))
 _RESPONSE = frozenset(("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"))
-_ROLES = {"user": "user", "function": "user", "tool": "user", "model": "model"}
+_CALLERS = ("user", "function", "tool")  # roles of those who are not the model
 
 _FREE = ("args", "response")  # fields that hold names of the caller's own
 _LEVELS = 12  # how deep a request or a response has fields of the wire
@@ -79,14 +71,9 @@ def _text(fields: Json, name: str, path: str) -> str:
 
 
 def _parts(values: Any, path: str) -> list[Placed]:
-    """The parts of a content that say something; one part may stand for the list, and a text for a part."""
-    if isinstance(values, str | dict):
-        pairs: list[tuple[str, Any]] = [(path, values)]
-    else:
-        pairs = [(f"{path}[{index}]", value) for index, value in enumerate(list_at(values, path))]
+    """The parts of a content that say something."""
     found: list[Placed] = []
-    for place, value in pairs:
-        part = {"text": value} if isinstance(value, str) else object_at(value, place)
+    for place, part in placed(values, path):
         if text_in(part.get("thoughtSignature")) in ("", SIGNATURE_PLACEHOLDER):
             part.pop("thoughtSignature", None)
         if part.get("thought") is True and part.keys() & _MEDIA:
@@ -227,45 +214,35 @@ class GeminiReader(ReplyReader):
 
 
 def add_history(body: Json, made: Items) -> None:
-    """Add contents, one content, the arguments of the client or the JSON of a request."""
+    """Add the contents of the arguments of the client, or of the JSON of a request."""
     request = _wire_form(body)
-    if not request.keys() & {"contents", "systemInstruction", "config"}:
-        request = {"contents": request}
     _add_instructions(request.get("systemInstruction"), made, "$.systemInstruction")
     config = object_at(request.get("config", {}), "$.config")
     _add_instructions(config.get("systemInstruction"), made, "$.config.systemInstruction")
-    contents = request.get("contents", [] if made.all else None)
-    if contents is None:
-        raise Damaged("the request has no contents", "$.contents")
-    for index, content in enumerate(contents if isinstance(contents, list) else [contents]):
-        _add_content(content, made, f"$.contents[{index}]")
+    contents = request["contents"]
+    for path, content in placed([_said(contents)] if isinstance(contents, str) else contents, "$.contents"):
+        if "parts" not in content and content.keys() != {"role"}:
+            raise Damaged("a content has parts", f"{path}.parts")
+        parts = _parts(content.get("parts"), f"{path}.parts")
+        if content.get("role") == "model":
+            _add_parts(parts, made)
+        elif content.get("role", "user") in _CALLERS:
+            _add_user_parts(parts, made)
+        else:
+            raise Damaged("the role is neither user nor model", f"{path}.role")
+
+
+def _said(text: str) -> Json:
+    return {"parts": [{"text": text}]}
 
 
 def _add_instructions(given: Any, made: Items, path: str) -> None:
-    """Instructions: text, a part, parts or a content; each part becomes a message."""
-    if "parts" in fields_in(given):
-        given, path = given["parts"], f"{path}.parts"
-    for place, part in _parts(given, path):
+    """Instructions: text or a content; each part becomes a message."""
+    content = _said(given) if isinstance(given, str) else object_at(given or {}, path)
+    for place, part in _parts(content.get("parts"), f"{path}.parts"):
         if "text" not in part:
             raise Damaged("instructions are text", place)
         made.hear("system", part["text"])
-
-
-def _add_content(content: Any, made: Items, path: str) -> None:
-    """Add a content; the client also takes text or a part in its place."""
-    fields: Json = {"parts": [content]} if isinstance(content, str) else object_at(content, path)
-    if "parts" not in fields and fields.keys() & _PARTS:
-        fields = {"parts": [fields]}
-    if "parts" not in fields and fields.keys() != {"role"}:
-        raise Damaged("a content has parts", f"{path}.parts")
-    role = _ROLES.get(text_in(fields.get("role", "user")))
-    if role is None:
-        raise Damaged("the role is neither user nor model", f"{path}.role")
-    parts = _parts(fields.get("parts"), f"{path}.parts")
-    if role == "model":
-        _add_parts(parts, made)
-    else:
-        _add_user_parts(parts, made)
 
 
 def _add_user_parts(parts: list[Placed], made: Items) -> None:

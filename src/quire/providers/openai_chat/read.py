@@ -26,16 +26,7 @@ from quire.providers.state import (
 )
 from quire.providers.stream import Items, ReplyReader, error_text, placed
 from quire.providers.types import Rendered
-from quire.providers.values import (
-    Json,
-    entries_in,
-    fields_in,
-    json_text,
-    list_at,
-    object_at,
-    text_at,
-    text_in,
-)
+from quire.providers.values import Json, entries_in, fields_in, json_text, object_at, text_at, text_in
 
 _FLOWING = ("text", "summary", "thinking")
 """Fields of a block that arrive in pieces."""
@@ -174,15 +165,15 @@ class ChatReader(ReplyReader):
         return "" if chunk is None and event is not None else super().feed(chunk)
 
     def take_whole(self, body: Json) -> None:
-        choices = list_at(body.get("choices"), "$.choices")
-        choice = object_at(choices[0], "$.choices[0]") if choices else {}
+        choices = placed(body.get("choices"), "$.choices")
+        choice = choices[0][1] if choices else {}
         self._take_beside(body, choice)
         if not choices:
             raise Damaged("the response has no choices", "$.choices")
         self._message = object_at(choice.get("message"), "$.choices[0].message")
 
     def take(self, event: Json) -> str:
-        choices = [object_at(choice, "$.choices[0]") for choice in list_at(event.get("choices"), "$.choices")]
+        choices = [choice for _, choice in placed(event.get("choices"), "$.choices")]
         choice = next((choice for choice in choices if not choice.get("index")), Json())
         self._take_beside(event, choice)
         return self._take_delta(object_at(choice.get("delta") or {}, "$.choices[0].delta"))
@@ -192,8 +183,7 @@ class ChatReader(ReplyReader):
         self.model = text_in(body.get("model")) or self.model
         self.reason = text_in(choice.get("finish_reason")) or self.reason
         self.error = error_text(choice.get("error")) or self.error
-        for holder in (body, choice):  # OpenAI, Moonshot
-            self.count(holder.get("usage"))
+        self.count(body.get("usage") or choice.get("usage"))  # OpenAI, Moonshot
 
     def _take_delta(self, delta: Json) -> str:
         path, content = "$.choices[0].delta", delta.get("content")
@@ -295,8 +285,6 @@ def _join_block(joined: list[Json], piece: Json) -> None:
 
 def add_history(body: Json, made: Items) -> None:
     """Add the messages of a payload, also those of LangChain and the AI SDK."""
-    if body.get("messages") is None:
-        raise Damaged("the payload has no messages", "$.messages")
     for path, message in placed(body["messages"], "$.messages"):
         for one in chat_messages(message, path):
             _add_message(one, made, path)

@@ -201,14 +201,11 @@ class ResponsesReader(ReplyReader):
 
 def add_history(body: Json, made: Items) -> None:
     """Add the input of a payload."""
-    given, instructions = body.get("input"), body.get("instructions")
-    if given is None:
-        raise Damaged("the payload has no input", "$.input")
-    if isinstance(instructions, str):
-        instructions = [{"role": "system", "content": instructions}] if instructions else None
-    _add_input(placed(instructions, "$.instructions"), made)
-    given = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    _add_input(placed(given, "$.input"), made)
+    for role, field in (("system", "instructions"), ("user", "input")):
+        given = body.get(field)
+        if isinstance(given, str):
+            given = [{"role": role, "content": given}] if given else []
+        _add_input(placed(given, f"$.{field}"), made)
 
 
 def _add_input(items: list[Placed], made: Items) -> None:
