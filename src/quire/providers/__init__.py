@@ -48,7 +48,6 @@ from quire.providers.types import (
     Fault,
     Finish as Finish,
     Parsed,
-    Provider,
     Rendered,
     StreamReader,
 )
@@ -59,7 +58,7 @@ from quire.providers.values import (
     nests_deeper as nests_deeper,
     plain_json as plain_json,
 )
-from quire.providers.wire import Anthropic, Gemini, OpenAIChat, OpenAIResponses
+from quire.providers.wire import Anthropic, Gemini, OpenAIChat, OpenAIResponses, Provider
 
 __all__ = [
     "PROVIDERS",

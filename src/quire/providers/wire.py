@@ -12,13 +12,13 @@ from quire.providers.openai_responses import read as responses, write as to_resp
 from quire.providers.render import Begin, render
 from quire.providers.state import ANTHROPIC, GEMINI, OPENAI, RESPONSES
 from quire.providers.stream import Items, ReplyReader, read_history
-from quire.providers.types import CachePlan, Fault, Parsed, Provider, Rendered, StreamReader
+from quire.providers.types import CachePlan, Fault, Parsed, Rendered, StreamReader
 from quire.providers.values import Json
 from quire.tokens import Definition
 
 
-class Wire(Provider):
-    """A `Provider` made of three functions. It holds no state, so one instance is as good as another."""
+class Provider:
+    """A two-way codec for one wire, made of three functions: pure, and without state of its own."""
 
     def __init__(
         self,
@@ -27,14 +27,10 @@ class Wire(Provider):
         reader: Callable[[Rendered | None, str | None], ReplyReader],
         add_history: Callable[[Json, Items], None],
     ) -> None:
-        self._name = name
+        self.name = name
         self._begin = begin
         self._reader = reader
         self._add_history = add_history
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def render(
         self,
@@ -45,43 +41,58 @@ class Wire(Provider):
         plan: CachePlan | None = None,
         strict: bool = False,
     ) -> Rendered:
+        """Return the request fields for the provider's client: for Anthropic `system`, `messages`, `tools`.
+
+        The caller passes `model` and `max_tokens` to the client. `model` selects model-specific rules here;
+        None applies the rules of the wire alone, and sends back no state of a model. `plan` places cache
+        breakpoints. `strict=True` raises `Downgraded` instead of losing content. A `View` is rendered
+        incrementally, a list from scratch.
+        """
         return render(self._begin, self.name, items, model=model, tools=tools, plan=plan, strict=strict)
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
+        """Return the items and the usage of a whole response, given as JSON or as an object of the client.
+
+        `sent` is the `Rendered` that this response answers. Without it renamed tools keep their wire names,
+        and opaque state has no prefix: it is sent back until the transcript is edited, then never.
+        """
         return self._reader(sent, model).read(response)
 
     def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
+        """Return a reader for a streamed response. `sent` is as in `parse`."""
         return self._reader(sent, model)
 
     def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:
+        """A list of messages, or a whole payload, as items. `model` is the model that made its state."""
         return read_history(self.name, self._add_history, payload, model)
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
+        """All that this provider would refuse in a payload."""
         return check(payload, self.name, model=model)
 
 
-class OpenAIChat(Wire):
+class OpenAIChat(Provider):
     """Items to the arguments of `client.chat.completions.create`, and back."""
 
     def __init__(self) -> None:
         super().__init__(OPENAI, to_chat.begin, chat.ChatReader, chat.add_history)
 
 
-class OpenAIResponses(Wire):
+class OpenAIResponses(Provider):
     """Items to the arguments of `client.responses.create`, and back."""
 
     def __init__(self) -> None:
         super().__init__(RESPONSES, to_responses.begin, responses.ResponsesReader, responses.add_history)
 
 
-class Anthropic(Wire):
+class Anthropic(Provider):
     """Items to the arguments of `client.messages.create`, and back."""
 
     def __init__(self) -> None:
         super().__init__(ANTHROPIC, to_anthropic.begin, anthropic.MessagesReader, anthropic.add_history)
 
 
-class Gemini(Wire):
+class Gemini(Provider):
     """Items to the arguments of `client.models.generate_content`, and back."""
 
     def __init__(self) -> None:
