@@ -4,7 +4,6 @@ A wire is one provider's request and response format (JSON). Use `provider_for("
 `PROVIDERS["anthropic"]`.
 """
 
-from quire.errors import InvalidValue, WrongType, cut
 from quire.providers.check import (
     RULES,
     Rule as Rule,
@@ -58,18 +57,14 @@ from quire.providers.values import (
     nests_deeper as nests_deeper,
     plain_json as plain_json,
 )
-from quire.providers.wire import Anthropic, Gemini, OpenAIChat, OpenAIResponses, Provider
+from quire.providers.wire import PROVIDERS, Provider, provider_for
 
 __all__ = [
     "PROVIDERS",
     "RULES",
-    "Anthropic",
     "CachePlan",
     "Downgrade",
     "Fault",
-    "Gemini",
-    "OpenAIChat",
-    "OpenAIResponses",
     "Parsed",
     "Provider",
     "Rendered",
@@ -81,19 +76,3 @@ __all__ = [
     "check",
     "provider_for",
 ]
-
-PROVIDERS: dict[str, Provider] = {
-    provider.name: provider for provider in (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini())
-}
-"""The wires by name. The laws of rendering and reading run on each."""
-
-
-def provider_for(name: str | Provider) -> Provider:
-    """The wire of this name; an object that can render is returned as it is."""
-    if not isinstance(name, str):
-        if not callable(getattr(name, "render", None)):
-            raise WrongType(f"a provider is a name or an object that can `render`, not {type(name).__name__}")
-        return name
-    if name not in PROVIDERS:
-        raise InvalidValue(f"no provider {cut(name)!r}; there are {', '.join(PROVIDERS)}")
-    return PROVIDERS[name]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Item
 from quire.providers.anthropic import read as anthropic, write as to_anthropic
 from quire.providers.check import check
@@ -71,29 +72,22 @@ class Provider:
         return check(payload, self.name, model=model)
 
 
-class OpenAIChat(Provider):
-    """Items to the arguments of `client.chat.completions.create`, and back."""
-
-    def __init__(self) -> None:
-        super().__init__(OPENAI, to_chat.begin, chat.ChatReader, chat.add_history)
-
-
-class OpenAIResponses(Provider):
-    """Items to the arguments of `client.responses.create`, and back."""
-
-    def __init__(self) -> None:
-        super().__init__(RESPONSES, to_responses.begin, responses.ResponsesReader, responses.add_history)
+_WIRES = (
+    Provider(OPENAI, to_chat.begin, chat.ChatReader, chat.add_history),
+    Provider(RESPONSES, to_responses.begin, responses.ResponsesReader, responses.add_history),
+    Provider(ANTHROPIC, to_anthropic.begin, anthropic.MessagesReader, anthropic.add_history),
+    Provider(GEMINI, to_gemini.begin, gemini.GeminiReader, gemini.add_history),
+)
+PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _WIRES}
+"""The wires by name. The laws of rendering and reading run on each."""
 
 
-class Anthropic(Provider):
-    """Items to the arguments of `client.messages.create`, and back."""
-
-    def __init__(self) -> None:
-        super().__init__(ANTHROPIC, to_anthropic.begin, anthropic.MessagesReader, anthropic.add_history)
-
-
-class Gemini(Provider):
-    """Items to the arguments of `client.models.generate_content`, and back."""
-
-    def __init__(self) -> None:
-        super().__init__(GEMINI, to_gemini.begin, gemini.GeminiReader, gemini.add_history)
+def provider_for(name: str | Provider) -> Provider:
+    """The wire of this name; an object that can render is returned as it is."""
+    if not isinstance(name, str):
+        if not callable(getattr(name, "render", None)):
+            raise WrongType(f"a provider is a name or an object that can `render`, not {type(name).__name__}")
+        return name
+    if name not in PROVIDERS:
+        raise InvalidValue(f"no provider {cut(name)!r}; there are {', '.join(PROVIDERS)}")
+    return PROVIDERS[name]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quire.bridges.videosdk import ChatContext, ChatMessage, ChatRole, ImageContent
-from quire.providers import Anthropic, Gemini, OpenAIChat
+from quire.providers import provider_for
 from tests.bridges.videosdk.talks import Streaming, talk
 
 PLACEHOLDER = "skip_thought_signature_validator"  # Gemini takes it for a call that it did not sign
@@ -24,11 +24,11 @@ def faults(context: ChatContext) -> list[str]:
     messages, system = context.to_anthropic_messages()
     marked, blocks = context.to_anthropic_messages(caching=True)
     found = [
-        *OpenAIChat().check({"messages": context.to_openai_messages()}),
-        *OpenAIChat().check({"messages": context.to_openai_messages(reasoning_model=True)}),
-        *Anthropic().check({"messages": messages, **({"system": system} if system else {})}),
-        *Anthropic().check({"messages": marked, **({"system": blocks} if blocks else {})}),
-        *Gemini().check({"contents": google(context)[0]}, model="gemini-3-pro"),
+        *provider_for("openai").check({"messages": context.to_openai_messages()}),
+        *provider_for("openai").check({"messages": context.to_openai_messages(reasoning_model=True)}),
+        *provider_for("anthropic").check({"messages": messages, **({"system": system} if system else {})}),
+        *provider_for("anthropic").check({"messages": marked, **({"system": blocks} if blocks else {})}),
+        *provider_for("gemini").check({"contents": google(context)[0]}, model="gemini-3-pro"),
     ]
     return list(map(str, found))
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from quire.bridges.videosdk import ChatContext, ChatMessage, ChatRole, speaking as room
 from quire.bridges.videosdk.choosing import frame
 from quire.items import Item, Message
-from quire.providers import Anthropic, CachePlan, Gemini, OpenAIChat
+from quire.providers import CachePlan, provider_for
 from quire.state import config_at
 from tests.bridges.videosdk.strategies import histories
 from tests.bridges.videosdk.talks import talk
@@ -47,9 +47,9 @@ def from_a_list(context: ChatContext) -> list[Any]:
     whole = [Message("system", told), *said] if told.strip() else said
     plan = CachePlan(static=len(whole) - len(said))
     return [
-        OpenAIChat().render(whole).payload["messages"],
-        Anthropic().render(whole, plan=plan).payload["messages"],
-        Gemini().render(said, model="gemini").payload["contents"],
+        provider_for("openai").render(whole).payload["messages"],
+        provider_for("anthropic").render(whole, plan=plan).payload["messages"],
+        provider_for("gemini").render(said, model="gemini").payload["contents"],
     ]
 
 

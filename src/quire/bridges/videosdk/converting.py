@@ -13,16 +13,7 @@ from quire.bridges.videosdk.choosing import BETWEEN_TEXTS
 from quire.bridges.videosdk.items import FunctionCall
 from quire.bridges.videosdk.keeping import Kept
 from quire.items import Item, Message, Reasoning, ToolCall
-from quire.providers import (
-    HARMLESS,
-    Anthropic,
-    CachePlan,
-    Gemini,
-    OpenAIChat,
-    Provider,
-    base64_of,
-    pack,
-)
+from quire.providers import HARMLESS, CachePlan, base64_of, pack, provider_for
 from quire.session.payloads import made_own
 from quire.state import Scroll, View, config_at
 
@@ -35,7 +26,7 @@ Signature = str | bytes
 def openai_messages(kept: Kept, reasoning_model: bool, model: str | None) -> list[Json]:
     """Chat messages; a reasoning model is told by the developer what others are told by the system."""
     said = _after(_instructions(kept), kept.said("whole", _unchanged))
-    messages: list[Json] = _payload(OpenAIChat(), said, model)["messages"]
+    messages: list[Json] = _payload("openai", said, model)["messages"]
     if reasoning_model and messages[0]["role"] in ("system", "developer"):
         messages[0]["role"] = "developer"
     return messages
@@ -45,7 +36,7 @@ def anthropic_messages(kept: Kept, caching: bool, model: str | None) -> tuple[li
     """Messages and instructions; with `caching` both bear marks, and the instructions are blocks."""
     told = _instructions(kept)
     plan = CachePlan(static=1 if told else 0) if caching else None
-    payload = _payload(Anthropic(), _after(told, _trusted(kept)), model, plan)
+    payload = _payload("anthropic", _after(told, _trusted(kept)), model, plan)
     return payload["messages"], payload.get("system") if caching else told
 
 
@@ -57,7 +48,7 @@ def google_contents(
     A signature does not say what it was made after, so none is sent once something was left out.
     """
     said = _signed_calls(kept, signatures or {}, model) if kept.is_whole() else _trusted(kept)
-    return _payload(Gemini(), said, model)["contents"], _instructions(kept)
+    return _payload("gemini", said, model)["contents"], _instructions(kept)
 
 
 def _signed_calls(kept: Kept, signatures: Mapping[str, Signature], model: str) -> Sequence[Item]:
@@ -135,10 +126,10 @@ def _signed(item: Item, kept: Signature | None, model: str) -> Item:
     return msgspec.structs.replace(item, state=pack("gemini", model, [{"thoughtSignature": text}]))
 
 
-def _payload(wire: Provider, items: Sequence[Item], model: str | None, plan: CachePlan | None = None) -> Json:
-    rendered = wire.render(items, model=model, plan=plan)
+def _payload(wire: str, items: Sequence[Item], model: str | None, plan: CachePlan | None = None) -> Json:
+    rendered = provider_for(wire).render(items, model=model, plan=plan)
     for downgrade in rendered.downgrades:
         if downgrade.change not in HARMLESS:
-            logger.info("%s: %s", wire.name, downgrade)
+            logger.info("%s: %s", wire, downgrade)
     made_own(rendered)
     return rendered.payload
