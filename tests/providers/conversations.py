@@ -64,7 +64,11 @@ OTHER_TOOLS: list[dict[str, Any]] = [
 ]
 ODD_TOOLS: list[dict[str, Any]] = [
     {"name": "look_up", "parameters": {"type": "object", "properties": {"$top": {"type": "integer"}}}},
-    {"name": "either", "input_schema": {"type": "object", "properties": {}, "oneOf": [{"required": ["a"]}]}, "strict": True},
+    {
+        "name": "either",
+        "input_schema": {"type": "object", "properties": {}, "oneOf": [{"required": ["a"]}]},
+        "strict": True,
+    },
     {"name": "pointed", "parameters": {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object"}}}},
     {"name": "later", "input_schema": {}, "defer_loading": True, "cache_control": {"type": "ephemeral"}},
     {"name": "heard", "parameters": None, "behavior": "NON_BLOCKING"},

@@ -7,10 +7,7 @@ A wire is one provider's request and response format (JSON). Use `provider_for("
 from quire.providers.check import (
     RULES,
     Rule as Rule,
-    assert_valid_anthropic,
-    assert_valid_gemini,
-    assert_valid_openai,
-    assert_valid_openai_responses,
+    assert_valid,
     check,
 )
 from quire.providers.check.schema import (
@@ -69,10 +66,7 @@ __all__ = [
     "Provider",
     "Rendered",
     "StreamReader",
-    "assert_valid_anthropic",
-    "assert_valid_gemini",
-    "assert_valid_openai",
-    "assert_valid_openai_responses",
+    "assert_valid",
     "check",
     "provider_for",
 ]

@@ -103,6 +103,7 @@ def profile_for(wire: str, model: str | None) -> Profile:
     is_openai = (is_gpt if facts.provider is None else facts.provider == "openai") and not has("open_weights")
     is_claude_wire, is_gemini_model = wire == "anthropic", facts.provider == "gemini"
     has_breakpoints = has("cache_breakpoints")
+    call_ids = _NINE_LETTERS if has("nine_character_ids") else _READ_IDS if has("model_reads_ids") else None
     wants_thoughts: Literal["no", "calls", "always"] = "no"
     if has("reasoning_with_calls"):
         wants_thoughts = "always" if has("reasoning_with_answers") else "calls"
@@ -114,11 +115,7 @@ def profile_for(wire: str, model: str | None) -> Profile:
         takes_all=is_openai,
         instructions="developer" if has("developer_role") else "user" if has("no_system_role") else "system",
         instructions_anywhere=is_openai or has("system_anywhere"),
-        call_ids=_NINE_LETTERS
-        if has("nine_character_ids")
-        else _READ_IDS
-        if has("model_reads_ids")
-        else None,
+        call_ids=call_ids,
         answers_results=has("assistant_after_results"),
         breakpoints=has_breakpoints,
         cache_key=has_breakpoints or (facts.provider == "openai" and facts.cache_minimum is not None),

@@ -131,14 +131,9 @@ ANTHROPIC_REQUEST_LENGTH = _fact("ANTHROPIC_REQUEST_LENGTH", dict[str, int])
 ANTHROPIC_BREAKPOINTS = _fact("ANTHROPIC_BREAKPOINTS", int)
 ANTHROPIC_FOREIGN_FIELDS = _fact("ANTHROPIC_FOREIGN_FIELDS", frozenset[str])
 """Fields that LangChain, the AI SDK, MCP and OpenAI add to blocks, each of which the API refuses."""
-ANTHROPIC_TOOLS = _fact("ANTHROPIC_TOOLS", re.Pattern[str])
 GEMINI_FUNCTION_COUNT = _fact("GEMINI_FUNCTION_COUNT", int)
-GEMINI_TOOLS = _fact("GEMINI_TOOLS", frozenset[str])
-"""The fields of Gemini's own tools, in small letters without underscores."""
-OPENAI_TOOLS = {
-    wire: _fact(f"OPENAI_TOOLS {wire}", re.Pattern[str]) for wire in ("openai", "openai-responses")
-}
-"""The types of OpenAI's own tools; some end in a date in pieces, Anthropic's in eight digits."""
+NATIVE_TOOLS = {wire: _fact(f"NATIVE_TOOLS {wire}", re.Pattern[str]) for wire in HISTORY}
+"""The types of own tools; a date at the end is in pieces at OpenAI, in eight digits at Anthropic."""
 STRUCTURAL_KEYWORDS = _fact("STRUCTURAL_KEYWORDS", frozenset[str]).accepted
 """Keywords without which a schema means another value; the others limit or describe one."""
 CONDITIONS = _fact("CONDITIONS", tuple[str, ...]).accepted

@@ -183,18 +183,12 @@ def gemini_config(tools: Sequence[Tool], draft: Draft, profile: Profile) -> Json
 
 def _reason_against(native: Json, wire: str, profile: Profile, has_functions: bool) -> str:
     """Why a service does not take a tool of a provider; empty if it does."""
-    kind = str(native.get("type"))
-    if wire == "gemini":
-        is_own = all(key.replace("_", "").lower() in rules.GEMINI_TOOLS.accepted for key in native)
-        if is_own and has_functions and not profile.mixes_tools:
-            return "does not go together with functions on this model"
-    elif wire == "anthropic":
-        is_named = bool(native.get("name")) or kind == "mcp_toolset"  # which names its server instead
-        is_own = is_named and rules.ANTHROPIC_TOOLS.accepted.fullmatch(kind) is not None
-    elif kind == "custom":  # it takes any text; Chat has its fields in an object of their own
-        is_own = profile.takes_all and ("custom" in native) is (wire == "openai")
-    else:
-        is_own = rules.OPENAI_TOOLS[wire].accepted.fullmatch(kind) is not None
+    kind = str(native.get("type") or next(iter(native)))
+    is_own = rules.NATIVE_TOOLS[wire].accepted.fullmatch(kind) is not None
+    if kind == "custom":  # it takes any text; Chat has its fields in an object of their own
+        is_own = is_own and profile.takes_all and ("custom" in native) is (wire == "openai")
+    if is_own and wire == "gemini" and has_functions and not profile.mixes_tools:
+        return "does not go together with functions on this model"
     return "" if is_own else "is a tool of another service"
 
 

@@ -14,8 +14,7 @@ from quire.errors import InvalidValue, WrongType
 from quire.providers import (
     PROVIDERS,
     RULES,
-    assert_valid_anthropic,
-    assert_valid_openai,
+    assert_valid,
     check,
     schema_errors,
 )
@@ -104,22 +103,20 @@ def test_schema_errors_name_a_path_and_a_reason() -> None:
 
 def test_an_assertion_lists_the_faults_and_cuts_a_long_list() -> None:
     with pytest.raises(AssertionError, match=r"openai would refuse this:\n  messages\[1\].*orphan_result"):
-        assert_valid_openai(ORPHAN)
+        assert_valid(ORPHAN, "openai")
     with pytest.raises(AssertionError, match=r"and 30 more$"):
-        assert_valid_openai([ASK, *[ORPHAN[1]] * 50])
-    assert_valid_anthropic([ASK])
+        assert_valid([ASK, *[ORPHAN[1]] * 50], "openai")
+    assert_valid([ASK], "anthropic")
 
 
-def test_the_plugin_has_a_fixture_for_each_provider(pytester: pytest.Pytester) -> None:
+def test_the_plugin_has_a_fixture(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
-        def test_good(assert_valid_anthropic, assert_valid_gemini, assert_valid_openai_responses):
-            assert_valid_anthropic([{"role": "user", "content": "hello"}])
-            assert_valid_gemini([{"role": "user", "parts": [{"text": "hello"}]}])
-            assert_valid_openai_responses([{"role": "user", "content": "hello"}])
+        def test_good(assert_valid):
+            assert_valid([{"role": "user", "content": "hello"}], "anthropic")
 
-        def test_bad(assert_valid_openai):
-            assert_valid_openai([{"role": "tool", "tool_call_id": "c1", "content": "sunny"}])
+        def test_bad(assert_valid):
+            assert_valid([{"role": "tool", "tool_call_id": "c1", "content": "sunny"}], "openai")
         """
     )
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")

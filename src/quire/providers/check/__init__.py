@@ -12,10 +12,7 @@ from quire.providers.types import HISTORY, Fault
 __all__ = [
     "RULES",
     "Rule",
-    "assert_valid_anthropic",
-    "assert_valid_gemini",
-    "assert_valid_openai",
-    "assert_valid_openai_responses",
+    "assert_valid",
     "check",
 ]
 
@@ -51,27 +48,8 @@ def check(payload: Any, provider: str, *, model: str | None = None) -> list[Faul
     return body.findings.in_order()
 
 
-def assert_valid_openai(payload: Any, *, model: str | None = None) -> None:
-    """Assert that the Chat Completions accept a list of messages, or the arguments of a request."""
-    _assert_valid(payload, "openai", model)
-
-
-def assert_valid_openai_responses(payload: Any, *, model: str | None = None) -> None:
-    """Assert that the Responses accept a list of input items, or the arguments of a request."""
-    _assert_valid(payload, "openai-responses", model)
-
-
-def assert_valid_anthropic(payload: Any, *, model: str | None = None) -> None:
-    """Assert that the Messages API accepts a list of messages, or the arguments of a request."""
-    _assert_valid(payload, "anthropic", model)
-
-
-def assert_valid_gemini(payload: Any, *, model: str | None = None) -> None:
-    """Assert that generateContent accepts a list of contents, or the arguments of a request."""
-    _assert_valid(payload, "gemini", model)
-
-
-def _assert_valid(payload: Any, provider: str, model: str | None) -> None:
+def assert_valid(payload: Any, provider: str, *, model: str | None = None) -> None:
+    """Assert that a provider accepts a list of messages, or the arguments of a request."""
     __tracebackhide__ = True  # pytest shows the test instead of this function
     faults = check(payload, provider, model=model)
     if faults:

@@ -29,7 +29,7 @@ _MEDIA = ("image", "document", "search_result")
 _FOREIGN = {"": Field("none of", rule="unknown_field", values=tuple(rules.ANTHROPIC_FOREIGN_FIELDS.accepted))}
 _IMAGE_TYPES = rules.ANTHROPIC_IMAGE_TYPES.accepted
 _PROPERTY = rules.NAMES["anthropic property"].accepted
-_UNREADABLE = ("shape", "role", "unknown_block", "block_role")
+_UNREADABLE = ("shape", "role", "block_kind")
 """Faults after which pairing is not checked: what the unreadable block answers is not known."""
 _NAME = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?")
 
@@ -57,8 +57,7 @@ def check_request(body: Fields, model_name: str) -> None:
     findings, model = body.findings, Model(model_name)
     body.check("request")
     messages = [_read_message(message) for message in body.inners("messages")]
-    blocks = [block for message in messages for block in message.parts]
-    for block in blocks:
+    for block in [block for message in messages for block in message.parts]:
         _check_block(block, model)
     _check_media(body, model)
     if not findings.any_of(_UNREADABLE):
@@ -67,9 +66,11 @@ def check_request(body: Fields, model_name: str) -> None:
         turns = [Turn("", role, [part for one in group for part in one.parts]) for role, group in merged]
         _check_pairs(findings, turns)
         _check_server_tools(turns)
-    _check_system(body)
+    for block in body.inners("system"):
+        if block.get("text") == "":
+            block.add("", "empty_text")
     _check_tools(body)
-    _check_caching(body, blocks)
+    _check_caching(body)
     size, limit = check_texts(body), rules.ANTHROPIC_REQUEST_LENGTH.accepted[model.cloud or ""]
     if size > limit:
         findings.add("messages", "request_size", f"{size} characters, more than {limit}")
@@ -163,15 +164,14 @@ def _check_order(body: Fields, messages: list[Turn], model: Model) -> None:
 def _check_system_place(findings: Findings, messages: list[Turn], index: int, model: Model) -> None:
     place, before = messages[index].place, messages[index - 1] if index else None
     last = before.parts[-1].kind if before and before.parts else ""
-    follows_tool = last == "server_tool_use" or last.endswith("_tool_result")
+    is_paused = last == "server_tool_use" or last.endswith("_tool_result")
+    is_after_user = before is not None and (
+        before.role == "user" or (before.role == "assistant" and is_paused)
+    )
     if model.refuses_system_messages:
         findings.add(place, "system_unsupported")
-    elif before is None:
-        findings.add(place, "system_place", "the first message is a system message: use the system parameter")
-    elif before.role != "user" and not (before.role == "assistant" and follows_tool):
-        findings.add(place, "system_place", f"it follows a message of the {before.role}")
-    elif index + 1 < len(messages) and messages[index + 1].role == "user":
-        findings.add(place, "system_place", "a message of the user follows it")
+    elif not is_after_user or [message.role for message in messages[index + 1 : index + 2]] == ["user"]:
+        findings.add(place, "system_place")
 
 
 def _check_prefill(findings: Findings, message: Turn, model: Model) -> None:
@@ -243,12 +243,6 @@ def _check_server_tools(turns: list[Turn]) -> None:
 # Around the messages: instructions, tools, cache.
 
 
-def _check_system(body: Fields) -> None:
-    for block in body.inners("system"):
-        if block.get("text") == "":
-            block.add("", "empty_text")
-
-
 def _check_tools(body: Fields) -> None:
     names = list[Any]()
     for tool in body.inners("tools"):
@@ -268,9 +262,9 @@ def _check_input_schema(tool: Fields) -> None:
     check_schema(tool, key)
 
 
-def _check_caching(body: Fields, blocks: list[Fields]) -> None:
+def _check_caching(body: Fields) -> None:
     most, lifetimes = rules.ANTHROPIC_BREAKPOINTS.accepted, set[str]()
-    for count, holder in enumerate(_marked(body, blocks), start=1):
+    for count, holder in enumerate(_marked(body), start=1):
         mark = holder.inner("cache_control")
         mark.check("cache mark")
         if count == most + 1:
@@ -280,11 +274,10 @@ def _check_caching(body: Fields, blocks: list[Fields]) -> None:
         lifetimes.add(str(mark.get("ttl") or "5m"))
 
 
-def _marked(body: Fields, blocks: list[Fields]) -> Iterator[Fields]:
+def _marked(body: Fields) -> Iterator[Fields]:
     """Everything with a cache_control, in the order of the prompt: tools, system, messages."""
-    nested = [part for block in blocks for part in (*block.inners("content"), block)]
     # The API puts the mark of the request on the last block, and counts it.
-    for holder in (*body.inners("tools"), *body.inners("system"), *nested, body):
+    for holder in (*body.inners("tools"), *body.findings.parts, body):
         if holder.has("cache_control") and holder.kind in _THINKING:
             holder.add("cache_control", "cache_place")
         elif holder.has("cache_control"):

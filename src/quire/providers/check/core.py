@@ -48,28 +48,13 @@ class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The rule that an empty list breaks."""
     shape: str = ""
     """The shape of the object, or of each object in the list."""
-    opens: str = ""
-    """The use of the object in the field that the value names; with the value, it is a shape."""
     selects: bool = False
     """Whether the value is a shape of the object that has the field."""
-    parts: str = ""
-    """The place in which the parts stand, if the value may be a list of parts."""
-
-
-class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which kinds of parts stand in one place, such as the messages of a role.
-
-    A kind that stands elsewhere breaks `rule`, one that the wire does not have breaks `unknown`.
-    """
-
-    kinds: re.Pattern[str]
-    rule: str
-    unknown: str
-    elsewhere: re.Pattern[str] = re.compile("")
+    parts: re.Pattern[str] | None = None
+    """The kinds of parts, if the value may be a list of parts."""
 
 
 _SHAPES = read_section("shapes", dict[str, dict[str, dict[str, Field]]])
-_PLACES = read_section("places", dict[str, dict[str, Place]])
 _NUMBERS = re.compile(r"(\d+)")
 
 
@@ -79,7 +64,6 @@ class Findings:
     def __init__(self, wire: str) -> None:
         self._rules = RULES[wire]
         self.shapes = _SHAPES[wire]
-        self.places = _PLACES[wire]
         self.faults: list[Fault] = []
         self.lists: dict[str, list[Fields]] = {}
         """The fields of the objects in each list that was read, by its path."""
@@ -177,16 +161,13 @@ class Fields:
         """The objects of the list in a field, if it has one; an element that is no object is a fault."""
         path, lists = self.at(key), self.findings.lists
         if path not in lists:
-            elements = enumerate(entries_in(self.get(key)))
-            lists[path] = [one for at, value in elements if (one := self.opened(f"{path}[{at}]", value))]
+            lists[path] = []
+            for index, value in enumerate(entries_in(self.get(key))):
+                if isinstance(value, dict):
+                    lists[path].append(self.within(f"{path}[{index}]", fields_in(value)))
+                else:
+                    self.findings.add(f"{path}[{index}]", "shape", f"must be an object, is {type_of(value)}")
         return lists[path]
-
-    def opened(self, place: str, value: Any) -> "Fields | None":
-        """The fields of a value that must be an object."""
-        if isinstance(value, dict):
-            return self.within(place, fields_in(value))
-        self.findings.add(place, "shape", f"must be an object, is {type_of(value)}")
-        return None
 
     def check(self, shape: str) -> None:
         """Check the fields that a shape names."""
@@ -211,7 +192,7 @@ class Fields:
     def _check_field(self, key: str, value: Any, field: Field) -> None:
         found = type_of(value)
         if field.parts and found != "a string":
-            self._check_parts(key, field)
+            self._check_parts(key, field, field.parts)
         elif field.type != found and not (field.type == "a filled string" and found == "a string" and value):
             self.must_be(key, field.type, field.rule)
         elif field.values and value not in field.values:
@@ -220,8 +201,6 @@ class Fields:
             self.add(key, field.breaks)
         elif field.selects:
             self.check(value)
-        elif field.opens and (opened := self.opened(self.at(value), self.get(value))):
-            opened.check(f"{field.opens} {value}")
         elif field.type == "an object":
             self.inner(key).check(field.shape)
         elif field.type == "a list":
@@ -235,22 +214,19 @@ class Fields:
         for fields in self.inners(key):
             fields.check(field.shape)
 
-    def _check_parts(self, key: str, field: Field) -> None:
+    def _check_parts(self, key: str, field: Field, kinds: re.Pattern[str]) -> None:
         if not isinstance(self.get(key), list):
             self.must_be(key, "a string or a list of parts", field.rule)
-        place = self.findings.places[field.parts]
         for part in self.inners(key):
             kind = part.get("type")
             if not isinstance(kind, str):
                 part.must_be("type", "a string")
-            elif place.kinds.fullmatch(kind):
+            elif not kinds.fullmatch(kind):
+                part.add("type", field.breaks, f"is {short(kind)}, which does not stand here")
+            else:
                 part.kind = kind
                 part.check(kind)
                 self.findings.parts.append(part)
-            elif place.elsewhere.fullmatch(kind):
-                part.add("type", place.rule, f"is {kind}, which does not stand here ({field.parts})")
-            else:
-                part.add("type", place.unknown, f"is {short(kind)}")
 
 
 class Turn(NamedTuple):
@@ -290,9 +266,7 @@ class Pairing:
         if call_id in self._open:
             result.add(key, "duplicate_result", f"the call {short(call_id)} has a result already")
         else:
-            result.add(
-                key, "orphan_result", f"{short(call_id)} is the id of no call that a result may answer"
-            )
+            result.add(key, "orphan_result", f"no call that it may answer has the id {short(call_id)}")
         return False
 
     def end(self) -> None:
@@ -326,7 +300,7 @@ def _broken(value: Any, path: str) -> Iterator[str]:
     for index, inner in enumerate(entries_in(value)):
         yield from _broken(inner, f"{path}[{index}]")
     for key, inner in fields_in(value).items():
-        yield from _broken(inner, f"{path}.{key}") if is_unicode(key) else (path,)
+        yield from _broken(inner, f"{path}.{key}") if is_unicode(str(key)) else (path,)
 
 
 def is_unicode(text: str) -> bool:
@@ -334,19 +308,12 @@ def is_unicode(text: str) -> bool:
     return text.isascii() or replace_surrogates(text) == text
 
 
-def is_base64(text: str) -> bool:
-    """Whether a text can be base64, of the plain or of the URL-safe alphabet."""
-    return NAMES["base64"].accepted.fullmatch(text) is not None
-
-
 def check_signature(fields: Fields, rule: str, media_type: Any, data: Any, key: str = "data") -> None:
     """Check that data declared as an image or a PDF begins as one."""
-    if not isinstance(media_type, str) or not isinstance(data, str | bytes) or not data:
-        return
-    kind = media_type.lower().replace("image/jpg", "image/jpeg")
-    start = data if isinstance(data, bytes) else start_of(data)
-    if not is_sound(kind, start) and (isinstance(data, bytes) or is_base64(data)):
-        fields.add(key, rule, f"type {short(media_type)}, but the bytes are no {noun_of(kind)}")
+    if isinstance(media_type, str) and isinstance(data, str) and NAMES["base64"].accepted.fullmatch(data):
+        kind = media_type.lower().replace("image/jpg", "image/jpeg")
+        if not is_sound(kind, start_of(data)):
+            fields.add(key, rule, f"type {short(media_type)}, but the bytes are no {noun_of(kind)}")
 
 
 def version_in(name: str, pattern: re.Pattern[str]) -> tuple[int, int]:

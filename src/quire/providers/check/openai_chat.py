@@ -53,7 +53,7 @@ def check_request(body: Fields, model: str) -> None:
         if part.kind == "image_url":
             check_image_url(part.inner("image_url"), "url")
         elif part.kind == "thinking" and _OPENAI.search(model):  # others take thinking in an answer
-            part.add("type", "unknown_part", "is thinking")
+            part.add("type", "part_kind", "is thinking")
     if not body.findings.any_of(("shape", "unknown_role")):
         _check_pairs(body, messages)
     for tool in body.inners("tools"):
@@ -67,7 +67,7 @@ def check_request(body: Fields, model: str) -> None:
             _check_signatures(messages)
     facts = known_model(model)
     if facts.prefix and (facts.provider is None or "open_weights" in facts.features):
-        _check_open_model(body, messages, sees="image_input" in facts.features)
+        _check_open_model(messages, sees="image_input" in facts.features)
     check_texts(body)
 
 
@@ -163,16 +163,12 @@ def _check_signatures(messages: list[Fields]) -> None:
                 call.add("", "signature_for_model", "has no signature")
 
 
-def _check_open_model(body: Fields, messages: list[Fields], *, sees: bool) -> None:
-    """Check what servers of open models refuse: broken arguments, custom tools, files and unseen images."""
+def _check_open_model(messages: list[Fields], *, sees: bool) -> None:
+    """Check what servers of open models refuse: broken arguments, files and unseen images."""
     for part in [part for message in messages for part in message.inners("content")]:
         if part.get("type") == "file" or (part.get("type") == "image_url" and not sees):
             part.add("", "part_for_model", f"is {part.get('type')}, which the model does not take")
-    calls = [call for message in messages for call in _calls(message)]
-    for function in [call.inner("function") for call in calls]:
+    for function in [call.inner("function") for message in messages for call in _calls(message)]:
         arguments = function.get("arguments")
         if isinstance(arguments, str) and object_in(arguments) is None:
             function.add("arguments", "arguments_for_model", "is no JSON object")
-    for tool in (*calls, *body.inners("tools")):
-        if tool.get("type") == "custom":
-            tool.add("type", "custom_for_model", "the model takes functions only")
