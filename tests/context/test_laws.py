@@ -45,6 +45,10 @@ def is_odd(item: Item) -> bool:
     return len(item.id) % 2 == 1 or item.created_at % 2 == 1
 
 
+def names(template: Template) -> list[str]:
+    return [section.name for section in template.sections]
+
+
 REFUSING = History(where=lambda item: not isinstance(item, ToolCall))
 FILTERED = [REFUSING, History(where=lambda item: item.created_at % 5 > 1)]
 HISTORIES = st.sampled_from([*[History()] * 3, History(turns=2), History(messages=4), *FILTERED])
@@ -117,7 +121,7 @@ def given_by(section: Any, ask: Ask) -> set[str]:
 def candidates(template: Template, ask: Ask) -> set[str]:
     """The ids of all that could be shown."""
     found: set[str] = set()
-    for section in template:
+    for section in template.sections:
         if isinstance(section, History):
             view = ask.view(section.transcript)
             found |= {item.id for item in view.log.items(0, view.end) if not is_edit(item)}
@@ -148,27 +152,27 @@ def test_a_context_is_within_budget_or_the_parts_to_blame_are_named(
         context = built(template, ask, COUNTER)
     except OverBudget as fault:
         assert fault.over > 0 and (fault.parts or template.budget.available < 40)
-        assert set(fault.parts) <= {section.name for section in template} | {"tool definitions"}
+        assert set(fault.parts) <= {section.name for section in template.sections} | {"tool definitions"}
         window = template.budget.window + fault.over
         if fault.parts:
             context = built(
                 Template(*template.sections, budget=Budget(window=window, reserve=1)), ask, COUNTER
             )
             assert context.receipt.tokens <= window - 1
-            assert "fork" in template or context.receipt.tokens > template.budget.available - 1
+            assert "fork" in names(template) or context.receipt.tokens > template.budget.available - 1
         return
     sizes = sum(context.tokens.values())
     assert sizes >= sum(COUNTER.count(item) for item in context.items)
     total = COUNTER.total(sizes + context.receipt.schemas)
     assert context.receipt.tokens == total <= template.budget.available
     stays: set[str] = set()
-    for section in template:
+    for section in template.sections:
         if isinstance(section, History):
             stays |= protected(section, ask.view(section.transcript))
         elif settings_of(section).required:
             stays |= given_by(section, ask)
     assert stays <= {item.id for item in context.items}
-    for name, share in ((section.name, settings_of(section).share) for section in template):
+    for name, share in ((section.name, settings_of(section).share) for section in template.sections):
         if share is not None and share.maximum is not None and name != "history":
             assert context.tokens[name] <= share.maximum
 
@@ -217,10 +221,10 @@ def test_no_wire_finds_a_fault_and_the_same_is_the_same(
 @pytest.mark.laws
 @given(OPS, templates(), st.sampled_from(sorted(MODELS)))
 def test_each_context_extends_the_one_before(ops: list[Op], template: Template, wire: str) -> None:
-    absent = ("other", "fork", "recall") if "input" in template else ("other", "fork")
+    absent = ("other", "fork", "recall") if "input" in names(template) else ("other", "fork")
     sections = [
         History() if section.name == "history" else section
-        for section in template
+        for section in template.sections
         if section.name not in absent
     ]
     template = Template(*sections, budget=Budget(window=100_000))
@@ -229,7 +233,7 @@ def test_each_context_extends_the_one_before(ops: list[Op], template: Template, 
         before = transcript.view
         grown([op], transcript, author)
         context = built(template, asked(transcript.view, number * 2.0), COUNTER, previous)
-        is_moved = "recall" in template and transcript.view.shape is not before.shape
+        is_moved = "recall" in names(template) and transcript.view.shape is not before.shape
         if previous is not None and not is_moved and list(transcript.view[: len(before)]) == list(before):
             assert context.shared >= previous.items.stable_length
             assert context.items[: context.shared] == previous.items[: context.shared]
@@ -385,7 +389,7 @@ def test_a_cut_seldom_moves_and_never_back(name: str) -> None:
     transcript, starts = Transcript(), list[int]()
 
     def call(turn: int, question: Message) -> None:
-        given = question if "input" in template else None
+        given = question if "input" in names(template) else None
         ask = Ask(views={"main": transcript.view}, now=float(turn), input=given)
         shown = {item.id for item in done(template.build(ask)).items}
         starts.append(next(i for i, item in enumerate(transcript.view) if item.id in shown))

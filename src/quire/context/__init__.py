@@ -1,14 +1,7 @@
 """Contexts: what the model sees, from templates of sections, fitted into a budget, with a receipt."""
 
-from quire.context.context import Context, shared_prefix as shared_prefix
-from quire.context.fit import Fitted, fit
-from quire.context.piece import (
-    Piece,
-    enabled_sections as enabled_sections,
-    gather,
-    gather_section as gather_section,
-)
-from quire.context.receipt import Entry, Line, Receipt
+from quire.context.context import Context, Entry, Line, Receipt, shared_prefix as shared_prefix
+from quire.context.fit import Fitted, Piece, fit
 from quire.context.replay import (
     KEEP_ALL as KEEP_ALL,
     POLICIES,
@@ -17,7 +10,13 @@ from quire.context.replay import (
     Replay,
     replay,
 )
-from quire.context.template import DEFAULT_MODEL as DEFAULT_MODEL, Template
+from quire.context.template import (
+    DEFAULT_MODEL as DEFAULT_MODEL,
+    Template,
+    enabled_sections as enabled_sections,
+    gather,
+    gather_section as gather_section,
+)
 
 __all__ = [
     "POLICIES",

@@ -4,15 +4,14 @@ Required sections come first, whole. The rest of the budget is shared out. Elast
 others leave: their newest items in whole groups. Candidates are selected last.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from quire.compactors import Tally
-from quire.context.piece import Content, Piece
 from quire.errors import Irreducible, OverBudget, cut
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers import NO_RESULT, late_result
-from quire.sections import Candidates, Count, Input, Selection
+from quire.sections import Candidates, Count, Input, Selection, Settings, Stability
 from quire.state import (
     Scroll,
     View,
@@ -20,7 +19,9 @@ from quire.state import (
     is_user_message,
     largest_sum,
     newest,
+    newest_from,
     pending_calls,
+    protected_positions,
     structural,
     without_last,
 )
@@ -32,6 +33,46 @@ ANSWER = "answer schema"
 
 _ELASTIC = Share(weight=4)
 """The share of an elastic section that has none of its own."""
+
+Content = View | Sequence[Item]
+"""A view, items, or candidates that are selected last."""
+
+
+class Piece(NamedTuple):
+    """One section and its content. `source` is the view that the content of a history is from.
+
+    `failure` says why an optional section has no content.
+    """
+
+    section: Settings
+    content: Content
+    failure: str | None = None
+    source: View | None = None
+
+    @property
+    def origin(self) -> View | None:
+        """The view that decides what must stay of the content."""
+        return self.content if self.source is None and isinstance(self.content, View) else self.source
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether it takes the room that the other sections leave."""
+        return self.origin is not None or self.section.keeps == "newest"
+
+    @property
+    def is_required(self) -> bool:
+        """Whether it is shown whole or the build fails."""
+        return self.section.required and not (self.is_elastic or isinstance(self.content, Candidates))
+
+    def stays(self) -> Collection[str] | None:
+        """Return the ids of items of a list that must stay because of the source, if there is one."""
+        if self.source is None or isinstance(self.content, View):
+            return None
+        return {self.source.log.item(position).id for position in protected_positions(self.source)}
+
+    def protected(self) -> Sequence[Item]:
+        """Return the items that no cut leaves out."""
+        return newest_from(self.content, len(self.content), self.stays()).before
 
 
 class Fitted(NamedTuple):
@@ -53,6 +94,11 @@ class Fitted(NamedTuple):
         """The name of the section."""
         return self.piece.section.name
 
+    @property
+    def stability(self) -> Stability:
+        """How the section changes between turns."""
+        return self.piece.section.stability
+
 
 def fit(
     pieces: Sequence[Piece],
@@ -70,7 +116,7 @@ def fit(
     section. If something follows it, it stays in the history: after that it would be another question.
     """
     count, beside = count or counter.count, {TOOLS: schemas, ANSWER: output}
-    questions = {item.id for item in map(_last_question, pieces) if item is not None}
+    questions = {_last_question(piece) for piece in pieces if piece.origin is not None}
     inputs = {
         index: piece
         for index, piece in enumerate(pieces)
@@ -87,10 +133,13 @@ def fit(
     return tuple(fitted)
 
 
-def _last_question(piece: Piece) -> Item | None:
-    """Return the last user message of a history, which it always shows."""
-    messages = reversed(piece.content) if piece.origin is not None else iter(())
-    return next(filter(is_user_message, messages), None)
+def _last_question(history: Piece) -> str | None:
+    """Return the id of the last user message of a history, which it always shows."""
+    content = history.content
+    if isinstance(content, View):
+        position = content.log.last_user(content.end)
+        return None if position is None else content.log.item(position).id
+    return next((item.id for item in reversed(content) if is_user_message(item)), None)
 
 
 def _without_input(one: Fitted, count: Count) -> Fitted:
@@ -134,18 +183,10 @@ class Shown:
 
 class _Fit:
     def __init__(
-        self,
-        pieces: Sequence[Piece],
-        budget: Budget,
-        counter: Counter,
-        beside: Mapping[str, int],
-        count: Count,
+        self, pieces: Sequence[Piece], budget: Budget, counter: Counter, beside: dict[str, int], count: Count
     ) -> None:
-        self._pieces = pieces
-        self._budget = budget
-        self._counter = counter
-        self._beside = beside
-        self._count = count
+        self._pieces, self._budget, self._counter = pieces, budget, counter
+        self._beside, self._count = beside, count
         self._sums = Tally(counter.key, count)  # the parts of a request are totalled as a whole
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
         self._sizes = [self._measure(piece.content, piece.source) for piece in pieces]
@@ -161,16 +202,14 @@ class _Fit:
 
     def _cut_down(self, found: list[Fitted]) -> list[Fitted]:
         """Fit the pieces in less room than they need: what is required, what must stay, then by shares."""
-        kinds = [_kind_of(piece) for piece in self._pieces]
-        self._stays = stays = {
-            i: self._pieces[i].protected() for i, kind in enumerate(kinds) if kind == "elastic"
-        }
+        pieces = enumerate(self._pieces)
+        self._stays = stays = {i: piece.protected() for i, piece in pieces if piece.is_elastic}
         cores = {i: sum(map(self._count, items)) + found[i].answers for i, items in stays.items()}
-        required = {i: found[i].counted for i, kind in enumerate(kinds) if kind == "required"}
+        required = {i: one.counted for i, one in enumerate(found) if one.piece.is_required}
         room = self._room - sum(required.values())
         if sum(cores.values()) > room:
             raise self._over(required | cores)
-        wanted = {i: self._wanted(i) for i, kind in enumerate(kinds) if kind != "required"}
+        wanted = {i: self._wanted(i) for i in range(len(found)) if i not in required}
         grants = self._grants(room, wanted, {})
         if any(grants[index] < core for index, core in cores.items()):
             grants = self._grants(room, wanted, cores)
@@ -206,7 +245,7 @@ class _Fit:
         """Return the counts of some content and of the results that rendering adds to it, and the latter."""
         if isinstance(content, Candidates):
             return 0, 0
-        answers = pending_tokens(content, self._count, source)
+        answers = _pending_tokens(content, self._count, source)
         counted = content.counted(self._sums) if isinstance(content, View) else sum(map(self._count, content))
         return counted + answers, answers
 
@@ -338,29 +377,17 @@ class _Fit:
         )
 
 
-def _kind_of(piece: Piece) -> Literal["elastic", "required", "optional"]:
-    if piece.is_elastic:
-        return "elastic"
-    is_required = piece.section.required and not isinstance(piece.content, Candidates)
-    return "required" if is_required else "optional"
-
-
 def _varies(piece: Piece) -> bool:
     """Whether a section comes and goes or changes in size. The input does not: the history has it next."""
     is_steady = piece.is_elastic or isinstance(piece.section, Input)
     return piece.section.stability != "static" and not is_steady
 
 
-def made_up_result(call: ToolCall) -> ToolResult:
-    """Return the result that rendering adds for a pending call: no provider takes a call without one."""
-    return ToolResult(call.call_id, call.name, NO_RESULT, id=f"{call.id}/no-result", created_at=0.0)
-
-
-def pending_tokens(content: Content | Scroll, count: Count, source: View | None = None) -> int:
+def _pending_tokens(content: Content, count: Count, source: View | None) -> int:
     """Return the counts of what rendering adds for pending calls and late results.
 
-    No cut leaves out a pending call. The call of a late result has a made-up one too, and the late result
-    follows as text under a heading.
+    No provider takes a call without a result, so a call without one, or with a late one, has a neutral
+    result. A late result follows as text under a heading. No cut leaves out a pending call.
     """
     view = content if isinstance(content, View) else source
     if isinstance(content, View):
@@ -371,11 +398,13 @@ def pending_tokens(content: Content | Scroll, count: Count, source: View | None 
     if late and view is not content:
         shown = {item.id for item in content}
         late = [result for result in late if result.id in shown]
-    added = sum(count(made_up_result(call)) for call in calls)
-    for result in late:
-        made_up = ToolResult(result.call_id, result.name, NO_RESULT, created_at=0.0)
-        added += count(made_up) + count(Message("user", late_result(result.name)))
-    return added
+    answered: list[ToolCall | ToolResult] = [*calls, *late]
+    added = [
+        ToolResult(one.call_id, one.name, NO_RESULT, id=f"{one.id}/no-result", created_at=0.0)
+        for one in answered
+    ]
+    headings = [Message("user", late_result(one.name), id=f"{one.id}/late", created_at=0.0) for one in late]
+    return sum(map(count, added)) + sum(map(count, headings))
 
 
 def _beyond(share: Share, core: int) -> Share:

@@ -16,18 +16,17 @@ from quire.compactors import (
     Room,
     Summarize,
     TruncateOldest,
-    checked_compactor,
     record,
 )
 from quire.context.context import Context
-from quire.context.piece import Piece
+from quire.context.fit import Piece
 from quire.context.template import DEFAULT_MODEL, Template
 from quire.errors import Irreducible, OverBudget
 from quire.items import Item, Message
 from quire.providers import provider_for
 from quire.sections import Ask, History, Settings
-from quire.state import Pool, Transcript, checked_items, is_output
-from quire.tokens import Budget, Counter, Definition, Prices, whole
+from quire.state import Pool, Transcript, is_output
+from quire.tokens import Budget, Counter, Definition, Prices
 
 KEEP_ALL = "keep-all"
 
@@ -123,14 +122,12 @@ def replay(
     different in each call. The definitions of `tools` are sent with each call. A requested summary is assumed
     to be written in the requested size.
     """
-    given = checked_items(items)
-    whole(volatile, "volatile", least=0)
     budget = Budget(window=_UNBOUNDED if tokens is None else tokens)
-    policy = None if compactor is None else checked_compactor(compactor)
-    replayer = _Replayer(policy, Template(History(), budget=budget, model=model), counter, Ask(tools=tools))
+    template = Template(History(), budget=budget, model=model)
+    replayer = _Replayer(compactor, template, counter, Ask(tools=tools))
     calls: list[Call] = []
     refused = 0
-    for before, item in zip((None, *given), given, strict=False):
+    for before, item in zip((None, *items), items, strict=False):
         # The model is called right before its reply begins.
         if before is not None and is_output(item) and not is_output(before):
             words = f"State {len(calls)}:" + " now" * volatile

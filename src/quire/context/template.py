@@ -1,17 +1,15 @@
-"""The template: sections in order, with a budget. A template never changes; its verbs return another."""
+"""The template: sections in order, with a budget. A template never changes; `add` returns another."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
-from quire.context.context import Context, OnRender
-from quire.context.fit import Fitted, Shown, fit
-from quire.context.piece import Piece, gather
-from quire.context.receipt import Receipt
-from quire.errors import InvalidValue, UnknownKey, cut
+from quire.context.context import Context, OnRender, Receipt
+from quire.context.fit import Fitted, Piece, Shown, fit
+from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Item
-from quire.sections import Ask, Section, Settings, settings_of
+from quire.sections import Ask, Candidates, History, Section, Settings, items_of, settings_of
+from quire.state import View
 from quire.tokens import (
     Budget,
     Calibrated,
@@ -22,6 +20,8 @@ from quire.tokens import (
 )
 
 T = TypeVar("T")
+
+logger = logging.getLogger("quire.context")
 
 DEFAULT_MODEL = "gpt-5.6"
 """The model to count for if no other is known."""
@@ -51,16 +51,6 @@ class Template:
     def __repr__(self) -> str:
         return f"<Template {', '.join(section.name for section in self.sections)}>"
 
-    def __iter__(self) -> Iterator[Section]:
-        return iter(self.sections)
-
-    def __contains__(self, name: object) -> bool:
-        return any(section.name == name for section in self.sections)
-
-    def find(self, name: str) -> Section:
-        """Return the section with a name."""
-        return self.sections[self._index(name)]
-
     def add(self, section: Section, *, before: str | None = None, after: str | None = None) -> "Template":
         """Return a template with one more section: last, or before or after another."""
         if before is not None and after is not None:
@@ -70,17 +60,8 @@ class Template:
             place = self._index(before)
         elif after is not None:
             place = self._index(after) + 1
-        return self._with(*self.sections[:place], section, *self.sections[place:])
-
-    def remove(self, name: str) -> "Template":
-        """Return a template without a section."""
-        place = self._index(name)
-        return self._with(*self.sections[:place], *self.sections[place + 1 :])
-
-    def replace(self, name: str, section: Section) -> "Template":
-        """Return a template with another section in the place of one."""
-        place = self._index(name)
-        return self._with(*self.sections[:place], section, *self.sections[place + 1 :])
+        sections = (*self.sections[:place], section, *self.sections[place:])
+        return Template(*sections, budget=self.budget, model=self.model)
 
     async def build(
         self,
@@ -130,16 +111,40 @@ class Template:
             fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, on_render=on_render
         )
 
-    def _with(self, *sections: Section) -> "Template":
-        names = {settings_of(section).name for section in sections}
-        shares = {name: share for name, share in self.budget.shares.items() if name in names}
-        return Template(*sections, budget=replace(self.budget, shares=shares), model=self.model)
-
     def _index(self, name: str) -> int:
         for index, section in enumerate(self.sections):
             if section.name == name:
                 return index
         raise UnknownKey(f"no section {cut(str(name))!r} in the template")
+
+
+async def gather(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
+    """Ask each enabled section in order, so that one can set parameters for a later one."""
+    return tuple([await gather_section(section, ask) for section in enabled_sections(sections)])
+
+
+def enabled_sections(sections: Sequence[Section]) -> list[Section]:
+    """Return the sections to ask."""
+    return [section for section in sections if settings_of(section).enabled]
+
+
+async def gather_section(section: Section, ask: Ask) -> Piece:
+    """Ask one section. An optional section that fails shows nothing."""
+    settings = settings_of(section)
+    try:
+        source = ask.view(section.transcript) if isinstance(section, History) else None
+        given = section.items(ask)
+        if not isinstance(given, Awaitable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"`items` of section {cut(settings.name)!r} must be an async function")
+        content = await given
+        shown = content if isinstance(content, View | Candidates) else items_of(content, settings.name)
+        return Piece(settings, shown, source=source)
+    except Exception as fault:
+        if settings.required:
+            fault.add_note(f"in section {settings.name!r}")
+            raise
+        logger.warning("section %s failed and is left out: %s", settings.name, type(fault).__name__)
+        return Piece(settings, (), f"it failed: {type(fault).__name__}")
 
 
 def _check_share(section: Settings, budget: Budget) -> None:
@@ -166,7 +171,7 @@ def _advice(fitted: Sequence[Fitted]) -> Iterator[str]:
     """Warn of each volatile section before a history, with what it keeps from the cache."""
     last = max((index for index, part in enumerate(fitted) if part.piece.is_elastic), default=0)
     for index, part in enumerate(fitted[:last]):
-        if part.piece.section.stability == "volatile" and part.counted:
+        if part.stability == "volatile" and part.counted:
             behind = sum(later.counted for later in fitted[index + 1 : last + 1])
             yield (
                 f"{part.name!r} changes from call to call and stands before the history: no cache can serve "

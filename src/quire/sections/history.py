@@ -63,15 +63,14 @@ class History(Settings):
     async def items(self, ask: Ask) -> View | Sequence[Item]:
         """Return the view itself if nothing is left out of it."""
         view = ask.view(self.transcript)
-        if self._where is None and self._transform is None:
-            newest = newest_from(view, self._start(view))
-            return view if len(newest) == len(view) else tuple(newest)
-        items = self._filtered(view)
+        is_plain = self._where is None and self._transform is None
+        items = view if is_plain else self._filtered(view)
         start = self._start(items)
         if not start:
-            return tuple(items)
-        stays = {view.log.item(position).id for position in protected_positions(view)}
-        return tuple(newest_from(items, start, stays))
+            return items
+        stays = None if is_plain else {view.log.item(place).id for place in protected_positions(view)}
+        newest = newest_from(items, start, stays)
+        return items if len(newest) == len(items) else tuple(newest)
 
     def _start(self, items: Sequence[Item]) -> int:
         """Return the index at which the last messages or turns begin."""
