@@ -110,9 +110,9 @@ class Draft:
 
     # --- ids, names and texts ----------------------------------------------------------------------------
 
-    def call_id(self, call: ToolCall, bare: str | None = None) -> str:
-        """The wire's id for a call, made of `bare` where the call's own id holds more than an id."""
-        given = self.ids.give(bare or call.call_id)
+    def call_id(self, call: ToolCall) -> str:
+        """The wire's id for a call."""
+        given = self.ids.give(call.call_id)
         if given != call.call_id:
             self.note(call, "id_renamed", f"the call's id is {given!r} here")
         return given
@@ -145,10 +145,6 @@ class Draft:
             return blocks
         self.note(item, *fault)
         return []
-
-    def note_unused_state(self, item: Message | ToolCall) -> None:
-        """Note why the state of an item may not be sent, where the wire writes none of its blocks."""
-        self.usable_blocks(item)
 
     def _state_fault(
         self, item: Message | Reasoning | ToolCall, state: Opaque, blocks: list[Json], is_bound: bool

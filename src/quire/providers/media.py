@@ -6,13 +6,15 @@ again on every later turn. So the first bytes of a part decide whether it is sen
 
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
-from collections.abc import Callable
-from typing import Any, TypeGuard, TypeVar
+from typing import Any
 
 from quire.items import Audio, File, Image, Part
-from quire.tokens import in_file, is_text, is_utf8
+from quire.providers.rules import read_section
+from quire.tokens import in_file, is_text
 
 Media = Image | Audio | File
+Mark = tuple[str, int, str]
+"""A media type, and the bytes in Latin-1 that show it at a place."""
 
 PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 """The pictures that nearly all services take, each of which shows its type by its first bytes."""
@@ -27,24 +29,8 @@ _PDF_FRONT = 1024
 """Bytes within which a PDF begins: some programs put a few in front of it, and all readers skip them."""
 
 _FRONT_IN_BASE64 = -(-_PDF_FRONT // 3) * 4
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (_PDF_MARK, PDF),
-    (b"OggS", "audio/ogg"),
-    (b"fLaC", "audio/flac"),
-    (b"ID3", "audio/mpeg"),
-    (b"\xff\xfb", "audio/mpeg"),
-)
-_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
-_BRANDS = {b"heic": "image/heic", b"heix": "image/heic", b"mif1": "image/heif", b"msf1": "image/heif"}
-_OTHER_NAMES = {
-    "image/jpg": "image/jpeg",
-    "audio/mp3": "audio/mpeg",
-    "audio/x-wav": "audio/wav",
-    "audio/wave": "audio/wav",
-}
+_MARKS = [(kind, at, mark.encode("latin-1")) for kind, at, mark in read_section("media marks", list[Mark])]
+_OTHER_NAMES = read_section("media names", dict[str, str])
 _URL_SAFE = str.maketrans("-_", "+/")
 _LONG = 1000  # characters; a shorter text may be an id or a key
 _FILE_ID = "file-id:"
@@ -64,11 +50,7 @@ def media_type(part: Media) -> str | None:
 
 def begun(data: bytes) -> str | None:
     """The type that the very first bytes show; None for a type not known here."""
-    if data[:4] == b"RIFF":
-        return _RIFF.get(data[8:12])
-    if data[4:8] == b"ftyp":
-        return _BRANDS.get(data[8:12])
-    return next((kind for start, kind in _SIGNATURES if data.startswith(start)), None)
+    return next((kind for kind, at, mark in _MARKS if data.startswith(mark, at)), None)
 
 
 def shown(data: bytes) -> str | None:
@@ -167,20 +149,9 @@ def as_text(part: Part) -> str | None:
     """The text of a part that is text, a text file with its name included; None for all other media."""
     if isinstance(part, str):
         return part
-    if not _is_text_file(part) or part.data is None:
-        return None
-    return in_file(part.name, part.data.decode("utf-8", "replace"))
-
-
-def is_garbled(part: Part) -> bool:
-    """Whether a part is a text file that is not UTF-8, so that letters of it are replaced."""
-    return _is_text_file(part) and not is_utf8(part.data or b"")
-
-
-def _is_text_file(part: Part) -> TypeGuard[File]:
     if not isinstance(part, File) or part.data is None:
-        return False
-    return is_text(media_type(part), part.name, part.data)
+        return None
+    return in_file(part.name, part.data) if is_text(media_type(part), part.name, part.data) else None
 
 
 def split(parts: tuple[Part, ...]) -> tuple[str, list[Media]]:
@@ -232,20 +203,3 @@ def _shortened(text: str) -> str:
     declared, data = bare_base64(text)
     start = bytes_of(data[:_LONG]) if " " not in data[:_LONG] else None
     return f"[{declared or begun(start) or 'data'}, {len(data) * 3 // 4} bytes]" if start else text
-
-
-# --- limits of a request ---------------------------------------------------------------------------------
-
-_STEPS = 5
-T = TypeVar("T")
-
-
-def oldest_until(media: list[T], fits: Callable[[list[T]], bool]) -> list[T]:
-    """The oldest of some media that must go until the others fit.
-
-    They go in steps of about a fifth, so that not every new one changes what was sent before.
-    """
-    step, start = 1 << (max(len(media) // _STEPS, 1).bit_length() - 1), 0
-    while start < len(media) and not fits(media[start:]):
-        start += step
-    return media[:start]

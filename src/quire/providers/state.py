@@ -38,12 +38,10 @@ says why.
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from quire.items import Message, Opaque, Reasoning, ToolCall
 from quire.providers.values import Json, decoded, entries_in, fields_in, json_text, text_in
-from quire.tokens import bare_name
 
 ANY_MODEL = "*"
 """The model of state that goes back to its provider whichever model is asked."""
@@ -66,7 +64,7 @@ _WANTED = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)
 SERVER_CALLS = frozenset(("server_tool_use", "mcp_tool_use"))
 """Anthropic: calls of tools that the service runs."""
 
-_MAKERS = re.compile("(openai|anthropic|google|gemini|models)[/:]")
+_MAKER = re.compile("^(openai|anthropic|google|gemini|models)[/:]")
 """Prefixes that some put before a model served by its maker, where others put nothing."""
 
 _SERVER_ITEM = re.compile(
@@ -107,23 +105,10 @@ def same_model(one: str, other: str) -> bool:
     Two snapshots are two models. The text before and after the name is the route, the account included: a
     service cannot read the state that another route or account made.
     """
-    if one == other:
-        return True
-    if not one or not other:
-        return False
-    (before, one, after), (other_before, other, other_after) = _route(one), _route(other)
-    if (before, after) != (other_before, other_after):
-        return False
-    return one == other or _DATED.sub("", one) == other or one == _DATED.sub("", other)
-
-
-@lru_cache(256)
-def _route(model: str) -> tuple[str, str, str]:
-    """The text before the name of a model, the name, and the text after it."""
-    name, bare = model.strip().lower(), bare_name(model)
-    start = name.replace(".", "-").rfind(bare.replace(".", "-"))
-    before = name[: max(start, 0)]
-    return "" if _MAKERS.fullmatch(before) else before, bare, name[start + len(bare) :] if start >= 0 else ""
+    one, other = (_MAKER.sub("", name.strip().lower()) for name in (one, other))
+    if one == other or not one or not other:
+        return one == other
+    return _DATED.sub("", one) == other or one == _DATED.sub("", other)
 
 
 # --- the text that blocks stand for ----------------------------------------------------------------------

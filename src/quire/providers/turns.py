@@ -24,7 +24,7 @@ from quire.items import (
     parts_of,
 )
 from quire.providers.draft import Draft, content_for_model
-from quire.providers.media import ABILITIES, Media, as_text, is_garbled, replaced, split
+from quire.providers.media import ABILITIES, Media, as_text, replaced, split
 from quire.providers.profiles import Profile
 from quire.providers.rules import (
     FROM_ASSISTANT,
@@ -244,7 +244,7 @@ class Writer:
     def _add_state(self, item: Item, place: int) -> None:
         """Put state of an input on what was written from a place on; by default its loss is noted."""
         if isinstance(item, Message):
-            self.draft.note_unused_state(item)
+            self.draft.usable_blocks(item)
 
     def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
         """Whether media stay in a message of the model or in a result."""
@@ -374,8 +374,6 @@ class Turns:
             self._is_over = True
             self._waiting.append(item)
             return
-        if isinstance(item, Message | ToolResult) and not isinstance(item.content, str):
-            self._note_garbled(item)
         match item:
             case Message(role="assistant") | ToolCall() | Reasoning():
                 self._take_output(item)
@@ -431,11 +429,6 @@ class Turns:
             self.writer.instruct(item)
         else:
             self.writer.user(item)
-
-    def _note_garbled(self, item: Message | ToolResult) -> None:
-        if any(map(is_garbled, item.parts)):
-            reason = "a text file is not UTF-8, and letters of it are replaced"
-            self.writer.draft.note(item, "media_as_text", reason)
 
 
 def _turns_of(reply: ModelTurn) -> Iterator[ModelTurn]:

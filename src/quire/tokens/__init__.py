@@ -28,7 +28,7 @@ from quire.tokens.measured import (
     single_definitions as single_definitions,
     summarized as summarized,
 )
-from quire.tokens.media import is_text as is_text, is_utf8 as is_utf8, media_costs, media_tokens, size_of
+from quire.tokens.media import is_text as is_text, media_costs, media_tokens, size_of
 from quire.tokens.models import (
     AS_OF,
     UNKNOWN as UNKNOWN,

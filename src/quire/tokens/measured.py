@@ -35,7 +35,7 @@ from quire.items import (
     replace_surrogates,
 )
 from quire.tokens.counter import Counter, CountsTools, Definition, checked_count, checked_counter, count_by
-from quire.tokens.media import is_text, media_costs, media_tokens
+from quire.tokens.media import is_text, is_utf8, media_costs, media_tokens
 from quire.tokens.models import facts_for, table
 
 NEAREST = "o200k_base"
@@ -48,9 +48,9 @@ NO_OUTPUT = "(no output)"
 FAILED = "Error: "
 
 
-def in_file(name: str | None, text: str) -> str:
-    """The text of a file, with its name on a line before it."""
-    line = " ".join((name or "").split())
+def in_file(name: str | None, data: bytes) -> str:
+    """The text of a file, with its name on a line before it; text that is no UTF-8 is read as Latin-1."""
+    text, line = data.decode("utf-8" if is_utf8(data) else "latin-1"), " ".join((name or "").split())
     return f"[{line}]\n{text}" if line and text else text
 
 
@@ -193,7 +193,7 @@ class Measured:
             case Audio() if self._media.second is None:
                 return self.text(part.transcript or "")
             case File(data=bytes(data)) if is_text(part.media_type, part.name, data):
-                return self.text(in_file(part.name, data.decode("utf-8", "replace")))
+                return self.text(in_file(part.name, data))
             case Image() | Audio() | File():
                 return media_tokens(part, self._media)
             case _:

@@ -3,7 +3,7 @@
 What one side says in a row is one message. Instructions at the start are apart from the messages.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any, NamedTuple, Self
 
@@ -23,7 +23,6 @@ from quire.providers.media import (
     file_id,
     inline_bytes,
     media_type,
-    oldest_until,
     sound_type,
     split,
 )
@@ -106,7 +105,9 @@ class MessagesWriter(Writer):
         elif self.draft.names.given:
             # The API has refused a history with calls in a request without tools.
             self.draft.note(None, "tools_added", "a history with calls wants their tools defined")
-            payload["tools"] = _stand_ins(self.draft.names.given.values())
+            schema: Json = {"type": "object", "properties": {}}
+            about: Json = {"description": "Not at hand any more.", "input_schema": schema}
+            payload["tools"] = [{"name": name, **about} for name in sorted(self.draft.names.given.values())]
             payload["tool_choice"] = {"type": "none"}
         if plan:
             set_breakpoints(payload, self._stable_system, self._slow_end(messages), plan)
@@ -253,7 +254,7 @@ class MessagesWriter(Writer):
         return written
 
     def _call(self, call: ToolCall) -> Json:
-        self.draft.note_unused_state(call)
+        self.draft.usable_blocks(call)  # notes why its state is not sent
         return self._call_part(self.draft.call_id(call), self.tool_name(call), self.arguments(call))
 
     def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
@@ -333,7 +334,7 @@ class MessagesWriter(Writer):
             most = limits.many if any(held.is_large for held in images) else limits.count
             return most is None or len(images) <= most
 
-        gone = oldest_until([held for held in self._media if held.block["type"] == "image"], are_few)
+        gone = _oldest_until([held for held in self._media if held.block["type"] == "image"], are_few)
         blocks = {id(held.block) for held in gone}
         kept = [held for held in self._media if id(held.block) not in blocks]
         weight = sum(held.weight for held in kept)
@@ -341,7 +342,7 @@ class MessagesWriter(Writer):
             return gone
         rest = sum(len(_encode(value)) for value in (turns, self._system, self._tools))
         room = self.profile.largest_request - rest + sum(held.weight for held in self._media)
-        return gone + oldest_until(kept, lambda held: sum(one.weight for one in held) <= room)
+        return gone + _oldest_until(kept, lambda held: sum(one.weight for one in held) <= room)
 
     def _without_thinking(self, turns: list[Json]) -> list[Json]:
         kept = [
@@ -383,14 +384,15 @@ def _is_paired(blocks: list[Json]) -> bool:
     return not waiting
 
 
-def _stand_ins(names: Iterable[str]) -> list[Json]:
-    """Definitions of tools that the history calls, for a request without tools: the API wants them defined.
+def _oldest_until(media: list[_Held], fits: Callable[[list[_Held]], bool]) -> list[_Held]:
+    """The oldest of some media that must go until the others fit.
 
-    They accept any arguments. The request sets `tool_choice` to `none`, so that the model does not call them.
+    They go in steps of about a fifth, so that not every new one changes what was sent before.
     """
-    schema: Json = {"type": "object", "properties": {}}
-    about: Json = {"description": "Not at hand any more.", "input_schema": schema}
-    return [{"name": name, **about} for name in sorted(names)]
+    step, start = 1 << (max(len(media) // 5, 1).bit_length() - 1), 0
+    while start < len(media) and not fits(media[start:]):
+        start += step
+    return media[:start]
 
 
 def _without_media(holder: Json, texts: dict[int, Json]) -> Json:
