@@ -16,13 +16,7 @@ from quire.providers.media import PDF, Media, bare_base64, bytes_of, file_addres
 from quire.providers.state import ANTHROPIC, OPENAI
 from quire.providers.values import Json, entries_in, fields_in, json_text, list_at, object_at, text_in
 
-_TEXTS = {
-    "text": "text",
-    "input_text": "text",
-    "output_text": "text",
-    "refusal": "refusal",
-    "text-plain": "text",
-}
+_TEXTS = ("text", "input_text", "output_text", "text-plain")
 _FAMILIES = {
     **dict.fromkeys(("image", "image_url", "input_image", "computer_screenshot"), "image"),
     **dict.fromkeys(("audio", "input_audio"), "audio"),
@@ -114,24 +108,33 @@ def _media(block: Json, kind: str, family: str) -> Part | None:
     holder = next((name for name in _HOLDERS if isinstance(block.get(name), dict)), "")
     fields: Json = {**block, **fields_in(block.get(holder))}
     name = block.get("title") or fields.get("filename") or fields_in(block.get("metadata")).get("filename")
-    if fields.get("type") == "text" and isinstance(fields.get("data"), str):  # a document of Anthropic
-        return File(data=fields["data"].encode(), media_type="text/plain", name=text_in(name) or None)
-    held = next(filter(fields.get, (*_DATA, *_ADDRESSES)), "")
-    source = text_in(fields.get(held))
-    if held in _ADDRESSES and not source.startswith((*_OPEN, "data:")):
-        source = ""
-    file_id = fields.get("id") if fields.get("source_type") == "id" else fields.get("file_id")
-    if source.startswith(("file-", "file_")):  # as the AI SDK takes ids
-        file_id = source
-    is_anthropic = holder == "source" or text_in(file_id).startswith("file_")
-    address = file_address(ANTHROPIC if is_anthropic else OPENAI, file_id)
-    kinds = [fields.get(name) for name in _TYPES if fields.get(name)]
-    kinds += [_FORMATS.get(text_in(fields.get("format")))]
-    if kinds == [None] and kind == "document" and address is None:
-        kinds = [PDF]
-    part = part_from(address or source, kinds[0], family=family, name=name, is_address=address is not None)
+    text = text_in(fields.get("data")) if fields.get("type") == "text" else ""
+    if text:  # a document of Anthropic
+        return File(data=text.encode(), media_type="text/plain", name=text_in(name) or None)
+    source = _source(fields)
+    address = _file_address(fields, source, is_anthropic=holder == "source")
+    kinds = [fields[name] for name in _TYPES if fields.get(name)]
+    declared = kinds[0] if kinds else _FORMATS.get(text_in(fields.get("format")))
+    if declared is None and kind == "document" and address is None:
+        declared = PDF
+    part = part_from(address or source, declared, family=family, name=name, is_address=address is not None)
     detail = _DETAILS.get(text_in(fields.get("detail")))
     return replace(part, detail=detail) if isinstance(part, Image) and detail else part
+
+
+def _source(fields: Json) -> str:
+    """Base64, or an address that others can open."""
+    held = next(filter(fields.get, (*_DATA, *_ADDRESSES)), "")
+    source = text_in(fields.get(held))
+    return source if held in _DATA or source.startswith((*_OPEN, "data:")) else ""
+
+
+def _file_address(fields: Json, source: str, *, is_anthropic: bool) -> str | None:
+    """The address of a file that its service knows by an id; the AI SDK takes ids in place of data."""
+    file_id = fields.get("id") if fields.get("source_type") == "id" else fields.get("file_id")
+    if source.startswith(("file-", "file_")):
+        file_id, is_anthropic = source, source.startswith("file_")
+    return file_address(ANTHROPIC if is_anthropic else OPENAI, file_id)
 
 
 def part_from(

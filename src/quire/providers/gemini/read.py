@@ -70,10 +70,12 @@ def _text(fields: Json, name: str, path: str) -> str:
     return value
 
 
-def _parts(values: Any, path: str) -> list[Placed]:
+def _parts(content: Json, path: str) -> list[Placed]:
     """The parts of a content that say something."""
+    if "parts" not in content and content.keys() - {"role"}:
+        raise Damaged("a content has parts", f"{path}.parts")
     found: list[Placed] = []
-    for place, part in placed(values, path):
+    for place, part in placed(content.get("parts"), f"{path}.parts"):
         if text_in(part.get("thoughtSignature")) in ("", SIGNATURE_PLACEHOLDER):
             part.pop("thoughtSignature", None)
         if part.get("thought") is True and part.keys() & _MEDIA:
@@ -202,7 +204,7 @@ class GeminiReader(ReplyReader):
                 message = text_in(candidate.get("finishMessage"))
                 self.error = error_text({"code": self.reason, "message": message})
         path = "$.candidates[0].content"
-        return _parts(object_at(candidate.get("content", {}), path).get("parts"), f"{path}.parts")
+        return _parts(object_at(candidate.get("content", {}), path), path)
 
     def make_items(self) -> None:
         """Leaves out the calls of a model that failed."""
@@ -216,14 +218,12 @@ class GeminiReader(ReplyReader):
 def add_history(body: Json, made: Items) -> None:
     """Add the contents of the arguments of the client, or of the JSON of a request."""
     request = _wire_form(body)
-    _add_instructions(request.get("systemInstruction"), made, "$.systemInstruction")
     config = object_at(request.get("config", {}), "$.config")
-    _add_instructions(config.get("systemInstruction"), made, "$.config.systemInstruction")
+    _add_instructions(request.get("systemInstruction", {}), made, "$.systemInstruction")
+    _add_instructions(config.get("systemInstruction", {}), made, "$.config.systemInstruction")
     contents = request["contents"]
     for path, content in placed([_said(contents)] if isinstance(contents, str) else contents, "$.contents"):
-        if "parts" not in content and content.keys() != {"role"}:
-            raise Damaged("a content has parts", f"{path}.parts")
-        parts = _parts(content.get("parts"), f"{path}.parts")
+        parts = _parts(content, path)
         if content.get("role") == "model":
             _add_parts(parts, made)
         elif content.get("role", "user") in _CALLERS:
@@ -238,8 +238,8 @@ def _said(text: str) -> Json:
 
 def _add_instructions(given: Any, made: Items, path: str) -> None:
     """Instructions: text or a content; each part becomes a message."""
-    content = _said(given) if isinstance(given, str) else object_at(given or {}, path)
-    for place, part in _parts(content.get("parts"), f"{path}.parts"):
+    content = _said(given) if isinstance(given, str) else object_at(given, path)
+    for place, part in _parts(content, path):
         if "text" not in part:
             raise Damaged("instructions are text", place)
         made.hear("system", part["text"])
