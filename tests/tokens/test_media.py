@@ -56,12 +56,9 @@ def test_recordings_by_the_second_and_documents_by_the_page() -> None:
     assert media_tokens(Audio(url="x"), gemini) == 30 * 32
     assert media_tokens(Audio(data=bytes(160_000)), gemini) == 320
     assert media_tokens(Audio(url="x", seconds=10), claude) == 0
-    assert media_tokens(Audio(url="x", seconds=1e8), gemini) == 34_200 * 32
     assert media_tokens(File(url="x", pages=3), claude) == 3 * 3600
     assert media_tokens(File(url="x"), gemini) == 10 * 258
-    assert media_tokens(File(data=b"/Type /Pages /Type /Page /Type /Page"), gemini) == 2 * 258
     assert media_tokens(File(data=bytes(150_000)), gemini) == 3 * 258
-    assert media_tokens(File(url="x", pages=10**8), gemini) == 1000 * 258
 
 
 def a_png(width: int, height: int) -> bytes:
@@ -75,17 +72,10 @@ def a_jpeg(width: int, height: int) -> bytes:
     return b"\xff\xd8" + segment + frame
 
 
-def a_webp(kind: bytes, body: bytes) -> bytes:
-    return b"RIFF" + struct.pack("<I", 100) + b"WEBP" + kind + struct.pack("<I", len(body)) + body
-
-
 HEADERS = {
     "png": a_png(640, 480),
     "gif": b"GIF89a" + struct.pack("<HH", 640, 480) + bytes(8),
     "jpeg": a_jpeg(640, 480),
-    "webp lossy": a_webp(b"VP8 ", bytes(3) + b"\x9d\x01\x2a" + struct.pack("<HH", 640, 480) + bytes(8)),
-    "webp lossless": a_webp(b"VP8L", b"\x2f" + struct.pack("<I", 639 | 479 << 14) + bytes(8)),
-    "webp extended": a_webp(b"VP8X", bytes(4) + (639).to_bytes(3, "little") + (479).to_bytes(3, "little")),
 }
 
 

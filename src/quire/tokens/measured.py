@@ -131,9 +131,6 @@ class Measured:
         self._media = media_costs(media)
         self._vocabulary, self._scale = vocabulary, scale
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.key!r})"
-
     def text(self, text: str) -> int:
         """Tokens of a text, without framing."""
         tokens = _count(self._vocabulary, text)
@@ -220,6 +217,7 @@ def _loaded(vocabulary: str) -> Callable[[str], list[int]]:
 
 # What OpenAI's rewriting of a schema adds, by its published recipe.
 _PROPERTIES, _PROPERTY, _CHOICES, _CHOICE = 3, 3, -3, 3
+_NESTED = ("properties", "items", "anyOf", "oneOf", "allOf")
 
 _DECLARED = ("function_declarations", "functionDeclarations")
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
@@ -280,27 +278,18 @@ def _definition_tokens(tool: Definition, measure: Callable[[str], int], typed: b
 
 def _typed_tokens(schema: Mapping[str, Any], measure: Callable[[str], int]) -> int:
     properties = _mapping(schema.get("properties"))
-    if not properties:
-        return 0
-    return _PROPERTIES + sum(
-        _property_tokens(name, _mapping(properties[name]), measure) for name in properties
-    )
+    tokens = [_property_tokens(name, _mapping(properties[name]), measure) for name in properties]
+    return _PROPERTIES + sum(tokens) if tokens else 0
 
 
 def _property_tokens(name: str, schema: Mapping[str, Any], measure: Callable[[str], int]) -> int:
-    kind = schema.get("type", "")
+    """Tokens of one property; the recipe says nothing about schemas inside it, which count as JSON."""
     description = str(schema.get("description") or "").removesuffix(".")
-    tokens = _PROPERTY + measure(f"{name}:{kind if isinstance(kind, str) else _json(kind)}:{description}")
-    choices = _several(schema.get("enum"))
-    if choices:
-        tokens += _CHOICES + sum(_CHOICE + measure(str(choice)) for choice in choices)
-    alternatives = [one for key in ("anyOf", "oneOf", "allOf") for one in _several(schema.get(key))]
-    nested = [schema, *map(_mapping, (schema.get("items"), *alternatives))]
-    return tokens + sum(_typed_tokens(one, measure) for one in nested)
-
-
-def _several(value: object) -> Sequence[object]:
-    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+    tokens = _PROPERTY + measure(f"{name}:{schema.get('type', '')}:{description}")
+    choices = schema.get("enum")
+    if isinstance(choices, list | tuple) and choices:
+        tokens += _CHOICES + sum(_CHOICE + measure(str(one)) for one in cast("Sequence[object]", choices))
+    return tokens + sum(measure(_json(schema[key])) for key in _NESTED if key in schema)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -1,9 +1,8 @@
 """Tokens of images, recordings and documents, by each provider's own formula; and which files are text.
 
 The figures are in `models.toml`. Checked against the providers' guides or public quotations of them: OpenAI's
-tiles and patches, Anthropic's grid and both of its tiers, Gemini's crops and levels. Not confirmed: OpenAI's
-rate for recordings, its patches of low detail, the square to which Gemini shrinks images before it crops
-them, and the figures for a page, except Gemini's.
+tiles and patches, Anthropic's patches, Gemini's crops and levels. Not confirmed: OpenAI's recordings and low
+detail, the square to which Gemini shrinks images before it crops them, and the pages, except Gemini's.
 """
 
 from functools import cache
@@ -19,7 +18,6 @@ USUAL_SIZE = (1024, 1024)  # of an image whose size is not known
 USUAL_SECONDS, USUAL_PAGES = 30, 10  # of media that are given by address and do not say how long they are
 BYTES_PER_SECOND = 16_000  # compressed speech at 128 kbit/s
 BYTES_PER_PAGE = 50_000
-MOST_SECONDS, MOST_PAGES = 34_200, 1000  # the longest that any provider takes; longer claims are not believed
 
 # Formulas for images
 
@@ -46,43 +44,23 @@ class _Tiles(msgspec.Struct, frozen=True, tag_field="formula", tag="tiles"):
 
 
 class _Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
-    """A factor for every patch of 32 pixels; an image over the limits of its detail is shrunk to fit."""
+    """A factor for every square patch; an image over the limits of its detail is shrunk to fit."""
 
     factor: float
     auto: _Limits
     high: _Limits
     low: _Limits = _Limits(512, 256)
+    patch: int = 32
 
     def tokens(self, width: float, height: float, detail: str) -> int:
         limits = {"low": self.low, "high": self.high}.get(detail, self.auto)
         width, height = _within(width, height, limits.side)
-        if _pieces(width, height, 32) > limits.patches:
-            scale = sqrt(32**2 * limits.patches / (width * height))
-            across, down = width * scale / 32, height * scale / 32
+        if _pieces(width, height, self.patch) > limits.patches:
+            scale = sqrt(self.patch**2 * limits.patches / (width * height))
+            across, down = width * scale / self.patch, height * scale / self.patch
             whole = min(floor(across) / across, floor(down) / down) or 1.0
             width, height = width * scale * whole, height * scale * whole
-        return round(min(_pieces(width, height, 32), limits.patches) * self.factor)
-
-
-class _Grid(msgspec.Struct, frozen=True, tag_field="formula", tag="grid"):
-    """One token for every cell of 28 pixels, after the image was shrunk until it is within both limits."""
-
-    limits: _Limits
-
-    def tokens(self, width: float, height: float, detail: str) -> int:
-        ratio, fits, too_long = min(width, height) / max(width, height), 0, ceil(max(width, height)) + 1
-        while too_long - fits > 1:
-            middle = (fits + too_long) // 2
-            fits, too_long = (middle, too_long) if self._fits(middle, middle * ratio) else (fits, middle)
-        return _cells(fits) * _cells(fits * ratio)
-
-    def _fits(self, long: float, short: float) -> bool:
-        cells = _cells(long)
-        return cells * 28 <= self.limits.side and cells * _cells(short) <= self.limits.patches
-
-
-def _cells(side: float) -> int:
-    return max(1, ceil(round(side) / 28))
+        return round(min(_pieces(width, height, self.patch), limits.patches) * self.factor)
 
 
 class _Crops(msgspec.Struct, frozen=True, tag_field="formula", tag="crops"):
@@ -129,7 +107,7 @@ class Media(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     `second` is None where recordings are not taken; then only the transcript counts.
     """
 
-    image: _Tiles | _Patches | _Grid | _Crops | _Levels
+    image: _Tiles | _Patches | _Crops | _Levels
     second: float | None = None
     page: int
 
@@ -154,22 +132,19 @@ def media_tokens(part: Image | Audio | File, media: Media) -> int:
         case Audio():
             return 0 if media.second is None else round(media.second * _seconds(part))
         case File():
-            return media.page * min(_pages(part), MOST_PAGES)
+            return media.page * _pages(part)
 
 
 def _seconds(audio: Audio) -> float:
     if audio.seconds is not None:
-        return min(audio.seconds, MOST_SECONDS)
+        return audio.seconds
     return USUAL_SECONDS if audio.data is None else max(1.0, len(audio.data) / BYTES_PER_SECOND)
 
 
 def _pages(file: File) -> int:
     if file.pages is not None:
         return file.pages
-    if file.data is None:
-        return USUAL_PAGES
-    stated = file.data.count(b"/Type /Page") - file.data.count(b"/Type /Pages")
-    return stated if stated > 0 else max(1, round(len(file.data) / BYTES_PER_PAGE))
+    return USUAL_PAGES if file.data is None else max(1, round(len(file.data) / BYTES_PER_PAGE))
 
 
 # Sizes of images
@@ -178,28 +153,14 @@ _START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Width and height from the header of a PNG, GIF, WebP or JPEG; None where the bytes do not tell."""
+    """Width and height from the header of a PNG, a GIF or a JPEG; None where the bytes do not tell."""
     if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR" and len(data) >= 24:
         size = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
     elif data.startswith((b"GIF87a", b"GIF89a")) and len(data) >= 10:
-        size = _little(data, 6, 2), _little(data, 8, 2)
-    elif data.startswith(b"WEBP", 8):
-        size = _webp_size(data)
+        size = int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
     else:
         size = _jpeg_size(data) if data.startswith(b"\xff\xd8") else (0, 0)
     return size if all(side > 0 for side in size) else None
-
-
-def _webp_size(data: bytes) -> tuple[int, int]:
-    kind = data[12:16]
-    if kind == b"VP8X" and len(data) >= 30:
-        return _little(data, 24, 3) + 1, _little(data, 27, 3) + 1
-    if kind == b"VP8L" and len(data) >= 25 and data[20] == 0x2F:
-        packed = _little(data, 21, 4)
-        return (packed & 0x3FFF) + 1, (packed >> 14 & 0x3FFF) + 1
-    if kind == b"VP8 " and len(data) >= 30 and data[23:26] == b"\x9d\x01\x2a":
-        return _little(data, 26, 2) & 0x3FFF, _little(data, 28, 2) & 0x3FFF
-    return 0, 0
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
@@ -210,10 +171,6 @@ def _jpeg_size(data: bytes) -> tuple[int, int]:
             return int.from_bytes(width, "big"), int.from_bytes(height, "big")
         place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
     return 0, 0
-
-
-def _little(data: bytes, start: int, length: int) -> int:
-    return int.from_bytes(data[start : start + length], "little")
 
 
 # Files that are text

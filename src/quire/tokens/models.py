@@ -116,10 +116,9 @@ def facts_for(model: str) -> ModelFacts:
     """The facts of a model, by its name with or without a provider before it; `UNKNOWN` if no row fits.
 
     A dated or otherwise longer name has the facts of the longest prefix, so a fine-tuned model has those of
-    its base model. A Claude that is newer than the table has those of the version before it.
+    its base model.
     """
-    name = model_named(model)
-    return _version_before(name) or _longest(name)
+    return _longest(model_named(model))
 
 
 def model_named(model: str) -> str:
@@ -178,14 +177,12 @@ def _rows_of(prefixes: Sequence[str] = (), models: Mapping[str, Any] = {}, **com
 # Databricks takes few roles, so only what it serves of these makers has their facts.
 _START = re.compile(r"(?:^|\.)(?:labs-|xiaomi-|databricks-(?=claude|(?:meta-)?llama|qwen))?")
 _PROVIDER = re.compile("^(?:openai|anthropic|gemini):")
-_POINT = re.compile(r"(?<=\d)p(?=\d)")  # one service has no dot in a name: glm-4p6 is GLM-4.6
-_VERSION = re.compile(r"(claude-[a-z]+-\d{1,2})[-.](\d{1,2})(?!\d)")
 
 
 def bare_name(model: str) -> str:
     """The name in lower case, without `provider:`, `vendor/`, `region.vendor.` or `ft:`, and without tags."""
     name = named(model, "the name of a model").strip().lower()
-    last = _PROVIDER.sub("", _POINT.sub(".", name.rpartition("/")[2]))
+    last = _PROVIDER.sub("", name.rpartition("/")[2])
     for piece in last.split(":"):
         for start in reversed([match.end() for match in _START.finditer(piece)]):
             found = piece[start:].strip()
@@ -204,18 +201,3 @@ def _begins(name: str, prefix: str) -> bool:
     """Whether a name begins with a prefix, and not inside a number: gemini-10 is not a gemini-1."""
     inside = prefix[-1:].isdigit() and name[len(prefix) : len(prefix) + 1].isdigit()
     return name.startswith(prefix) and not inside
-
-
-def _version_before(name: str) -> ModelFacts | None:
-    """The newest version of a Claude line up to that of the name: the longest prefix would be the oldest."""
-    version = _VERSION.match(name)
-    if version is None:
-        return None
-    line, minor = version[1], int(version[2])
-    minors = {
-        row.prefix.removeprefix(line).removeprefix("-") or "0": row
-        for row in known_models()
-        if row.prefix.startswith(line)
-    }
-    known = {int(one): row for one, row in minors.items() if one.isdecimal() and int(one) <= minor}
-    return known[max(known)] if known else None
