@@ -102,13 +102,14 @@ def short(name: object) -> str:
 
 def to_json(value: Any, depth: int = _DEEPEST) -> Any:
     """A copy of the payload in dictionaries and lists, with objects of a client as the JSON that it sends."""
-    if isinstance(value, _LEAVES):
+    kind = value.__class__
+    if issubclass(kind, _LEAVES):
         return value
     if depth == 0:
         raise InvalidValue(f"the payload nests deeper than {_DEEPEST} levels, or contains itself")
-    if isinstance(value, (dict, Mapping)):
+    if issubclass(kind, (dict, Mapping)):
         return {key: to_json(inner, depth - 1) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
+    if issubclass(kind, (list, tuple)):
         return [to_json(inner, depth - 1) for inner in value]
     sent = dumped(value)
     return value if sent is None else to_json(sent, depth - 1)

@@ -87,12 +87,15 @@ def _as_sent(values: Json) -> Json:
 
 
 def _spelled(value: Any, key: str = "") -> Any:
-    if isinstance(value, dict) and key not in _FREE:
-        fields = {_camel_case(str(name)): inner for name, inner in value.items()}
-        return {name: _spelled(inner, name) for name, inner in fields.items()}
-    if isinstance(value, list):
-        return [_spelled(inner, key) for inner in value]
-    return b64encode(value).decode() if isinstance(value, bytes) else value
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    fields, elements = fields_in(value), entries_in(value)
+    if fields and key not in _FREE:
+        renamed = {_camel_case(str(name)): inner for name, inner in fields.items()}
+        return {name: _spelled(inner, name) for name, inner in renamed.items()}
+    return [_spelled(inner, key) for inner in elements] if elements else value
 
 
 @cache
@@ -103,10 +106,10 @@ def _camel_case(name: str) -> str:
 def _as_contents(value: Any) -> list[Any]:
     """Contents, or the texts and parts that the client takes for contents."""
     contents = list[Any]()
-    for one in value if isinstance(value, list) else [value]:
-        is_part = isinstance(one, dict) and "parts" not in one and not one.keys().isdisjoint(_DATA)
-        part = {"text": one} if isinstance(one, str) else one
-        contents.append({"parts": [part]} if is_part or isinstance(one, str) else one)
+    for one in entries_in(value) or ([] if value == [] else [value]):
+        part = {"text": one} if isinstance(one, str) else fields_in(one)
+        is_part = "parts" not in part and not part.keys().isdisjoint(_DATA)
+        contents.append({"parts": [part]} if is_part else one)
     return contents
 
 
@@ -116,7 +119,7 @@ def _as_contents(value: Any) -> list[Any]:
 def _read_content(content: Fields) -> Turn:
     parts, role = content.inners("parts"), content.get("role")
     for part in parts:
-        held = [name for name in _DATA if part.has(name)]
+        held = [name for name in part.names() if name in _DATA]
         part.kind = held[0] if held else ""  # newer models may hold something else
         if len(held) > 1:
             part.add("", "several_fields", f"the part holds {' and '.join(held)}")
@@ -124,15 +127,17 @@ def _read_content(content: Fields) -> Turn:
             part.add("", "empty_part")
         elif part.get("text") == "" and not part.get("thoughtSignature"):
             part.add("", "empty_text")
-        for inline in (part.inner("inlineData"), *_media_in(part.inner(_RESPONSE))):
-            check_signature(inline, "media_type", inline.get("mimeType"), inline.get("data"))
+        if part.kind in ("inlineData", _RESPONSE):
+            _check_bytes(part)
     turn = Turn(content.place, "model" if role == "model" else "user", parts)
     _check_roles(turn, role)
     return turn
 
 
-def _media_in(response: Fields) -> list[Fields]:
-    return [part.inner("inlineData") for part in response.inners("parts")]
+def _check_bytes(part: Fields) -> None:
+    for holder in (part, *part.inner(_RESPONSE).inners("parts")):
+        inline = holder.inner("inlineData")
+        check_signature(inline, "media_type", inline.get("mimeType"), inline.get("data"))
 
 
 def _check_roles(content: Turn, role: Any) -> None:
