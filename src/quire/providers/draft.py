@@ -16,7 +16,7 @@ from quire.providers.names import Alphabet, Ids, Names
 from quire.providers.rules import TOOL_NAMES
 from quire.providers.state import ANTHROPIC, ANY_MODEL, GEMINI, is_whole, same_model, still_said, unpack
 from quire.providers.types import Change, Downgrade
-from quire.providers.values import Json
+from quire.providers.values import Json, entries_in
 from quire.state import MASKED
 from quire.tokens import noted, summarized
 
@@ -198,10 +198,8 @@ class Draft:
         """The last message, to be extended; a copy of it where it was handed out before."""
         if len(self.messages) <= self.first_mutable:
             last = self.messages[-1]
-            self.messages[-1] = {
-                key: value.copy() if isinstance(value, list) else value  # pyright: ignore
-                for key, value in last.items()
-            }
+            lists = {key: entries_in(value).copy() for key, value in last.items() if isinstance(value, list)}
+            self.messages[-1] = last | lists
             self.first_mutable = len(self.messages) - 1
         return self.messages[-1]
 

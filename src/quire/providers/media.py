@@ -10,6 +10,7 @@ from typing import Any
 
 from quire.items import Audio, File, Image, Part
 from quire.providers.rules import read_section
+from quire.providers.values import entries_in, fields_in
 from quire.tokens import in_file, is_text
 
 Media = Image | Audio | File
@@ -193,9 +194,9 @@ def replaced(part: Media) -> tuple[str, str]:
 def without_bytes(value: Any) -> Any:
     """JSON for a reader: long base64 in it becomes its type and its number of bytes."""
     if isinstance(value, dict):
-        return {key: without_bytes(inner) for key, inner in value.items()}  # pyright: ignore
+        return {key: without_bytes(inner) for key, inner in fields_in(value).items()}
     if isinstance(value, list):
-        return [without_bytes(inner) for inner in value]  # pyright: ignore
+        return [without_bytes(inner) for inner in entries_in(value)]
     return _shortened(value) if isinstance(value, str) and len(value) > _LONG else value
 
 
