@@ -7,7 +7,7 @@ from typing import Any
 from quire.errors import Damaged
 from quire.items import replace_surrogates
 from quire.providers.importers import without_stream_fields
-from quire.providers.parts import content_from, part_or_json, read_output
+from quire.providers.parts import content_from, read_output, read_part, short_json
 from quire.providers.rules import ANTHROPIC_FOREIGN_FIELDS
 from quire.providers.state import ANTHROPIC
 from quire.providers.stream import Items, Placed, ReplyReader, placed
@@ -175,7 +175,9 @@ def _add_user_blocks(blocks: list[Placed], made: Items) -> None:
             for path, block in run:
                 _add_result(block, made, path)
             continue
-        made.hear("user", content_from([part_or_json(_clean(block), path) for path, block in run]))
+        parts = [(path, block, read_part(block)) for path, block in run]
+        said = [short_json(_clean(block), path) if part is None else part for path, block, part in parts]
+        made.hear("user", content_from(said))
 
 
 def _add_result(block: Json, made: Items, path: str) -> None:

@@ -27,6 +27,7 @@ _RESPONSE = frozenset(("candidates", "promptFeedback", "usageMetadata", "modelVe
 _CALLERS = ("user", "function", "tool")  # roles of those who are not the model
 
 _FREE = ("args", "response")  # fields that hold names of the caller's own
+_NESTED = (dict, list, tuple)
 _LEVELS = 12  # how deep a request or a response has fields of the wire
 _UNDERSCORE = re.compile(r"_([a-z])")
 _CLIENT_FORM = re.compile(rb'_[a-z]\w*":|:null')  # in the JSON of what may be in the form of a client
@@ -45,9 +46,11 @@ def _wire_form(value: Json) -> Json:
 
 
 def _renamed(value: Any, levels: int = _LEVELS) -> Any:
+    if isinstance(value, str):
+        return value
     if isinstance(value, bytes):
         return b64encode(value).decode()
-    if levels == 0 or not isinstance(value, dict | list | tuple):
+    if levels == 0 or not isinstance(value, _NESTED):
         return value
     if not isinstance(value, dict):
         return [_renamed(inner, levels - 1) for inner in cast("list[Any]", value)]

@@ -173,7 +173,7 @@ class ChatReader(ReplyReader):
         self._message = object_at(choice.get("message"), "$.choices[0].message")
 
     def take(self, event: Json) -> str:
-        choices = [choice for _, choice in placed(event.get("choices"), "$.choices")]
+        choices = [object_at(choice, "$.choices[0]") for choice in entries_in(event.get("choices"))]
         choice = next((choice for choice in choices if not choice.get("index")), Json())
         self._take_beside(event, choice)
         return self._take_delta(object_at(choice.get("delta") or {}, "$.choices[0].delta"))
