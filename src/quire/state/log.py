@@ -102,9 +102,9 @@ class Segment:
     def find(self, item_id: str, end: int) -> int | None:
         """The position of the item with this id, if it is before `end`."""
         if self.ids is not None:
-            position = self.ids.get(item_id, end)
-        else:
-            position = self.start + bisect_left(self.items, item_id, 0, end - self.start, key=_id_of)
+            position = self.ids.get(item_id)
+            return position if position is not None and position < end else None
+        position = self.start + bisect_left(self.items, item_id, 0, end - self.start, key=_id_of)
         is_found = position < end and self.items[position - self.start].id == item_id
         return position if is_found else None
 

@@ -101,7 +101,7 @@ class Transcript:
             self._log = self._log.forked_at(self._end)
             self._segment, self._owned = self._log.segments[-1], True
         segment = self._segment
-        if item.id <= segment.highest and item.id in self:
+        if item.id <= segment.highest and self._log.find(item.id, self._end) is not None:
             raise DuplicateId(f"item {cut(item.id)!r} is in the transcript already")
         if kind in EDITS and is_edit(item):
             self._append_edit(item)
