@@ -327,7 +327,9 @@ class _Fit:
         for index in sorted(range(len(found)), key=lambda index: found[index].shown.view is None):
             one = found[index]
             if rows or one.shown.view is None:
-                new = {i.id: i for i in [*one.shown][::-1] if not any(i.id in row for row in rows)}
+                new = {item.id: item for item in reversed([*one.shown])}
+                for row in rows:
+                    new = {item_id: item for item_id, item in new.items() if item_id not in row}
                 if len(new) < len(one.shown):
                     items = tuple(reversed(new.values()))
                     counted, answers = self._measure(items)

@@ -1,12 +1,12 @@
 """The template: sections in order, with a budget. A template never changes; `add` returns another."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from quire.context.context import Context, OnRender, Receipt
 from quire.context.fit import Fitted, Piece, Shown, fit
-from quire.errors import InvalidValue, UnknownKey, WrongType, cut
+from quire.errors import InvalidValue, UnknownKey, cut
 from quire.items import Item
 from quire.sections import Ask, Candidates, History, Section, Settings, items_of, settings_of
 from quire.state import View
@@ -133,10 +133,7 @@ async def gather_section(section: Section, ask: Ask) -> Piece:
     settings = settings_of(section)
     try:
         source = ask.view(section.transcript) if isinstance(section, History) else None
-        given = section.items(ask)
-        if not isinstance(given, Awaitable):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"`items` of section {cut(settings.name)!r} must be an async function")
-        content = await given
+        content = await section.items(ask)
         shown = content if isinstance(content, View | Candidates) else items_of(content, settings.name)
         return Piece(settings, shown, source=source)
     except Exception as fault:
