@@ -197,7 +197,8 @@ class Message(_WithContent, Record, frozen=True, tag="message"):
 
     def __post_init__(self) -> None:
         if not (
-            type(content := self.content) is type(own_id := self.id) is type(role := self.role) is str
+            type(content := self.content) is str
+            and type(own_id := self.id) is type(role := self.role) is str
             and (content.isascii() or replace_surrogates(content) is content)
             and len(content) <= MAX_TEXT
             and (own_id and own_id.isascii() and role in ROLES)
@@ -220,8 +221,8 @@ class ToolCall(Record, frozen=True, tag="tool_call"):
 
     def __post_init__(self) -> None:
         if not (
-            type(arguments := self.arguments) is type(own_id := self.id) is str
-            and type(call_id := self.call_id) is type(name := self.name) is str
+            type(arguments := self.arguments) is str
+            and type(own_id := self.id) is type(call_id := self.call_id) is type(name := self.name) is str
             and (arguments.isascii() or replace_surrogates(arguments) is arguments)
             and len(arguments) <= MAX_TEXT
             and (own_id and own_id.isascii() and call_id and call_id.isascii() and name and name.isascii())
@@ -243,8 +244,8 @@ class ToolResult(_WithContent, Record, frozen=True, tag="tool_result"):
 
     def __post_init__(self) -> None:
         if not (
-            type(content := self.content) is type(own_id := self.id) is str
-            and type(call_id := self.call_id) is type(name := self.name) is str
+            type(content := self.content) is str
+            and type(own_id := self.id) is type(call_id := self.call_id) is type(name := self.name) is str
             and (content.isascii() or replace_surrogates(content) is content)
             and len(content) <= MAX_TEXT
             and (own_id and own_id.isascii() and call_id and call_id.isascii() and name and name.isascii())
