@@ -75,7 +75,7 @@ def _prepared(item: Item, path: str) -> Any:
     """What msgspec writes for an item: the item itself, unless it has free values."""
     if isinstance(item, Unknown):
         common = {name: getattr(item, name) for name in COMMON if getattr(item, name) is not None}
-        return {"kind": item.name, **to_json(item.fields, path), **common}
+        return {"kind": item.name, **common, **to_json(item.fields, path)}
     if item.extras is NOTHING and type(item) is not Note:
         return item
     extras = to_json(item.extras, f"{path}.extras")
