@@ -72,10 +72,17 @@ def a_jpeg(width: int, height: int) -> bytes:
     return b"\xff\xd8" + segment + frame
 
 
+def a_webp(kind: bytes, body: bytes) -> bytes:
+    return b"RIFF" + struct.pack("<I", 100) + b"WEBP" + kind + struct.pack("<I", len(body)) + body
+
+
 HEADERS = {
     "png": a_png(640, 480),
     "gif": b"GIF89a" + struct.pack("<HH", 640, 480) + bytes(8),
     "jpeg": a_jpeg(640, 480),
+    "webp lossy": a_webp(b"VP8 ", bytes(3) + b"\x9d\x01\x2a" + struct.pack("<HH", 640, 480) + bytes(8)),
+    "webp lossless": a_webp(b"VP8L", b"\x2f" + struct.pack("<I", 639 | 479 << 14) + bytes(8)),
+    "webp extended": a_webp(b"VP8X", bytes(4) + (639).to_bytes(3, "little") + (479).to_bytes(3, "little")),
 }
 
 

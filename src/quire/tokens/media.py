@@ -153,14 +153,33 @@ _START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Width and height from the header of a PNG, a GIF or a JPEG; None where the bytes do not tell."""
+    """Width and height from the header of a PNG, GIF, WebP or JPEG; None where the bytes do not tell."""
     if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR" and len(data) >= 24:
         size = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
     elif data.startswith((b"GIF87a", b"GIF89a")) and len(data) >= 10:
-        size = int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
+        size = _little(data, 6, 2), _little(data, 8, 2)
+    elif data.startswith(b"WEBP", 8) and len(data) >= 30:
+        size = _webp_size(data)
     else:
         size = _jpeg_size(data) if data.startswith(b"\xff\xd8") else (0, 0)
     return size if all(side > 0 for side in size) else None
+
+
+def _webp_size(data: bytes) -> tuple[int, int]:
+    match data[12:16]:
+        case b"VP8X":
+            return _little(data, 24, 3) + 1, _little(data, 27, 3) + 1
+        case b"VP8L":
+            packed = _little(data, 21, 4)
+            return (packed & 0x3FFF) + 1, (packed >> 14 & 0x3FFF) + 1
+        case b"VP8 ":
+            return _little(data, 26, 2) & 0x3FFF, _little(data, 28, 2) & 0x3FFF
+        case _:
+            return 0, 0
+
+
+def _little(data: bytes, start: int, length: int) -> int:
+    return int.from_bytes(data[start : start + length], "little")
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:

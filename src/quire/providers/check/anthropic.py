@@ -159,6 +159,8 @@ def _check_order(body: Fields, messages: list[Turn], model: Model) -> None:
             _check_system_place(findings, messages, index, model)
     if last is not None and is_prefilled:
         _check_prefill(findings, last, model)
+    if body.inner("thinking").get("type") == "enabled" and not (is_prefilled and model.refuses_prefill):
+        _check_thinking_first(messages)
 
 
 def _check_system_place(findings: Findings, messages: list[Turn], index: int, model: Model) -> None:
@@ -183,6 +185,18 @@ def _check_prefill(findings: Findings, message: Turn, model: Model) -> None:
         findings.add(message.place, "prefill")
     elif isinstance(text, str) and text.strip() and text != text.rstrip():
         message.parts[-1].add("", "prefill_whitespace")
+
+
+def _check_thinking_first(messages: list[Turn]) -> None:
+    """Check that the assistant's latest turn, with the tool results inside it, begins with thinking."""
+    first: Fields | None = None
+    for message in reversed(messages):
+        if message.role == "user" and not message.of("tool_result"):
+            break
+        if message.role == "assistant" and message.parts:
+            first = message.parts[0]
+    if first is not None and first.kind not in _THINKING:
+        first.add("", "thinking_first", f"the turn begins with {first.kind}")
 
 
 # Turns: consecutive messages of one role, which the API merges.
