@@ -41,7 +41,7 @@ def test_an_edit_by_its_id_in_whichever_transcript(store: str) -> None:
 
 def test_what_cannot_be_taken_back(store: str) -> None:
     before = ids_in(store)
-    assert "'none', which is not in" in refused(1, "undo", "ana/q3", "none", "--store", store)
+    assert "no item 'none' at revision" in refused(1, "undo", "ana/q3", "none", "--store", store)
     refused(1, "undo", "ana/q3", before[0], "--store", store)  # no edit
     assert "no transcript 'b'" in refused(1, "undo", "ana/q3", "--store", store, "--transcript", "b")
     assert ids_in(store) == before

@@ -252,7 +252,7 @@ def test_what_is_left_after_the_repair_is_said() -> None:
     for given, place in ((json.dumps(payload), ""), (lines, "line 2: ")):
         run = CliRunner().invoke(app, ["check", "-", "--provider", "anthropic", "--fix"], input=given)
         assert run.exit_code == 1
-        assert f"{place}not repaired: cache_control: A cache_control has" in run.stderr
+        assert f"{place}not repaired: cache_control.type: is 'forever', not ephemeral" in run.stderr
         assert run.stderr.count("not repaired") == 1
 
 
