@@ -36,7 +36,7 @@ from quire.providers.rules import (
     tagged_instructions,
 )
 from quire.providers.types import CachePlan
-from quire.providers.values import Json, decoded, fields_in, json_text, nests_deeper
+from quire.providers.values import Json, json_text, nests_deeper, object_in
 from quire.state import MASKED, answered, is_output, merge_of
 
 _MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
@@ -125,14 +125,14 @@ class Writer:
         agent, taken, longest = items[start - (text is not None)].agent_id, ids.taken, ids.alphabet.longest
         calls: list[Json] = []
         results: list[Json] = []
-        for place in range(start, end) if count <= min(_MOST_CALLS, len(items) - end) else ():
-            call, result = items[place], items[place + count]
-            call_id, name, given, output = call.call_id, names.get(call.name), call.arguments, None
-            if type(result) is ToolResult and result.call_id == call_id:
-                output = result.content
-            if type(output) is not str or not output or output.isspace() or call_id in taken:
+        for call, result in zip(items[start:end], items[end : end + min(count, _MOST_CALLS)], strict=False):
+            call_id, name = call.call_id, names.get(call.name)
+            if type(result) is not ToolResult or result.call_id != call_id or call_id in taken:
                 break
             if name is None or call.state is not None or call.agent_id != agent:
+                break
+            output, given = result.content, call.arguments
+            if type(output) is not str or not output or output.isspace():
                 break
             # Most ids are identifiers, and asking for one is quicker than a pattern.
             is_name = call_id.isidentifier() and call_id.isascii() and len(call_id) <= longest
@@ -140,8 +140,8 @@ class Writer:
                 break
             if not given or not self.takes_any_arguments:
                 given = self._read_arguments(given)
-            if given is None:
-                break
+                if given is None:
+                    break
             taken[call_id] = 1
             calls.append(self._call_part(call_id, name, given))
             results.append(self._result_part(call_id, name, output, result.is_error))
@@ -287,10 +287,10 @@ class Writer:
 
     def _read_arguments(self, text: str) -> Any:
         """Arguments as the wire has them; None if they are no object, or nest too deeply."""
-        given: Any = decoded(text)
-        if not isinstance(given, dict) or (len(text) > self.deepest and nests_deeper(text, self.deepest)):
+        given = object_in(text)
+        if given is None or nests_deeper(text, self.deepest):
             return None
-        return text if self.has_text_arguments else fields_in(given)
+        return text if self.has_text_arguments else given
 
     def input_parts(self, item: Item, parts: Sequence[Part]) -> list[Json]:
         """Parts as the user may send them, without blank texts; media that cannot be carried become text."""

@@ -20,6 +20,7 @@ Json = dict[str, Any]
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels, or holds itself"
 _decode = msgspec.json.Decoder().decode
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
@@ -100,8 +101,10 @@ def decoded(text: Any) -> Any:
 
 def object_in(text: Any) -> Json | None:
     """The object that a JSON text holds; None for anything else."""
-    value = decoded(text) if isinstance(text, str) else None
-    return cast("Json", value) if isinstance(value, dict) else None
+    try:
+        return _decode_object(text) if isinstance(text, str) else None
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
 
 
 def dumped(value: Any) -> Any:
