@@ -122,7 +122,11 @@ class Summarize(Limits, frozen=True, kw_only=True):
         return size, [one for one in shown[: last + 1] if one.id not in kept or isinstance(one, Summary)]
 
     def _readable(self, items: Sequence[Item], room: Room, size: int) -> Sequence[Item]:
-        """Return what the writer can read at once: all, or the oldest groups, up to where a turn begins."""
+        """Return what the writer can read at once: all, or the oldest groups, up to where a turn begins.
+
+        If no turn begins in the later half of these, they end between groups: a part that is too short for a
+        summary would never be summarized.
+        """
         counter, several = room.counter, groups(items)
         counted = sum(map(counter.count, summary_prompt((), size, self.guidance, self.prompt)))
         first = next(n for n, group in enumerate(several, 1) if not isinstance(group.items[0], Summary))
@@ -135,7 +139,7 @@ class Summarize(Limits, frozen=True, kw_only=True):
             reach += 1
         if reach == len(several):
             return items
-        turns = (n for n in range(reach, first - 1, -1) if is_user_message(several[n].items[0]))
+        turns = (n for n in range(reach, max(first - 1, reach // 2), -1) if is_user_message(several[n].items[0]))
         part = {item.id for group in several[: next(turns, reach)] for item in group.items}
         return [item for item in items if item.id in part]
 

@@ -112,7 +112,7 @@ class _Read:
         if start <= len(head) + first.start:
             head, start, end = "", first.start, first.start + max(letters - len(_GAP), len(self._start))
         before = f"{head}{_GAP}" if start > first.start else ""
-        return f"{before}{text[start:end]}{_GAP.rstrip()}"[:letters]
+        return f"{before}{text[start:end].rstrip()}{_GAP.rstrip()}"[:letters]
 
     def _weighed(self, after_head: bool) -> list[float]:
         """What each piece is worth. What the first words say already, the rest need hardly say again."""
