@@ -139,8 +139,9 @@ class Summarize(Limits, frozen=True, kw_only=True):
             reach += 1
         if reach == len(several):
             return items
-        turns = (n for n in range(reach, max(first - 1, reach // 2), -1) if is_user_message(several[n].items[0]))
-        part = {item.id for group in several[: next(turns, reach)] for item in group.items}
+        later = range(reach, max(first - 1, reach // 2), -1)
+        end = next((n for n in later if is_user_message(several[n].items[0])), reach)
+        part = {item.id for group in several[:end] for item in group.items}
         return [item for item in items if item.id in part]
 
 
