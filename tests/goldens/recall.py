@@ -1,0 +1,4 @@
+CORPORA = ()
+
+
+def compute(category, given): ...
