@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable
 
 from quire.context import Template
-from quire.items import Message
+from quire.items import Message, use_clock
 from quire.memory import Memory, Recall, recalled
 from quire.memory.documents import Document, chunks, read_document
 from quire.memory.times import date_words, spans_of, zone_of
@@ -26,7 +26,9 @@ FOUND = 20
 
 
 def spans(question: str, at: float, zone: str) -> Json:
-    return [[one.start, one.end, round(one.sure, 4), one.words] for one in spans_of(question, at, zone_of(zone))]
+    return [
+        [one.start, one.end, round(one.sure, 4), one.words] for one in spans_of(question, at, zone_of(zone))
+    ]
 
 
 def blocks(document: Document) -> Json:
@@ -61,7 +63,8 @@ def told(store: Store, question: str, at: float, conversation: str) -> str:
     """The text of the block that a context shows within 512 tokens."""
     session = Session.open(scope=SCOPE, conversation=conversation, store=store)
     asked = Message("user", question, id="asked", created_at=at)
-    context = asyncio.run(session.build(TOLD, input=asked))
+    with use_clock(lambda: at):
+        context = asyncio.run(session.build(TOLD, input=asked))
     return "".join(item.text for item in context.items if isinstance(item, Message))
 
 
@@ -96,7 +99,10 @@ def documents(given: Json) -> Json:
 def answers(given: Json) -> Json:
     store = remembered(given)
     return [
-        {"found": found(store, question, given["at"], where), "told": told(store, question, given["at"], where)}
+        {
+            "found": found(store, question, given["at"], where),
+            "told": told(store, question, given["at"], where),
+        }
         for question, where in given["questions"]
     ]
 
