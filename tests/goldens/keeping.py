@@ -64,6 +64,12 @@ def opened(store: Store, place: Place, options: Json) -> Session:
     )
 
 
+def places_of(store: Store) -> list[Place]:
+    """The conversations of a store, without those that the library keeps for itself."""
+    found = [Place(scope, name) for scope in store.scopes() for name in store.conversations(scope)]
+    return [place for place in found if not place.conversation.startswith("~")]
+
+
 def entries_of(store: Store) -> Iterator[Json]:
     """All raw entries: scope, conversation, stream and body as JSON."""
     for scope in store.scopes():
@@ -192,7 +198,11 @@ def read(one: Session) -> Json:
             [spending.usage.input, spending.usage.output, spending.usage.cache_read],
             [spending.requests, round(spending.cost, 9), spending.unpriced],
         ],
-        "pending": [[call.id, how] for name in one.transcripts for call, how in one.standing(name)],
+        "pending": [
+            [call.id, how, list(map(shown, one.held(call)))]
+            for name in one.transcripts
+            for call, how in one.standing(name)
+        ],
         "receipts": [
             [kept.provider, kept.model, kept.tokens, kept.digest, attempt(is_same, kept)]
             for kept in one.receipts()
@@ -204,6 +214,11 @@ def read(one: Session) -> Json:
 
 def is_same(kept: Any) -> bool:
     return bool(kept.payload().payload)
+
+
+def tombstones(one: Session) -> list[str]:
+    recorded = (item for name in one.transcripts for item in one.recorded(name))
+    return [item.id for item in recorded if getattr(item, "extras", {}).get("forgotten")]
 
 
 def earlier(one: Session, version: int) -> Json:
@@ -285,10 +300,7 @@ def shown(item: Item) -> Json:
 
 def look(store: Store, options: Json) -> Json:
     """What all conversations of a store show."""
-    places = [Place(scope, name) for scope in store.scopes() for name in store.conversations(scope)]
-    return {
-        str(place): read(opened(store, place, options)) for place in places if place.conversation[0] != "~"
-    }
+    return {str(place): read(opened(store, place, options)) for place in places_of(store)}
 
 
 # Outcomes
@@ -333,7 +345,12 @@ def erased(clock: Clock, given: Json) -> Json:
     complete, left = look(store, options), dict(versions(entries_of(store)))
     gone = [(key, body) for key, body in versions(log) if left.get(key) != body]
     causes = Causes(log, given["forget"])
-    outcome = {"refused": refused, **complete, "emptied": causes.of(gone)}
+    outcome = {
+        "refused": refused,
+        **complete,
+        "tombstones": {str(place): tombstones(opened(store, place, options)) for place in places_of(store)},
+        "emptied": causes.of(gone),
+    }
     if given.get("dies"):
         ends = {"none": unforgotten, "all": without_made_ids(look(store, options))}
         outcome["dies"] = [*dict.fromkeys(deaths(log, given, ends))]
@@ -374,20 +391,23 @@ def versions(entries: Iterable[Json]) -> Iterator[tuple[Key, Json]]:
 
 
 class Causes:
-    """Why entries lost their content: they name what was forgotten, or repeat its text."""
+    """Why entries lost their content: they name what was forgotten, belong to a request, or repeat a text.
+
+    An entry names an item by its id, by a span that covers it, or by what was noted of a quote; a note that
+    holds a long output is named by the mask of that output.
+    """
 
     def __init__(self, log: Sequence[Json], ids: Sequence[str]) -> None:
-        self._orders: dict[tuple[str, str], list[str]] = {}
         self.named = set(ids)
+        self._orders: dict[tuple[str, str], list[str]] = {}
+        self._recalling: set[str] = set()
+        self._stubs = list[str]()
         for _, conversation, stream, body in log:
             self._take(conversation, stream, body)
         known = 0
         while known != (known := len(self.named)):
             for _, conversation, stream, body in log:
-                if self._names(body) or self._covers(conversation, stream, body):
-                    self.named.add(body["id"])
-                    if stream == ".recalled":
-                        self.named.update(text for text in texts_in(body["content"]) if len(text) > 3)
+                self._follow(conversation, stream, body)
 
     def of(self, gone: Sequence[tuple[Key, Json]]) -> Json:
         """Entries that lost their content, by the cause."""
@@ -400,22 +420,37 @@ class Causes:
         return found
 
     def _take(self, conversation: str, stream: str, body: Json) -> None:
+        """The order of a transcript; that of a fork begins with its past."""
         if stream == ".origin":
             origin = body["content"]
             past = self._orders.get((origin["conversation"], origin["transcript"]), [])
             self._orders[conversation, "main"] = past[: origin["revision"]]
         self._orders.setdefault((conversation, stream), []).append(body["id"])
 
+    def _follow(self, conversation: str, stream: str, body: Json) -> None:
+        if stream == ".recalled":
+            rows = [row for rows in body["content"].values() if isinstance(rows, list) for row in rows]
+            found = [row for row in rows if row[0] in self.named]
+            self.named.update(listed for row in found for listed in row)
+            self._recalling.update(conversation for _ in found)
+        elif self._names(body) or self._covers(conversation, stream, body):
+            self.named.add(body["id"])
+            self._stubs += [body["stub"]] if body["kind"] == "mask" else []
+        elif stream == ".receipts" and body["id"].startswith("recall/") and conversation in self._recalling:
+            self.named.add(body["id"])
+
     def _names(self, body: Json) -> bool:
-        return any(name in text for text in texts_in({**body, "id": ""}) for name in self.named)
+        is_output = body["kind"] == "note" and any(str(body.get("key")) in stub for stub in self._stubs)
+        texts = texts_in({**body, "id": ""})
+        return is_output or any(name in text for text in texts for name in self.named)
 
     def _covers(self, conversation: str, stream: str, body: Json) -> bool:
         order = self._orders[conversation, stream]
         places = {item_id: place for place, item_id in enumerate(order)}
         return body["kind"] == "summary" and any(
-            not self.named.isdisjoint(order[places[first] : places[last] + 1])
-            for first, last in map(dict.values, body.get("spans", ()))
-            if first in places and last in places
+            not self.named.isdisjoint(order[places[span["first"]] : places[span["last"]] + 1])
+            for span in body.get("spans", ())
+            if span["first"] in places and span["last"] in places
         )
 
 
