@@ -303,6 +303,13 @@ def look(store: Store, options: Json) -> Json:
     return {str(place): read(opened(store, place, options)) for place in places_of(store)}
 
 
+def continued(store: Store, scope: str, conversation: str, text: str) -> Json:
+    """What a conversation shows after the user said something more."""
+    place = Place(scope, conversation)
+    write(opened(store, place, {}), {"do": "user", "text": text}, Playing(store, {}))
+    return look(store, {})[str(place)]["views"]["main"]
+
+
 # Outcomes
 
 
@@ -337,22 +344,29 @@ def without_made_ids(found: Json) -> Json:
 
 
 def erased(clock: Clock, given: Json) -> Json:
-    """What is left when ids were forgotten; with `dies`, also when the writer dies before each write."""
+    """What is left when ids were forgotten, and what was emptied; with `dies`, also after a crash.
+
+    Entries were emptied since they name what was forgotten, unless `by` says otherwise: they were made for a
+    request that was sent since, or repeat a text. Only those that name it must be emptied.
+    """
     store, options = MemoryStore(), given.get("options", {})
     refused = play(store, given, clock)
     log, unforgotten = list(entries_of(store)), without_made_ids(look(store, options))
     forget(store, given)
     complete, left = look(store, options), dict(versions(entries_of(store)))
-    gone = [(key, body) for key, body in versions(log) if left.get(key) != body]
-    causes = Causes(log, given["forget"])
+    emptied: dict[str, list[Json]] = {"named": [], "receipt": [], "text": []}
+    for (key, body), (_, conversation, stream, _) in zip(versions(log), log, strict=True):
+        if left.get(key) != body:
+            by = given["by"].get(f"{stream} {body['id']}", "named")
+            emptied[by].append([conversation, stream, body["kind"], body["id"]])
     outcome = {
         "refused": refused,
         **complete,
         "tombstones": {str(place): tombstones(opened(store, place, options)) for place in places_of(store)},
-        "emptied": causes.of(gone),
+        "emptied": emptied,
     }
     if given.get("dies"):
-        ends = {"none": unforgotten, "all": without_made_ids(look(store, options))}
+        ends = {"none": unforgotten, "all": without_made_ids(complete)}
         outcome["dies"] = [*dict.fromkeys(deaths(log, given, ends))]
     return outcome
 
@@ -379,88 +393,12 @@ def deaths(log: Sequence[Json], given: Json, ends: dict[str, Json]) -> Iterator[
             return
 
 
-Key = tuple[str, str, str, int]
-
-
-def versions(entries: Iterable[Json]) -> Iterator[tuple[Key, Json]]:
-    """Each body with its scope, conversation, stream and version."""
+def versions(entries: Iterable[Json]) -> Iterator[tuple[Json, Json]]:
+    """Each body with its scope, conversation and version."""
     counts = Counter[tuple[str, str]]()
-    for scope, conversation, stream, body in entries:
+    for scope, conversation, _, body in entries:
         counts[scope, conversation] += 1
-        yield (scope, conversation, stream, counts[scope, conversation]), body
-
-
-class Causes:
-    """Why entries lost their content: they name what was forgotten, belong to a request, or repeat a text.
-
-    An entry names an item by its id, by a span that covers it, or by what was noted of a quote; a note that
-    holds a long output is named by the mask of that output.
-    """
-
-    def __init__(self, log: Sequence[Json], ids: Sequence[str]) -> None:
-        self.named = set(ids)
-        self._orders: dict[tuple[str, str], list[str]] = {}
-        self._recalling: set[str] = set()
-        self._stubs = list[str]()
-        for _, conversation, stream, body in log:
-            self._take(conversation, stream, body)
-        known = 0
-        while known != (known := len(self.named)):
-            for _, conversation, stream, body in log:
-                self._follow(conversation, stream, body)
-
-    def of(self, gone: Sequence[tuple[Key, Json]]) -> Json:
-        """Entries that lost their content, by the cause."""
-        found: dict[str, list[Json]] = {"named": [], "receipt": [], "text": []}
-        for (_, conversation, stream, _), body in gone:
-            cause = "receipt" if stream == ".receipts" else "text"
-            found["named" if body["id"] in self.named else cause].append(
-                [conversation, stream, body["kind"], body["id"]]
-            )
-        return found
-
-    def _take(self, conversation: str, stream: str, body: Json) -> None:
-        """The order of a transcript; that of a fork begins with its past."""
-        if stream == ".origin":
-            origin = body["content"]
-            past = self._orders.get((origin["conversation"], origin["transcript"]), [])
-            self._orders[conversation, "main"] = past[: origin["revision"]]
-        self._orders.setdefault((conversation, stream), []).append(body["id"])
-
-    def _follow(self, conversation: str, stream: str, body: Json) -> None:
-        if stream == ".recalled":
-            rows = [row for rows in body["content"].values() if isinstance(rows, list) for row in rows]
-            found = [row for row in rows if row[0] in self.named]
-            self.named.update(listed for row in found for listed in row)
-            self._recalling.update(conversation for _ in found)
-        elif self._names(body) or self._covers(conversation, stream, body):
-            self.named.add(body["id"])
-            self._stubs += [body["stub"]] if body["kind"] == "mask" else []
-        elif stream == ".receipts" and body["id"].startswith("recall/") and conversation in self._recalling:
-            self.named.add(body["id"])
-
-    def _names(self, body: Json) -> bool:
-        is_output = body["kind"] == "note" and any(str(body.get("key")) in stub for stub in self._stubs)
-        texts = texts_in({**body, "id": ""})
-        return is_output or any(name in text for text in texts for name in self.named)
-
-    def _covers(self, conversation: str, stream: str, body: Json) -> bool:
-        order = self._orders[conversation, stream]
-        places = {item_id: place for place, item_id in enumerate(order)}
-        return body["kind"] == "summary" and any(
-            not self.named.isdisjoint(order[places[span["first"]] : places[span["last"]] + 1])
-            for span in body.get("spans", ())
-            if span["first"] in places and span["last"] in places
-        )
-
-
-def texts_in(value: Json) -> Iterator[str]:
-    """All texts in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from texts_in(inner)
+        yield (scope, conversation, counts[scope, conversation]), body
 
 
 def compute(category: str, given: Json) -> Json:

@@ -28,3 +28,9 @@ def test_a_store_that_was_written_before_shows_the_same(kind: str, tmp_path: Pat
     assert found.keys() == expected.keys()
     for place, one in expected.items():
         assert found[place] == one, place
+
+
+@pytest.mark.parametrize("kind", keeping.STORES)
+def test_a_store_that_was_written_before_can_be_written_to(kind: str, tmp_path: Path) -> None:
+    with keeping.stored(kind, tmp_path) as store:
+        assert keeping.continued(store, "ana", "c0", "And on it goes.")[-1][2] == "And on it goes."
