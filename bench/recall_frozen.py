@@ -4,6 +4,7 @@ import asyncio
 import json
 import lzma
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ def written(path: Path, found: Found) -> str:
 
 def read(path: Path) -> Found:
     """What was written."""
-    return json.loads(lzma.decompress(path.read_bytes()))
+    found: Found = json.loads(lzma.decompress(path.read_bytes()))
+    return found
 
 
 def compared(before: Found, now: Found) -> str:
@@ -80,7 +82,7 @@ def surfaced(conversations: Sequence[Conversation], prompts: Sequence[str]) -> s
     for one in conversations:
         session = Session.open(scope="bench", conversation=one.name, store=MemoryStore())
         session.append(*one.messages)
-        with use_clock(lambda at=one.now: at):
+        with use_clock(partial(float, one.now)):
             told = [
                 asyncio.run(session.build(template, input=Message("user", text))).items for text in prompts
             ]
