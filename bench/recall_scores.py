@@ -14,7 +14,7 @@ from quire.memory.recall import told_block
 from quire.tokens import Measured
 
 BUDGETS = (512, 1024, 2048, 4096)
-CUTS = (5, 10, 25, 50)
+CUTS = (1, 5, 10, 25, 50)
 
 Ranking = Callable[[str], Sequence[Quote]]
 """A question to quotes, best first."""
@@ -24,11 +24,12 @@ tokens = Measured("cl100k_base").text
 
 @dataclass(frozen=True)
 class Row:
-    """One question: shares of its evidence by budget and by cut."""
+    """One question: shares of its evidence by budget and by cut, and one by the rank of the first of it."""
 
     category: str
     told: tuple[float, ...]
     ranked: tuple[float, ...]
+    first: float
 
 
 def rows(conversation: Conversation, ranking: Ranking, budgets: Sequence[int]) -> list[Row]:
@@ -41,7 +42,8 @@ def rows(conversation: Conversation, ranking: Ranking, budgets: Sequence[int]) -
         keys = [one.id for one in best]
         ranked = tuple(len(question.gold & set(keys[:cut])) / len(question.gold) for cut in CUTS)
         inside = tuple(len(question.gold & kept) / len(question.gold) for kept in shown)
-        found.append(Row(question.category, inside, ranked))
+        first = next((1 / rank for rank, key in enumerate(keys, 1) if key in question.gold), 0.0)
+        found.append(Row(question.category, inside, ranked, first))
     return found
 
 
@@ -105,6 +107,7 @@ def _figures(found: Sequence[Row], budgets: Sequence[int]) -> dict[str, Any]:
         "ER": dict(zip(map(str, budgets), _means([row.told for row in found]), strict=True)),
         "All": dict(zip(map(str, budgets), _means(whole), strict=True)),
         "R": dict(zip(map(str, CUTS), _means([row.ranked for row in found]), strict=True)),
+        "MRR": _means([(row.first,) for row in found])[0],
     }
 
 
@@ -114,7 +117,7 @@ def _means(shares: Sequence[Sequence[float]]) -> list[float]:
 
 def as_text(results: dict[str, list[Row]], budgets: Sequence[int]) -> str:
     """A table, and one more by category for what is ours."""
-    heads = [*(f"ER@{b}" for b in budgets), *(f"All@{b}" for b in budgets), *(f"R@{k}" for k in CUTS)]
+    heads = [*(f"ER@{b}" for b in budgets), *(f"All@{b}" for b in budgets), *(f"R@{k}" for k in CUTS), "MRR"]
     lines = [f"{'':24}{'n':>5}" + "".join(f"{head:>9}" for head in heads)]
     for name, found in results.items():
         figures = as_dict(found, budgets)
@@ -125,5 +128,5 @@ def as_text(results: dict[str, list[Row]], budgets: Sequence[int]) -> str:
 
 
 def _line(name: str, figures: dict[str, Any]) -> str:
-    values = [*figures["ER"].values(), *figures["All"].values(), *figures["R"].values()]
+    values = [*figures["ER"].values(), *figures["All"].values(), *figures["R"].values(), figures["MRR"]]
     return f"{name:24}{figures['questions']:>5}" + "".join(f"{value:>9.1f}" for value in values)

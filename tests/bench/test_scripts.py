@@ -63,3 +63,15 @@ def test_recall_is_scored(path: Path) -> None:
     told = json.loads(ran("recall.py", str(path), "--budget", "100", "--json"))["methods"]
     assert told["quire"]["ER"] == {"100": 100.0}
     assert told["last"]["ER"] == {"100": 0.0}
+
+
+def test_recall_is_compared_with_what_was_found_before(path: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json.xz"
+    ran("recall.py", str(path), "--record", str(kept))
+    assert "same first 20: 1" in ran("recall.py", str(path), "--compare", str(kept))
+
+
+def test_prompts_that_nothing_answers_are_counted(path: Path, tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("Who has a boat?\nxyzzy", encoding="utf-8")
+    assert "1 of 2, 50.0 %" in ran("recall.py", str(path), "--unrelated", str(prompts))

@@ -5,6 +5,7 @@ Each category of rows is one function here. Errors are written by their class.
 
 import asyncio
 import json
+import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
@@ -51,6 +52,7 @@ class FourCharacters:
 
 
 FOUR = FourCharacters()
+_MADE_ID = re.compile(r"\b\w+/[0-9a-f]{24}\b|(?<![0-9a-f])[0-9a-f]{28}(?![0-9a-f])")
 
 
 class Run:
@@ -99,6 +101,15 @@ def attempt(compute: Callable[..., Json], *given: Any) -> Json:
 
 def spans(several: Iterable[Span]) -> Json:
     return [[span.first, span.last] for span in several]
+
+
+def numbered(text: str, known: Json = None) -> str:
+    """A text with the ids that the library made up written as `~1`, `~2` …, but for those in `known`."""
+    made = dict.fromkeys(_MADE_ID.findall(text))
+    given = json.dumps(known) if made else ""
+    for number, made_id in enumerate((one for one in made if one not in given), 1):
+        text = text.replace(made_id, f"~{number}")
+    return text
 
 
 def digest(text: str) -> str:

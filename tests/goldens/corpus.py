@@ -12,12 +12,12 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from tests.goldens import core, providers
+from tests.goldens import core, keeping, providers, recall
 
-CORPORA = (*core.CORPORA, *providers.CORPORA)
+PACKAGES = (core, providers, keeping, recall)
+CORPORA = tuple(corpus for package in PACKAGES for corpus in package.CORPORA)
 DATA = Path(__file__).with_name("data")
 ABSENT = "(absent)"
-_MADE_ID = re.compile(r"\b\w+/[0-9a-f]{24}\b|(?<![0-9a-f])[0-9a-f]{28}(?![0-9a-f])")
 
 
 class Row(NamedTuple):
@@ -60,13 +60,9 @@ def write(corpus: str, rows: Iterable[Row]) -> None:
 
 def outcome_of(row: Row) -> Any:
     """The present outcome of a row."""
-    package = providers if row.corpus in providers.CORPORA else core
+    package = next(package for package in PACKAGES if row.corpus in package.CORPORA)
     text = json.dumps(package.compute(row.category, row.input))
-    made = dict.fromkeys(_MADE_ID.findall(text))
-    given = json.dumps(row.input) if made else ""
-    for number, made_id in enumerate((one for one in made if one not in given), 1):
-        text = text.replace(made_id, f"~{number}")
-    return json.loads(text)
+    return json.loads(core.numbered(text, row.input))
 
 
 # Differences
