@@ -40,7 +40,6 @@ from quire.providers.values import Json, json_text, nests_deeper, object_in
 from quire.state import MASKED, answered, is_output, merge_of
 
 _MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
-_SPEAKERS = ("user", "assistant")
 
 Input = Message | Note | Summary | ConfigChange
 Output = Message | Reasoning | ToolCall
@@ -91,15 +90,15 @@ class Writer:
             text: Any = None
             called = start
             if type(item) is Message:
-                text, called = item.content, start + 1
-                if type(text) is not str or not text or text.isspace():
+                role, text, called = item.role, item.content, start + 1
+                if type(text) is not str or not text or text.isspace() or item.state is not None:
                     break
-                if item.state is not None or item.role not in _SPEAKERS:
-                    break
-                if item.role == "user" or type(items[called]) is Message:
-                    self._write_plain_text(item.role, text)
+                if role == "user" or (role == "assistant" and type(items[called]) is Message):
+                    self._write_plain_text(role, text)
                     start = called
                     continue
+                if role != "assistant":
+                    break
             end = called
             while type(items[end]) is ToolCall:
                 end += 1
