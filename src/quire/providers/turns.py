@@ -114,6 +114,7 @@ class Writer:
 
         - there are more calls than a reply may have;
         - a call has state, or another agent than what precedes it in the reply;
+        - a tool has no name on the wire yet, which may have to be another;
         - the arguments of a call are empty, no JSON object, or nest too deeply;
         - the id of a call is taken, or the wire does not allow it;
         - the results do not follow in the order of their calls;
@@ -127,7 +128,7 @@ class Writer:
             call_id, name = call.call_id, names.get(call.name)
             if type(result) is not ToolResult or result.call_id != call_id or call_id in taken:
                 break
-            if call.state is not None or call.agent_id != agent:
+            if name is None or call.state is not None or call.agent_id != agent:
                 break
             output, given = result.content, call.arguments
             if type(output) is not str or not output or output.isspace():
@@ -140,8 +141,6 @@ class Writer:
                 given = self._read_arguments(given)
                 if given is None:
                     break
-            if name is None:
-                name = self.tool_name(call)
             taken[call_id] = 1
             calls.append(self._call_part(call_id, name, given))
             results.append(self._result_part(call_id, name, output, result.is_error))
