@@ -82,6 +82,14 @@ def test_the_oldest_go_down_to_the_floor() -> None:
         assert ids(transcript) == left and compactor.plan(transcript.view, room) is None
 
 
+def test_a_pinned_summary_is_not_summarized_again() -> None:
+    merged = Summary("What the child did.", id="merged")
+    transcript = Transcript([*turns(1), merged, Pin("merged"), *turns(8)[2:]])
+    request = applied(Summarize(floor=3, ceiling=6, size=5), transcript, WIDE, text="short").request
+    assert request.items[:2] == ("u1", "a1") and "merged" not in request.items
+    assert "merged" in ids(transcript).split()
+
+
 def test_what_cannot_shrink_is_named() -> None:
     cascade = Cascade(ClearToolResults(), TruncateOldest(), ClearToolResults())
     for big in (Message("system", "x" * 4000, id="big"), Message("user", "x" * 4000, id="big")):

@@ -119,7 +119,8 @@ class Summarize(Limits, frozen=True, kw_only=True):
                 raise
             return self._chosen(view, extent, size // 2)
         last = max(index for index, item in enumerate(shown) if item.id not in kept)
-        return size, [one for one in shown[: last + 1] if one.id not in kept or isinstance(one, Summary)]
+        gone = (one for one in shown[: last + 1] if one.id not in kept or isinstance(one, Summary))
+        return size, [one for one in gone if view.fate(one.id).state != "pinned"]
 
     def _readable(self, items: Sequence[Item], room: Room, size: int) -> Sequence[Item]:
         """Return what the writer can read at once: all, or the oldest groups, up to where a turn begins.
