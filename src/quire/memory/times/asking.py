@@ -15,8 +15,7 @@ from quire.memory.times.span import DAY, Period, Span, day_of, days, week
 from quire.memory.times.stretches import STRETCHES
 from quire.memory.times.weekdays import DAYS_IN_WORDS, WEEKDAYS
 from quire.memory.times.zone import is_in_order, shown_at
-from quire.memory.words.dates import date_terms, weekday_term
-from quire.memory.words.folding import same_length
+from quire.memory.words import WEEKDAYS as WEEKDAY_NAMES, date_terms, same_length, stem
 
 _READ = 2000
 _DATES = (*DAYS_IN_WORDS, *DATES)
@@ -212,4 +211,4 @@ def _words_of_day(day: float) -> tuple[str, ...]:
         found = day_of(day * DAY)
     except (ValueError, OverflowError):
         return ()
-    return (*date_terms(found.year, found.month, found.day), weekday_term(found.weekday()))
+    return (*date_terms(found.year, found.month, found.day), stem(WEEKDAY_NAMES[found.weekday()]))

@@ -7,9 +7,7 @@ from typing import NamedTuple
 from quire.memory.times import names
 from quire.memory.times.asking import date_words
 from quire.memory.times.span import DAY, Span
-from quire.memory.words import terms
-from quire.memory.words.folding import same_length
-from quire.memory.words.languages import language_of
+from quire.memory.words import language_of, same_length, terms
 
 _MONTH = 31 * DAY
 _BY_CALENDAR = re.compile(rf"\b(?:{names.either(names.MONTH_NUMBERS)})\b|[0-9][-/.][0-9]")

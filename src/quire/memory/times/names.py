@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from quire.memory.words.dates import MONTHS, WEEKDAYS
+from quire.memory.words import MONTHS, WEEKDAYS
 
 _MONTHS_ELSEWHERE = (
     "januar februar marz april mai juni juli august september oktober november dezember",

@@ -20,7 +20,7 @@ from quire.memory.times.distances import (
     whole_unit,
 )
 from quire.memory.times.span import Period, days, months
-from quire.memory.words.languages import language_of
+from quire.memory.words import language_of
 
 _DAYS_BACK = {
     **dict.fromkeys(("today", "heute", "aujourd'hui", "hoy"), 0),

@@ -17,7 +17,7 @@ from quire.memory.times.calendar_dates import (
 )
 from quire.memory.times.distances import LAST_ITSELF, PART, number, part_of
 from quire.memory.times.span import Period, days, months_before
-from quire.memory.words.dates import WEEKDAYS as IN_ENGLISH
+from quire.memory.words import WEEKDAYS as IN_ENGLISH
 
 _WEEKDAY = rf"(?P<weekday>{names.either(names.WEEKDAY_NUMBERS)})"
 _NO_DATE = rf"(?!,?{names.THE}\s+{A_DAY})"  # of a date it is only the name of the day
