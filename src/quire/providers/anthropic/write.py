@@ -168,7 +168,9 @@ class MessagesWriter(Writer):
         self._flush_trailing_instructions()
         messages.append({"role": "assistant", "content": blocks})
 
-    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(
+        self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
+    ) -> None:
         self._write_assistant_blocks(calls if text is None else [self._text_part(text), *calls])
         self._write_user(results)
 

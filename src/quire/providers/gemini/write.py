@@ -44,13 +44,11 @@ class ContentWriter(Writer):
         self.writes_plainly = not profile.signs_text
 
     def _write_plain_text(self, role: str, text: str) -> None:
-        (self._write_user if role == "user" else self._write_model_parts)([{"text": text}])
-
-    def _write_plain_calls(self, items: Sequence[Any], start: int, end: int, text: str | None) -> bool:
-        is_written = super()._write_plain_calls(items, start, end, text)
-        if is_written and self.profile.signs_calls:
-            self._sign_call(items[start], self.draft.messages[-2]["parts"][start - end])
-        return is_written
+        messages, parts = self.draft.messages, [{"text": text}]
+        if role == "user":
+            messages.append({"role": role, "parts": parts})
+        else:
+            self._write_model_parts(parts)
 
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         """The payload. A prefix that stays the same is all that the cache needs."""
@@ -91,9 +89,13 @@ class ContentWriter(Writer):
             made = [part["functionCall"] for part in parts if "functionCall" in part]
             self._write_user([self._result(result, call) for result, call in zip(results, made, strict=True)])
 
-    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(
+        self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
+    ) -> None:
         self._write_model_parts(calls if text is None else [{"text": text}, *calls])
         self._write_user(results)
+        if self.profile.signs_calls:
+            self._sign_call(first, calls[0])
 
     def _write_model_parts(self, parts: list[Json]) -> None:
         messages = self.draft.messages

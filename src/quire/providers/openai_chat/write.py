@@ -144,7 +144,9 @@ class ChatWriter(OpenAIWriter):
     def _write_plain_text(self, role: str, text: str) -> None:
         self.draft.messages.append({"role": role, "content": text})
 
-    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(
+        self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
+    ) -> None:
         self.draft.messages.append({"role": "assistant", "content": text, "tool_calls": calls})
         self.draft.messages += results
 

@@ -29,7 +29,9 @@ class ResponsesWriter(OpenAIWriter):
         message["role"], message["content"] = role, text
         self.draft.messages.append(message)
 
-    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(
+        self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
+    ) -> None:
         if text is not None:
             self._write_plain_text("assistant", text)
         self.draft.messages += calls
