@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from quire.items import now
+from quire.memory.dates import zone_of
 from quire.memory.distinct import distinct
 from quire.memory.embedding import Embedding
 from quire.memory.index import Found, Question
@@ -14,7 +15,6 @@ from quire.memory.memory import Memory
 from quire.memory.quotes import Key, Quote, QuoteSet
 from quire.memory.quoting import Quoted, quote_of, quote_of_episode
 from quire.memory.tiers import Tier, checked_tiers
-from quire.memory.times import zone_of
 from quire.tokens import whole
 
 _MOST = 200

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from quire.errors import StoreDamaged, StoreError, WrongType
 from quire.items import now
+from quire.memory.dates import zone_of
 from quire.memory.embedding import Embed, Embedding
 from quire.memory.episodes import Episode, episodes_of
 from quire.memory.following import Following
@@ -17,7 +18,6 @@ from quire.memory.knowledge import Knowledge
 from quire.memory.lately import Lately
 from quire.memory.leaf import Leaf
 from quire.memory.tiers import DOCUMENTS, Tier, checked_tiers, only_in
-from quire.memory.times import zone_of
 from quire.stores import Store
 from quire.stores.place import place_at
 from quire.tokens import whole

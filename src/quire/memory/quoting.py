@@ -5,6 +5,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from typing import overload
 
+from quire.memory.dates import shown_at
 from quire.memory.distinct import Said
 from quire.memory.episodes import Episode
 from quire.memory.excerpts import shorter_of, worths_of
@@ -13,7 +14,6 @@ from quire.memory.knowledge import KNOWLEDGE
 from quire.memory.leaf import Leaf
 from quire.memory.quoted_text import line_of, one_line, start_of
 from quire.memory.quotes import Quote
-from quire.memory.times import shown_at
 from quire.memory.words import terms
 
 _SECONDS = 86_400

@@ -9,12 +9,12 @@ from typing import Literal, Unpack
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message
 from quire.memory.answers import recalled
+from quire.memory.dates import zone_of
 from quire.memory.embedding import Embed, Embedding, at_home
 from quire.memory.memory import Memory
 from quire.memory.quoted_text import CLOSING, OPENING, opening_of
 from quire.memory.quotes import Quote, Quotes
 from quire.memory.tiers import Tier, checked_tiers
-from quire.memory.times import zone_of
 from quire.sections import Ask, Options, Settings
 from quire.stores.threads import RECALLING
 from quire.tokens import whole
