@@ -23,23 +23,16 @@ from quire.items import (
     ToolResult,
     parts_of,
 )
+from quire.providers import rules
 from quire.providers.draft import Draft, content_for_model
 from quire.providers.media import ABILITIES, Media, as_text, replaced, split
 from quire.providers.profiles import Profile
-from quire.providers.rules import (
-    FROM_ASSISTANT,
-    NO_RESULT,
-    OPENAI_TOOL_CALL_COUNT,
-    failed_parts,
-    from_tool,
-    late_result,
-    tagged_instructions,
-)
+from quire.providers.tools import Tool, write_tools
 from quire.providers.types import CachePlan
 from quire.providers.values import Json, json_text, nests_deeper, object_in
 from quire.state import MASKED, answered, is_output, merge_of
 
-_MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
+_MOST_CALLS = rules.OPENAI_TOOL_CALL_COUNT
 
 Input = Message | Note | Summary | ConfigChange
 Output = Message | Reasoning | ToolCall
@@ -59,14 +52,16 @@ class Writer:
     What all wires do is here. A wire says how parts, instructions, replies and results look.
     """
 
+    wire: ClassVar[str]
     deepest: ClassVar[int] = MAX_DEPTH
     """How many levels the arguments of a call may have."""
     has_text_arguments: ClassVar[bool] = False
     """Whether arguments are JSON text, and no object."""
 
-    def __init__(self, draft: Draft, profile: Profile) -> None:
-        self.draft = draft
+    def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
         self.profile = profile
+        self.draft = Draft(self.wire, profile.model, profile.call_ids or rules.CALL_IDS[self.wire])
+        self._tools = write_tools(tools, self.draft, profile)
         self.writes_plainly = True  # whether plain turns need nothing added
         # OpenAI takes back what its model wrote.
         self.takes_any_arguments = self.has_text_arguments and profile.takes_all
@@ -167,7 +162,7 @@ class Writer:
             self.draft.note_empty(item)
         elif reason := self._write_instructions(item, text):
             self.draft.note(item, "instructions_as_text", reason)
-            self._write_user([self._text_part(tagged_instructions(text))])
+            self._write_user([self._text_part(rules.tagged_instructions(text))])
         self._add_state(item, place)
 
     def reply(self, reply: ModelTurn) -> None:
@@ -178,9 +173,9 @@ class Writer:
         self._write_assistant(outputs, calls, results)
         for output in outputs:
             if isinstance(output, Message):
-                self._move_media(output, FROM_ASSISTANT)
+                self._move_media(output, rules.FROM_ASSISTANT)
         for call, result in zip(calls, results, strict=True):
-            self._move_media(result, from_tool(call.name))
+            self._move_media(result, rules.from_tool(call.name))
 
     def _spoken(self, item: Message) -> Message:
         """A message of the model with the transcripts of what it said aloud; no wire takes that back."""
@@ -194,7 +189,7 @@ class Writer:
 
     def _missing(self, call: ToolCall) -> ToolResult:
         self.draft.note(call, "result_added", "the call has no result")
-        return ToolResult(call.call_id, call.name, NO_RESULT, is_error=True)
+        return ToolResult(call.call_id, call.name, rules.NO_RESULT, is_error=True)
 
     def _move_media(self, item: Message | ToolResult, heading: str) -> None:
         """Write the media of an item that only a turn of the user can carry."""
@@ -415,8 +410,8 @@ class Turns:
             self.writer.draft.note(item, "result_left_out", reason)
             return
         self._unanswered.remove(item.call_id)
-        parts = failed_parts(item.parts) if item.is_error else item.parts
-        self._take_input(Message("user", (late_result(item.name), *parts), id=item.id))
+        parts = rules.failed_parts(item.parts) if item.is_error else item.parts
+        self._take_input(Message("user", (rules.late_result(item.name), *parts), id=item.id))
         self.writer.draft.note(item, "text_moved", "the model had gone on without this result")
 
     def _take_input(self, item: Input) -> None:
