@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from itertools import chain
 
-from quire.memory.quotes import Quote
+from quire.memory import Quote
 from quire.session.families import pasts
 from quire.session.ledger import Ledger
 from quire.session.recalled import Rows, note_of, rows_noted, rows_of

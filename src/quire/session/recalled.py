@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from quire.context import Context
 from quire.items import Item, Note
-from quire.memory.knowledge import KNOWLEDGE
-from quire.memory.quotes import Quote, SelectedQuotes
+from quire.memory import KNOWLEDGE, Quote, SelectedQuotes
 from quire.stores.recalls import digest_of
 from quire.stores.tombstones import is_tombstone
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from quire.errors import InvalidValue
+from quire.memory import on_removed
 from quire.session.forgetting import forget_recalled
 from quire.session.wiping import let_go
 from quire.stores import Place, Store
@@ -34,6 +35,7 @@ def take_out(store: Store, place: Place) -> None:
     store.forget(place)  # who keeps something of it hears of it, since this room is here
 
 
+@on_removed
 @heard_by
 def _let_go_of_copies(store: Store, place: Place, ids: Collection[str]) -> None:
     """What goes from a store, or from its documents, goes where it was recalled too, and cannot be found."""

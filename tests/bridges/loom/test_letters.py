@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
+from quire.bridges.loom.letters import USUAL_PRIORITY, in_order, is_good
 from quire.items import Address, Item, Message, Note
-from quire.memory.letters import USUAL_PRIORITY, in_order, is_good
 
 priorities = st.none() | st.sampled_from((0.0, 0.2, 0.5, 0.8, 1.0))
 addresses = st.builds(

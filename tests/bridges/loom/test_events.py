@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
+from quire.bridges.loom.events import Events, Label
 from quire.errors import InvalidLimit, WrongType
 from quire.items import Item, Message, Note
-from quire.memory.events import Events, Label
 
 WHO = ("ana", "bob", "cy")
 happened = st.lists(
