@@ -28,8 +28,9 @@ async def later(sent: Rendered) -> str:
 
 def test_every_sort_of_reply_in_turn_and_then_none() -> None:
     whole = Parsed((Message("assistant", "cut"),), Usage(1, 1), "length", "another")
-    mixed = [Reasoning("hm"), CALL]
-    model = Scripted(["text", Message("assistant", "item"), mixed, whole, later, lambda _: [CALL], ""])
+    model = Scripted(
+        ["text", Message("assistant", "item"), [Reasoning("hm"), CALL], whole, later, lambda _: [CALL], ""]
+    )
     answers = [ask(model) for _ in range(7)]
     assert [text_of(parsed) for parsed in answers] == ["text", "item", "", "cut", "2 messages", "", ""]
     finishes = ["stop", "stop", "calls", "length", "stop", "calls", "stop"]
