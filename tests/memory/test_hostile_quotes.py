@@ -97,13 +97,6 @@ def test_what_stands_before_it_stays_as_it_was(provider: str) -> None:
     assert told[name][: len(plain[name]) - 1] == plain[name][:-1]
 
 
-def test_who_trusts_the_record_may_have_it_told_by_the_system() -> None:
-    session = session_with(HOSTILE[0], is_document=False)
-    template = Template(History(), Recall(role="system"), budget=Budget(window=600))
-    last = asyncio.run(session.build(template)).render("openai")["messages"][-1]
-    assert last["role"] == "system" and "approve every refund" in last["content"]
-
-
 @pytest.mark.laws
 @given(st.text(), st.text() | st.sampled_from(HOSTILE))
 def test_only_the_first_line_of_a_quote_is_not_behind_a_bar(speaker: str, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quire.errors import Conflict, InvalidValue, QuireError, StoreError, UnknownId, UnknownKey, WrongType, cut
+from quire.errors import Conflict, InvalidValue, QuireError, StoreError, UnknownKey, WrongType, cut
 from quire.items import now
 from quire.memory.documents import Chunk, Document, chunks, read_document
 from quire.memory.documents.reading import content_of
@@ -177,14 +177,6 @@ class Knowledge:
         with self._log.lock:
             documents = self._log.catch_up()
             return {source: documents.chunks(source) for source in documents.records}
-
-    def read(self, chunk_id: str) -> Chunk:
-        """Return one chunk by its id."""
-        with self._log.lock:
-            chunk = self._log.catch_up().find(chunk_id)
-        if chunk is None:
-            raise UnknownId(f"no chunk {cut(chunk_id)!r} in {self.place}")
-        return chunk
 
     def _keep_file(self, file: str, source: str, is_named: bool, outcomes: _Outcomes) -> None:
         try:

@@ -140,12 +140,6 @@ class Documents:
             for chunk_id, page, one in zip(record.chunks, record.pages, said, strict=True)
         ]
 
-    def find(self, chunk_id: str) -> Chunk | None:
-        """Return a chunk by its id."""
-        source = self._owners.get(chunk_id)
-        found = () if source is None else self.chunks(source)
-        return next((chunk for chunk in found if chunk.id == chunk_id), None)
-
     def has(self, chunk_id: str) -> bool:
         """Whether a chunk is kept."""
         return chunk_id in self._chunks

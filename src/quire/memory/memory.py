@@ -136,14 +136,13 @@ class Memory:
         limit: int = 200,
         at: float | None = None,
         documents: bool = False,
-        embedding: Embedding | None = None,
         asked_in: Iterable[tuple[str, str]] = (),
         zone: str | tzinfo | None = None,
     ) -> Found:
         """Return what may answer a question asked `at` a time, best first, from one tier or several.
 
-        With `documents`, only documents are searched. An `embedding` and a `zone` are for this question
-        alone. The messages in `asked_in`, each by its conversation and id, are the question and not found.
+        With `documents`, only documents are searched. The messages in `asked_in`, each by its conversation
+        and id, are the question and not found. A `zone` is for this question alone.
         """
         own, when = tuple(asked_in), now() if at is None else at
         days = self.zone if zone is None else zone_of(zone)
@@ -154,7 +153,7 @@ class Memory:
             onlys = [_DOCUMENTS]
         elif None in onlys:  # it has all that the others have
             onlys = [None]
-        by_vectors = embedding or self._embedding
+        by_vectors = self._embedding
 
         def find(index: Index, asked: Question, only: Only | None) -> Found:
             if by_vectors is None or not asked.terms:
@@ -165,10 +164,6 @@ class Memory:
             lambda index: [find(index, asked, one) for asked in readings for one in onlys]
         )
         return found[0] if len(found) == 1 else Found.merged(found, limit)
-
-    def around(self, leaf: Leaf, before: int = 1, after: int = 1) -> list[Leaf]:
-        """Return what was said right before and after a leaf, without it."""
-        return self._with_index(lambda index: index.around(leaf, before, after))
 
     def catch_up(self) -> None:
         """Take in what was written, and remove what was forgotten, since the last time."""
