@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 from hypothesis import given, strategies as st
@@ -62,7 +62,11 @@ def test_a_folder_is_added_with_progress_and_a_report(tmp_path: Path, knowledge:
     (folder / "link.md").symlink_to(folder / "a.md")
     Path(os.fsdecode(os.fsencode(folder) + b"/bad-\xff.md")).write_text("odd name")
     done: list[tuple[int, int, str]] = []
-    report = knowledge.add(folder, progress=lambda *given: done.append(given))
+
+    def progress(number: int, total: int, source: str) -> None:
+        done.append((number, total, source))
+
+    report = knowledge.add(folder, progress=progress)
     added = [f"{folder}/{name}" for name in ("a.md", "b.md", "empty.md", "inner/c.md")]
     assert sorted(report.added) == added == names(knowledge)
     assert {remark.source.rpartition("/")[2] for remark in report.failed} == {
@@ -187,7 +191,10 @@ class Failing(SQLiteStore):
 
 
 @pytest.mark.parametrize("is_reopened", [True, False])
-def test_what_a_store_failed_to_empty_is_emptied_next_time(tmp_path: Path, is_reopened: bool) -> None:
+def test_what_a_store_failed_to_empty_is_emptied_next_time(
+    tmp_path: Path, is_reopened: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Failing, "fails", True)
     with Failing(tmp_path / "kept.db") as store:
         knowledge = Knowledge(store, "ana")
         knowledge.add_text(guide("walrus"), source="diary.md")
@@ -195,7 +202,7 @@ def test_what_a_store_failed_to_empty_is_emptied_next_time(tmp_path: Path, is_re
             knowledge.remove("diary.md")
         assert knowledge.all_chunks() == {}
         if not is_reopened:
-            store.fails = False
+            Failing.fails = False
             with pytest.raises(UnknownKey):
                 knowledge.remove("diary.md")
     if is_reopened:
@@ -256,6 +263,26 @@ def test_writers_side_by_side_lose_nothing(tmp_path: Path, name: str) -> None:
         assert all(len(own) == 2 for own in found.values())
     for store in stores:
         store.close()
+
+
+def test_documents_are_removed_while_others_search(store: Store) -> None:
+    memory = Memory.of(store, "ana")
+    stop = Event()
+
+    def search() -> None:
+        while not stop.is_set():
+            memory.search("tide")
+
+    threads = [Thread(target=search, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        memory.knowledge.add_text(guide("tide", "lamp"), source="a.md")
+        memory.knowledge.remove("a.md")
+    stop.set()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not memory.search("tide").hits and not any(thread.is_alive() for thread in threads)
 
 
 def test_a_log_that_began_again_is_read_again(store: Store, knowledge: Knowledge) -> None:

@@ -155,14 +155,13 @@ class Knowledge:
         """Return the documents that are kept, by name."""
         with self._log.lock:
             documents = self._log.catch_up()
-            self._log.empty_stale()  # what a process that died left behind
-            return [
-                Source(
-                    *(name, one.title, len(one.chunks), one.tokens, one.added_at),
-                    updated_at=documents.kept[name].created_at,
-                )
+            found = [
+                Source(name, one.title, len(one.chunks), one.tokens, one.added_at, kept.created_at)
                 for name, one in sorted(documents.records.items())
+                for kept in (documents.kept[name],)
             ]
+        self._log.empty_stale()  # what a process that died left behind
+        return found
 
     def chunks(self, source: str) -> list[Chunk]:
         """Return the chunks of a source, in order."""
@@ -208,14 +207,11 @@ class Knowledge:
         """Write what is new of a document; return whether it was added, updated or unchanged."""
         source = document.source
         found = chunks(document, tokens=self._tokens, counter=self._counter)
-        outcome = "added"
 
-        def change(documents: Documents) -> Sequence[Entry]:
-            nonlocal outcome
+        def change(documents: Documents) -> tuple[str, Sequence[Entry]]:
             known, kept = documents.records.get(source), documents.kept.get(source)
-            outcome = "added" if known is None else "unchanged" if known.digest == digest else "updated"
-            if outcome == "unchanged":
-                return ()
+            if known is not None and known.digest == digest:
+                return "unchanged", ()
             record = Record(
                 source,
                 title,
@@ -226,22 +222,19 @@ class Knowledge:
                 now() if known is None else known.added_at,
             )
             new = [entry_of(CHUNKS, chunk_note(chunk)) for chunk in found if not documents.has(chunk.id)]
-            return entry_of(SOURCES, record.note(kept.note_id if kept else None)), *new
+            own = entry_of(SOURCES, record.note(kept.note_id if kept else None))
+            return "updated" if known else "added", (own, *new)
 
-        self._log.write(change)
-        return outcome
+        return self._log.write(change)
 
     def _remove(self, source: str) -> int | None:
-        gone: int | None = None
-
-        def change(documents: Documents) -> Sequence[Entry]:
-            nonlocal gone
+        def change(documents: Documents) -> tuple[int | None, Sequence[Entry]]:
             kept = documents.kept.get(source)
-            gone = None if kept is None else len(documents.records[source].chunks)
-            return () if kept is None else (entry_of(SOURCES, removal(kept.note_id)),)
+            if kept is None:
+                return None, ()
+            return len(documents.records[source].chunks), (entry_of(SOURCES, removal(kept.note_id)),)
 
-        self._log.write(change)
-        return gone
+        return self._log.write(change)
 
     def _digest(self, content: bytes | str, title: str | None, media_type: str | None) -> str:
         made = (_READING, self._tokens, self._counter.key, title, media_type)

@@ -7,6 +7,7 @@ then emptied in the store.
 
 import random
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from threading import RLock
 from time import sleep
 from typing import Any, NamedTuple, TypeVar, cast
@@ -226,25 +227,24 @@ class DocumentLog:
                 self._documents.take(self._store.read(self.place))
             return self._documents
 
-    def write(self, change: Callable[[Documents], Sequence[Entry]]) -> None:
-        """Write what a change returns, all or nothing; it is asked again if another process wrote first."""
+    def write(self, change: Callable[[Documents], tuple[_Content, Sequence[Entry]]]) -> _Content:
+        """Write the entries that a change returns, all or none, and return its outcome.
+
+        The change is asked again if another process wrote first.
+        """
+        beginning = entry_of(BEGINNING, Note({"format": _FORMAT}, description="documents"))
         for attempt in range(_TRIES):
             with self.lock:
                 documents = self.catch_up()
-                entries = list(change(documents))
-                if not entries:
-                    return
-                if not documents.is_begun:
-                    entries.insert(0, entry_of(BEGINNING, Note({"format": _FORMAT}, description="documents")))
-                try:
+                outcome, new = change(documents)
+                if not new:
+                    return outcome
+                entries = new if documents.is_begun else (beginning, *new)
+                with suppress(Conflict):
                     self._store.append(self.place, entries, expected=documents.version)
-                except Conflict:
-                    pass
-                else:
-                    documents.take(
-                        [Stored(at, *one) for at, one in enumerate(entries, documents.version + 1)]
-                    )
-                    return
+                    next_version = documents.version + 1
+                    documents.take([Stored(at, *one) for at, one in enumerate(entries, next_version)])
+                    return outcome
             sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
         raise Conflict(f"others kept writing to {self.place}")
 
@@ -255,12 +255,13 @@ class DocumentLog:
         """
         with self.lock:
             stale = dict(self._documents.stale)
-            if not stale:
-                return
-            ids = [kept.note_id for kept in stale.values()]
-            begin_forgetting(self._store, self.place, ids)
-            for listener in _listeners:
-                listener(self._store, self.place, ids)
+        if not stale:
+            return
+        ids = [kept.note_id for kept in stale.values()]
+        begin_forgetting(self._store, self.place, ids)
+        for listener in _listeners:  # without the lock: an index that catches up takes it after its own
+            listener(self._store, self.place, ids)
+        with self.lock:
             self._store.forget(self.place, {version: kept.emptied() for version, kept in stale.items()})
             for version in stale:
                 self._documents.stale.pop(version, None)

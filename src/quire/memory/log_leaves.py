@@ -203,7 +203,7 @@ class TranscriptLeaves:
             order=order,
             stretch=stretch,
             ids=tuple([item.id for item in items]),
-            kind=next((_KINDS[type(item)] for item in items if type(item) in _KINDS), "said"),
+            kind=_kind(items),
             at=items[0].created_at,
             speaker=_speaker(items),
             text=text,
@@ -246,6 +246,13 @@ def _has_words(item: Item) -> bool:
     if isinstance(item, Message):
         return item.role in ("user", "assistant")
     return type(item) in _KINDS and not _is_recall(item)
+
+
+def _kind(items: Sequence[Item]) -> Kind:
+    for item in items:
+        if type(item) in _KINDS:
+            return _KINDS[type(item)]
+    return "said"
 
 
 def _speaker(items: Sequence[Item]) -> str:
