@@ -1,7 +1,6 @@
 """An answer on its way: the pieces of a stream, and what they add up to."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, cast
 
 from quire.errors import CodecError, InvalidValue, ModelFailed, WrongType
@@ -48,9 +47,7 @@ class Answering:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     @property

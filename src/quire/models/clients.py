@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import re
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextvars import ContextVar
@@ -42,24 +41,6 @@ class Place(NamedTuple):
     """The environment variable of the key, if the SDK does not know it."""
     client: Any = None
     """A client of the SDK that the caller made."""
-
-    def key(self) -> str | None:
-        """The key to send; None leaves it to the SDK, which knows the variables of its own service.
-
-        A key for the provider is never sent to another address.
-        """
-        if self.api_key is not None:
-            return self.api_key
-        if self.variable is None:
-            return "none" if self.base_url else None
-        key = os.environ.get(self.variable)
-        if not key:
-            raise self.no_key(self.variable)
-        return key
-
-    def no_key(self, variable: str) -> NotAuthorized:
-        """The error for a missing key."""
-        return NotAuthorized(f"there is no key for {self.model}: set {variable}, or give api_key")
 
 
 # --- HTTP ------------------------------------------------------------------------------------------------
@@ -161,6 +142,24 @@ class Client(ABC):
         can_retry = hasattr(client, "with_options")
         self.client: Any = client.with_options(max_retries=0) if can_retry else client
 
+    def key(self) -> str | None:
+        """The key to send; None leaves it to the SDK, which knows the variables of its own service.
+
+        A key for the provider is never sent to another address.
+        """
+        place = self.place
+        if place.api_key is not None or place.variable is None:
+            return place.api_key or ("none" if place.base_url else None)
+        key = os.environ.get(place.variable)
+        if not key:
+            raise self.no_key()
+        return key
+
+    def no_key(self) -> NotAuthorized:
+        """The error for a missing key."""
+        variable = self.place.variable or self.variable
+        return NotAuthorized(f"there is no key for {self.place.model}: set {variable}, or give api_key")
+
     @abstractmethod
     def connect(self) -> Any:
         """Make `http` and a client of the SDK."""
@@ -195,7 +194,7 @@ class Client(ABC):
     def explain(self, fault: Exception) -> Failure:
         """What an exception of the SDK means; Anthropic's raises a TypeError if it finds no key."""
         if isinstance(fault, TypeError) and "authentication" in str(fault):
-            return Failure(self.place.no_key(self.variable))
+            return Failure(self.no_key())
         return failure_from(self.place.model, fault, (self.place.api_key,))
 
     async def close(self) -> None:
@@ -216,9 +215,9 @@ class _StainlessClient(Client):
         where: _Json = {"base_url": place.base_url} if place.base_url else {}
         error: type[Exception] = getattr(self.sdk, f"{self.kind.removeprefix('Async')}Error")
         try:
-            return getattr(self.sdk, self.kind)(api_key=place.key(), http_client=self.http, **where)
+            return getattr(self.sdk, self.kind)(api_key=self.key(), http_client=self.http, **where)
         except error as fault:
-            raise place.no_key(self.variable) from fault
+            raise self.no_key() from fault
 
     async def send(self, request: _Json, limits: Mapping[str, Any], *, stream: bool) -> Any:
         """What the SDK returns. Fields that its method lacks go into `extra_body`."""
@@ -266,7 +265,7 @@ class GoogleClient(Client):
 
     def connect(self) -> Any:
         """Make `http` and a client of the SDK, which has one limit of time: ours are set on each request."""
-        self.http, key = _http_client(for_google=True), self.place.key()
+        self.http, key = _http_client(for_google=True), self.key()
         options: _Json = {"retry_options": {"attempts": 1}, "httpx_async_client": self.http}
         if address := self.place.base_url:
             where, _, version = address.rstrip("/").rpartition("/")
@@ -275,7 +274,7 @@ class GoogleClient(Client):
         try:
             return self.sdk.Client(http_options=options, **({"api_key": key} if key else {}))
         except ValueError as fault:
-            raise self.place.no_key(self.variable) from fault
+            raise self.no_key() from fault
 
     async def send(self, request: _Json, limits: Mapping[str, Any], *, stream: bool) -> Any:
         """What the SDK returns. Tools are run by the caller, never by the SDK."""
@@ -322,29 +321,24 @@ class PerLoop(Generic[_Held]):
 
     def __init__(self, make: Callable[[], _Held]) -> None:
         self._make = make
-        self._lock = threading.Lock()
         self._held: dict[asyncio.AbstractEventLoop, tuple[_Held, AsyncGenerator[None, None]]] = {}
-
-    def __len__(self) -> int:
-        return len(self._held)
 
     async def get(self) -> _Held:
         """The object of the running loop."""
         loop = asyncio.get_running_loop()
-        with self._lock:
-            if loop in self._held:
-                return self._held[loop][0]
-            self._held = {other: held for other, held in self._held.items() if not other.is_closed()}
-            made = self._make()
-            keeper = _keeper(made)
-            self._held[loop] = made, keeper
+        if loop in self._held:
+            return self._held[loop][0]
+        for ended in [other for other in list(self._held) if other.is_closed()]:
+            self._held.pop(ended, None)  # another thread may have been faster
+        made = self._make()
+        keeper = _keeper(made)
+        self._held[loop] = made, keeper
         await anext(keeper)
         return made
 
     async def close(self) -> None:
         """Close the object of the running loop; others are closed when their loops end."""
-        with self._lock:
-            held = self._held.pop(asyncio.get_running_loop(), None)
+        held = self._held.pop(asyncio.get_running_loop(), None)
         if held is not None:
             await held[1].aclose()
 

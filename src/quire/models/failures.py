@@ -78,7 +78,6 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: _Phrases = []
     start: _Phrases = []
     retry: bool = False
-    final_codes: _Phrases = []
 
     def applies(self, told: Told) -> bool:
         """Whether the row is for this error."""
@@ -129,7 +128,7 @@ def failure_of(model: str, told: Told) -> Failure:
         error.add_note(f"the provider says: {note}{'…' if note != told.message else ''}")
     schema = _TABLE["schema"]
     of_schema = told.status in schema["status"] and _found(schema["text"], f"{told.codes} {told.message}")
-    return Failure(error, row.retry and not _found(row.final_codes, told.codes), told.after, of_schema)
+    return Failure(error, row.retry, told.after, of_schema)
 
 
 def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> Failure:
@@ -190,15 +189,13 @@ def _shown_codes(told: Told) -> str:
 
 def _told_by(fault: Any) -> Told:
     """What an exception of an SDK tells; Google's has other names for its parts."""
-    body: Any = getattr(fault, "body", None) or getattr(fault, "details", None)
     response: Any = getattr(fault, "response", None)
+    told = _told_in(_json_of(response) or getattr(fault, "body", None) or getattr(fault, "details", None))
     found = (getattr(fault, name, None) for name in ("status_code", "code"))
     # An error inside a stream comes with the status of a stream that began well.
     status = next((code for code in found if isinstance(code, int) and code >= 400), None)
-    told = _told_in(body)
-    message = told.message or (message_in(_json_of(response)) if status else "") or str(fault)
     after = _seconds_until(getattr(response, "headers", None) or {})
-    codes = told.codes or type(fault).__name__
+    codes, message = told.codes or type(fault).__name__, told.message or str(fault)
     return Told(status, codes, message, told.after if after is None else after)
 
 
@@ -239,9 +236,8 @@ def _page_text(page: str) -> str:
 
 def _without_keys(told: Told, fault: Any, keys: Iterable[object]) -> Told:
     """A report without the keys that were sent: a body may quote the headers of its request."""
-    request: Any = getattr(fault, "request", None) or getattr(
-        getattr(fault, "response", None), "request", None
-    )
+    response: Any = getattr(fault, "response", None)
+    request: Any = getattr(fault, "request", None) or getattr(response, "request", None)
     sent = getattr(request, "headers", {})
     message = told.message
     for key in (*keys, *(sent.get(name, "").removeprefix("Bearer ") for name in _KEY_HEADERS)):
@@ -251,7 +247,7 @@ def _without_keys(told: Told, fault: Any, keys: Iterable[object]) -> Told:
 
 
 def _json_of(response: Any) -> Any:
-    """The whole body: an SDK keeps only a part of some."""
+    """The whole body: OpenAI's SDK keeps only the field `error`."""
     try:
         return response.json()
     except Exception:  # it is no JSON, or was not read to its end

@@ -5,7 +5,6 @@ import json
 import os
 import secrets
 import threading
-import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,7 +12,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, Unpack, cast
 
 from quire.errors import InvalidValue, MissingExtra, ModelFailed, WindowExceeded
@@ -58,12 +56,15 @@ class Local(Asks):
         temperature: float = 0.0,
         threads: int | None = None,
     ) -> None:
-        file = _weights_at(path)
-        self.name = file.stem
+        self._file = _weights_at(path)
+        self.name = self._file.stem
         self.context = whole(context, "context", least=_LEAST_CONTEXT)
         self._temperature = number(temperature, "temperature", 0)
-        self._engine = _Engine(file, context, None if threads is None else whole(threads, "threads", least=1))
-        self._finalizer = weakref.finalize(self, self._engine.stop)
+        self._threads = None if threads is None else whole(threads, "threads", least=1)
+        self._turn = threading.Lock()
+        self._is_closed = False
+        self._server: Any = None
+        self._takes_tools = True
 
     def __repr__(self) -> str:
         return f"<Local {self.name!r}, {self.context} tokens>"
@@ -71,9 +72,7 @@ class Local(Asks):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
@@ -92,15 +91,17 @@ class Local(Asks):
 
     def load(self) -> None:
         """Load the weights now."""
-        self._engine.load()
+        with self._turn:
+            self._load()
 
     def close(self) -> None:
-        """Stop the answer under way and unload the weights; later requests are errors."""
-        self._engine.close()
-        self._finalizer.detach()
+        """Stop the answer under way, wait for its end, and unload the weights; later requests are errors."""
+        self._is_closed = True
+        with self._turn:
+            self._server = None
 
     async def _deltas(self, payload: _Json, reader: AnswerReader) -> AsyncGenerator[Delta, None]:
-        chunks = _from_thread(partial(self._engine.run, payload), f"quire-{self.name}")
+        chunks = _from_thread(partial(self._compute, payload), f"quire-{self.name}")
         try:
             async for chunk in chunks:
                 if "error" in chunk:
@@ -109,6 +110,31 @@ class Local(Asks):
                     yield delta
         finally:
             await chunks.aclose()
+
+    def _compute(self, payload: _Json, take: _Take) -> None:
+        """Compute an answer and hand on its chunks; blocks until it ended or was stopped."""
+
+        def take_or_stop(chunk: Any) -> bool:
+            return take(chunk) or self._is_closed
+
+        with self._turn:
+            # No local variable holds the server: the traceback of an error would keep it alive.
+            self._load()
+            taking: _Take = take_or_stop
+            if "tools" in payload and not self._takes_tools:
+                payload, taking = _without_tools(payload), _CallReader(take_or_stop)
+            try:
+                self._server.handle_chat_completions(payload, taking)
+            except RuntimeError as fault:
+                raise ModelFailed(f"{self.name} could not take the request") from fault
+            if self._is_closed:
+                raise ModelFailed(f"{self.name} was closed while it answered")
+
+    def _load(self) -> None:
+        if self._is_closed:
+            raise ModelFailed(f"{self.name} is closed")
+        if self._server is None:
+            self._server, self._takes_tools = _started(self._file, self.context, self._threads)
 
 
 def _weights_at(path: str | PathLike[str] | None) -> Path:
@@ -183,67 +209,6 @@ async def _from_thread(work: Callable[[_Take], None], name: str) -> AsyncGenerat
 
 
 # --- the engine ------------------------------------------------------------------------------------------
-
-
-class _Engine:
-    """Weights and the server that computes with them. Loaded when first needed; one answer at a time."""
-
-    def __init__(self, file: Path, context: int, threads: int | None) -> None:
-        self._file = file
-        self._name = file.stem
-        self._context = context
-        self._threads = threads
-        self._turn = threading.Lock()
-        self._closed = threading.Event()
-        self._server: Any = None
-        self._takes_tools = True
-
-    def run(self, payload: _Json, take: _Take) -> None:
-        """Compute an answer and hand on its chunks; blocks until it ended or was stopped."""
-
-        def take_or_stop(chunk: Any) -> bool:
-            return take(chunk) or self._closed.is_set()
-
-        with self._turn:
-            # No local variable holds the server: the traceback of an error would keep it alive.
-            self._load()
-            taking: _Take = take_or_stop
-            if "tools" in payload and not self._takes_tools:
-                payload, taking = _without_tools(payload), _CallReader(take_or_stop)
-            try:
-                self._server.handle_chat_completions(payload, taking)
-            except RuntimeError as fault:
-                raise ModelFailed(f"{self._name} could not take the request") from fault
-            if self._closed.is_set():
-                self._server = None
-                raise ModelFailed(f"{self._name} was closed while it answered")
-
-    def close(self) -> None:
-        """Stop the answer under way, wait for its end, and unload the weights."""
-        self.stop()
-        with self._turn:
-            self._server = None
-
-    def stop(self) -> None:
-        """Close without waiting: an answer under way unloads the weights at its end.
-
-        The garbage collector may call this, even in the thread that computes.
-        """
-        self._closed.set()
-        if self._turn.acquire(blocking=False):
-            self._server = None
-            self._turn.release()
-
-    def load(self) -> None:
-        """Load the weights now."""
-        with self._turn:
-            self._load()
-
-    def _load(self) -> None:
-        if self._closed.is_set():
-            raise ModelFailed(f"{self._name} is closed")
-        if self._server is None:
-            self._server, self._takes_tools = _started(self._file, self._context, self._threads)
 
 
 def _started(file: Path, context: int, threads: int | None) -> tuple[Any, bool]:

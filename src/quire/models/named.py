@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self, Unpack
 from urllib.parse import urlsplit
 
@@ -122,9 +121,7 @@ class Model(Asks):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     @property

@@ -208,10 +208,8 @@ _GEMINI_KEYWORDS = frozenset(
     (
         *("$id", "$defs", "$ref", "$anchor", "type", "format", "enum", "items", "prefixItems", "minItems"),
         *("maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties"),
-        *("required", "propertyOrdering"),
-        # These describe and limit nothing.
-        *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
-        *("$schema", "$comment"),
+        *("required", "propertyOrdering", "title", "description", "default", "examples", "deprecated"),
+        *("readOnly", "writeOnly", "$schema", "$comment"),
     )
 )
 """Keywords that Gemini enforces, by its API reference; it ignores others."""
