@@ -60,6 +60,7 @@ def test_every_known_model_and_alias_has_a_client() -> None:
 @each_row(
     "options kind",
     ({"timeout": 0}, InvalidLimit),
+    ({"base_url": 5}, WrongType),
     ({"timeout": "long"}, WrongType),
     ({"retries": -1}, InvalidLimit),
     ({"retries": 1.5}, WrongType),

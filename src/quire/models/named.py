@@ -103,6 +103,8 @@ class Model(Asks):
         `answer_schema` says whether the service enforces the schema of an answer; None leaves that to the
         facts of the model. A model without such facts that refused a schema is sent no more of them.
         """
+        if not isinstance(base_url, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"base_url is a text, not {type(base_url).__name__}")
         self._given = name
         self._found = read_name(name)
         self._base_url = base_url
