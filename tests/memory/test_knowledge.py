@@ -17,11 +17,10 @@ from quire.errors import (
     UnknownKey,
     WrongType,
 )
-from quire.items import JSON, Message, Note, use_clock
+from quire.items import JSON, Note, use_clock
 from quire.memory import Knowledge, Memory, Remark, Report
 from quire.memory.documents import chunks, read_document
 from quire.stores import Entry, MemoryStore, Place, SQLiteStore, Store
-from tests.memory.talks import opened
 
 HERE = Place("ana", "~knowledge")
 FILES = pytest.mark.parametrize("name", ["kept.db", "kept.jsonl"])
@@ -293,16 +292,6 @@ def test_a_log_that_began_again_is_read_again(store: Store, knowledge: Knowledge
     assert names(knowledge) == ["b.md"]
 
 
-def test_messages_in_the_same_conversation_are_left_alone(store: Store, knowledge: Knowledge) -> None:
-    odd = opened("ana/~knowledge", store)
-    odd.user("One.")
-    knowledge.add_text(guide("tide"), source="a.md")
-    odd.user("Two.")
-    knowledge.add_text(guide("lamp"), source="a.md")
-    knowledge.remove("a.md")
-    assert [item.text for item in odd.view() if isinstance(item, Message)] == ["One.", "Two."]
-
-
 # Found by name
 
 
@@ -320,10 +309,3 @@ def test_a_document_is_found_by_its_title_and_file_name(question: str) -> None:
     assert leaf.said == "Employees may take sixteen weeks." and leaf.text.endswith(leaf.said)
     memory.knowledge.add_text(HTML, source="intranet/leave.html", media_type="text/html", title="Holidays")
     assert {hit.leaf.title for hit in memory.search("weeks").hits} == {"Holidays"}
-
-
-def test_what_says_the_words_comes_before_what_is_named_by_them() -> None:
-    memory = Memory(MemoryStore(), "ana")
-    memory.knowledge.add_text("Ask sales.", source="refunds.md")
-    memory.knowledge.add_text("Refunds are paid within two weeks, to the card.", source="billing.md")
-    assert [hit.leaf.transcript for hit in memory.search("refunds").hits] == ["billing.md", "refunds.md"]

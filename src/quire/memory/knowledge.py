@@ -12,17 +12,7 @@ from quire.errors import Conflict, InvalidValue, QuireError, StoreError, Unknown
 from quire.items import now
 from quire.memory.documents import Chunk, Document, chunks, read_document
 from quire.memory.documents.reading import content_of
-from quire.memory.knowledge_log import (
-    CHUNKS,
-    SOURCES,
-    DocumentLog,
-    Documents,
-    Record,
-    chunk_note,
-    entry_of,
-    on_removed as on_removed,
-    removal,
-)
+from quire.memory.knowledge_log import DocumentLog, Documents, Record, chunk_entry, removal
 from quire.stores import Entry, Place, Store
 from quire.tokens import Counter, Measured, checked_counter
 
@@ -221,9 +211,8 @@ class Knowledge:
                 sum(chunk.tokens for chunk in found),
                 now() if known is None else known.added_at,
             )
-            new = [entry_of(CHUNKS, chunk_note(chunk)) for chunk in found if not documents.has(chunk.id)]
-            own = entry_of(SOURCES, record.note(kept.note_id if kept else None))
-            return "updated" if known else "added", (own, *new)
+            new = [chunk_entry(chunk) for chunk in found if not documents.has(chunk.id)]
+            return "updated" if known else "added", (record.entry(kept.note_id if kept else None), *new)
 
         return self._log.write(change)
 
@@ -232,7 +221,7 @@ class Knowledge:
             kept = documents.kept.get(source)
             if kept is None:
                 return None, ()
-            return len(documents.records[source].chunks), (entry_of(SOURCES, removal(kept.note_id)),)
+            return len(documents.records[source].chunks), (removal(kept.note_id),)
 
         return self._log.write(change)
 

@@ -24,7 +24,7 @@ from quire.stores.decoding import items_in
 from quire.stores.recalls import begin_forgetting
 from quire.stores.tombstones import FORGOTTEN_TEXT, is_tombstone
 
-BEGINNING, SOURCES, CHUNKS = ".knowledge", ".sources", ".chunks"
+_BEGINNING, _SOURCES, _CHUNKS = ".knowledge", ".sources", ".chunks"
 """The streams: the format of the log, records of documents, and chunks. No transcript begins with a dot."""
 
 Listener = Callable[[Store, Place, Collection[str]], None]
@@ -56,10 +56,10 @@ class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     tokens: int
     added_at: float
 
-    def note(self, instead_of: str | None) -> Note:
-        """Return the record as a note that replaces another one."""
+    def entry(self, instead_of: str | None) -> Entry:
+        """Return the record as an entry that replaces another one."""
         extras = {} if instead_of is None else {"instead_of": instead_of}
-        return Note(msgspec.to_builtins(self), description="source", extras=extras)
+        return _entry(_SOURCES, Note(msgspec.to_builtins(self), description="source", extras=extras))
 
 
 class _Said(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -72,15 +72,20 @@ class _Said(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     tokens: int = 0
 
 
-def chunk_note(chunk: Chunk) -> Note:
-    """Return a chunk as a note."""
+def chunk_entry(chunk: Chunk) -> Entry:
+    """Return a chunk as an entry."""
     said = _Said(chunk.text, list(chunk.path), chunk.lead, chunk.own, chunk.tokens)
-    return Note(msgspec.to_builtins(said), id=chunk.id, description="chunk")
+    return _entry(_CHUNKS, Note(msgspec.to_builtins(said), id=chunk.id, description="chunk"))
 
 
-def removal(record_id: str) -> Note:
-    """Return the note that removes a record."""
-    return Note(None, description="removed", extras={"forgotten": True, "instead_of": record_id})
+def removal(record_id: str) -> Entry:
+    """Return the entry that removes a record."""
+    extras = {"forgotten": True, "instead_of": record_id}
+    return _entry(_SOURCES, Note(None, description="removed", extras=extras))
+
+
+def _entry(stream: str, note: Note) -> Entry:
+    return Entry(stream, JSON.encode_item(note))
 
 
 class _Kept(NamedTuple):
@@ -118,12 +123,12 @@ class Documents:
         """Take in the next entries. Records come first: they say which chunks are still in use."""
         notes = _notes(self.place, stored)
         for entry, note in notes:
-            if entry.stream == BEGINNING:
+            if entry.stream == _BEGINNING:
                 self._begin(note)
-            elif entry.stream == SOURCES:
+            elif entry.stream == _SOURCES:
                 self._take_record(entry.version, note)
         for entry, note in notes:
-            if entry.stream == CHUNKS and not is_tombstone(note):
+            if entry.stream == _CHUNKS and not is_tombstone(note):
                 self._take_chunk(entry.version, note)
         if stored:
             self.version, self.last_id = stored[-1].version, _id_of(self.place, stored[-1])
@@ -184,7 +189,7 @@ class Documents:
 
 
 def _notes(place: Place, stored: Sequence[Stored]) -> list[tuple[Stored, Note]]:
-    own = [entry for entry in stored if entry.stream in (BEGINNING, SOURCES, CHUNKS)]
+    own = [entry for entry in stored if entry.stream in (_BEGINNING, _SOURCES, _CHUNKS)]
     found = list(zip(own, items_in(place, own), strict=True))
     for entry, item in found:
         if not isinstance(item, Note):
@@ -232,7 +237,7 @@ class DocumentLog:
 
         The change is asked again if another process wrote first.
         """
-        beginning = entry_of(BEGINNING, Note({"format": _FORMAT}, description="documents"))
+        beginning = _entry(_BEGINNING, Note({"format": _FORMAT}, description="documents"))
         for attempt in range(_TRIES):
             with self.lock:
                 documents = self.catch_up()
@@ -265,8 +270,3 @@ class DocumentLog:
             self._store.forget(self.place, {version: kept.emptied() for version, kept in stale.items()})
             for version in stale:
                 self._documents.stale.pop(version, None)
-
-
-def entry_of(stream: str, note: Note) -> Entry:
-    """Return a note as an entry."""
-    return Entry(stream, JSON.encode_item(note))

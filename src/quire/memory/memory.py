@@ -14,7 +14,8 @@ from quire.memory.following import Follower
 from quire.memory.index import Found, Index, InProcess, Only, Question, opened_index
 from quire.memory.index.lasting import Lasting
 from quire.memory.index.opening import SMALL, index_after, kept_index
-from quire.memory.knowledge import Knowledge, on_removed
+from quire.memory.knowledge import Knowledge
+from quire.memory.knowledge_log import on_removed
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.stores import Place, Store, place_at
