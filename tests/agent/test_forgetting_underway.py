@@ -46,7 +46,7 @@ class Beside(MemoryStore):
 
     def __init__(self, other: MemoryStore) -> None:
         super().__init__()
-        self._rows, self._changed = other._rows, other._changed  # pyright: ignore[reportPrivateUsage]
+        self._logs, self._changed = other._logs, other._changed  # pyright: ignore[reportPrivateUsage]
 
 
 def said_first(session: Session) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from quire.session.remembering import take_out
 from quire.agent import run
 from quire.agent.builtin import recall_tools
 from quire.items import Message
@@ -125,7 +126,7 @@ def test_documents_that_change_and_go() -> None:
     knowledge.remove("desk.md")
     assert found() == "Nothing was found."
     knowledge.add_text("The locker is gone.", source="desk.md")
-    store.forget(knowledge.place)
+    take_out(store, knowledge.place)
     assert found() == "Nothing was found."
     knowledge.add_text("The locker is new.", source="other.md")
     assert "new" in found()

@@ -235,9 +235,13 @@ class Dying(MemoryStore):
         self._write()
         return super().append(place, entries, expected=expected)
 
-    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
+    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         self._write()
-        super().forget(place, bodies)
+        super().replace(place, bodies)
+
+    def scrub(self, *, wait: bool = True) -> None:
+        self._write()
+        super().scrub(wait=wait)
 
     def _write(self) -> None:
         self.left -= 1

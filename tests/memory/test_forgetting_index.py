@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from quire.session.remembering import take_out
 from quire.items import Note
 from quire.memory import Knowledge, Memory
 from quire.memory.index import opening
@@ -55,12 +56,12 @@ ALONE = """
 import sys
 from quire.stores import Place, Store
 with Store.open(sys.argv[1]) as store:
-    store.forget(Place("ana", "zinnia"))
+    take_out(store, Place("ana", "zinnia"))
 assert "quire.memory" not in sys.modules
 """
 
 CONVERSATIONS: dict[str, Verb] = {
-    "store.forget": lambda store, _: store.forget(TALK),
+    "store.forget": lambda store, _: take_out(store, TALK),
     "quire forget --all": command("forget", "ana/zinnia", "--all", "--yes"),
 }
 DOCUMENTS: dict[str, Verb] = {

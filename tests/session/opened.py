@@ -67,8 +67,8 @@ class Interrupted(MemoryStore):
         self.after.pop(place, lambda: None)()
         return version
 
-    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
-        super().forget(place, bodies)
+    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
+        super().replace(place, bodies)
         self.emptied.pop(place, lambda: None)()
 
     def dies_after(self, place: Place) -> None:

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from quire.session.remembering import take_out
 from quire.errors import Conflict
 from quire.items import Hide, Message, Note, Span, ToolCall, ToolResult, use_clock
 from quire.stores import MemoryStore
@@ -59,7 +60,7 @@ def test_a_conversation_that_was_taken_out_begins_again() -> None:
     one, other = apart(store), apart(store)
     one.append(*said("a", "b", "c"))
     other.refresh()
-    store.forget(PLACE)
+    take_out(store, PLACE)
     one.refresh()
     assert one.version == 0 and texts(one.view()) == []
     one.append(*said("x", "y", "z", "w"))

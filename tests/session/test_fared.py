@@ -75,7 +75,7 @@ def test_it_is_known_though_many_others_are_talked_to_meanwhile() -> None:
         await request(store, model)
         for n in range(100):
             shared_ledger(store, Place("ana", f"other {n}"))
-        assert Place("ana", "q3") not in store.remembered
+        assert Place("ana", "q3") not in store.attached["session"]
         await request(store, model)
         assert len(model.requests) == 1
 

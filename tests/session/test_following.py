@@ -4,6 +4,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from quire.session.remembering import take_out
 from quire.items import Message
 from quire.session import Session
 from quire.stores import MemoryStore, Store
@@ -73,7 +74,7 @@ def test_a_conversation_that_begins_again_is_followed_on() -> None:
         listening = asyncio.create_task(listen())
         await asyncio.sleep(0.05)
         other = apart(store)
-        store.forget(PLACE)
+        take_out(store, PLACE)
         other.refresh()
         await asyncio.sleep(0.05)
         other.user("new")

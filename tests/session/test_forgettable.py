@@ -146,7 +146,7 @@ def test_where_it_was_forgotten_once_the_conversation_can_be_opened(stream: str)
         if name == stream
     }
     assert damaged
-    store.forget(place, damaged)
+    store.replace(place, damaged)
     one = Session.open(str(place), store=Copied(store))
     one.user("Hello again.")
     one.new("attempt")
@@ -186,7 +186,7 @@ def test_a_half_forgotten_store_of_a_file(tmp_path: Path) -> None:
     child = one.fork("child")
     child.user("in the fork")
     version, item = entry_of(one._ledger.store, ".named")  # pyright: ignore[reportPrivateUsage]
-    one._ledger.store.forget(PLACE, {version: JSON.encode_item(tombstone(item))})  # pyright: ignore
+    one._ledger.store.replace(PLACE, {version: JSON.encode_item(tombstone(item))})  # pyright: ignore
     one._ledger.reload()  # pyright: ignore[reportPrivateUsage]
     assert texts(one.view()) == ["important"]
     assert texts(one.reopened("child").view()) == ["important", "in the fork"]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from quire import Budget, Template
+from quire.session.remembering import take_out
 from quire.errors import Forgotten
 from quire.items import Message, Note
 from quire.models import Scripted
@@ -71,7 +72,7 @@ def test_a_merge_of_one_that_is_behind_has_nothing_of_it(keep: Any) -> None:
     Session.open(scope="ana", conversation="q3/x", store=twin).forget(secret.id)
     known = store.version(FORK)
     later = [Entry(stored.stream, stored.body) for stored in twin.read(FORK, after=known)]
-    store.forget(FORK, {stored.version: stored.body for stored in twin.read(FORK)[:known]})
+    store.replace(FORK, {stored.version: stored.body for stored in twin.read(FORK)[:known]})
     store.append(FORK, later, expected=known)
     asyncio.run(one.merge(child, keep=keep))
     assert b"swordfish" not in kept_bytes(store)
@@ -159,7 +160,7 @@ def test_the_past_of_a_fork_is_that_of_no_other_conversation() -> None:
     one = session(store)
     one.append(*said("a", "b"))
     one.fork("x").assistant("in the fork")
-    store.forget(PLACE)
+    take_out(store, PLACE)
     with pytest.raises(Forgotten, match="forked from"):
         Session.open(scope="ana", conversation="q3/x", store=Twin(store))
     twin = Twin(store)

@@ -92,7 +92,7 @@ def test_nothing_is_noted_where_nothing_is_from_elsewhere() -> None:
     monday, _ = told(store)
     monday.user(ASKED)
     asyncio.run(monday.build(QUOTING)).render("openai")
-    assert store.conversations("ana") == ["monday"]
+    assert list(store.conversations("ana")) == ["monday"]
     assert not [entry for entry in store.read(monday.place) if entry.stream == ".recalled"]
 
 

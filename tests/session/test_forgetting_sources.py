@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from quire import Session
+from quire.session.remembering import take_out
 from quire.stores import MemoryStore, Store
 from tests.session.recalling import SECRET, looked_up, quoted, results, told
 from tests.session.test_forgetting import kept_bytes
@@ -18,7 +19,7 @@ def test_a_conversation_that_is_taken_out_whole_leaves_no_copies() -> None:
     monday, _ = told(store)
     quoted(store, "tuesday")
     looked_up(store, "wednesday")
-    store.forget(monday.place)
+    take_out(store, monday.place)
     assert b"swordfish" not in kept_bytes(store)
 
 
@@ -26,7 +27,7 @@ def test_those_who_recalled_and_are_gone_are_not_begun_again() -> None:
     store = MemoryStore()
     monday, secret = told(store)
     tuesday = quoted(store, "tuesday")
-    store.forget(tuesday.place)
+    take_out(store, tuesday.place)
     monday.forget(secret.id)
     assert "tuesday" not in store.conversations("ana")
 
@@ -35,9 +36,9 @@ def test_the_last_of_a_scope_leaves_nothing_of_who_recalled() -> None:
     store = MemoryStore()
     monday, _ = told(store)
     tuesday = quoted(store, "tuesday")
-    store.forget(monday.place)
-    assert store.conversations("ana") == ["tuesday", "~recalled"]
-    store.forget(tuesday.place)
+    take_out(store, monday.place)
+    assert list(store.conversations("ana")) == ["tuesday", "~recalled"]
+    take_out(store, tuesday.place)
     assert store.scopes() == []
 
 
@@ -46,7 +47,7 @@ def test_what_is_sealed(tmp_path: Path) -> None:
         monday = Session.open("ana/monday", store=store)
         monday.user(SECRET)
         wednesday = looked_up(store, "wednesday")
-        store.forget(monday.place)
+        take_out(store, monday.place)
         wednesday.refresh()
         assert results(wednesday) == ["[forgotten]"]
 

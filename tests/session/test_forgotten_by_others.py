@@ -19,7 +19,7 @@ from quire.session.events import EVENTS
 from quire.stores import Store
 from tests.session.opened import SECRET
 
-FILES = ["a.db", "a.json", "a.jsonl"]
+FILES = ["a.db", "a.jsonl", "a.jsonl"]
 
 
 class Looking:

@@ -131,7 +131,7 @@ def test_nothing_of_one_scope_is_readable_from_another(
         assert theirs.version == 0 and list(theirs.view()) == [] and len(theirs.pool) == 0
         assert theirs.receipts() == [] and theirs.timeline() == []
         assert theirs.spending.tokens == 0 and theirs.refresh() == []
-        assert held.store.conversations(name_b) == []
+        assert held.store.conversations(name_b) == {}
         for verb in (theirs.forget, theirs.pin, theirs.undo, theirs.view().get):
             with pytest.raises(UnknownId):
                 verb(secret.id)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from quire import Agent
+from quire.session.remembering import take_out
 from quire.agent.builtin import Role, delegating_tools
 from quire.errors import InvalidValue
 from quire.items import Message, ToolCall
@@ -92,7 +93,7 @@ def test_what_two_besides_merged_is_forgotten_when_their_conversation_is_gone() 
     a, b = one.beside("a"), one.beside("b")
     secret = secret_of(a)
     merge(b, a)
-    store.forget(one.place)
+    take_out(store, one.place)
     a.forget(secret.id)
     assert b"swordfish" not in kept_bytes(store)
 

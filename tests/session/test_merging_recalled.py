@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire import Session
+from quire.session.remembering import take_out
 from quire.errors import Forgotten
 from quire.models import Scripted
 from quire.session.branching import Keep
@@ -30,7 +31,7 @@ def test_though_the_one_that_recalled_is_taken_out(keep: Keep) -> None:
     monday, secret = told(store)
     wednesday = looked_up(store, "wednesday")
     other = merged(store, wednesday, "other", keep)
-    store.forget(wednesday.place)
+    take_out(store, wednesday.place)
     assert b"swordfish" in b"".join(entry.body for entry in store.read(other.place))
     monday.forget(secret.id)
     assert b"swordfish" not in kept_bytes(store)
@@ -45,7 +46,7 @@ def test_a_fork_that_recalled_is_merged_back_and_taken_out() -> None:
     main.fork("x")
     fork = looked_up(store, "main%2Fx")
     asyncio.run(main.merge(fork))
-    store.forget(fork.place)
+    take_out(store, fork.place)
     monday.forget(secret.id)
     assert b"swordfish" not in kept_bytes(store)
 
@@ -57,8 +58,8 @@ def test_what_its_past_had_recalled_is_taken_along() -> None:
     fork = wednesday.fork("x")
     fork.user("And then?")
     merged(store, fork, "other")
-    store.forget(fork.place)
-    store.forget(wednesday.place)
+    take_out(store, fork.place)
+    take_out(store, wednesday.place)
     monday.forget(secret.id)
     assert b"swordfish" not in kept_bytes(store)
 
@@ -68,8 +69,8 @@ def test_the_source_is_taken_out_whole() -> None:
     monday, _ = told(store)
     wednesday = looked_up(store, "wednesday")
     merged(store, wednesday, "other")
-    store.forget(wednesday.place)
-    store.forget(monday.place)
+    take_out(store, wednesday.place)
+    take_out(store, monday.place)
     assert b"swordfish" not in kept_bytes(store)
 
 
@@ -103,6 +104,6 @@ def test_however_it_is_handed_on(ways: list[str]) -> None:
         elif way == "merge":
             known.append(merged(store, known[-1], f"m{nth}"))
         elif len(known) > 1 and not is_below(known[-1].place, known[-2].place):
-            store.forget(known.pop(-2).place)
+            take_out(store, known.pop(-2).place)
     monday.forget(secret.id)
     assert b"swordfish" not in kept_bytes(store)

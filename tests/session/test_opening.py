@@ -32,7 +32,7 @@ def test_a_database_is_one_store_however_it_is_spelled(folder: Path) -> None:
     assert store is shared_store("chats.db", "process", None)
 
 
-@pytest.mark.parametrize("ending", ["json", "jsonl"])
+@pytest.mark.parametrize("ending", ["jsonl"])
 def test_a_file_is_one_store_however_it_is_spelled(folder: Path, ending: str) -> None:
     spelled: list[str | Path] = [f"chats.{ending}", folder / f"chats.{ending}", f"link/chats.{ending}"]
     assert len({shared_store(one, None, None) for one in spelled}) == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quire import Session
+from quire.session.remembering import take_out
 from quire.stores import MemoryStore, Place, Store
 from tests.session.recalling import PLAIN, SECRET, looked_up, results
 
@@ -46,7 +47,7 @@ def test_a_loop_that_erases_a_user(store: Store) -> None:
 def test_a_loop_that_takes_everything_out(store: Store) -> None:
     Session.open("ana/über Rom", store=store).user("It sorts after all others.")
     for name in store.conversations("ana"):
-        store.forget(Place("ana", name))
+        take_out(store, Place("ana", name))
     assert store.scopes() == []
 
 
@@ -60,7 +61,7 @@ def test_a_loop_that_asks_for_titles(store: Store) -> None:
 
 
 def test_it_is_not_taken_out_while_it_is_needed(store: Store) -> None:
-    store.forget(LINKS)
+    take_out(store, LINKS)
     assert store.version(LINKS)
     monday = Session.open("ana/monday", store=store)
     monday.forget(monday.view()[0].id)

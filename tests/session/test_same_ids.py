@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from quire import Session
+from quire.session.remembering import take_out
 from quire.errors import DuplicateId
 from quire.items import Message
 from quire.session.branching import Keep
@@ -54,7 +55,7 @@ def test_where_the_conversation_is_taken_out_whole() -> None:
     store = MemoryStore()
     monday, tuesday = two(store)
     recalled_by("tool", store, tuesday)
-    store.forget(monday.place)
+    take_out(store, monday.place)
     assert still_has_its_own(tuesday)
     assert results(tuesday) == ["[forgotten]"]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from quire.session.remembering import take_out
 from quire.errors import StoreFailed
 from quire.items import JSON, Message
 from quire.session.scope import scope_spending
@@ -50,13 +51,9 @@ class Watched(SQLiteStore):
         self.asked.append(f"version {place.conversation}")
         return super().version(place)
 
-    def conversations(self, scope: str) -> list[str]:
+    def conversations(self, scope: str) -> dict[str, Standing]:
         self.asked.append("conversations")
         return super().conversations(scope)
-
-    def standings(self, scope: str) -> dict[str, Standing]:
-        self.asked.append("standings")
-        return super().standings(scope)
 
 
 @pytest.fixture
@@ -72,7 +69,7 @@ def test_a_scope_that_did_not_grow_costs_one_question(watched: Watched) -> None:
     assert scope_spending(watched, "ana").tokens == 90
     watched.asked.clear()
     assert scope_spending(watched, "ana").tokens == 90
-    assert watched.asked == ["standings"]
+    assert watched.asked == ["conversations"]
 
 
 def test_only_what_grew_is_read_from_where_it_was_read_last(watched: Watched) -> None:
@@ -82,7 +79,7 @@ def test_only_what_grew_is_read_from_where_it_was_read_last(watched: Watched) ->
     add(watched, Place("ana", "4"), said(), used(5))
     watched.asked.clear()
     assert scope_spending(watched, "ana").tokens == 95
-    assert watched.asked == ["standings", "read 4 after 3"]  # the last one that is known, and what is new
+    assert watched.asked == ["conversations", "read 4 after 3"]  # the last one that is known, and what is new
 
 
 @contextmanager
@@ -163,7 +160,7 @@ def test_the_sum_is_that_of_all_that_is_there(
         for number, (name, step) in enumerate(data.draw(st.lists(steps, max_size=12))):
             place = Place("ana", name)
             if step == "forget":
-                store.forget(place)
+                take_out(store, place)
             elif step == "ask":
                 assert _figures(scope_spending(store, "ana")) == _figures(_summed(store))
             else:

@@ -41,7 +41,7 @@ def test_what_was_said_is_there_when_it_is_opened_again() -> None:
 
 
 def test_a_session_on_a_path(tmp_path: Path) -> None:
-    for name in ("chat.db", "chat.json", "chat.jsonl"):
+    for name in ("chat.db", "chat.jsonl"):
         one = Session.open("q3", store=tmp_path / name)
         one.user("hello")
         assert texts(Session.open("q3", store=str(tmp_path / name)).view()) == ["hello"]

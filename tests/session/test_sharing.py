@@ -32,7 +32,7 @@ def test_a_store_that_nobody_uses_is_given_back() -> None:
 
 @pytest.mark.parametrize("durable", ["process", "power"])
 def test_an_open_store_is_as_durable_as_it_was_opened(tmp_path: Path, durable: Any) -> None:
-    with SQLiteStore(tmp_path / "kept.db") as store, pytest.raises(InvalidValue, match="open already"):
+    with SQLiteStore(tmp_path / "kept.db") as store, pytest.raises(InvalidValue, match="is open"):
         Session.open("ana/q3", store=store, durable=durable)
 
 

@@ -1,7 +1,7 @@
 """What is forgotten but not yet wiped from the files holds nobody up, and is wiped at the next chance."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -9,12 +9,11 @@ import pytest
 
 from quire import Session
 from quire.errors import StoreFailed
-from quire.stores import Store
+from quire.stores import Place, Store
 from quire.stores.sqlite import SQLiteStore
 from tests.session.opened import texts
 from tests.session.recalling import PLAIN, SECRET
-from tests.stores.test_sqlite_wiping import read_by_another
-from tests.stores.test_wiping import held_in
+from tests.stores.keeping import held_in, read_by_another
 
 
 @pytest.fixture(autouse=True)
@@ -112,10 +111,10 @@ def test_what_is_still_in_the_log_holds_up_whoever_would_show_it(tmp_path: Path)
     class Failing(SQLiteStore):
         fails = False
 
-        def forget(self, *args: object, **options: object) -> None:
+        def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
             if self.fails:
                 raise StoreFailed("no room left")
-            super().forget(*args, **options)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            super().replace(place, bodies)
 
     with closing(Failing(tmp_path / "kept.db")) as store:
         one = Session.open("ana/monday", store=store)

@@ -154,10 +154,9 @@ def _carried_out(begun: Sequence[Ledger], traces: Traces, *, elsewhere: bool = F
         note = forgetting(traces.ids, made=traces.made, times=traces.times, elsewhere=is_elsewhere)
         one.commit(partial(_begun, note))
         one.lost(traces.ids, traces.texts)
-    with first.store.wiping.later():
-        # Where the items themselves are comes last: as long as they are there, one knows what to look for.
-        for one in sorted(concerned.values(), key=lambda one: _has(logs[one.place], traces)):
-            _empty(one, traces)
+    # Where the items themselves are comes last: as long as they are there, one knows what to look for.
+    for one in sorted(concerned.values(), key=lambda one: _has(logs[one.place], traces)):
+        _empty(one, traces)
     mark = new_id()
     for one in concerned.values():
         _finish(one, traces.ids, mark)
@@ -218,7 +217,7 @@ def _empty(ledger: Ledger, traces: Traces) -> None:
             bodies = {version: JSON.encode_item(left) for version, left in Emptying(log, traces).left()}
             if not bodies:
                 return
-            ledger.store.forget(ledger.place, bodies)
+            ledger.store.replace(ledger.place, bodies)
 
 
 def _finish(ledger: Ledger, ids: Collection[str], mark: str) -> None:

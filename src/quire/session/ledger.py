@@ -19,9 +19,8 @@ from quire.items import JSON, Item, ToolResult
 from quire.session.resting import Fared
 from quire.session.watching import Watcher
 from quire.session.workspace import Workspace, Written
-from quire.stores import Entry, Place, Store, Stored
+from quire.stores import Entry, Place, Store, Stored, items_in
 from quire.stores.copies import Content
-from quire.stores.decoding import items_in
 from quire.stores.streams import FORGOTTEN
 
 logger = logging.getLogger("quire.session")

@@ -65,7 +65,7 @@ def _named(url: str | Path) -> tuple[str, str]:
     if isinstance(url, str) and "://" in text:
         return "server", text
     ending = Path(text).suffix.lower()
-    return ending if ending in (".json", ".jsonl") else "database", os.path.realpath(text)
+    return ending if ending == ".jsonl" else "database", os.path.realpath(text)
 
 
 def _mark_of(kind: str, path: str) -> Mark:
@@ -98,7 +98,7 @@ def shared_ledger(store: Store, place: Place) -> Ledger:
 
 def _keep(store: Store, ledger: Ledger) -> None:
     """Keep a ledger in memory, and let go of those that were used longest ago."""
-    _use(store.remembered, ledger.place, ledger, _MOST_LEDGERS)
+    _use(store.attached.setdefault("session", {}), ledger.place, ledger, _MOST_LEDGERS)
     _use(_fared.setdefault(store, {}), ledger.place, ledger.fared, _MOST_FARED)
 
 

@@ -9,8 +9,7 @@ from quire.memory import on_removed
 from quire.session.forgetting import forget_recalled
 from quire.session.wiping import let_go
 from quire.stores import Place, Store
-from quire.stores.beside import heard_by
-from quire.stores.recalls import RECALLS
+from quire.stores.recalls import RECALLS, begin_forgetting
 
 if TYPE_CHECKING:
     from quire.memory import Knowledge, Memory
@@ -32,15 +31,17 @@ def documents_of(store: Store, scope: str) -> "Knowledge":
 
 def take_out(store: Store, place: Place) -> None:
     """Take a whole conversation out of a store, and so out of the index and of where it was recalled."""
-    store.forget(place)  # who keeps something of it hears of it, since this room is here
+    if begin_forgetting(store, place):
+        store.remove(place)
+        _let_go_of_copies(store, place, ())
+        store.scrub()
 
 
 @on_removed
-@heard_by
 def _let_go_of_copies(store: Store, place: Place, ids: Collection[str]) -> None:
     """What goes from a store, or from its documents, goes where it was recalled too, and cannot be found."""
     forget_recalled(store, place, ids)
     with suppress(InvalidValue):  # within a sealed store: whoever has the key hears of it too
         let_go(store, place.scope)
-    if store.conversations(place.scope) == [RECALLS]:  # nobody is left who recalls, nor a scope
-        store.forget(place._replace(conversation=RECALLS))
+    if list(store.conversations(place.scope)) == [RECALLS]:  # nobody is left who recalls, nor a scope
+        store.remove(place._replace(conversation=RECALLS))

@@ -8,8 +8,7 @@ from weakref import WeakKeyDictionary
 
 from quire.session.ledger import read_entries
 from quire.session.spending import Spending
-from quire.stores import Place, Store, Stored
-from quire.stores.store import Standing
+from quire.stores import Place, Standing, Store, Stored
 from quire.stores.streams import USAGE
 
 _lock = Lock()
@@ -44,7 +43,7 @@ class _Tally:
 
     def catch_up(self, store: Store, scope: str) -> None:
         """Take in what the conversations have grown by, and let go of those that are there no more."""
-        standings = store.standings(scope)
+        standings = store.conversations(scope)
         if self._read.keys() - standings.keys():
             self._is_whole = False
             self._read = {name: read for name, read in self._read.items() if name in standings}

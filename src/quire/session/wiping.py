@@ -49,8 +49,7 @@ def let_go(store: Store, scope: str) -> None:
 def _wipe(ledger: Ledger, *, waits: bool) -> None:
     """The index comes first: however long others keep the files in use, nobody finds it there."""
     let_go(ledger.store, ledger.place.scope)
-    with ledger.store.wiping.once(waits=waits):
-        ledger.store.forget(ledger.place, {})
+    ledger.store.scrub(wait=waits)
 
 
 def _say_wiped(ledger: Ledger, marks: Collection[str]) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from quire.errors import Conflict
 from quire.items import JSON, Item, Note
-from quire.stores.decoding import items_in
-from quire.stores.place import Place
-from quire.stores.seals import is_sealed
+from quire.stores.entries import items_in
+from quire.stores.store import Place
+from quire.stores.entries import is_sealed
 from quire.stores.store import Entry, Store
 from quire.stores.streams import FORGOTTEN, RECALLED
 

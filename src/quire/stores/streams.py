@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from string import ascii_lowercase
 
 from quire.errors import InvalidValue
-from quire.stores.place import checked_stream
+from quire.stores.store import checked_stream
 
 MAIN = "main"
 CREW = "crew"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from quire.session.remembering import take_out
 from quire.errors import OutOfRange
 from quire.memory import Memory
 from quire.memory.index import Gone, Index, InProcess, Question, opened_index, opening
@@ -90,7 +91,7 @@ def test_small_scopes_and_those_without_a_database_are_indexed_in_process(tmp_pa
     assert os.listdir(tmp_path) == ["chats.db"]
 
 
-@pytest.mark.parametrize("name", ["kept.json", "kept.jsonl", "kept.db"])
+@pytest.mark.parametrize("name", ["kept.jsonl", "kept.db"])
 def test_what_is_sealed_or_in_plain_files_leaves_no_words_elsewhere(path: str, name: str) -> None:
     folder = Path(path).parent
     with Store.open(folder / name, key=bytes(32)) as store:
@@ -168,7 +169,7 @@ def test_what_was_forgotten_is_in_no_table(address: str) -> None:
         assert Memory.of(store, "ana").search("locker").hits
         session.forget(session.view()[0].id)
         assert [leaf.text for leaf in Memory(store, "ana").recent()] == ["It was mild, with a little wind."]
-        store.forget(Place("ana", "house"))
+        take_out(store, Place("ana", "house"))
         assert Memory(store, "ana").recent() == []
 
 
