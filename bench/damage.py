@@ -96,7 +96,10 @@ def lists(store: Store, log: Log) -> bool:
 def appends(store: Store, log: Log) -> bool:
     for place in PLACES:
         store.append(place, [Entry("main", b'{"kind":"more"}')], expected=len(log[place]))
-        if [entry.body for entry in store.read(place)] != [*(one.body for one in log[place]), b'{"kind":"more"}']:
+        if [entry.body for entry in store.read(place)] != [
+            *(one.body for one in log[place]),
+            b'{"kind":"more"}',
+        ]:
             return False
     return True
 
@@ -110,7 +113,10 @@ def missing(path: Path, key: bytes | None, log: Log) -> set[tuple[Place, int]]:
         with Store.open(target, key=key) as store:
             salvage(path, store, key=key)
             given = {
-                (place, one.version): one for place in PLACES for one in store.read(place) if one.stream != LOST
+                (place, one.version): one
+                for place in PLACES
+                for one in store.read(place)
+                if one.stream != LOST
             }
     except Exception as error:
         raise SystemExit(f"salvaging raised {type(error).__name__}: {error}") from error
@@ -143,7 +149,9 @@ def aims(data: bytes, log: Log) -> list[int]:
     return [at for at in found if 0 <= at < len(data)]
 
 
-def damages(data: bytes, log: Log, options: argparse.Namespace, chance: random.Random) -> Iterator[tuple[str, bytes]]:
+def damages(
+    data: bytes, log: Log, options: argparse.Namespace, chance: random.Random
+) -> Iterator[tuple[str, bytes]]:
     for way, count, bytes_at in (
         ("flip", options.flips, range(len(data))),
         ("aimed flip", options.aimed, aims(data, log)),
@@ -205,14 +213,18 @@ def main() -> None:
     if options.page:
         marked.write(options.page, "damage", as_text(rows))
     print(json.dumps(rows) if options.json else as_text(rows))
-    if any(said.split(": ")[1] not in ("whole", "refused") for row in rows for said in row if said != "store"):
+    if any(
+        said.split(": ")[1] not in ("whole", "refused") for row in rows for said in row if said != "store"
+    ):
         raise SystemExit(1)
 
 
 def as_text(rows: list[dict[str, Any]]) -> str:
     columns = sorted({name for row in rows for name in row if name != "store"})
     lines = [f"| store | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
-    lines += [f"| {row['store']} | {' | '.join(f'{row.get(name, 0):,}' for name in columns)} |" for row in rows]
+    lines += [
+        f"| {row['store']} | {' | '.join(f'{row.get(name, 0):,}' for name in columns)} |" for row in rows
+    ]
     return "\n".join(lines)
 
 

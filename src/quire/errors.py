@@ -197,7 +197,7 @@ class StoreDamaged(StoreError):
     `place` is the address of the conversation where it is known; its entries up to `version` are whole.
     """
 
-    def __init__(self, message: str, *, place: str = "", version: int = 0) -> None:
+    def __init__(self, message: str = "", *, place: str = "", version: int = 0) -> None:
         super().__init__(message)
         self.place = place
         self.version = version

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.session.remembering import take_out
 from quire.agent import run
 from quire.agent.builtin import recall_tools
 from quire.items import Message
 from quire.memory import Knowledge, Memory, recalled
 from quire.session import Session
+from quire.session.remembering import take_out
 from quire.stores import MemoryStore, Store
 from quire.tokens import Measured
 from tests.agent.answering import agent_of, call, results

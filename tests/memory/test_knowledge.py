@@ -183,10 +183,10 @@ class Failing(SQLiteStore):
 
     fails = True
 
-    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
+    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         if self.fails:
             raise StoreFailed("no space left")
-        super().forget(place, bodies)
+        super().replace(place, bodies)
 
 
 @pytest.mark.parametrize("is_reopened", [True, False])

@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from quire.session.remembering import take_out
 from quire.errors import Conflict
 from quire.items import Hide, Message, Note, Span, ToolCall, ToolResult, use_clock
+from quire.session.remembering import take_out
 from quire.stores import MemoryStore
 from tests.session.opened import PLACE, apart, ids, said, session, texts
 

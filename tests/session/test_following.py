@@ -4,9 +4,9 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from quire.session.remembering import take_out
 from quire.items import Message
 from quire.session import Session
+from quire.session.remembering import take_out
 from quire.stores import MemoryStore, Store
 from tests.session.opened import PLACE, apart, session, texts
 

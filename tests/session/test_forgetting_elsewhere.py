@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from quire import Budget, Template
-from quire.session.remembering import take_out
 from quire.errors import Forgotten
 from quire.items import Message, Note
 from quire.models import Scripted
 from quire.sections import History
 from quire.session import Session
+from quire.session.remembering import take_out
 from quire.stores import Entry, MemoryStore
 from tests.session.opened import (
     FORK,

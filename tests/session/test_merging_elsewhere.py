@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from quire import Agent
-from quire.session.remembering import take_out
 from quire.agent.builtin import Role, delegating_tools
 from quire.errors import InvalidValue
 from quire.items import Message, ToolCall
 from quire.models import Scripted
 from quire.session import Session
+from quire.session.remembering import take_out
 from quire.stores import MemoryStore, Place
 from tests.session.opened import SECRET, Interrupted, Twin, session, texts
 from tests.session.test_forgetting import kept_bytes

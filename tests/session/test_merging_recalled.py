@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire import Session
-from quire.session.remembering import take_out
 from quire.errors import Forgotten
 from quire.models import Scripted
 from quire.session.branching import Keep
 from quire.session.families import is_below
+from quire.session.remembering import take_out
 from quire.stores import MemoryStore
 from tests.session.opened import Interrupted
 from tests.session.recalling import PLAIN, SECRET, looked_up, told

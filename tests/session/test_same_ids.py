@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from quire import Session
-from quire.session.remembering import take_out
 from quire.errors import DuplicateId
 from quire.items import Message
 from quire.session.branching import Keep
+from quire.session.remembering import take_out
 from quire.stores import MemoryStore, Place, Store
 from tests.session.opened import Interrupted
 from tests.session.recalling import ASKED, PLAIN, QUOTING, SECRET, looked_up, results

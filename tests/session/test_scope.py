@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.session.remembering import take_out
 from quire.errors import StoreFailed
 from quire.items import JSON, Message
+from quire.session.remembering import take_out
 from quire.session.scope import scope_spending
 from quire.session.spending import Spending, spent_on
 from quire.stores import Entry, MemoryStore, Place, Store, Stored

@@ -52,8 +52,34 @@ NAMES = [MEMORY, *SHELVES]
 FILES = [name for name in SHELVES if name != "postgres"]
 
 ODD_NAMES = [
-    *("", "main", "ana", "Ana", "ana ", "..", "../ana", "a/b", "a%2Fb", "%2F", "%", "/", "\\", "é", "e\u0301"),
-    *("'; DROP TABLE entries; --", '" OR ""="', "' OR '1'='1", "%_", "*", '{"at":{}}', "🧵", "名前", "x" * 500),
+    *(
+        "",
+        "main",
+        "ana",
+        "Ana",
+        "ana ",
+        "..",
+        "../ana",
+        "a/b",
+        "a%2Fb",
+        "%2F",
+        "%",
+        "/",
+        "\\",
+        "é",
+        "e\u0301",
+    ),
+    *(
+        "'; DROP TABLE entries; --",
+        '" OR ""="',
+        "' OR '1'='1",
+        "%_",
+        "*",
+        '{"at":{}}',
+        "🧵",
+        "名前",
+        "x" * 500,
+    ),
 ]
 STREAMS = ["main", "attempt_a", "a/b", "'", '"', "流", "x" * 500]
 
@@ -167,7 +193,14 @@ def places() -> st.SearchStrategy[Place]:
 def bodies() -> st.SearchStrategy[bytes]:
     """JSON objects, among them some that look like what a store writes around them."""
     odd = [
-        *(b"{}", b"{ }", b'{"at":{}}', b'{"at":{"scope":"x"},"a":1}', b'{"at":1}', b'{ "at" : {} , "b" : [] }'),
+        *(
+            b"{}",
+            b"{ }",
+            b'{"at":{}}',
+            b'{"at":{"scope":"x"},"a":1}',
+            b'{"at":1}',
+            b'{ "at" : {} , "b" : [] }',
+        ),
         b'{"at":{"scope":"","conversation":"","stream":"main","version":1,"sum":1}}',
         b'{"quire":2,"size":               0,"sum":"00000000"}',
     ]

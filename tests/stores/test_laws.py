@@ -37,7 +37,9 @@ def test_a_store_holds_what_a_dictionary_would(name: str, data: st.DataObject) -
 
 def _step(held: Kept, oracle: Oracle, place: Place, data: st.DataObject) -> None:
     match data.draw(
-        st.sampled_from(["append", "append", "append", "stale", "read", "change", "remove", "scrub", "reopen"])
+        st.sampled_from(
+            ["append", "append", "append", "stale", "read", "change", "remove", "scrub", "reopen"]
+        )
     ):
         case "append":
             added = data.draw(st.lists(entries(), max_size=4))
@@ -262,7 +264,9 @@ def test_what_is_wrong_is_refused_and_changes_nothing(name: str) -> None:
                 store.replace(HERE, {1: b"{}", version: b"{}"})
         with pytest.raises(WrongType):
             store.replace(HERE, {1: "{}"})  # type: ignore[dict-item]
-        assert store.scopes() == ["ana"] and [stored.body for stored in store.read(HERE)] == [entry("fine").body]
+        assert store.scopes() == ["ana"] and [stored.body for stored in store.read(HERE)] == [
+            entry("fine").body
+        ]
 
 
 @EVERY

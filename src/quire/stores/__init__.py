@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from quire.stores.entries import items_in
 from quire.stores.memory import MemoryStore
-from quire.stores.store import KINDS, Damage, Durability, Entry, Place, Standing, Store, Stored, kind_named, place_at
+from quire.stores.store import (
+    KINDS,
+    Damage,
+    Durability,
+    Entry,
+    Place,
+    Standing,
+    Store,
+    Stored,
+    kind_named,
+    place_at,
+)
 
 if TYPE_CHECKING:
     from quire.stores.jsonl import JSONLinesStore

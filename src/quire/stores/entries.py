@@ -108,13 +108,17 @@ def _is_whole(seed: int, version: int, row: Row) -> bool:
 def sifted(place: Place, count: int, rows: Iterable[Row]) -> tuple[list[Stored], list[Damage]]:
     """The whole entries of a conversation, and the damage to the others."""
     seed = seed_of(place)
-    good = {row[0]: Stored(*row[:3]) for row in rows if isinstance(row[0], int) and _is_whole(seed, row[0], row)}
+    good = {
+        row[0]: Stored(*row[:3]) for row in rows if isinstance(row[0], int) and _is_whole(seed, row[0], row)
+    }
     last = max(count, *good, 0) if good else count
     found: list[Damage] = []
     for is_good, run in groupby(range(1, last + 1), good.__contains__):
         if not is_good:
             versions = list(run)
-            named = f"entry {versions[0]}" if len(versions) == 1 else f"entries {versions[0]} to {versions[-1]}"
+            named = (
+                f"entry {versions[0]}" if len(versions) == 1 else f"entries {versions[0]} to {versions[-1]}"
+            )
             found.append(Damage(place, versions[0] - 1, f"{named}: missing or not as written"))
     if count < last:
         found.append(Damage(place, count, f"the count of its entries is {count}, and {last} are there"))

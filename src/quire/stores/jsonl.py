@@ -169,7 +169,9 @@ class JSONLinesStore(Store):
 
     def conversations(self, scope: str) -> dict[str, Standing]:
         with self._current():
-            found = {place.conversation: len(log) for place, log in self._logs.items() if place.scope == scope}
+            found = {
+                place.conversation: len(log) for place, log in self._logs.items() if place.scope == scope
+            }
         return {name: Standing(found[name]) for name in sorted(found)}
 
     def scopes(self) -> list[str]:
@@ -339,10 +341,10 @@ class JSONLinesStore(Store):
             # A line ends at its line break, or before the next one begins where that is damaged.
             ends = [text.find(b"\n", start), *(at - 1 for at in begins[index + 1 : index + 1 + _MOST_ENDS])]
             for end in ends:
-                line = _whole_line(start, text[start:end] + b"\n")
-                if line is not None:
-                    row = (line.version, line.stream, b"{" + _part(text, line), line.sum)
-                    found.setdefault(line.place, []).append(row)
+                whole = _whole_line(start, text[start:end] + b"\n")
+                if whole is not None:
+                    row = (whole.version, whole.stream, b"{" + _part(text, whole), whole.sum)
+                    found.setdefault(whole.place, []).append(row)
                     break
         return found
 
@@ -416,7 +418,9 @@ class JSONLinesStore(Store):
         left = os.fstat(self._file()).st_size - self._size
         if left > 0 and self._size:
             os.ftruncate(self._file(), self._size)
-            self._report(f"had an unfinished end: {left:,} bytes of an append that never returned were removed")
+            self._report(
+                f"had an unfinished end: {left:,} bytes of an append that never returned were removed"
+            )
 
     def _rewrite(self, place: Place, bodies: Mapping[int, bytes] | None) -> None:
         """Write the file anew, with other bodies in a place, or without the place, and put it in its place."""
@@ -454,7 +458,9 @@ class JSONLinesStore(Store):
             (stored,) = self._read(place, index, index + 1)
             other = (bodies or {}).get(stored.version) if place == changed else None
             body = stored.body if other is None else other
-            yield _line(place, (*stored[:2], body, entry_sum(seed_of(place), stored.version, stored.stream, body)))
+            yield _line(
+                place, (*stored[:2], body, entry_sum(seed_of(place), stored.version, stored.stream, body))
+            )
 
     def _sync_folder(self) -> None:
         if self._is_synced:

@@ -49,7 +49,9 @@ class MemoryStore(Store):
 
     def conversations(self, scope: str) -> dict[str, Standing]:
         with self._alone():
-            found = {place.conversation: len(log) for place, log in self._logs.items() if place.scope == scope}
+            found = {
+                place.conversation: len(log) for place, log in self._logs.items() if place.scope == scope
+            }
         return {name: Standing(found[name]) for name in sorted(found)}
 
     def scopes(self) -> list[str]:

@@ -2,12 +2,12 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from quire.errors import Conflict, InvalidValue, NewerStore, StoreDamaged, StoreError, StoreFailed
+from quire.errors import Conflict, InvalidValue, MissingExtra, NewerStore, StoreDamaged, StoreError, StoreFailed
 from quire.stores.entries import (
     check_bodies,
     check_seal,
@@ -20,11 +20,14 @@ from quire.stores.entries import (
     summed,
     verified,
 )
-from quire.stores.postgres_link import Link, announce, psycopg
+from quire.stores.postgres_link import Link, announce
 from quire.stores.store import Damage, Durability, Entry, Place, Standing, Store, Stored, place_at
 
-if TYPE_CHECKING:
+try:
     from psycopg import Connection
+    from psycopg.errors import FeatureNotSupported, UniqueViolation
+except ImportError as missing:
+    raise MissingExtra("psycopg", "postgres") from missing
 
 VERSION = 3
 """The version of the tables, which is in the table `quire.about`."""
@@ -57,7 +60,11 @@ _COLUMNS = """
     ALTER TABLE quire.conversations ALTER version SET NOT NULL;
     ALTER TABLE quire.entries ADD COLUMN sum bigint"""
 # The server would keep samples of content for its plans, also after the content is removed.
-_SAMPLED = (("entries", "body", "bytea"), ("conversations", "scope", "text"), ("conversations", "name", "text"))
+_SAMPLED = (
+    ("entries", "body", "bytea"),
+    ("conversations", "scope", "text"),
+    ("conversations", "name", "text"),
+)
 
 # The count is the compare and swap: another append waits for its row, and then finds another version.
 _ENTRIES = """
@@ -125,7 +132,8 @@ class PostgresStore(Store):
         losses: list[None] = []
         try:
             self.link.run(
-                lambda connection: self._append(connection, place, entries, expected), lambda: losses.append(None)
+                lambda connection: self._append(connection, place, entries, expected),
+                lambda: losses.append(None),
             )
         except Conflict:
             if not losses or not self._holds(place, expected, entries):
@@ -194,7 +202,7 @@ class PostgresStore(Store):
         self.link.close()
 
     def _append(
-        self, connection: "Connection[Any]", place: Place, entries: Sequence[Entry], expected: int
+        self, connection: Connection[Any], place: Place, entries: Sequence[Entry], expected: int
     ) -> None:
         address = _address(place)
         if expected and entries and place not in self._looked_at:
@@ -206,7 +214,7 @@ class PostgresStore(Store):
             begin = (_ADD, (new, address, expected)) if expected else (_BEGIN, (new, address, *place))
             try:
                 added = connection.execute(begin[0].encode(), (*begin[1], *columns)).rowcount
-            except psycopg.errors.UniqueViolation:
+            except UniqueViolation:
                 raise damaged(place, expected, f"entry {expected + 1} is there, and is not counted") from None
             if added:
                 self._looked_at = self._looked_at if len(self._looked_at) < _MOST_KNOWN else set()
@@ -223,7 +231,9 @@ class PostgresStore(Store):
         return [Entry(*stored[1:]) for stored in found] == list(entries)
 
     def _places(self) -> list[Place]:
-        return [Place(*row) for row in self._rows("SELECT scope, name FROM quire.conversations ORDER BY number")]
+        return [
+            Place(*row) for row in self._rows("SELECT scope, name FROM quire.conversations ORDER BY number")
+        ]
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return self.link.run(
@@ -259,7 +269,7 @@ def _entries_in(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
     return [row[1:] for row in rows if row[1] is not None]
 
 
-def _replace(connection: "Connection[Any]", place: Place, bodies: Mapping[int, bytes]) -> None:
+def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, bytes]) -> None:
     with connection.transaction():
         row = connection.execute(f"{_STANDING} FOR UPDATE".encode(), [_address(place)]).fetchone()
         number, count = row or (None, 0)
@@ -275,11 +285,12 @@ def _replace(connection: "Connection[Any]", place: Place, bodies: Mapping[int, b
                 raise damaged(place, version - 1, f"entry {version} is missing")
             values = (body, entry_sum(seed_of(place), version, streams[version], body), number, version)
             connection.execute(
-                "UPDATE quire.entries SET body = %s, sum = %s WHERE conversation = %s AND version = %s", values
+                "UPDATE quire.entries SET body = %s, sum = %s WHERE conversation = %s AND version = %s",
+                values,
             )
 
 
-def _remove(connection: "Connection[Any]", address: bytes) -> None:
+def _remove(connection: Connection[Any], address: bytes) -> None:
     with connection.transaction():
         removed = "DELETE FROM quire.conversations WHERE address = %s RETURNING number"
         for row in connection.execute(removed, [address]).fetchall():
@@ -292,7 +303,7 @@ def _address(place: Place) -> bytes:
     return sha256(str(place).encode()).digest()
 
 
-def _prepare(connection: "Connection[Any]") -> None:
+def _prepare(connection: Connection[Any]) -> None:
     """Make the tables, or upgrade those of an earlier version, all or nothing. What is not ours is left."""
     if _version(connection) == VERSION:
         return
@@ -313,11 +324,13 @@ def _prepare(connection: "Connection[Any]") -> None:
         _log.info("a postgres store was brought from version %d to %d", found, VERSION)
 
 
-def _upgrade(connection: "Connection[Any]") -> None:
+def _upgrade(connection: Connection[Any]) -> None:
     """Versions 1 and 2 had no counts and no sums."""
     connection.execute("LOCK TABLE quire.entries, quire.conversations IN ACCESS EXCLUSIVE MODE")
     connection.execute(_COLUMNS)
-    for number, scope, name in connection.execute("SELECT number, scope, name FROM quire.conversations").fetchall():
+    for number, scope, name in connection.execute(
+        "SELECT number, scope, name FROM quire.conversations"
+    ).fetchall():
         seed = seed_of(Place(scope, name))
         rows = connection.execute(
             "SELECT version, stream, body FROM quire.entries WHERE conversation = %s", [number], binary=True
@@ -331,16 +344,16 @@ def _upgrade(connection: "Connection[Any]") -> None:
     connection.execute("ALTER TABLE quire.entries ALTER sum SET NOT NULL")
 
 
-def _keep_no_samples(connection: "Connection[Any]") -> None:
+def _keep_no_samples(connection: Connection[Any]) -> None:
     for table, column, kind in _SAMPLED:
         alter = f"ALTER TABLE quire.{table} ALTER {column}"
         connection.execute(f"{alter} SET STATISTICS 0".encode())
         # Setting a type again removes the samples that are there; a view on the column forbids it.
-        with suppress(psycopg.errors.FeatureNotSupported), connection.transaction():
+        with suppress(FeatureNotSupported), connection.transaction():
             connection.execute(f"{alter} TYPE {kind}".encode())
 
 
-def _version(connection: "Connection[Any]") -> int:
+def _version(connection: Connection[Any]) -> int:
     """The version of our tables; 0 where there are none."""
 
     def one(query: str) -> Any:
@@ -350,8 +363,12 @@ def _version(connection: "Connection[Any]") -> int:
     if not one("SELECT count(*) FROM pg_tables WHERE schemaname = 'quire'"):
         return 0
     if one("SELECT to_regclass('quire.about') IS NULL"):
-        raise StoreDamaged("the schema quire of this database is another application's, and was left as it is")
+        raise StoreDamaged(
+            "the schema quire of this database is another application's, and was left as it is"
+        )
     version = int(one("SELECT max(version) FROM quire.about") or 0)
     if version > VERSION:
-        raise NewerStore(f"the database is of version {version}, and this Quire knows {VERSION}: update Quire")
+        raise NewerStore(
+            f"the database is of version {version}, and this Quire knows {VERSION}: update Quire"
+        )
     return version

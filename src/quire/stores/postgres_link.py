@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from quire.errors import InvalidValue, MissingExtra, StoreDamaged, StoreError, StoreFailed
@@ -15,12 +15,10 @@ from quire.stores.threads import at_forks
 try:
     import psycopg
     import psycopg_pool
+    from psycopg import Connection
     from psycopg.conninfo import conninfo_to_dict
 except ImportError as missing:
     raise MissingExtra("psycopg", "postgres") from missing
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 PATIENCE = 10.0
 """How long a verb waits for a connection, in seconds."""
@@ -58,7 +56,9 @@ class Link:
         try:
             said = conninfo_to_dict(url)
         except psycopg.Error:  # its words may hold the password
-            raise InvalidValue("the address of the database cannot be read: postgresql://role@host/name") from None
+            raise InvalidValue(
+                "the address of the database cannot be read: postgresql://role@host/name"
+            ) from None
         self._secrets = [str(said[name]) for name in ("password", "sslpassword") if said.get(name)]
         host, port = said.get("host", "this machine"), said.get("port", 5432)
         self._where = f"the database {said.get('dbname', '')!r} at {host}, port {port}"
@@ -70,13 +70,13 @@ class Link:
         self._left: list[object] = []
         at_forks(self)
 
-    def first(self, work: "Callable[[Connection[Any]], None]") -> None:
+    def first(self, work: Callable[[Connection[Any]], None]) -> None:
         """Do some work on a connection of its own, which says at once why it cannot be made."""
         with self.guarded(), self._connected() as connection:
             work(connection)
 
     def run(
-        self, work: "Callable[[Connection[Any]], _Result]", on_loss: Callable[[], None] = lambda: None
+        self, work: Callable[[Connection[Any]], _Result], on_loss: Callable[[], None] = lambda: None
     ) -> _Result:
         """Do some work, and do it again, a few times, where the connection was lost meanwhile."""
         with self.guarded():
@@ -139,7 +139,7 @@ class Link:
         except UnicodeEncodeError:
             raise InvalidValue("a name is made of printable characters") from None
 
-    def _once(self, work: "Callable[[Connection[Any]], _Result]") -> _Result:
+    def _once(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
         pool = self._pool or self._opened()
         connection = pool.getconn()
         try:
@@ -147,7 +147,7 @@ class Link:
         finally:
             pool.putconn(connection)
 
-    def _opened(self) -> "psycopg_pool.ConnectionPool[Connection[Any]]":
+    def _opened(self) -> psycopg_pool.ConnectionPool[Connection[Any]]:
         with self._lock:
             self.check_open()
             if self._pool is None:
@@ -163,7 +163,7 @@ class Link:
                 )
             return self._pool
 
-    def _connected(self) -> "Connection[Any]":
+    def _connected(self) -> Connection[Any]:
         connection = psycopg.connect(
             self._url, autocommit=True, client_encoding="utf8", connect_timeout=int(PATIENCE)
         )
@@ -174,7 +174,7 @@ class Link:
             raise
         return connection
 
-    def _configure(self, connection: "Connection[Any]") -> None:
+    def _configure(self, connection: Connection[Any]) -> None:
         # Otherwise the server's setting holds. Waiting for less could lose what was acknowledged: when one
         # process of a server is killed, all others end and the server reads its log again.
         if self._durable == "power":
@@ -186,7 +186,9 @@ class Link:
         if isinstance(error, psycopg_pool.PoolTimeout):
             return StoreFailed(f"no connection to {self._where} within {PATIENCE:.0f} seconds")
         if error.sqlstate is None:
-            return StoreFailed(f"{self._where} cannot be reached, or the connection was lost: {self._bare(said)}")
+            return StoreFailed(
+                f"{self._where} cannot be reached, or the connection was lost: {self._bare(said)}"
+            )
         if state.startswith("XX00") and state != "XX000":
             return StoreDamaged(f"{self._where} is damaged ({state})")
         reason = _REASONS.get(state) or _REASONS.get(state[:2])
@@ -209,7 +211,7 @@ class Listener:
     fault: psycopg.Error | None = None
     """Why nothing can be heard any more."""
 
-    def __init__(self, connect: "Callable[[], Connection[Any]]") -> None:
+    def __init__(self, connect: Callable[[], Connection[Any]]) -> None:
         self._connect = connect
         self._lock = Lock()
         self._bells: dict[str, set[Event]] = {}
@@ -285,7 +287,7 @@ class Listener:
                     bell.set()
 
 
-def announce(connection: "Connection[Any]", payload: str) -> None:
+def announce(connection: Connection[Any], payload: str) -> None:
     """Announce an append after its commit.
 
     A server commits one transaction that announces at a time: within the one that adds, all writers would wait

@@ -12,10 +12,8 @@ from typing import Any
 
 from quire.errors import Conflict
 from quire.items import JSON, Item, Note
-from quire.stores.entries import items_in
-from quire.stores.store import Place
-from quire.stores.entries import is_sealed
-from quire.stores.store import Entry, Store
+from quire.stores.entries import is_sealed, items_in
+from quire.stores.store import Entry, Place, Store
 from quire.stores.streams import FORGOTTEN, RECALLED
 
 RECALLS = "~recalled"

@@ -81,7 +81,7 @@ def _recovered(url: str | Path, key: bytes | None) -> Iterator[tuple[Place, Stor
 
 
 def _written(log: dict[int, Stored]) -> list[Entry]:
-    versions = range(1, max(log) + 1)
+    versions = list(range(1, max(log) + 1))
     if any(is_sealed(stored.body) for stored in log.values()):
         versions = list(takewhile(log.__contains__, count(1)))
     return [Entry(*log[at][1:]) if at in log else Entry(LOST, _LOST_BODY) for at in versions]
@@ -124,15 +124,19 @@ class _Found:
             return False
         with closing(connection):
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
-            for number, scope, name, version in rows("SELECT number, scope, name, version FROM conversations"):
+            for number, scope, name, version in rows(
+                "SELECT number, scope, name, version FROM conversations"
+            ):
                 self._name(number, scope, name)
                 counts[number] = version
-            for number, scope, name in rows("SELECT number, scope, name FROM conversations INDEXED BY by_name"):
+            for number, scope, name in rows(
+                "SELECT number, scope, name FROM conversations INDEXED BY by_name"
+            ):
                 self._name(number, scope, name)
             for at, *values in rows("SELECT at, stream, body, sum FROM entries"):
                 self._add(at, values)
         return is_whole and all(
-            len(places) == 1 and not sifted(*places, counts.get(number, 0), self.rows.get(number, ()))[1]
+            len(places) == 1 and not sifted(next(iter(places)), counts.get(number, 0), self.rows.get(number, ()))[1]
             for number, places in self.names.items()
         )
 

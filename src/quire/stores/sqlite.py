@@ -117,7 +117,13 @@ class SQLiteStore(Store):
         if stream not in self._streams or type(body) is not bytes:
             return self._append_checked(place, entries, expected)
         start, seed = known
-        row = (start + expected + 1, stream, start + expected, body, entry_sum(seed, expected + 1, stream, body))
+        row = (
+            start + expected + 1,
+            stream,
+            start + expected,
+            body,
+            entry_sum(seed, expected + 1, stream, body),
+        )
         file = self._file
         try:
             with file.writing:
@@ -151,10 +157,13 @@ class SQLiteStore(Store):
             with ended(connection):
                 rows = connection.execute(f"{_STANDING} WHERE scope = ?", (scope,)).fetchall()
                 (other,) = connection.execute(
-                    "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scope = ?", (sum_of(scope), scope)
+                    "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scope = ?",
+                    (sum_of(scope), scope),
                 ).fetchone()
         if other != len(rows) or any(_name_sum(row[3]) != row[4] for row in rows):
-            raise StoreDamaged(f"{self.path} is damaged: conversations of the scope {scope!r} are not as written")
+            raise StoreDamaged(
+                f"{self.path} is damaged: conversations of the scope {scope!r} are not as written"
+            )
         standings = {
             name: Standing(_whole(Place(scope, name), version, last), str(number))
             for number, version, last, name, _ in rows
@@ -168,7 +177,9 @@ class SQLiteStore(Store):
                 found = [row[0] for row in connection.execute("SELECT DISTINCT scope FROM conversations")]
                 sums = {row[0] for row in connection.execute("SELECT DISTINCT scope_sum FROM conversations")}
         if {_name_sum(scope) for scope in found} != sums:
-            raise StoreDamaged(f"{self.path} is damaged: the names of its scopes are not as they were written")
+            raise StoreDamaged(
+                f"{self.path} is damaged: the names of its scopes are not as they were written"
+            )
         return sorted(found)
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
@@ -319,10 +330,12 @@ class _File(SQLiteFile):
         if application != APPLICATION and (application or version or tables):
             raise StoreDamaged(f"{self.path} is a database of another application, and was left as it is")
         if version > VERSION:
-            raise NewerStore(f"{self.path} is of version {version}, and this Quire knows {VERSION}: update Quire")
+            raise NewerStore(
+                f"{self.path} is of version {version}, and this Quire knows {VERSION}: update Quire"
+            )
         texts = {sql for name, sql in tables if not str(name).startswith("sqlite_")}
         is_first = version == 1 and {name for name, _ in tables} == _FIRST_TABLES
-        if version == VERSION and texts == set(_TABLES) or is_first or not (version or tables):
+        if (version == VERSION and texts == set(_TABLES)) or is_first or not (version or tables):
             return int(version)
         raise StoreDamaged(f"{self.path} is damaged: its tables are not those of version {version}")
 
@@ -346,7 +359,9 @@ def _whole(place: Place, version: object, last: int) -> int:
     """The version of a conversation, if its count and its last entry agree."""
     if version != last:
         found = min(_number(version), last)
-        raise damaged(place, found, f"its count of entries is {version!r}, and its last entry has version {last}")
+        raise damaged(
+            place, found, f"its count of entries is {version!r}, and its last entry has version {last}"
+        )
     return last
 
 

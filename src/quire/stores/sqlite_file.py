@@ -111,7 +111,9 @@ class SQLiteFile:
 
     def vacuum(self, *, wait: bool = True) -> None:
         """Rewrite the file without what was deleted, and empty its log."""
-        self.empty_log(wait=wait)  # first: where others keep it in use, rewriting the file would be for nothing
+        self.empty_log(
+            wait=wait
+        )  # first: where others keep it in use, rewriting the file would be for nothing
         with self.guarded(), self.writing:
             self.check_place()
             _patiently(self.writer(), "VACUUM", PATIENCE if wait else 0)

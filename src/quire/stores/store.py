@@ -6,7 +6,7 @@ version of a conversation is the number of its entries; the first entry has vers
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -170,11 +170,10 @@ class Store(ABC):
         if key is None:
             return store
         try:
-            sealed: Store = kind_named("Sealed")(store, key)
+            return kind_named("Sealed")(store, key)
         except BaseException:
             store.close()
             raise
-        return sealed
 
     @abstractmethod
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
@@ -246,9 +245,10 @@ class Store(ABC):
         self.close()
 
 
-def kind_named(name: str) -> Any:
+def kind_named(name: str) -> "Callable[..., Store]":
     """The class of a store; its module is imported now."""
-    return getattr(import_module(f"quire.stores.{KINDS[name]}"), name)
+    kind: Callable[..., Store] = getattr(import_module(f"quire.stores.{KINDS[name]}"), name)
+    return kind
 
 
 def _opened(url: str | Path, durable: Durability) -> Store:

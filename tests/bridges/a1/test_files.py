@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from quire.bridges.a1 import Context, Message, Runtime, get_context, get_runtime, new_context, no_context
+from quire.bridges.a1.files import ArrayFile
 from quire.errors import InvalidValue, StoreDamaged
 from quire.session import Session
-from quire.bridges.a1.files import ArrayFile
 from tests.bridges.a1.talks import call, said, talk
 
 ENDINGS = ["json", "jsonl", "db"]

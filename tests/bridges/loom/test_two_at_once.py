@@ -8,9 +8,9 @@ from threading import Thread
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.session.remembering import take_out
 from quire.bridges.loom import LoomMemory, Task
 from quire.session import Session
+from quire.session.remembering import take_out
 from quire.stores import MemoryStore, Store
 from tests.bridges.loom.tasks import contents, said
 from tests.bridges.pygents.writing import in_a_loop

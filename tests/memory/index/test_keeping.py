@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from quire.session.remembering import take_out
 from quire.errors import OutOfRange
 from quire.memory import Memory
 from quire.memory.index import Gone, Index, InProcess, Question, opened_index, opening
 from quire.memory.index.lasting import Lasting, lasting, sqlite
 from quire.memory.index.lasting.sqlite import SQLiteTables
 from quire.session import Session
+from quire.session.remembering import take_out
 from quire.stores import Place, Store
 from tests.memory.index.leaves import NOW, said
 from tests.stores.server import database
