@@ -16,8 +16,7 @@ import msgspec
 
 from quire.errors import Conflict, NewerStore, StoreDamaged
 from quire.items import JSON, Note
-from quire.memory.documents import Chunk
-from quire.memory.documents.chunking import unsaid_title
+from quire.memory.documents import Chunk, unsaid_title
 from quire.memory.leaf import KNOWLEDGE
 from quire.stores import Entry, Place, Store, Stored, items_in, place_at
 from quire.stores.recalls import begin_forgetting
