@@ -122,7 +122,8 @@ class Local(Asks):
             self._load()
             taking: _Take = take_or_stop
             if "tools" in payload and not self._takes_tools:
-                payload, taking = _without_tools(payload), _CallReader(take_or_stop)
+                taking = taking if payload.get("tool_choice") == "none" else _CallReader(take_or_stop)
+                payload = _without_tools(payload)
             try:
                 self._server.handle_chat_completions(payload, taking)
             except RuntimeError as fault:
