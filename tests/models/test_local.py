@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from quire.errors import InvalidLimit, InvalidValue, MissingExtra, ModelFailed, WindowExceeded, WrongType
-from quire.items import Image, Message, ToolCall
+from quire.items import Image, Item, Message, ToolCall
 from quire.models import Local
 from tests.models.answerers import (
     NEEDS_LOCAL,
@@ -107,8 +107,7 @@ def test_the_terms_of_an_answer_are_kept(here: bool) -> None:
 @needs_local
 @each_row("choice", "auto", "required", "look_up", "none")
 def test_tools_without_a_place_in_the_template_are_described(here: bool, choice: str) -> None:
-    call = [ToolCall("c1", "look_up", '{"q": "a"}')]
-    history = [*QUESTION, *call, Message("user", "Never mind.")]
+    history: list[Item] = [*QUESTION, ToolCall("c1", "look_up", '{"q": "a"}'), Message("user", "Never mind.")]
     parsed = asyncio.run(shared_local().ask(history, tools=TOOLS, tool_choice=choice, max_tokens=60))
     called = [item.name for item in parsed.items if isinstance(item, ToolCall)]
     assert set(called) <= {"look_up"} | ({"weather.today"} if choice != "look_up" else set())
