@@ -108,6 +108,7 @@ def test_wrong_arguments_are_refused() -> None:
         (WrongType, "question", lambda: memory.search(None)),  # type: ignore[arg-type]  # pyright: ignore
         (WrongType, "question", lambda: recalled(memory, b"x")),  # type: ignore[arg-type]  # pyright: ignore
         (WrongType, "tiers", lambda: memory.search("x", tiers=5)),  # type: ignore[arg-type]  # pyright: ignore
+        (WrongType, "conversation", lambda: memory.working(5)),  # type: ignore[arg-type]  # pyright: ignore
         (WrongType, "limit", lambda: memory.recent(limit="5")),  # type: ignore[arg-type]  # pyright: ignore
     ]
     for kind, words, call in wrong:
