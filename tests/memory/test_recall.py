@@ -68,8 +68,9 @@ def test_another_conversation_is_named_and_another_scope_is_not_read() -> None:
     for place, is_found in (("ana/two", True), ("bo/two", False)):
         session = opened(place, store)
         session.user(ASKED)
-        block = quoted(built(session, Recall(limit=1)))
+        block = quoted(built(session, Recall()))
         assert ("heliotrope" in block) is is_found and ("conversation one" in block) is is_found
+        assert ASKED not in block, "the question is no answer"
 
 
 @pytest.mark.parametrize("said", ["Yes.", "ok", "Why?", "Thanks!", "And then?", "zebra"])
