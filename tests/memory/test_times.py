@@ -6,6 +6,7 @@ The golden corpus `times` has many more rows of the same kind.
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
@@ -18,7 +19,7 @@ from quire.memory.words import terms
 NOW = datetime(2023, 7, 19, 15, 30, tzinfo=UTC).timestamp()  # a Wednesday
 MOMENTS = st.floats(0, 4e9)
 ZONES = st.sampled_from(sorted(available_timezones() - {"localtime"})).map(ZoneInfo)
-ROWS: dict[str, str] = tomllib.loads(Path(__file__).with_name("times.toml").read_text("utf-8"))
+ROWS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("times.toml").read_text("utf-8"))
 
 
 def shown(at: float) -> str:
