@@ -153,6 +153,18 @@ def test_forgetting_one_item_changes_its_leaf_alone(nth: int) -> None:
     assert all(gone.id not in leaf.ids for leaf in memory.recent(limit=1_000))
 
 
+def test_a_result_joins_its_call_however_late_it_comes() -> None:
+    store = MemoryStore()
+    session, memory = opened("ana/one", store), Memory(store, "ana")
+    session.append(ToolCall("c1", "read_pump", "{}"))
+    for number in range(100):
+        session.user(f"Entry {number}: noted.")
+        memory.catch_up()
+    session.append(ToolResult("c1", "read_pump", "the pump runs"))
+    assert memory.recent(limit=200) == Memory(store, "ana").recent(limit=200)
+    assert memory.search("pump runs").hits[0].leaf.order == 0
+
+
 SECTIONS = [f"# Part {number}\n\nThe lamp number {number} hangs here." for number in range(40)]
 
 
@@ -207,6 +219,8 @@ def test_a_summary_that_a_later_one_covers_is_not_found() -> None:
     assert found(session, "When is Falcon due?") == ["Falcon is due in June."]
     episodes = [(one.by_rule, one.ids) for one in session.memory.episodes("one")]
     assert (False, (session.view().log.item(10).id,)) in episodes and len(episodes) == 3
+    (by_rule,) = [ids for is_by_rule, ids in episodes if is_by_rule]
+    assert by_rule[:2] == (items[6].id, items[7].id), "of what no summary covers"
 
 
 def test_what_is_hidden_is_found_unless_it_is_hidden_from_recall() -> None:
