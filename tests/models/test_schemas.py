@@ -11,7 +11,7 @@ from quire.agent.answer_types import answer_type
 from quire.errors import ModelFailed
 from quire.items import Message
 from quire.models import AnswerShape, Model, Scripted, shape_for, shape_of
-from quire.providers import subschemas
+from quire.providers import fields_in, subschemas
 from quire.state import Scroll, Transcript
 from tests.clients.scenes import Exchange, Scene, Stage, Step
 from tests.clients.speaking import error, fails, says, sends
@@ -180,7 +180,7 @@ def service_at(scene: Scene, name: str = "qwen3:30b", **options: Any) -> Model:
 
 
 def shapes_in(scene: Scene) -> list[str | None]:
-    return [(sent.body.get("response_format") or {}).get("type") for sent in scene.requests]
+    return [fields_in(sent.body.get("response_format")).get("type") for sent in scene.requests]
 
 
 def refuses_a_schema(refusal: Step) -> Step:

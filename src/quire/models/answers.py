@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Self
 from quire.errors import CodecError, InvalidValue, ModelFailed, WrongType
 from quire.items import Item, Message, Reasoning, ToolCall
 from quire.models.failures import Failure, failure_in
-from quire.providers import Parsed, Provider, Rendered, entries_in
+from quire.providers import Parsed, Provider, Rendered, entries_in, fields_in
 
 _Event = Mapping[str, Any]
 
@@ -188,17 +188,17 @@ def _is_empty(item: Item) -> bool:
 
 def _chat(event: _Event) -> Iterator[tuple[str, Any]]:
     for choice in entries_in(event.get("choices")):
-        delta = choice.get("delta") or {}
+        delta = fields_in(choice.get("delta"))
         yield "thinking", delta.get("reasoning_content") or delta.get("reasoning")
         for chunk in entries_in(delta.get("content")):  # Mistral
             for piece in entries_in(chunk.get("thinking")):
                 yield "thinking", piece.get("text")
         for call in entries_in(delta.get("tool_calls")):
-            yield "call", (call.get("function") or call.get("custom") or {}).get("name")
+            yield "call", fields_in(call.get("function") or call.get("custom")).get("name")
 
 
 def _responses(event: _Event) -> Iterator[tuple[str, Any]]:
-    kind, item = event.get("type"), event.get("item") or {}
+    kind, item = event.get("type"), fields_in(event.get("item"))
     if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
         yield "thinking", event.get("delta")
     elif kind == "response.output_item.added" and item.get("type") in ("function_call", "custom_tool_call"):
@@ -206,16 +206,16 @@ def _responses(event: _Event) -> Iterator[tuple[str, Any]]:
 
 
 def _anthropic(event: _Event) -> Iterator[tuple[str, Any]]:
-    block = event.get("content_block") or {}
-    yield "thinking", (event.get("delta") or {}).get("thinking") or block.get("thinking")
+    block = fields_in(event.get("content_block"))
+    yield "thinking", fields_in(event.get("delta")).get("thinking") or block.get("thinking")
     yield "call", block.get("name") if block.get("type") == "tool_use" else None
 
 
 def _gemini(event: _Event) -> Iterator[tuple[str, Any]]:
     for candidate in entries_in(event.get("candidates"))[:1]:
-        for part in entries_in((candidate.get("content") or {}).get("parts")):
+        for part in entries_in(fields_in(candidate.get("content")).get("parts")):
             yield "thinking", part.get("text") if part.get("thought") is True else None
-            yield "call", (part.get("functionCall") or {}).get("name")
+            yield "call", fields_in(part.get("functionCall")).get("name")
 
 
 _FINDERS: dict[str, Callable[[_Event], Iterator[tuple[str, Any]]]] = {

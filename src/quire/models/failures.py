@@ -9,12 +9,12 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from quire import errors
 from quire.errors import ModelFailed, ModelTimeout, RateLimited, Refused, WindowExceeded, cut
 from quire.items import Message, Reasoning, now
-from quire.providers import Parsed, entries_in
+from quire.providers import Parsed, entries_in, fields_in
 
 _LONGEST_NOTE = 500  # characters of a service's message
 _LONGEST_BODY = 4_000
@@ -122,7 +122,7 @@ def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> F
         found = found.__cause__
     if isinstance(found, NoAnswer):
         failure = failure_of(model, _without_keys(_told_in(found.body), found, keys))
-        is_error = "error" in (found.body if isinstance(found.body, Mapping) else ())
+        is_error = "error" in fields_in(found.body)
         passes = type(failure.error) is ModelFailed and not is_error
         return failure._replace(retry=failure.retry or passes)
     names = {kind.__name__ for kind in type(fault).__mro__}  # httpx and httpx2 have the same
@@ -185,7 +185,7 @@ def _told_by(fault: Any) -> Told:
 
 def _told_in(body: Any) -> Told:
     """What the body of an error tells."""
-    inner = _fields(_fields(body).get("error")) or _fields(body)
+    inner = fields_in(fields_in(body).get("error")) or fields_in(body)
     found = (inner.get(name) for name in ("type", "status", "code"))
     codes = dict.fromkeys(str(code) for code in found if isinstance(code, str | int) and code)
     return Told(None, " ".join(codes), message_in(body), next(_delays(inner), None))
@@ -201,14 +201,14 @@ def message_in(body: Any, depth: int = _DEEPEST) -> str:
     if isinstance(body, list):
         entries = (_entry(entry, depth) for entry in entries_in(body)[:_MOST_ENTRIES])
         return "; ".join(filter(None, entries))[:_LONGEST_BODY]
-    fields = _fields(body)
+    fields = fields_in(body)
     found = (message_in(fields[name], depth - 1) for name in _MESSAGE_FIELDS if name in fields)
     return next(filter(None, found), "")
 
 
 def _entry(entry: Any, depth: int) -> str:
     """One of several errors, after its place. FastAPI puts the input beside it, which is left out."""
-    message, place = message_in(entry, depth - 1), entries_in(_fields(entry).get("loc"))
+    message, place = message_in(entry, depth - 1), entries_in(fields_in(entry).get("loc"))
     return f"{'.'.join(map(str, place))}: {message}" if place and message else message
 
 
@@ -236,10 +236,6 @@ def _json_of(response: Any) -> Any:
         return response.json()
     except Exception:  # it is no JSON, or was not read to its end
         return None
-
-
-def _fields(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 # --- when to ask again -----------------------------------------------------------------------------------
@@ -270,7 +266,7 @@ def _until(date: str) -> float:
 def _delays(error: Mapping[str, Any]) -> Iterator[float]:
     """The delays in the details of Google's errors, such as `17s`."""
     for detail in entries_in(error.get("details")):
-        delay = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(_fields(detail).get("retryDelay")))
+        delay = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(fields_in(detail).get("retryDelay")))
         if delay:
             yield float(delay[1])
 
