@@ -1,7 +1,7 @@
 """An index holds what its store does: after any writing, forking and forgetting, in any order."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from weakref import ref
@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from quire.errors import EditRefused, QuireError
 from quire.items import JSON, Hide, Item, Message, Note, Span, Summary, ToolCall, ToolResult, Undo
 from quire.memory import Leaf, Memory, memory as module
-from quire.memory.index import InProcess
+from quire.memory.index import Index
 from quire.session import Session
 from quire.stores import Entry, MemoryStore, Place, Store
 from tests.memory.talks import opened
@@ -123,16 +123,17 @@ def test_a_conversation_that_was_removed_or_began_again_is_read_again(tmp_path: 
         store.close()
 
 
-class Watched(InProcess):
+class Watched(Index):
     """An index that notes which leaves are put."""
 
     def __init__(self) -> None:
         super().__init__()
         self.done: list[int] = []
 
-    def put(self, leaves: Sequence[Leaf], *, vectors: Sequence[Sequence[float]] | None = None) -> None:
-        self.done += [leaf.order for leaf in leaves]
-        super().put(leaves, vectors=vectors)
+    def put(self, leaves: Iterable[Leaf]) -> None:
+        put = list(leaves)
+        self.done += [leaf.order for leaf in put]
+        super().put(put)
 
 
 @pytest.mark.parametrize("nth", [2, 14, -1])

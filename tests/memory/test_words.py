@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.memory.index import InProcess, Question
+from quire.memory.index import Index
+from quire.memory.ranking import Question
 from quire.memory.words import asks_for_nothing, dialect, language_of, stem, terms
-from tests.memory.index.leaves import NOW, said
+from tests.memory.leaves import NOW, said
 
 ROWS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 MANY = 100_000
@@ -125,7 +126,7 @@ def test_a_huge_text_is_read() -> None:
 
 def test_courtesies_bring_nothing_back() -> None:
     turns = ROWS["courtesies"]["nothing_asked"]
-    index = InProcess()
+    index = Index()
     index.put([said(text, 9 * nth) for nth, text in enumerate(turns)])
     for turn in turns:
         assert index.search(Question.of(turn, NOW)).hits == ()

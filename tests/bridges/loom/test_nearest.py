@@ -5,8 +5,8 @@ from math import isclose, sqrt
 import pytest
 from hypothesis import given, strategies as st
 
+from quire.bridges.loom.nearest import Nearest
 from quire.errors import InvalidValue, WrongType
-from quire.memory.nearest import Nearest
 
 numbers = st.integers(-9, 9).map(float)
 rows = st.lists(st.tuples(numbers, numbers, numbers), max_size=12)
