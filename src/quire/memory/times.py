@@ -9,13 +9,13 @@ import tomllib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from copy import copy
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire.memory.dates import DAY, HOUR, Calendar, Period, Span, first_of, months_before
-from quire.memory.words import WEEKDAYS, date_terms, language_of, same_length, stem, terms
+from quire.memory.words import MONTHS, language_of, same_length, stem, terms
 
 _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("times.toml").read_text("utf-8"))
 _READ = 2_000
@@ -522,20 +522,6 @@ def _at_distance(found: _Match, period: Period, words: str) -> Span:
 # Times as terms.
 
 
-def date_words(at: float) -> list[str]:
-    """The terms of the UTC date of a time: year, month, day and weekday."""
-    return list(_words_of_day(at // DAY))
-
-
-@lru_cache(maxsize=4096)
-def _words_of_day(day: float) -> tuple[str, ...]:
-    try:
-        found = datetime.fromtimestamp(day * DAY, UTC)
-    except (ValueError, OverflowError, OSError):
-        return ()
-    return (*date_terms(found.year, found.month, found.day), stem(WEEKDAYS[found.weekday()]))
-
-
 def is_by_calendar(words: str) -> bool:
     """Whether the words of a time give it by the calendar, and not as a distance from now."""
     return _pattern("by_calendar").search(same_length(words)) is not None
@@ -591,7 +577,9 @@ def dated(question: str, spans: Sequence[Span]) -> Dated:
         if is_calendar:
             months = terms(" ".join(filter(is_by_calendar, by_name)), like=question)
             beside.update(one for one in months if not one.isdigit())
-            beside.update(date_words(span.start)[1:2] if span.end - span.start <= 31 * DAY else ())
+            if span.end - span.start <= 31 * DAY:
+                middle = datetime.fromtimestamp((span.start + span.end) / 2, UTC)
+                beside.add(stem(MONTHS[middle.month - 1]))
         rest = rest.replace(span.words, " ", 1)
     elsewhere = frozenset(terms(rest, like=question))
     past = _LISTS["past"].get(language_of(question), "").split()
