@@ -7,7 +7,7 @@ shares of the best score. `Weights` is the one table of what counts how much.
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, tzinfo
 from functools import partial
 from math import log, sqrt
@@ -266,12 +266,16 @@ _YOUNG = 200
 _LEAST_WORTH = 0.5
 """What the commonest term of a record counts as evidence, against one that was never heard."""
 
+_LONG = 3
+"""A leaf of so many times the usual length is evidence if it has half of the question: each of its terms
+counts little in it."""
+
 _MOST_WORTH = 4.0
 """What the terms of a long turn count together: most of them are of no matter."""
 
 
 def is_evident(
-    asked: Sequence[str], best: Iterable[int], postings: Postings, weights: Weights, without: Set[int]
+    asked: Sequence[str], best: Collection[int], postings: Postings, weights: Weights, without: Set[int]
 ) -> bool:
     """Whether one of the best leaves shares so much with a question that it has to do with the record."""
     count = len(postings)
@@ -286,7 +290,12 @@ def is_evident(
     near = {leaf + step for leaf in best for step in range(-_PLACE, _PLACE + 1)}
     shares = score(wanted(asked, postings, weights, worth), postings, weights, near, without)
     least = weights.evidence * min(1.0, count / _YOUNG)
-    return bool(shares) and max(shares.values()) >= least * possible
+    if max(shares.values(), default=0.0) >= least * possible > 0:
+        return True
+    long = [leaf for leaf in best if postings.length.get(leaf, 0.0) * count > _LONG * postings.total]
+    half = sum(map(worth, words)) / 2
+    held = [term for term in words if term in postings]
+    return any(sum(worth(term) for term in held if leaf in postings[term]) >= half for leaf in long)
 
 
 def _is_one(term: str, other: str) -> bool:
