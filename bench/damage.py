@@ -12,6 +12,7 @@ not damaged.
 import argparse
 import json
 import random
+import re
 import sys
 import tempfile
 import time
@@ -145,7 +146,7 @@ def aims(data: bytes, log: Log) -> list[int]:
             at = data.find(f'"version":{version},"sum":'.encode())  # JSON lines
             found += range(at + 10, at + 20) if at >= 0 else ()
         for name in filter(None, place):
-            starts = [at for at in range(len(data)) if data.startswith(name.encode(), at)][:20]
+            starts = [one.start() for one in re.finditer(re.escape(name.encode()), data)][:20]
             found += [near for at in starts for near in range(at - 8, at + len(name) + 8)]
     return [at for at in found if 0 <= at < len(data)]
 
@@ -210,7 +211,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", metavar="FILE", type=Path, help="put the table into its part of a page")
     options = parser.parse_args()
-    rows = [measured(kind, options) for kind in KINDS]
+    rows = []
+    for kind in KINDS:
+        rows.append(measured(kind, options))
+        print(rows[-1], file=sys.stderr)
     if options.page:
         marked.write(options.page, "damage", as_text(rows))
     print(json.dumps(rows) if options.json else as_text(rows))

@@ -6,6 +6,7 @@ an entry says whether it is whole, however it was found.
 
 import os
 import sqlite3
+import struct
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from itertools import count, takewhile
@@ -173,12 +174,9 @@ class Pages:
 
     def _rows_of(self, page: bytes, start: int) -> Iterator[tuple[int, list[Any]]]:
         """The rows of one page: each pointer leads to one, and so does the end of the row before it."""
-        end, begins = len(page), list[int]()
-        for at in range(start + 8, end - 1, 2):
-            if begins and at >= min(begins):
-                break
-            pointer = int.from_bytes(page[at : at + 2], "big")
-            if start + 8 <= pointer < end:
+        first, begins = start + 8, list[int]()
+        for at, pointer in enumerate(struct.unpack_from(f">{max(len(page) - first, 0) // 2}H", page, first)):
+            if first <= pointer < len(page) and first + 2 * at < min(begins, default=len(page)):
                 begins.append(pointer)
         seen = set[int]()
         while begins:

@@ -21,7 +21,7 @@ from quire.stores.entries import (
     verified,
 )
 from quire.stores.salvage import recover_sqlite
-from quire.stores.sqlite_file import SQLiteFile, ended, patiently
+from quire.stores.sqlite_file import SQLiteFile, in_transaction, patiently
 from quire.stores.store import Damage, Durability, Entry, Place, Standing, Store, Stored
 
 APPLICATION = 0x51756972
@@ -84,6 +84,7 @@ _READ = f"""
     SELECT version, at & {_LAST}, stream, body, sum FROM conversations LEFT JOIN entries
     ON at BETWEEN (number << {_BITS} | ?) + 1 AND number << {_BITS} | {_LAST}
     WHERE scope = ? AND name = ? ORDER BY at"""
+_COUNT_BY_SUM = "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scope = ?"
 _BY_SUM = "SELECT scope, name FROM conversations WHERE scope_sum = ? AND name_sum = ?"
 
 _log = logging.getLogger("quire.stores")
@@ -154,18 +155,11 @@ class SQLiteStore(Store):
             return self._standing(connection, place)[1]
 
     def conversations(self, scope: str) -> dict[str, Standing]:
-        with self._file.snapshot() as connection:
-            connection.execute("BEGIN")
-            with ended(connection):
-                rows = connection.execute(f"{_STANDING} WHERE scope = ?", (scope,)).fetchall()
-                (other,) = connection.execute(
-                    "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scope = ?",
-                    (sum_of(scope), scope),
-                ).fetchone()
-        if other != len(rows) or any(_name_sum(row[3]) != row[4] for row in rows):
-            raise StoreDamaged(
-                f"{self.path} is damaged: conversations of the scope {scope!r} are not as written"
-            )
+        with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
+            rows = connection.execute(f"{_STANDING} WHERE scope = ?", (scope,)).fetchall()
+            others = connection.execute(_COUNT_BY_SUM, (sum_of(scope), scope)).fetchone()
+        if others != (len(rows),) or any(_name_sum(row[3]) != row[4] for row in rows):
+            raise StoreDamaged(f"{self.path} is damaged: the conversations of {scope!r} are not as written")
         standings = {
             name: Standing(_counted(Place(scope, name), version, last), str(number))
             for number, version, last, name, _ in rows
@@ -173,15 +167,11 @@ class SQLiteStore(Store):
         return dict(sorted(standings.items()))
 
     def scopes(self) -> list[str]:
-        with self._file.snapshot() as connection:
-            connection.execute("BEGIN")
-            with ended(connection):
-                found = [row[0] for row in connection.execute("SELECT DISTINCT scope FROM conversations")]
-                sums = {row[0] for row in connection.execute("SELECT DISTINCT scope_sum FROM conversations")}
+        with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
+            found = [row[0] for row in connection.execute("SELECT DISTINCT scope FROM conversations")]
+            sums = {row[0] for row in connection.execute("SELECT DISTINCT scope_sum FROM conversations")}
         if {_name_sum(scope) for scope in found} != sums:
-            raise StoreDamaged(
-                f"{self.path} is damaged: the names of its scopes are not as they were written"
-            )
+            raise StoreDamaged(f"{self.path} is damaged: the names of its scopes are not as written")
         return sorted(found)
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
@@ -278,8 +268,7 @@ class _File(SQLiteFile):
     def prepare(self, connection: sqlite3.Connection) -> None:
         connection.create_function("sum_of", 1, sum_of, deterministic=True)
         connection.create_function("entry_sum", 5, _entry_sum, deterministic=True)
-        connection.execute("BEGIN")  # of one moment: another may be making the tables now
-        with ended(connection):
+        with in_transaction(connection, "BEGIN"):  # of one moment: another may be making the tables now
             found = self._version(connection)
         if found == VERSION:
             return
@@ -287,8 +276,7 @@ class _File(SQLiteFile):
             _run(connection, _FIRST_VIEWS if found else _TABLES)
             return
         patiently(connection, "PRAGMA journal_mode = WAL")
-        patiently(connection, "BEGIN IMMEDIATE")
-        with ended(connection):
+        with in_transaction(connection, "BEGIN IMMEDIATE"):
             found = self._version(connection)  # another may have been first
             if found < VERSION:
                 _run(connection, _UPGRADE if found else _TABLES)

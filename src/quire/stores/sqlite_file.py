@@ -91,8 +91,7 @@ class SQLiteFile:
         with self.guarded(), self.writing:
             connection = self.writer()
             self.check_place()
-            patiently(connection, "BEGIN IMMEDIATE", PATIENCE)
-            with ended(connection):
+            with in_transaction(connection, "BEGIN IMMEDIATE"):
                 yield connection
 
     @contextmanager
@@ -197,8 +196,9 @@ class SQLiteFile:
 
 
 @contextmanager
-def ended(connection: sqlite3.Connection) -> Generator[None, None, None]:
-    """Commit at the end of a block, or roll back."""
+def in_transaction(connection: sqlite3.Connection, begin: str) -> Generator[None, None, None]:
+    """A transaction: committed at the end of a block, or rolled back."""
+    patiently(connection, begin, PATIENCE)
     try:
         yield
         connection.execute("COMMIT")
