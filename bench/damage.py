@@ -4,9 +4,9 @@ Usage: python bench/damage.py [--flips N] [--cuts N] [--aimed N] [--seed N] [--j
 
 A store of several conversations is written, sealed and not. In a copy of its file one random bit is flipped,
 the file is cut at a random byte, or a bit is flipped in a row number, a version or a name. Then every verb is
-called. Whatever is given back must be as it was written, all of it; otherwise the store must raise an error of
-its own. An append must succeed or be refused, within a second. Salvaging must give back every entry that was
-not damaged.
+called. Whatever is given back must be as it was written, all of it; otherwise the store must raise an error
+of its own. An append must succeed or be refused, within a second. Salvaging must give back every entry that
+was not damaged.
 """
 
 import argparse
