@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import Any, TypeVar
+from zlib import crc32
 
 import msgspec
 
@@ -38,7 +39,7 @@ _FORMAT = 1
 _ENDING = "-index"
 _PATIENCE = 10.0
 _PART = 1 << 24
-_SUM = 16
+_SUM = 4
 _SCHEMA = 100
 """Files of earlier versions have lower numbers."""
 
@@ -102,7 +103,7 @@ def _loaded(kept: bytes) -> Index:
 def _sum_of(snapshot: bytes | memoryview) -> bytes:
     """A checksum that also differs by format, by weights and by how text becomes terms."""
     version = msgspec.msgpack.encode((_FORMAT, dialect(), Weights()))
-    return blake2b(snapshot, digest_size=_SUM, key=blake2b(version, digest_size=32).digest()).digest()
+    return crc32(snapshot, crc32(version)).to_bytes(_SUM, "big")
 
 
 def _address(scope: str) -> str:
@@ -205,7 +206,8 @@ class _PostgresSnapshots:
             if not _is_settled(connection):
                 return None
             query = "SELECT body FROM quire_index.snapshots WHERE scope = %s ORDER BY nth"
-            return b"".join(row[0] for row in connection.execute(query, (scope,)).fetchall()) or None
+            rows = connection.execute(query, (scope,), binary=True).fetchall()
+            return b"".join(row[0] for row in rows) or None
 
         return self._run(work)
 
@@ -220,7 +222,7 @@ class _PostgresSnapshots:
                 if body is not None:
                     connection.execute("DELETE FROM quire_index.snapshots WHERE scope = %s", (scope,))
                     for part in _parts(scope, body):
-                        connection.execute("INSERT INTO quire_index.snapshots VALUES (%s, %s, %s)", part)
+                        connection.execute("INSERT INTO quire_index.snapshots VALUES (%s, %s, %b)", part)
 
         self._run(work)
         self._run(lambda connection: connection.execute("VACUUM quire_index.snapshots"))

@@ -9,6 +9,7 @@ same thing, so the neighbour two places on is `number + 2`, if there is one.
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 OFFSETS = (1, 2, 4, -1, -2)
 """A leaf lends its terms to the leaves this many places after it."""
@@ -177,8 +178,8 @@ def _bag(named: Sequence[str], told: Sequence[str], asked: Sequence[str]) -> Ite
 
 
 def _packed(leaves: dict[int, Times]) -> bytes:
-    told, asked = zip(*leaves.values(), strict=True)
-    return array("q", leaves).tobytes() + bytes(told) + bytes(asked)
+    told, asked = (bytes(map(itemgetter(nth), leaves.values())) for nth in (0, 1))
+    return array("q", leaves).tobytes() + told + asked
 
 
 def _unpacked(packed: bytes) -> dict[int, Times]:
