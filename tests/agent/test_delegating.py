@@ -182,7 +182,7 @@ def test_what_becomes_of_a_call_that_waits_for_approval_is_told_as_it_is(beside_
         assert ("takes the call back" in told) is not beside_question
         assert ("goes on waiting" in told) is beside_question
         await parent.ask("The gross one.")
-        assert bool(checkers.made[0].session.standing()) is beside_question
+        assert bool(checkers.made[0].session.steps.standing()) is beside_question
 
     run(talk)
 

@@ -144,7 +144,7 @@ def test_whenever_it_is_forgotten_it_does_not_come_back(
         here.refresh()
     assert b"swordfish" not in kept_bytes(scene.store)
     assert not [payload for payload in sent if "swordfish" in payload]
-    assert "swordfish" not in str(asyncio.run(here.build(PLAIN)).render("openai").payload)
+    assert "swordfish" not in str(here.build(PLAIN).render("openai").payload)
 
 
 @pytest.mark.parametrize("by_another", [False, True])
@@ -170,7 +170,7 @@ def test_a_message_of_a_conversation_below_that_is_forgotten_before_its_answer_i
     @tool
     async def ask_them() -> str:
         """Ask them."""
-        child = here.beside("them")
+        child = here.child("them")
         said = child.assistant(SECRET)
         assert isinstance(said, Message)
         child.forget(said.id)
@@ -186,11 +186,11 @@ def test_what_is_held_is_recorded_as_it_is_held_by_then() -> None:
         here = Session.open("ana/here", store=MemoryStore())
         secret = here.user(SECRET)
         first, second = here.call("a"), here.call("b")
-        await here.begin(first, second)
+        await here.steps.begin(first, second)
         result, note = ToolResult(second.call_id, "b", f"It is: {SECRET}"), Note(f"It is: {SECRET}")
-        await here.hold(result, note)
+        await here.steps.hold(result, note)
         here.forget(secret.id)  # whoever answers has both in memory still
-        await here.answer([first, second], ToolResult(first.call_id, "a", "done"), result, note)
+        await here.steps.answer([first, second], ToolResult(first.call_id, "a", "done"), result, note)
         return here
 
     here = asyncio.run(steps())

@@ -81,13 +81,13 @@ def test_calls_run_side_by_side_and_are_recorded_in_order() -> None:
         agent = agent_of([call("slow"), call("quick")], "Both.", tools=[slow.tool, quick.tool])
         asking = asyncio.create_task(agent.ask("both"))
         await slow.begun.wait()
-        while [how for _, how in agent.session.standing()] != ["begun", "held"]:
+        while [how for _, how in agent.session.steps.standing()] != ["begun", "held"]:
             await asyncio.sleep(0)
-        assert [standing for _, standing in agent.session.standing()] == ["begun", "held"]
+        assert [standing for _, standing in agent.session.steps.standing()] == ["begun", "held"]
         slow.go.set()
         await asking
         assert [one.name for one in results(agent)] == ["slow", "quick"]
-        recorded = [item for item in agent.session.recorded() if isinstance(item, ToolResult)]
+        recorded = [item for item in agent.session.view().recorded() if isinstance(item, ToolResult)]
         assert [one.name for one in recorded] == ["slow", "quick"]
         assert_whole(agent)
 

@@ -42,7 +42,7 @@ def lived(store: Store, address: str = "ana/one", turns: int = 30) -> Session:
 def test_what_was_said_long_ago_with_its_day_speaker_source_and_ids() -> None:
     store = MemoryStore()
     said = lived(store)
-    first = said.recorded()[0]
+    first = said.view().recorded()[0]
     told = asked(said, "What was the code of my locker?", limit=1)
     assert "user: My locker code is the word heliotrope." in told
     assert first.id in told and 'has "' in told
@@ -134,7 +134,7 @@ def test_documents_that_change_and_go() -> None:
 def test_what_is_forgotten_is_not_told() -> None:
     session = lived(MemoryStore())
     asked(session, "locker code")
-    session.forget(session.recorded()[0].id)
+    session.forget(session.view().recorded()[0].id)
     assert "heliotrope" not in asked(session, "What was the code of my locker?")
 
 

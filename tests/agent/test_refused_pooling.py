@@ -63,10 +63,10 @@ def one_by_one(known: Iterable[str], notes: Iterable[Note], limit: int | None) -
     """The pool where each note comes by itself, while the call waits, and nobody is asked."""
     session = Session.open("ana/one", store=MemoryStore(), pool_limit=limit)
     for key in known:
-        session.keep(old(key))
+        session.pool.keep(old(key))
     session.call("fetch")
     for note in notes:
-        session.keep(note)
+        session.pool.keep(note)
     return pooled(session)
 
 
@@ -109,7 +109,7 @@ def test_notes_are_pooled_as_one_by_one_and_where_hooks_refuse_nothing_has_chang
     result = before.call("read")
     before.tool("; ".join(str(note.content) for note in every), call_id=result.call_id)
     for key in known:
-        before.keep(old(key))
+        before.pool.keep(old(key))
     was, said = pooled(before), list(before.view())
 
     async def talk() -> None:
@@ -161,15 +161,15 @@ def test_what_another_brings_while_hooks_are_asked_is_asked_about_too() -> None:
     def another_comes_first(event: Evicting) -> None:
         heard.append((event.note.key, event.by.key))
         if event.note.key == "a":
-            other.keep(old("z"))
+            other.pool.keep(old("z"))
         if event.note.key == "z":
             raise PermissionError
 
     async def talk() -> None:
         hooks = [Hook(another_comes_first, (Evicting,))]
         session = Session.open("ana/q3", store=store, hooks=hooks, pool_limit=2)
-        session.keep(old("a"))
-        session.keep(old("b"))
+        session.pool.keep(old("a"))
+        session.pool.keep(old("b"))
         agent = agent_giving(new(["c", "d"]), session)
         assert (await agent.ask("go")).text == "Done."
         assert "refused by a hook: PermissionError" in results(agent)[0].text
@@ -190,8 +190,8 @@ def test_what_a_draft_pools_is_refused_with_the_draft_when_it_is_merged(is_refus
         hooks, store = [Hook(guarding, (Evicting,))], MemoryStore()
         session = Session.open("ana/one", store=store, hooks=hooks, pool_limit=2)
         session.user("b as the user said it: 0151 2345678")
-        session.keep(old("a"))
-        session.keep(old("b"))
+        session.pool.keep(old("a"))
+        session.pool.keep(old("b"))
         was, said = pooled(session), list(session.view())
         try:
             async with session.draft() as draft:

@@ -47,7 +47,7 @@ def test_a_branch_is_kept_small_as_the_agent_is() -> None:
         for one in (agent, branch):
             for _ in range(10):
                 await one.ask("hi")
-                await one.session.close()
+                await one.session.aio.close()
             assert len(one.session.view()) <= 10
         assert branch.session.place != session.place
 

@@ -1,6 +1,5 @@
 """`quire show` and `quire log`: what a conversation shows, what a model saw, and what was recorded."""
 
-import asyncio
 import hashlib
 import json
 import sqlite3
@@ -74,7 +73,7 @@ def test_what_a_model_saw(store: str) -> None:
     payload = shown(store, "--receipt", "last")
     assert payload == shown(store, "--receipt", "3")
     with Store.open(store) as opened:
-        (kept,) = Session.open("ana/q3", store=opened).receipts()
+        (kept,) = Session.open("ana/q3", store=opened).receipts
         assert payload == kept.payload().payload
         assert kept.digest == hashlib.sha256(msgspec.json.encode(payload)).hexdigest()
     text = ran("show", "ana/q3", "--store", store, "--receipt", "last").stdout
@@ -133,7 +132,7 @@ def test_what_is_kept_for_requests_is_told(tmp_path: Path) -> None:
         session = Session.open("a/b", store=opened)
         session.user("one")
         template = Template(Instructions("Be exact."), History(), budget=Budget(window=800), model="gpt-5.6")
-        asyncio.run(session.build(template, tools=tools)).render("openai")
+        session.build(template, tools=tools).render("openai")
     lines = ran("log", "a/b", "--store", str(path)).stdout.splitlines()
     assert "kept for requests: Be exact." in lines[1] and "request of" in lines[-1]
     text = ran("show", "a/b", "--store", str(path), "--receipt", "last").stdout

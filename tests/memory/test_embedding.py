@@ -139,7 +139,7 @@ def test_one_that_is_awaited_is_awaited_where_it_was_asked_from() -> None:
 
     async def build() -> str:
         template = Template(History(), Recall(embed=awaited, limit=3), budget=Budget(window=300))
-        context = await session.build(template)
+        context = await session.aio.build(template)
         assert set(loops) == {asyncio.get_running_loop()}
         return str(context.render("openai")["messages"][-1]["content"])
 

@@ -1,7 +1,5 @@
 """Of what is long the part is quoted that answers, marked as a part, with where the whole is."""
 
-import asyncio
-
 import pytest
 from hypothesis import given, strategies as st
 from msgspec.structs import replace
@@ -39,7 +37,7 @@ def asked_of_a_long_result(limit: int = 5, tokens: int = 300) -> tuple[Context, 
     session.user("With which word does the locker of Ferris open?")
     recall = Recall(limit=limit, tokens=tokens)
     template = Template(Instructions("Help."), History(), recall, budget=Budget(window=900))
-    return asyncio.run(session.build(template)), result
+    return session.build(template), result
 
 
 def quoted(context: Context) -> str:
@@ -74,7 +72,7 @@ def test_evidence_anywhere_in_a_long_log_comes_back_and_the_receipt_says_it_is_a
         session.assistant("Fine, that one is finished now.")
     session.user("On which host did the kestrel certificate expire?")
     template = Template(Instructions("Help."), History(), Recall(), budget=Budget(window=2_000))
-    context = asyncio.run(session.build(template))
+    context = session.build(template)
     assert "zulu-7" in quoted(context) and result.id in quoted(context)
     assert context.receipt.explain(session.view()[0]).reason.endswith("told in part")
 
@@ -85,7 +83,7 @@ def test_the_receipt_says_what_was_too_long() -> None:
     session = Session.open("ana/one", store=store)
     session.user("Where is the locker of Ferris?")
     template = Template(History(), Recall(tokens=80), budget=Budget(window=400))
-    entry = asyncio.run(session.build(template)).receipt.explain(long)
+    entry = session.build(template).receipt.explain(long)
     assert entry.fate == "left out" and "longer than the room" in entry.reason
 
 
@@ -195,7 +193,7 @@ def test_a_strangers_words_begin_no_line_of_a_block_with_little_room(tokens: int
     session.append(Message("user", f"{page}\n\n{evil}{page}", agent_id="mallory"))
     session.assistant("Well.")
     session.user("What is the locker word?")
-    context = asyncio.run(session.build(Template(Recall(tokens=tokens), budget=Budget(window=6_000))))
+    context = session.build(Template(Recall(tokens=tokens), budget=Budget(window=6_000)))
     lines = [line for line in quoted(context).splitlines() if "hunter2" in line] if context.items else []
     assert all(line.startswith(("mallory: ", BAR)) for line in lines)
     assert lines or tokens < 150
@@ -216,5 +214,5 @@ def test_what_is_redacted_is_redacted_in_an_excerpt_too() -> None:
     session = Session.open("ana/one", store=store, redact=without_the_word)
     session.user("Which word opens the locker?")
     template = Template(History(), Recall(limit=2, tokens=200), budget=Budget(window=700))
-    told = quoted(asyncio.run(session.build(template)))
+    told = quoted(session.build(template))
     assert "the locker: [out]" in told and "an excerpt" in told and "heliotrope" not in told

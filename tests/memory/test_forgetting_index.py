@@ -187,11 +187,11 @@ def test_nothing_stays_of_what_was_superseded_before(address: str, monkeypatch: 
         session = Session.open("ana/one", store=store)
         for nth in range(40):
             session.user(f"It was mild on day {nth}.")
-        session.keep(Note("The word for the locker is heliotrope.", key="locker"))
+        session.pool.keep(Note("The word for the locker is heliotrope.", key="locker"))
         assert Memory.of(store, "ana").search("locker").hits
         wiped.clear()
         for nth in range(40):
-            session.keep(Note(f"The word for the locker is primrose {nth}.", key="locker"))
+            session.pool.keep(Note(f"The word for the locker is primrose {nth}.", key="locker"))
             assert len(Memory.of(store, "ana").search("locker").hits) == 1
         assert not any(wiped)
     with Store.open(address) as store:

@@ -37,7 +37,7 @@ def tickets(store: Store) -> tuple[Session, Session]:
 def built(session: Session, *more: Recall, window: int = 3_000) -> Context:
     recall = Recall(tokens=400)
     template = Template(Instructions("Support."), History(), recall, *more, budget=Budget(window=window))
-    return asyncio.run(session.build(template))
+    return session.build(template)
 
 
 def words(context: Context) -> str:
@@ -89,7 +89,7 @@ def test_two_that_could_be_quoted_have_fates_of_their_own() -> None:
     three = Session.open("acme/ticket-3", store=store)
     three.append(Message("user", "What is the VAT number, and the serial of the printer?", id="3"))
     recall = Template(History(), Recall(tokens=400, limit=1), budget=Budget(window=3_000))
-    receipt = asyncio.run(three.build(recall)).receipt
+    receipt = three.build(recall).receipt
     fates = {entry.source: entry.fate for entry in receipt.entries if entry.item_id == "1"}
     assert sorted(fates) == ["ticket-1", "ticket-2"] and sorted(fates.values()) == ["left out", "shown"]
 
@@ -108,7 +108,7 @@ def test_what_a_section_shows_is_not_left_out_for_another_of_its_id() -> None:
     three.append(Message("user", ASKED, id="3"), *(Message("user", f"Rain {n}?") for n in range(30)))
     given_too = Instructions([PRINTER], name="given", required=False)
     template = Template(Recall(tokens=60), given_too, History(), budget=Budget(window=170))
-    context = asyncio.run(three.build(template, input=Message("user", ASKED)))
+    context = three.build(template, input=Message("user", ASKED))
     assert PRINTER in list(context.items) and "NO-4455" in words(context)
 
 
@@ -161,7 +161,7 @@ def test_what_was_merged_is_the_same_and_told_once(keep: Literal["all", "result"
     parent.append(Message("user", "Please check the safe.", id="1"))
     fork = parent.fork("checker")
     fork.append(Message("user", "Look.", id="2"), Message("assistant", "The safe code is 4455.", id="3"))
-    asyncio.run(parent.merge(fork, keep=keep))
+    parent.merge(fork, keep=keep)
     asking = {"parent": parent, "fork": fork, "other": Session.open("acme/ticket-2", store=store)}[who]
     asking.append(Message("user", "What is the code of the safe?", id="9"))
     assert words(built(asking)).count("4455") == 1

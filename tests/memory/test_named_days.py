@@ -1,6 +1,5 @@
 """A question that names a day is answered from that day, and from the days after it only then."""
 
-import asyncio
 from datetime import UTC, datetime
 
 import pytest
@@ -57,7 +56,7 @@ def test_the_day_that_is_named_comes_first(
     session.append(Message("user", question, created_at=NOW))
     recall = Recall(limit=limit, tokens=tokens)
     template = Template(Instructions("Help."), History(), recall, budget=Budget(window=700))
-    text = str(asyncio.run(session.build(template)).render("openai")["messages"][-1]["content"])
+    text = str(session.build(template).render("openai")["messages"][-1]["content"])
     assert "[Friday 12 June 2026]" in text
 
 

@@ -55,7 +55,7 @@ def built(store: MemoryStore, *, as_input: bool) -> str:
     template = Template(*sections, budget=Budget(window=2_500))
     if not as_input:
         session.append(question)
-    context = asyncio.run(session.build(template, input=question if as_input else None))
+    context = session.build(template, input=question if as_input else None)
     return str(next(one for one in context.render("openai")["messages"] if "<recalled>" in one["content"]))
 
 

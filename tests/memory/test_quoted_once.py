@@ -1,6 +1,5 @@
 """What several sections could tell is told by one of them, and what is only a candidate takes from nobody."""
 
-import asyncio
 import re
 
 import pytest
@@ -25,7 +24,7 @@ def built(conversation: str, window: int, *sections: Recall | Instructions | His
     session = Session.open(f"ana/{conversation}", store=store)
     template = Template(Instructions("Be exact."), *sections, budget=Budget(window=window))
     asked = Message("user", "what does the lamp number 4 cost?")
-    return asyncio.run(session.build(template, input=asked, model="gpt-5.6"))
+    return session.build(template, input=asked, model="gpt-5.6")
 
 
 def lamps(context: Context) -> list[str]:

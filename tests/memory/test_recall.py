@@ -1,7 +1,5 @@
 """Recall in a context: within its budget, of whole groups, nothing twice, and each with its reason."""
 
-import asyncio
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -30,7 +28,7 @@ def talk(store: MemoryStore | None = None, turns: int = 40) -> Session:
 def built(session: Session, *tiers: str, window: int = 500, **options: object) -> Context:
     recall = Recall(*tiers, **options)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     template = Template(Instructions("Help."), History(), recall, budget=Budget(window=window))
-    return asyncio.run(session.build(template))
+    return session.build(template)
 
 
 def words(context: Context) -> list[str]:
@@ -124,7 +122,7 @@ def test_an_input_is_the_question() -> None:
     asked = session.user("Which word opens the locker?")
     session.user("And what about Oslo?")
     template = Template(Instructions("Help."), History(), Recall(limit=1), Input(), budget=Budget(window=500))
-    context = asyncio.run(session.build(template, input=asked))
+    context = session.build(template, input=asked)
     assert any("heliotrope" in text for text in words(context))
 
 
@@ -163,7 +161,7 @@ def test_what_is_recalled_is_within_its_budget_and_of_whole_quotes(
     session.user(question)
     recall = Recall("knowledge", "working", "episodes", limit=limit, tokens=tokens)
     template = Template(History(), recall, budget=Budget(window=window))
-    context = asyncio.run(session.build(template))
+    context = session.build(template)
     counter = counter_for("gpt-5.6")
     told = [entry for entry in context.receipt.entries if entry.section == "recall" and entry.fate == "shown"]
     assert context.receipt.tokens <= window and context.tokens["recall"] <= tokens

@@ -43,7 +43,7 @@ def mornings(days: int) -> MemoryStore:
 def test_a_new_fact_is_quoted_among_many_mornings(days: int) -> None:
     session = Session.open("ops/today", store=mornings(days))
     session.user(ASKED)
-    quoted = str(asyncio.run(session.build(TEMPLATE)).render("openai")["messages"])
+    quoted = str(session.build(TEMPLATE).render("openai")["messages"])
     assert "Zadie" in quoted and quoted.count("Olga is on call for the gateway.") == 1
 
 

@@ -52,7 +52,7 @@ def tickets() -> MemoryStore:
 def built(session: Session, question: str, window: int = 500, limit: int | None = None) -> Context:
     session.append(Message("user", question, created_at=at(8, 1) + 5))
     sections = Instructions("Help."), History(), Recall("knowledge", limit=limit)
-    return asyncio.run(session.build(Template(*sections, budget=Budget(window=window))))
+    return session.build(Template(*sections, budget=Budget(window=window)))
 
 
 def told(context: Context) -> str:
@@ -127,7 +127,7 @@ def test_the_next_day_is_told_where_the_last_ones_are_shown(shown: int, question
     session = chats(12, shown)
     template = Template(Instructions("Help."), History(), Recall(), Input(), budget=Budget(window=4_000))
     asked = Message("user", question, created_at=at(6, 1))
-    messages = asyncio.run(session.build(template, input=asked)).render("openai")["messages"]
+    messages = session.build(template, input=asked).render("openai")["messages"]
     (text,) = [one["content"] for one in messages if "<recalled>" in one["content"]]
     (line,) = [line for line in text.splitlines() if PILL in line]
     assert f"{12 - shown} May 2026, conversation {11 - shown}]" in text

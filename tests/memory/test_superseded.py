@@ -28,25 +28,25 @@ def opened() -> Session:
 
 def test_a_note_kept_again_under_its_key_is_found_as_it_is_now() -> None:
     session = opened()
-    session.keep(Note("The budget for the pump is 100 euro.", key="plan"))
+    session.pool.keep(Note("The budget for the pump is 100 euro.", key="plan"))
     assert len(found(session, "pump budget")) == 1
-    session.keep(Note("The budget for the pump is 250 euro.", key="plan"))
+    session.pool.keep(Note("The budget for the pump is 250 euro.", key="plan"))
     assert found(session, "pump budget") == ["The budget for the pump is 250 euro."]
     assert [leaf.text for leaf in session.memory.working("one")] == ["The budget for the pump is 250 euro."]
 
 
 def test_a_dropped_note_is_not_found() -> None:
     session = opened()
-    session.keep(Note("The door code is 9911.", key="pin"))
-    session.drop("pin")
-    session.keep(Note("The gate code is 2020.", key="gate"))
+    session.pool.keep(Note("The door code is 9911.", key="pin"))
+    session.pool.drop("pin")
+    session.pool.keep(Note("The gate code is 2020.", key="gate"))
     assert found(session, "door code") == ["The gate code is 2020."]
 
 
 def test_a_note_lends_no_words_to_the_next() -> None:
     session = opened()
-    session.keep(Note("The door is green.", key="door"))
-    session.keep(Note("The pump costs 250 euro.", key="pump"))
+    session.pool.keep(Note("The door is green.", key="door"))
+    session.pool.keep(Note("The pump costs 250 euro.", key="pump"))
     assert found(session, "door") == ["The door is green."]
 
 
@@ -93,9 +93,9 @@ def compacted(compactor: TruncateOldest | Summarize, texts: list[str]) -> Sessio
         for nth in range(12):
             session.user(f"Do step {nth} with the marmalade." if nth == 0 else f"Do step {nth}.")
             session.assistant(f"Step {nth} is done.")
-            await session.build(template)
-            await session.compact()
-        await session.close()
+            await session.aio.build(template)
+            await session.aio.compaction.run()
+        await session.aio.close()
 
     asyncio.run(talk())
     return session
@@ -135,7 +135,7 @@ def test_who_reads_along_and_who_reads_at_the_end_know_the_same(
         elif kind == "u" and edits:
             session.append(Undo(edits.pop()))
         else:
-            session.keep(Note(f"word{one}", key=f"k{other}"))
+            session.pool.keep(Note(f"word{one}", key=f"k{other}"))
         if is_looked:
             along.catch_up()
     assert along.recent("one", 99) == Memory(store, "ana").recent("one", 99)

@@ -1,7 +1,5 @@
 """What is in several tiers is told as it answers, whichever of them has it first."""
 
-import asyncio
-
 import pytest
 
 from quire import Session
@@ -38,7 +36,7 @@ def test_of_a_long_result_the_part_that_answers_is_told(tiers: tuple[Tier, ...],
     _, session = customers(60)
     session.user(ASKED)
     sections = Instructions("Help."), History(), Recall(*tiers, limit=limit)
-    context = asyncio.run(session.build(Template(*sections, budget=Budget(window=2_200))))
+    context = session.build(Template(*sections, budget=Budget(window=2_200)))
     assert "555-0199" in str(context.render("openai")["messages"][-1]["content"])
 
 

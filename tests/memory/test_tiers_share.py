@@ -1,6 +1,5 @@
 """Several tiers share the room: none takes that of the others, and what one leaves the others have."""
 
-import asyncio
 from itertools import permutations
 
 import pytest
@@ -33,7 +32,7 @@ def test_knowledge_is_told_beside_other_tiers(tiers: tuple[Tier, ...], limit: in
     _, session = house(150)
     session.user("Which word opens the locker?")
     sections = Instructions("Help."), Recall(*tiers, limit=limit), History()
-    context = asyncio.run(session.build(Template(*sections, budget=Budget(window=1_500))))
+    context = session.build(Template(*sections, budget=Budget(window=1_500)))
     told = [one["content"] for one in context.render("openai")["messages"] if "<recalled>" in one["content"]]
     assert "heliotrope" in told[0]
 

@@ -1,6 +1,5 @@
 """A document is found by its title and by the name of its file, and both are told with its page."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ PAGES[8] += "For an adoption there are twelve weeks."
 def told(store: MemoryStore, question: str, tokens: int = 400) -> str:
     session = Session.open("ana/one", store=store)
     session.user(question)
-    context = asyncio.run(session.build(Template(Recall(tokens=tokens), budget=Budget(window=4_000))))
+    context = session.build(Template(Recall(tokens=tokens), budget=Budget(window=4_000)))
     return "\n".join(item.text for item in context.items if isinstance(item, Message))
 
 

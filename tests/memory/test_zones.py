@@ -67,7 +67,7 @@ def test_without_a_zone_days_are_those_of_utc() -> None:
 def told(store: Store, recall: Recall) -> str:
     session = Session.open("ana/later", store=store)
     session.user("When does the plumber come?")
-    context = asyncio.run(session.build(Template(recall, budget=Budget(window=1_000))))
+    context = session.build(Template(recall, budget=Budget(window=1_000)))
     return "\n".join(item.text for item in context.items if isinstance(item, Message))
 
 

@@ -88,7 +88,7 @@ def test_a_conversation_goes_on_while_tools_hang_in_all_threads_of_the_loop(tmp_
             replies = await asyncio.gather(*(agent.ask("go") for agent in hanging))
             assert {reply.text for reply in replies} == {"late"}
             other = Session.open("other", store=store)
-            await other.add(Message("user", "hello"))
+            await other.aio.append(Message("user", "hello"))
             return list(other.view())
         finally:
             held.set()

@@ -55,7 +55,7 @@ class Acting:
 
         One that is refused is not one of so many. Nobody is asked of those beyond.
         """
-        self._begun = {call.id for call, standing in self._session.standing() if standing == "begun"}
+        self._begun = {call.id for call, standing in self._session.steps.standing() if standing == "begun"}
         within: list[ToolCall] = []
         for call in calls:
             if most == 0 and self.decided.get(call.id, True) is True:
@@ -92,7 +92,7 @@ class Acting:
         Of two who decide calls of one reply at the same moment, each finds the other's waiting. Who comes to
         the record last goes on for both.
         """
-        await self._session.look()
+        await self._session.aio.refresh()
         view = self._session.view()
         pending = {call.id for call in view.pending()}
         waiting = [call for call in self.waiting if call.id in pending]
@@ -120,7 +120,7 @@ class Acting:
         """Let nobody else run or close calls meanwhile, also those that are refused."""
         is_own = False
         try:
-            async with self._session.running(*calls):
+            async with self._session.steps.running(*calls):
                 is_own = True
                 yield
         except (TurnBusy, Conflict):

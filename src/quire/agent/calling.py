@@ -45,7 +45,9 @@ async def kept(
     try:
         JSON.encode(beside)
         # Notes are there before the result, which may speak of them.
-        allowed = await session.offer(result, *beside, pooled=pooled, given_by=call, to=to, instead=instead)
+        allowed = await session.steps.offer(
+            result, *beside, pooled=pooled, given_by=call, to=to, instead=instead
+        )
     except CodecError as fault:
         return refused(result, Unkept(str(fault))), []
     return allowed, beside if allowed is result else []

@@ -1,7 +1,6 @@
 """How far one question may go, and how far it has come."""
 
 from contextvars import ContextVar, Token
-from copy import copy
 from time import monotonic
 from typing import Literal, Self
 
@@ -58,7 +57,7 @@ class Tally:
     def __init__(self, limits: Limits, session: Session) -> None:
         self._limits = limits
         self._session = session
-        self._before = copy(session.spending)  # the session's own goes on
+        self._before = session.spending
         self._began = monotonic()
         self._outer: Tally | None = None
         self._inner: list[Tally] = []

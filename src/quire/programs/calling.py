@@ -176,7 +176,7 @@ class Calls:
     async def _recorded(self, *items: Item) -> tuple[Item, ...]:
         if self._transcript is None:
             return items
-        return await self._session.say(*items, to=self._transcript)
+        return await self._session.aio.append(*items, to=self._transcript)
 
     async def _closed(self, call: ToolCall, watched: Watched) -> tuple[Item, ...]:
         """The result of a call that was broken off, if it is on the record without one."""
@@ -188,7 +188,7 @@ class Calls:
         if watched.has_run:
             made = Made(self._name, call, result, watched.key, fault=RuntimeError(result.text))
             self._made.add(watched.tool, made, may_be_repeated=False)
-        return await self._session.say(result, to=self._transcript)
+        return await self._session.aio.append(result, to=self._transcript)
 
     async def _ask(self, model: AnyModel, /, *args: Any, **given: Any) -> Any:
         """Ask a model in a transcript of its own."""

@@ -86,7 +86,7 @@ class Member:
     @property
     def is_waiting(self) -> bool:
         """Whether a person is asked something by it."""
-        standings = self.agent.session.standing()
+        standings = self.agent.session.steps.standing()
         return any(standing == "waiting" and not is_tombstone(call) for call, standing in standings)
 
     def _asks(self, call: ToolCall) -> bool:
@@ -129,7 +129,7 @@ class _Kept(Metered):
     async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:
         """The model's answer; what it took is on the record, its words are not."""
         parsed = await super().ask(items, **options)
-        await self._session.add_response(parsed._replace(items=(), model=parsed.model or self.name))
+        await self._session.aio.record(parsed._replace(items=(), model=parsed.model or self.name))
         return parsed
 
 

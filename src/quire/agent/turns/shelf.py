@@ -85,7 +85,11 @@ class InSession:
     async def keep(self, value: Any) -> None:
         """Keep the notes in a value; each is on the record when this returns."""
         for note in notes_in(value):
-            await (self.session.add(given_now(note)) if note.key is None else self.session.put(note))
+            await (
+                self.session.aio.append(given_now(note))
+                if note.key is None
+                else self.session.aio.pool.keep(note)
+            )
 
     def branch(self, name: str) -> "InSession":
         """The same in a fork of the conversation."""

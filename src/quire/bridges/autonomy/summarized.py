@@ -93,7 +93,7 @@ class SummarizedHistorySection(Reads, History):
             self._begin(session)
 
     def _begin(self, session: Session) -> None:
-        session.use(self._compactor, self._model)
+        session.compaction.use(self._compactor, self._model)
         begun = session.compaction
         assert begun is not None
         self._at_work.add(begun)
