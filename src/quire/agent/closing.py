@@ -5,10 +5,8 @@ from typing import TypeVar
 
 from quire.errors import Conflict
 from quire.items import Handoff, Item, ToolCall, ToolResult
-from quire.session import Session
-from quire.session.offering import Unkept
-from quire.stores.streams import MAIN
-from quire.stores.tombstones import is_tombstone
+from quire.session import Session, Unkept
+from quire.stores.streams import MAIN, is_tombstone
 
 T = TypeVar("T")
 

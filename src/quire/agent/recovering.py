@@ -12,10 +12,9 @@ from quire.agent.closing import FORGOTTEN, answered, not_run, refused, uncertain
 from quire.agent.speaker import Speaker
 from quire.errors import Forgotten, InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
-from quire.session import Session
-from quire.session.offering import Instead
+from quire.session import Instead, Session
 from quire.state import View
-from quire.stores.tombstones import is_tombstone
+from quire.stores.streams import is_tombstone
 
 _ENDED = "the process ended while it ran"
 _OTHERWISE = "the user said something else first"
@@ -28,7 +27,7 @@ async def left_behind(session: Session, speaker: Speaker) -> list[ToolCall]:
 
     `TurnBusy` where it was not left: another runs a call of it.
     """
-    await session.aio.refresh()
+    await session.steps.look()
     return await answered(session, lambda: _settled(session, speaker))
 
 
@@ -65,7 +64,7 @@ async def heard(session: Session, speaker: Speaker, message: Message) -> list[To
     Where a tool asked the user something, it is the answer to that, and no message of its own: then calls
     that wait for an approval go on waiting.
     """
-    await session.aio.refresh()
+    await session.steps.look()
     return await answered(session, lambda: _heard(session, speaker, message))
 
 

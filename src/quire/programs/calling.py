@@ -8,7 +8,7 @@ from typing import Any
 
 from quire.agent import Outcome, Tool
 from quire.agent.acting import checked_verdict
-from quire.agent.calling import kept, refused_by_hooks, told_to_hooks
+from quire.agent.calling import kept, refused_by_hooks, told_to_hooks, traced
 from quire.agent.closing import FORGOTTEN, is_forgotten, not_run, refused, uncertain
 from quire.agent.speaker import Approver
 from quire.agent.tools.outcome import failed
@@ -110,10 +110,12 @@ class Calls:
         try:
             deed += await self._recorded(call)
             self._tell(Called(self._name, call))
-            with doing_within() as within:
+            with doing_within() as within, traced(self._session, call) as sources:
                 outcome, cancelled = await self._outcome(call, watched)
             withheld = _Withheld()
-            result, notes = await kept(self._session, call, outcome, to=self._transcript, instead=withheld)
+            result, notes = await kept(
+                self._session, call, outcome, sources=sources, to=self._transcript, instead=withheld
+            )
             made = Made(self._name, call, result, watched.key, within=tuple(within), fault=withheld.fault)
             made = self._noted(made, watched, outcome)
             # What was asked within it is in a transcript of its own.

@@ -30,7 +30,7 @@ def bringing_back_tools(*, tokens: int = _TOKENS, counter: Counter | None = None
             allowance: How much of it is shown; the agent fills it in.
         """
         counts = counted if allowance is None else _Shown(counted, tokens, allowance)
-        return read_back(session.pool, handle, counts, tokens, start)
+        return read_back(session.pool.copy(), handle, counts, tokens, start)
 
     return [bring_back]
 

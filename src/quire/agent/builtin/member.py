@@ -8,6 +8,7 @@ from typing import Any
 from quire.agent.acted import having_called, told_of_items
 from quire.agent.agent import Agent
 from quire.agent.builtin.roles import Role
+from quire.agent.calling import running_call
 from quire.agent.limits import Limits, Tally
 from quire.agent.reply import Reply
 from quire.compactors import transcript_text
@@ -15,9 +16,8 @@ from quire.errors import cut
 from quire.items import Item, Message, ToolCall
 from quire.models import AnyModel, asking
 from quire.providers import Parsed
-from quire.session import Session
-from quire.session.metering import Metered
-from quire.stores.tombstones import is_tombstone
+from quire.session import Metered, Session
+from quire.stores.streams import OF, is_tombstone
 
 _NO_LIMITS = Limits(requests=None, seconds=None)
 """Of a task: the agent has its own, and who gave it has others."""
@@ -69,7 +69,7 @@ class Member:
         time = asyncio.timeout(timeout)
         try:
             async with time:
-                reply = await self.agent.ask(task)
+                reply = await self.agent.ask(_brief(task))
         except TimeoutError:
             if not time.expired():
                 raise
@@ -107,6 +107,8 @@ class Member:
         return f"{said} A task for {self.name} before that takes the call back."
 
     async def _returned(self, task: str, reply: Reply, tally: Tally) -> str:
+        told = [item for item in reply.items if self.role.returns != "answer" or isinstance(item, Message)]
+        self.agent.session.steps.trace(item.id for item in told)
         if self.role.returns == "answer":
             return reply.text
         said = transcript_text(
@@ -131,6 +133,12 @@ class _Kept(Metered):
         parsed = await super().ask(items, **options)
         await self._session.aio.record(parsed._replace(items=(), model=parsed.model or self.name))
         return parsed
+
+
+def _brief(task: str) -> Message:
+    """A task as the user's message of a sub-agent. It names the call that gave it as its source."""
+    call = running_call()
+    return Message("user", task, extras={} if call is None else {OF: [call.id]})
 
 
 def _shown(arguments: str) -> str:

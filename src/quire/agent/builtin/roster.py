@@ -6,7 +6,7 @@ Each who is started is an entry of a transcript of its own, which no model sees;
 from typing import NamedTuple
 
 from quire.agent.builtin.roles import Role
-from quire.errors import UnknownKey
+from quire.errors import InvalidValue
 from quire.items import Handoff, Hide, Item, Span
 from quire.session import Session
 from quire.state import Transcript, View
@@ -62,16 +62,17 @@ def last_number(session: Session) -> int:
 def begun(session: Session, name: str, role: Role) -> Session:
     """The conversation of one that is started now; `InvalidValue` where there is one of that name."""
     if role.sees == "brief":
-        return session.child(name)
+        child = session.child(name)
+        if child.version:
+            raise InvalidValue(f"there is a conversation {child.place} already")
+        return child
     return session.fork(name, turns=None if role.sees == "all" else role.sees)
 
 
 def reopened(session: Session, name: str, role: Role) -> Session:
     """The conversation of one that was started before; begun now, where nothing came of that."""
-    try:
-        return session.child(name)
-    except UnknownKey:
-        return begun(session, name, role)
+    child = session.child(name)
+    return child if child.version else begun(session, name, role)
 
 
 def _view(session: Session) -> View:
