@@ -12,7 +12,7 @@ from quire.items import Item, Message
 from quire.models import AnyModel
 from quire.providers import Parsed
 from quire.session import Building, Session
-from quire.session.hooks import Hook
+from quire.session import Hook
 from quire.stores import MemoryStore
 from quire.tokens import Budget
 

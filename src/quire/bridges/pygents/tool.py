@@ -16,7 +16,7 @@ from quire.bridges.pygents.listening import Called, Listening
 from quire.bridges.pygents.registry import ToolRegistry
 from quire.errors import WrongType, cut
 from quire.session import events
-from quire.session.hooks import Failure
+from quire.session import Failure
 
 logger = logging.getLogger("quire.bridges")
 
