@@ -105,7 +105,7 @@ def compact(url: str, conversation: str, step: str) -> None:
             die()
 
     watch(store, ("append",), before, after)
-    session.compaction.run(TEMPLATE)
+    session.compaction.run()
 
 
 def forget(url: str, conversation: str, fatal: str) -> None:

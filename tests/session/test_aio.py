@@ -32,7 +32,7 @@ VERBS: dict[str, Callable[[Session, Session], Awaitable[Any]]] = {
     "merge a summary": lambda one, child: one.aio.merge(
         child, keep="summary", model=Scripted(["It looked."])
     ),
-    "compact": lambda one, _: one.aio.compaction.run(TEMPLATE),
+    "compact": lambda one, _: one.aio.compaction.run(),
     "build": lambda one, _: one.aio.build(TEMPLATE),
     "begin": lambda one, _: one.steps.begin(one.view().pending()[0]),
 }

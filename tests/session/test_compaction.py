@@ -108,7 +108,7 @@ def test_failures_are_counted_and_backed_off() -> None:
         assert turn().failed == 2
         time[0] += 6
         assert turn().failed == 2, "the second pause is longer"
-        outcome = session(store, compactor=SUMMARIZE, model=model).compaction.run(TEMPLATE)
+        outcome = session(store, compactor=SUMMARIZE, model=model).compaction.run()
         assert outcome is not None and not outcome, "who asks for it is not kept waiting"
     assert not summaries(session(store))
 
@@ -184,7 +184,7 @@ def test_running_it_says_what_came_of_it_and_hooks_hear_of_it() -> None:
     def outcome(**options: Any) -> Any:
         one = session(compactor=Summarize(), **options)
         talk(one, 15)
-        return one.compaction.run(TEMPLATE)
+        return one.compaction.run()
 
     heard.clear()
     kept = outcome(model=GIST, hooks=[hear_compaction])

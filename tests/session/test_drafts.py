@@ -162,7 +162,6 @@ WRITING: dict[str, Act] = {
     "clear": lambda one: one.pool.clear(),
     "record": lambda one: one.record(answer("late")),
     "new": lambda one: one.new("attempt"),
-    "merge": lambda one: one.merge(session()),
     "forget": lambda one: one.forget(one.view()[0].id),
     "render": lambda one: one.build(TEMPLATE).render("openai"),
     "draft": _redrafted,

@@ -16,7 +16,8 @@ from quire.memory import Knowledge
 from quire.models import Scripted
 from quire.providers import PROVIDERS
 from quire.sections import Ask, Catalogue, Custom, History, Instructions, Pooled
-from quire.stores import MemoryStore, Place, Store, is_tombstone
+from quire.stores import MemoryStore, Place, Store
+from quire.stores.streams import is_tombstone
 from quire.tokens import counter_for
 from tests.session.opened import (
     SECRET,

@@ -85,7 +85,6 @@ REFUSED: dict[str, Act] = {
     "append": lambda one: one.append(Message("user", "fine"), Message("user", "a secret")),
     "awaited": lambda one: run(one.aio.append(Message("user", "a secret"))),
     "record": lambda one: one.record(answer("a secret")),
-    "listen": lambda one: list(one.listen([answer("a secret")])),
     "draft": _in_a_draft,
     "awaited draft": lambda one: run(_in_an_awaited_draft(one)),
 }

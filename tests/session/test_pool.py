@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from quire import Budget, Template
 from quire.compactors import Offload
 from quire.errors import Conflict, UnknownKey
-from quire.items import Hide, Note, Span, ToolResult
-from quire.sections import History, Instructions
+from quire.items import Note, ToolResult
 from quire.session import (
     Added,
     Adding,
@@ -194,7 +192,7 @@ def test_a_note_that_is_replaced_each_time_is_a_conflict_in_the_end(act: Act) ->
     one.pool.keep(note("plan", "v0"))
     with pytest.raises(Conflict):
         act(one)
-    assert 2 < len(heard) < 50 and contents(one) == [f"v{len(heard)}"]
+    assert 2 < len(heard) <= 1_000 and contents(one) == [f"v{len(heard)}"]
 
 
 def test_clearing_ends_while_others_keep_adding() -> None:
@@ -247,9 +245,6 @@ def test_notes_of_drafts_make_room_when_they_are_merged() -> None:
     assert contents(one) == ["d", "c"] and ("Evicted", ["a"]) in heard and ("Evicted", ["b"]) in heard
 
 
-OUTPUTS = Template(Instructions("Be brief."), History(), budget=Budget(window=20_000))
-
-
 def offloaded(limit: int) -> Session:
     """A session that has moved seven long outputs to its pool."""
     one = session(pool_limit=limit, compactor=Offload())
@@ -258,7 +253,7 @@ def offloaded(limit: int) -> Session:
         call = one.call("read_file", {"path": f"{n}"})
         one.tool(f"line {n} " * 3_000, call_id=call.call_id)
         one.assistant("done")
-    one.compaction.run(OUTPUTS)
+    one.compaction.run()
     return one
 
 
@@ -267,7 +262,7 @@ def handles_shown(one: Session) -> set[str]:
     return {handle for stub in stubs for handle in re.findall("output-[0-9a-f]{10}", stub)}
 
 
-def test_outputs_that_a_stub_names_do_not_give_way() -> None:
+def test_long_outputs_do_not_give_way_and_do_not_count() -> None:
     one = offloaded(3)
     assert len(handles_shown(one)) == 7
     for n in range(5):
@@ -275,22 +270,3 @@ def test_outputs_that_a_stub_names_do_not_give_way() -> None:
     keys = [str(each.key) for each in one.pool]
     assert handles_shown(one) <= set(keys)
     assert [key for key in keys if not key.startswith("output-")] == ["own 2", "own 3", "own 4"]
-    one.append(Hide((Span(one.view()[0].id, one.view()[11].id),)))
-    left = handles_shown(one)
-    assert 0 < len(left) < 7
-    for n in range(5, 8):
-        one.pool.keep(note(f"own {n}"))
-    assert {each.key for each in one.pool} == {*left, "own 5", "own 6", "own 7"}
-
-
-def test_an_output_whose_call_waits_does_not_give_way() -> None:
-    one = session(pool_limit=1)
-    call = one.call("read_file")
-    outputs = [note(f"output-{n:010x}") for n in range(3)]
-    for output in outputs:
-        one.pool.keep(output)
-    one.pool.keep(note("other"))
-    assert [each.key for each in one.pool] == [*(output.key for output in outputs), "other"]
-    one.tool(f"[kept as {outputs[0].key}]", call_id=call.call_id)
-    one.pool.keep(note("last"))
-    assert [each.key for each in one.pool] == [outputs[0].key, "last"], "nothing will name the others"

@@ -45,7 +45,7 @@ def template(*sections: Any) -> Template:
     return Template(*sections, budget=Budget(window=8_000), model="gpt-5.6")
 
 
-def sent(one: Session, shown: Template = TEMPLATE) -> str:
+def sent(one: Session, shown: Template) -> str:
     return str(one.build(shown).render("openai").payload)
 
 
@@ -94,19 +94,20 @@ def test_what_is_sent_is_redacted_whoever_wrote_it(sections: tuple[Any, ...]) ->
 
 
 def test_each_item_is_looked_at_once() -> None:
+    shown = template(History())
     with two(redact=(looked := Looked())) as (one, other):
         other.append(*said(*map(str, range(600))), Message("user", CARD))
-        sent(one)
+        sent(one, shown)
         before = looked.seen
         for _ in range(3):
-            sent(one)
+            sent(one, shown)
         assert looked.seen == before, "a turn that adds nothing looks at nothing"
         other.user("of another")
-        sent(one)
+        sent(one, shown)
         assert looked.seen == before + 1
         with one.draft() as draft:
             draft.user("in the draft")
-            sent(draft)
+            sent(draft, shown)
         assert looked.seen < before + 12
 
 

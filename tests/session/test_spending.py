@@ -134,7 +134,7 @@ def test_what_summaries_cost_is_spent_and_their_writer_has_a_price() -> None:
         session(caps=Caps(cost=1), compactor=Summarize(), model=writer)
     one = session(prices=OWN, caps=Caps(cost=1), compactor=Summarize(floor=4, ceiling=8), model=writer)
     talk(one, 6)
-    one.compaction.run(TEMPLATE)
+    one.compaction.run()
     assert one.spending.requests == 1 and one.spending.tokens > 0 and one.spending.unpriced == 0
     capped = session(caps=Caps(cost=1))
     child = capped.fork("x")

@@ -163,7 +163,7 @@ def _runs_here(model: AnyModel) -> bool:
 
 def is_same_conversation(one: Session, other: Session) -> bool:
     """Whether two sessions are of one conversation: all that are open in a process share what it spent."""
-    return one.spending is other.spending
+    return one.place == other.place
 
 
 _counting: ContextVar[Tally | None] = ContextVar("quire.agent.counting", default=None)

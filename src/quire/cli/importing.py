@@ -21,6 +21,7 @@ from quire.errors import Conflict, InvalidValue, QuireError
 from quire.items import Item
 
 if TYPE_CHECKING:
+    from quire.session import Session
     from quire.stores import Place, Store
 
 _ENDINGS = (".json", ".jsonl")

@@ -14,6 +14,7 @@ from quire.cli.telling import print_error
 from quire.cli.words import moment, named
 from quire.cli.writing import print_table, write_json
 from quire.errors import StoreDamaged, UnknownId
+from quire.items import Note
 
 if TYPE_CHECKING:
     from quire.stores import Place, Store, Stored

@@ -19,8 +19,7 @@ from quire.node.ending import end_others, run_to_its_end
 from quire.node.loose_threads import LooseThreads
 from quire.node.sending import Sending
 from quire.node.worker import Worker
-from quire.session import Session
-from quire.session import open_store
+from quire.session import Session, open_store
 from quire.stores import Store, place_at
 from quire.tokens import named, number
 

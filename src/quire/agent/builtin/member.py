@@ -125,7 +125,7 @@ class _Kept(Metered):
     """A model whose use is kept where the conversation keeps what it spends."""
 
     def __init__(self, model: AnyModel, session: Session) -> None:
-        super().__init__(model)
+        super().__init__(model, {})
         self._session = session
 
     async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:

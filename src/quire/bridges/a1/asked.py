@@ -11,8 +11,7 @@ from quire.errors import ModelFailed
 from quire.items import Item, Message
 from quire.models import AnyModel
 from quire.providers import Parsed
-from quire.session import Building, Session
-from quire.session import Hook
+from quire.session import Building, Hook, Session
 from quire.stores import MemoryStore
 from quire.tokens import Budget
 
