@@ -125,9 +125,13 @@ def write(one: Session, step: Json, run: "Playing") -> None:
         case "name":
             one.new(step["label"])
         case "keep":
+<<<<<<< HEAD
             one.pool.keep(
                 Note(step["content"], key=step["key"], description=step.get("about"), id=step["id"])
             )
+=======
+            one.pool.keep(Note(step["content"], key=step["key"], description=step.get("about"), id=step["id"]))
+>>>>>>> 2b8bce4 (Session verbs have one body; drafts are rebased entry by entry)
         case "drop":
             one.pool.drop(step["key"])
         case "clear":
@@ -237,9 +241,9 @@ class Dying(MemoryStore):
         self._write()
         return super().append(place, entries, expected=expected)
 
-    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
+    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         self._write()
-        super().forget(place, bodies)
+        super().replace(place, bodies)
 
     def _write(self) -> None:
         self.left -= 1

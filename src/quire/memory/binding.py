@@ -14,7 +14,7 @@ from quire.memory.past import Past
 from quire.memory.telling import kind_of_group, speaker_of, words_of
 from quire.state import Answers, is_edit
 from quire.stores.streams import POOL
-from quire.stores.tombstones import is_tombstone
+from quire.stores.streams import is_tombstone
 
 PAUSE = 6 * 3600.0
 """Seconds of silence after which somebody who goes on talking may well talk about something else."""

@@ -1,7 +1,7 @@
-"""How verbs run. Each has one body, a coroutine over an `IO`; who calls it decides whether anything waits.
+"""How verbs run: each has one body, a coroutine, which a plain verb drives without an event loop.
 
-A plain verb drives its body without an event loop: work with the store runs here, and hooks that would have
-to be awaited are refused. An awaited verb (`session.aio`) moves work with the store to a thread.
+A plain verb does its work with the store here and refuses async hooks. An awaited verb (`session.aio`) moves
+work with the store to a thread.
 """
 
 import asyncio
@@ -10,8 +10,9 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from threading import local
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from quire.errors import Conflict, WrongType
 from quire.items import EDITS, KINDS, Item, ToolResult
@@ -19,19 +20,21 @@ from quire.session.hooks import Added, Adding, Event, Hooks
 from quire.session.log import Entries, Log
 from quire.session.redaction import Redaction
 from quire.session.state import State, Written
-from quire.stores import Place
 from quire.stores.streams import MAIN, checked_name
 from quire.stores.threads import STORE
 
 logger = logging.getLogger("quire.session")
 
+P = ParamSpec("P")
 T = TypeVar("T")
+A = TypeVar("A")
+Tell = Callable[[T], Awaitable[None]]
 
 MOST_ROUNDS = 1_000
 """How often a change is decided again because others wrote while hooks were asked about it."""
 
 _LOOKED_AT = EDITS | {ToolResult}
-"""Kinds that are tried on a copy of the transcript, or checked against open calls, before they are written."""
+"""Kinds that are tried on a copy of the transcript, or may be held, before they are written."""
 
 
 class IO(NamedTuple):
@@ -40,34 +43,26 @@ class IO(NamedTuple):
     is_offloaded: bool
     awaits_hooks: bool
 
-    async def do(self, log: Log, work: Callable[[], T]) -> T:
-        """The result of work with the store of a log."""
-        return await self.do_and_tell(log, work, None)
-
-    async def do_and_tell(self, log: Log, work: Callable[[], T], tell: "Tell[T] | None") -> T:
-        """The result of work with the store, after `tell` was awaited with it.
+    async def do(self, log: Log, work: Callable[[], T], tell: Tell[T] | None = None) -> T:
+        """The result of work with the store of a log, after `tell` was awaited with it.
 
         A cancellation takes nothing back: it waits for the thread, and `tell` is still called.
         """
-        if not self.is_offloaded or (log.root.store.is_quick and tell is None):
-            done = work()
-            if tell is not None:
-                await tell(done)
-            return done
-        return await _offloaded(work, tell)
+        if self.is_offloaded and not (log.root.store.is_quick and tell is None):
+            return await _offloaded(work, tell)
+        done = work()
+        if tell is not None:
+            await tell(done)
+        return done
 
     async def fire(self, hooks: Hooks, events: Iterable[Event]) -> None:
         """Call the hooks of events."""
-        if hooks:
-            for event in events:
-                if self.awaits_hooks:
-                    await hooks.fire_and_wait(event)
-                else:
-                    hooks.fire(event)
+        for event in events if hooks else ():
+            if self.awaits_hooks:
+                await hooks.fire_and_wait(event)
+            else:
+                hooks.fire(event)
 
-
-Tell = Callable[[T], Awaitable[None]]
-"""Tells hooks of what was done."""
 
 INLINE = IO(is_offloaded=False, awaits_hooks=False)
 BLOCKING = IO(is_offloaded=False, awaits_hooks=True)
@@ -98,9 +93,8 @@ async def _offloaded(work: Callable[[], T], tell: Tell[T] | None) -> T:
 
 def _let_go(task: "asyncio.Task[Any]") -> None:
     _going_on.discard(task)
-    fault = None if task.cancelled() else task.exception()
-    if fault is not None:
-        logger.warning("a cancelled verb failed: %s", type(fault).__name__)
+    if not task.cancelled() and task.exception() is not None:
+        logger.warning("a cancelled verb failed: %s", type(task.exception()).__name__)
 
 
 def run(verb: Coroutine[Any, Any, T]) -> T:
@@ -108,34 +102,41 @@ def run(verb: Coroutine[Any, Any, T]) -> T:
     try:
         verb.send(None)
     except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+        value: T = end.value
+        return value
     verb.close()
-    raise RuntimeError("the body of a plain verb awaited something")
+    raise RuntimeError("the body of a plain verb waited for something")
 
 
 _loops = local()
 
 
 def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
-    """Run a verb that awaits sections or models to its end, on an event loop of its own.
+    """Run a verb that awaits sections or models, on an event loop of its own.
 
     If a loop runs in this thread, another thread is used, and this one is blocked meanwhile.
     """
-    if _is_in_loop():
-        with ThreadPoolExecutor(1, "quire-verb") as thread:
-            return thread.submit(contextvars.copy_context().run, asyncio.run, verb).result()
-    if not hasattr(_loops, "runner"):
-        _loops.runner = asyncio.Runner()  # one for all verbs of a thread: a new loop takes longer than a turn
-    runner: asyncio.Runner = _loops.runner
-    return runner.run(verb)
-
-
-def _is_in_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return False
-    return True
+        if not hasattr(_loops, "runner"):  # one for all verbs of a thread: to make a loop takes its time
+            _loops.runner = asyncio.Runner()
+        runner: asyncio.Runner = _loops.runner
+        return runner.run(verb)
+    with ThreadPoolExecutor(1, "quire-verb") as thread:
+        return thread.submit(contextvars.copy_context().run, asyncio.run, verb).result()
+
+
+def plain(
+    verb: Callable[Concatenate[A, P], Coroutine[Any, Any, T]], io: IO = INLINE
+) -> Callable[Concatenate[Any, P], T]:
+    """The plain verb of an awaited one: its object has a method `_verbs(io)` that gives the awaited verbs."""
+
+    @wraps(verb)
+    def run_verb(self: Any, /, *args: P.args, **named: P.kwargs) -> T:
+        return (run_on_loop if io.awaits_hooks else run)(verb(self._verbs(io), *args, **named))
+
+    return run_verb
 
 
 class Change(NamedTuple):
@@ -145,21 +146,21 @@ class Change(NamedTuple):
     before: Sequence[Event] = ()
     after: Sequence[Event] = ()
 
+    def __add__(self, other: "Change") -> "Change":  # type: ignore[override]
+        """Both, one after the other."""
+        pairs = zip(self, other, strict=True)
+        return Change(*([*one, *another] for one, another in pairs))  # type: ignore[arg-type,list-item]
+
 
 class Writer:
     """Writes to one log: items are checked and redacted, and hooks are asked before anything is written."""
 
     def __init__(self, log: Log, hooks: Hooks, redaction: Redaction | None) -> None:
-        self.log = log
+        self.log, self.place = log, log.place
         self.hooks = hooks
         self.redaction = redaction
         self.heard: set[str] = set()
         """Ids of items that hooks have allowed and that are yet to be written."""
-
-    @property
-    def place(self) -> Place:
-        """The address of the conversation."""
-        return self.log.place
 
     def ready(self, items: Iterable[Item]) -> tuple[Item, ...]:
         """Items as they may be kept: checked, and redacted."""
@@ -169,38 +170,31 @@ class Writer:
                 raise WrongType(f"a session keeps items, not {type(item).__name__}")
         return ready if self.redaction is None else tuple(map(self.redaction.item, ready))
 
-    def append_quickly(self, item: Item, to: str) -> Item | None:
-        """Append one item that nobody has to look at; `None` if somebody has to."""
-        if self.redaction is not None or self.hooks or type(item) in _LOOKED_AT:
-            return None
-        return self.log.append(to, item) if to in self.log.state.transcripts else None
-
     async def append(
         self, io: IO, items: Iterable[Item], to: str = MAIN, expected: int | None = None
     ) -> tuple[Item, ...]:
         """Append items to a transcript, all or none; returns them as they were kept."""
         ready = self.ready(items)
         name = to if to in self.log.state.transcripts else checked_name(to)
-        if self.hooks:
-            new = tuple(item for item in ready if item.id not in self.heard)
-            await io.fire(self.hooks, [Adding(self.place, name, new)] if new else [])
-            self.heard.difference_update(item.id for item in ready)
+        if not self.hooks:
+            return await io.do(self.log, lambda: self._appended(ready, name, expected))
+        new = tuple(item for item in ready if item.id not in self.heard)
+        await io.fire(self.hooks, [Adding(self.place, name, new)] if new else [])
+        self.heard.difference_update(item.id for item in ready)
 
         async def tell(kept: tuple[Item, ...]) -> None:
             await io.fire(self.hooks, [Added(self.place, name, kept)])
 
-        return await io.do_and_tell(
-            self.log, lambda: self._appended(ready, name, expected), tell if self.hooks else None
-        )
+        return await io.do(self.log, lambda: self._appended(ready, name, expected), tell)
 
     def _appended(self, items: Sequence[Item], name: str, expected: int | None) -> tuple[Item, ...]:
         if len(items) == 1 and expected is None and type(items[0]) not in _LOOKED_AT:
             return (self.log.append(name, items[0]),)
 
-        def change(state: State) -> Entries:
+        def entries(state: State) -> Entries:
             return [Written(name, item) for item in state.steps.as_held(items)]
 
-        return tuple(item for _, item in self.log.commit(change, expected=expected))
+        return tuple(item for _, item in self.log.commit(entries, expected=expected))
 
     async def make(
         self,
@@ -209,20 +203,23 @@ class Writer:
         rounds: int = MOST_ROUNDS,
         asking: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> Change:
-        """Write what `decide` gives for the present state, after hooks have heard of all of it.
+        """Write what `decide` returns for the present state, after hooks have heard of all of it.
 
         If others write while hooks are asked, it is decided again, and hooks hear what is new. `Conflict` if
         that does not end. `asking` is entered while hooks are asked.
         """
-        heard = _Heard()
+        heard: list[Event] = []
         made: list[Change] = []
         change = await io.do(self.log, lambda: self.log.look(decide))
 
-        def written(state: State) -> Entries:
+        def new_events() -> list[Event]:
+            return [event for event in change.before if event not in heard] if self.hooks else []
+
+        def entries(state: State) -> Entries:
             nonlocal change
             made.clear()
             change = decide(state)
-            if self.hooks and heard.new_in(change.before):
+            if new_events():
                 return []
             made.append(change)
             return change.entries
@@ -231,26 +228,11 @@ class Writer:
             await io.fire(self.hooks, made[0].after if made else ())
 
         for _ in range(rounds):
-            new = heard.new_in(change.before)
-            heard.add(new)
+            new = new_events()
+            heard += new
             with asking():
                 await io.fire(self.hooks, new)
-            await io.do_and_tell(self.log, lambda: self.log.commit(written), tell if self.hooks else None)
+            await io.do(self.log, lambda: self.log.commit(entries), tell if self.hooks else None)
             if made:
                 return made[0]
         raise Conflict("others changed it each time that hooks had heard of it: nothing was written")
-
-
-class _Heard:
-    """Events that hooks have heard of. Identity is tried first: a draft may have thousands."""
-
-    def __init__(self) -> None:
-        self._events: dict[int, Event] = {}
-
-    def add(self, events: Iterable[Event]) -> None:
-        self._events.update((id(event), event) for event in events)
-
-    def new_in(self, events: Iterable[Event]) -> list[Event]:
-        unknown = [event for event in events if id(event) not in self._events]
-        known = list(self._events.values()) if unknown else []
-        return [event for event in unknown if event not in known]

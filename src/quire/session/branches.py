@@ -1,8 +1,9 @@
 """Forks, which are conversations of their own; drafts, which are not; and what comes back from both."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from itertools import groupby
 from string import ascii_lowercase
-from types import TracebackType
 from typing import Generic, Literal, TypeVar
 
 from msgspec.structs import replace
@@ -13,28 +14,26 @@ from quire.items import Hide, Item, Note, ToolCall, ToolResult
 from quire.models import AnyModel, asking
 from quire.session.aio import AWAITED, INLINE, IO, Change, Writer, run
 from quire.session.erasure import finish_erasing, is_related, merged_with
-from quire.session.hooks import (
-    RECORDING,
-    Added,
-    Adding,
-    Cleared,
-    Clearing,
-    Event,
-    Evicted,
-    Evicting,
-    HeldHooks,
-    Hooks,
-    Removed,
-    Removing,
-)
+from quire.session.hooks import RECORDING, Added, Adding, DraftHooks, Hooks
 from quire.session.log import Compute, Entries, Guard, Log, open_log
-from quire.session.pool import dropped, handle_of, handles_named, put_into
+from quire.session.pool import SessionPool, handle_of, handles_named, removing
 from quire.session.receipts import bare, is_receipt, shifted
 from quire.session.spending import Metered, PricesByName, Spending
 from quire.session.state import State, Written
-from quire.state import View, fork_scoped, merge_all, merge_result, plan_summary
+from quire.state import Pool, View, fork_scoped, merge_all, merge_result, plan_summary
 from quire.stores import MemoryStore, place_at
-from quire.stores.streams import MAIN, NAMED, OF, ORIGIN, POOL, RECEIPTS, USAGE, checked_name, is_tombstone
+from quire.stores.streams import (
+    MAIN,
+    NAMED,
+    OF,
+    ORIGIN,
+    POOL,
+    RECEIPTS,
+    USAGE,
+    checked_name,
+    is_own,
+    is_tombstone,
+)
 
 S = TypeVar("S")
 Keep = Literal["all", "result", "summary"]
@@ -49,7 +48,7 @@ Keep names, numbers and decisions. Do not add anything of your own.
 # Names of transcripts
 
 
-async def take_name(io: IO, log: Log, label: str) -> str:
+def take_name(log: Log, label: str) -> str:
     """Reserve the first free name of a label, for all drafts and processes."""
     label, name = checked_name(label), ""
 
@@ -59,7 +58,7 @@ async def take_name(io: IO, log: Log, label: str) -> str:
         return [Written(NAMED, Note(content={"name": name}, description="named"))]
 
     log.check_open()
-    await io.do(log, lambda: log.root.commit(named))
+    log.root.commit(named)
     return name
 
 
@@ -303,26 +302,22 @@ class DraftLog(Log):
 class Draft(Generic[S]):
     """The block of a draft: `with` or `async with` it; the draft is what it gives."""
 
-    def __init__(self, writer: Writer, limit: int | None, make: Callable[[DraftLog, Hooks], S]) -> None:
-        self._writer, self._limit, self._make = writer, limit, make
+    def __init__(self, writer: Writer, pool: SessionPool, make: Callable[[DraftLog, Hooks], S]) -> None:
+        self._writer, self._pool, self._make = writer, pool, make
         self._log: DraftLog | None = None
-        self._hooks = HeldHooks(writer.hooks)
 
     def __enter__(self) -> S:
         self._writer.hooks.refuse_async(RECORDING)  # now, and not when all the work is done
-        return self._make(self._begin(), self._hooks)
+        return self._make(self._begin(), DraftHooks(self._writer.hooks))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         run(self._end(INLINE, is_well=kind is None))
 
     async def __aenter__(self) -> S:
-        return self._make(await AWAITED.do(self._writer.log, self._begin), self._hooks)
+        log = await AWAITED.do(self._writer.log, self._begin)
+        return self._make(log, DraftHooks(self._writer.hooks))
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         await self._end(AWAITED, is_well=kind is None)
 
     def _begin(self) -> DraftLog:
@@ -330,40 +325,81 @@ class Draft(Generic[S]):
         root.catch_up()
         if root.state.forgetting or root.state.unwiped:
             finish_erasing(root)
-        self._hooks = HeldHooks(self._writer.hooks)
         self._log = DraftLog(self._writer.log)
         return self._log
 
     async def _end(self, io: IO, *, is_well: bool) -> None:
+        """Merge the draft; if that fails, or it did not end well, only what it spent stays."""
         assert self._log is not None
         draft, parent = self._log, self._writer.log
         entries = draft.end()
-
-        def decide(state: State) -> Change:
-            if entries and parent.root is parent:
-                draft.check_known()
-            change = Change(entries, self._hooks.before, self._hooks.after)
-            return _rebased(change, state, draft.began_at, self._limit)
-
-        def give_up() -> None:
-            parent.commit(lambda state: _spent(entries, state, parent, draft.began_at))
-
-        if not is_well:
-            await io.do(parent, give_up)
-            return
         try:
-            await self._writer.make(io, decide)
+            if is_well:
+                await self._writer.make(io, lambda state: self._rebased(draft, entries, state))
+                return
         except BaseException:
-            await io.do(parent, give_up)
+            is_well = False
             raise
+        finally:
+            if not is_well:
+                left = partial(_left_of, entries, parent, draft.began_at)
+                await io.do(parent, lambda: parent.commit(left))
+
+    def _rebased(self, draft: DraftLog, entries: Entries, state: State) -> Change:
+        """What a draft wrote, as it is written to a log that may have grown since.
+
+        Evictions from the pool are decided anew. Receipts name versions: if others wrote, they only say that
+        something was sent.
+        """
+        if entries and draft.parent.root is draft.parent:
+            draft.check_known()
+        grown = any(
+            versions[-1] > draft.began_at
+            for versions in map(state.versions, (*state.transcripts, POOL))
+            if versions
+        )
+        if grown:
+            _check_answers(entries, state)
+        place, pool, change = self._writer.place, state.pool.fork(), Change([])
+        for stream, found in groupby(entries, key=lambda entry: entry.stream):
+            items = tuple(item for _, item in found)
+            written = [Written(stream, item) for item in items]
+            if stream == POOL:
+                for item in items:
+                    change += self._pool_change(item, state, pool)
+            elif stream == RECEIPTS:
+                moved = [Written(stream, shifted(item, state.version)) for item in items]
+                change += Change(_bare_receipts(written) if grown else moved)
+            elif is_own(stream):
+                change += Change(written)
+            else:
+                change += Change(written, [Adding(place, stream, items)], [Added(place, stream, items)])
+        return change
+
+    def _pool_change(self, item: Item, state: State, pool: Pool) -> Change:
+        """What an entry of the pool comes to, on the pool as it is by then."""
+        if isinstance(item, Note) and not is_tombstone(item):
+            return self._pool.keeping([item], state, pool)
+        if isinstance(item, Hide) and "by" not in item.extras:
+            key = str(item.extras.get("key", ""))
+            if key in pool and pool.get(key).id == item.spans[0].first:  # else others dropped it first
+                return removing(self._writer.place, pool.remove(key))
+        return Change([])
 
 
-def _spent(entries: Entries, state: State, log: Log, began_at: int) -> Entries:
+def _check_answers(entries: Entries, state: State) -> None:
+    waiting = state.waiting() | {item.call_id for _, item in entries if isinstance(item, ToolCall)}
+    for _, item in entries:
+        if isinstance(item, ToolResult) and item.call_id not in waiting:
+            raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")
+
+
+def _left_of(entries: Entries, log: Log, began_at: int, state: State) -> Entries:
     """What stays of a draft that came to nothing: what it spent, and that it sent something.
 
     Nothing that was written after all: a merge may be cancelled, or its store fail, when it is done.
     """
-    left = [entry for entry in entries if entry.stream == USAGE] + _bare_receipts(entries)
+    left = [*(entry for entry in entries if entry.stream == USAGE), *_bare_receipts(entries)]
     new = [v for stream in (USAGE, RECEIPTS) for v in state.versions(stream) if v > began_at]
     known = {item.id for item in log.read_at(sorted(new))} if left else set[str]()
     return [entry for entry in left if entry.item.id not in known]
@@ -372,74 +408,3 @@ def _spent(entries: Entries, state: State, log: Log, began_at: int) -> Entries:
 def _bare_receipts(entries: Entries) -> Entries:
     receipts = [item for _, item in entries if isinstance(item, Note) and is_receipt(item)]
     return [Written(RECEIPTS, bare(item)) for item in receipts]
-
-
-def _rebased(change: Change, state: State, began_at: int, limit: int | None) -> Change:
-    """What a draft did, as it is written to a log that may have grown since.
-
-    Receipts name versions: if others wrote, it is only said that something was sent. Evictions from the pool
-    are decided anew.
-    """
-    streams = () if state.version == began_at else (*state.transcripts, POOL)
-    if not any(found[-1] > began_at for found in map(state.versions, streams) if found):
-        shift = [
-            Written(stream, shifted(item, state.version) if stream == RECEIPTS else item)
-            for stream, item in change.entries
-        ]
-        return change._replace(entries=shift)
-    open_calls = state.waiting() | {item.call_id for _, item in change.entries if isinstance(item, ToolCall)}
-    for _, item in change.entries:
-        if isinstance(item, ToolResult) and item.call_id not in open_calls:
-            raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")
-    redone = _PoolRedone(change.entries, state, limit)
-    kept = [entry for entry in redone.entries if entry.stream != RECEIPTS]
-    return Change(
-        [*kept, *_bare_receipts(change.entries)], redone.told(change.before), redone.told(change.after)
-    )
-
-
-class _PoolRedone:
-    """What a draft did to the pool, done again on the pool as it is now, and the events of that."""
-
-    def __init__(self, entries: Entries, state: State, limit: int | None) -> None:
-        self._pool, self._limit = state.pool.fork(), limit
-        self._evicted: dict[str, list[Note]] = {}  # by the id of the note that came
-        self._dropped: set[str] = set()
-        self.entries = [new for entry in entries for new in self._redo(entry)]
-
-    def _redo(self, entry: Written) -> Entries:
-        item = entry.item
-        if entry.stream != POOL or is_tombstone(item):
-            return [entry]
-        if isinstance(item, Note):
-            leaving = put_into(self._pool, item, self._limit)
-            self._evicted.setdefault(item.id, leaving)
-            return [*(dropped(one, item) for one in leaving), entry]
-        if not isinstance(item, Hide) or "by" in item.extras:
-            return []
-        key, note_id = str(item.extras.get("key", "")), item.spans[0].first
-        if key not in self._pool or self._pool.get(key).id != note_id:
-            return []  # others dropped it first
-        self._pool.remove(key)
-        self._dropped.add(note_id)
-        return [entry]
-
-    def told(self, events: Iterable[Event]) -> list[Event]:
-        """The events in place of those of the draft alone."""
-        evicted = dict(self._evicted)
-        return [new for event in events for new in self._told(event, evicted)]
-
-    def _told(self, event: Event, evicted: dict[str, list[Note]]) -> Iterator[Event]:
-        if isinstance(event, Adding | Added) and event.stream == POOL:
-            kind = Evicting if isinstance(event, Adding) else Evicted
-            for note in event.items:
-                if isinstance(note, Note):
-                    yield from (kind(event.place, one, note) for one in evicted.pop(note.id, ()))
-            yield event
-        elif isinstance(event, Removing | Removed):
-            yield from [event] if event.note.id in self._dropped else ()
-        elif isinstance(event, Clearing | Cleared):
-            notes = tuple(note for note in event.notes if note.id in self._dropped)
-            yield from [event._replace(notes=notes)] if notes or not event.notes else ()
-        elif not isinstance(event, Evicting | Evicted):
-            yield event

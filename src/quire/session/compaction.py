@@ -391,7 +391,8 @@ class _Work:
         except QuireError as fault:
             is_learnt = isinstance(fault, WindowExceeded) and self._learn_window(request)
             self._compaction._failed(str(fault), 0.0 if is_learnt else self._backoff.begin())
-            return await self._ended(plan, lambda _: ([], Outcome("discarded", str(fault))))
+            failed = Outcome("discarded", str(fault))
+            return await self._ended(plan, lambda _: ([], failed))
         finally:
             renewing.cancel()
             self._known.metrics.pending = 0

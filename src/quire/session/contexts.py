@@ -56,11 +56,6 @@ class Sent(NamedTuple):
     context: Context
     counter: Counter
 
-    def learn(self, reported: int) -> None:
-        """Calibrate the counter by the tokens that the provider reported."""
-        counted = self.context.receipt.counted
-        if isinstance(self.counter, Calibrated) and counted and reported:
-            self.counter.learn(counted, reported)
 
 
 class _Turn(NamedTuple):
@@ -102,6 +97,14 @@ class Contexts:
             known = (one for one in self._last.values() if one.rendered.is_of(sent))
             return next(known, sent)
         raise WrongType(f"what was sent is a context or a rendering of it, not {type(sent).__name__}")
+
+    def learn(self, sent: Sent, reported: int) -> None:
+        """Calibrate the counter by the tokens that the provider reported, once for each rendering."""
+        counted = sent.context.receipt.counted
+        known = self._sent.get(sent.context, {})
+        if known.get(sent.wire) is sent and isinstance(sent.counter, Calibrated) and counted and reported:
+            sent.counter.learn(counted, reported)
+            del known[sent.wire]
 
     async def build(self, io: IO, template: Template, **asked: Unpack[Asked]) -> Context:
         """The body of `Session.build`."""

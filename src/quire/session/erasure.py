@@ -55,6 +55,9 @@ logger = logging.getLogger("quire.session")
 LINKS = "~recalled"
 """The conversation of a scope that says which conversations quoted which, by digests of their names."""
 
+ANY_TIME = -1.0
+"""In place of the time of a merged item: the one it was merged from has another."""
+
 _BOOKS = frozenset((ORIGIN, USAGE, PLANS, MERGED, RECALLED, FORGOTTEN, WIPED, NAMED))
 """Streams of ids and numbers, without which a conversation could not be read."""
 
@@ -304,11 +307,10 @@ def _check_ids(log: Log, ids: Collection[str]) -> None:
 def _times_of(log: Log, ids: Collection[str]) -> dict[str, set[float]]:
     """When the items of some ids were made: two conversations may use one id for two items."""
     found: dict[str, set[float]] = {item_id: set() for item_id in ids}
-    for _, item in log.recorded():
+    inherited = (item for item_id in ids for item in log.state.inherited(item_id))
+    for item in (*(item for _, item in log.recorded()), *inherited):
         if item.id in found:
-            found[item.id].add(item.created_at)
-    for item_id in ids:
-        found[item_id].update(item.created_at for item in log.state.inherited(item_id))
+            found[item.id].add(ANY_TIME if MERGE_MARK in getattr(item, "extras", ()) else item.created_at)
     return found
 
 
@@ -330,7 +332,10 @@ class _Family:
     def has(self, item: Item) -> bool:
         """Whether an item is one of them: it has the id, and the time unless a merge made it anew."""
         times = self.ids.get(item.id)
-        return times is not None and (item.created_at in times or MERGE_MARK in getattr(item, "extras", ()))
+        if times is None:
+            return False
+        is_merged = MERGE_MARK in getattr(item, "extras", ())
+        return not times or is_merged or ANY_TIME in times or item.created_at in times
 
     def is_named(self, name: str) -> bool:
         """Whether a source that an item names is one of them."""
@@ -342,8 +347,9 @@ class _Family:
     def add(self, item: Item) -> bool:
         """Add an item; whether it is new."""
         times = self.ids[item.id]
-        is_new = item.created_at not in times
-        times.add(item.created_at)
+        time = ANY_TIME if MERGE_MARK in getattr(item, "extras", ()) else item.created_at
+        is_new = time not in times
+        times.add(time)
         return is_new
 
     def intent(self) -> Note:

@@ -340,36 +340,21 @@ class Hooks:
         logger.warning("hook %s failed on %s: %s", *failure)
 
 
-class HeldHooks(Hooks):
-    """The hooks of a draft: events of what is recorded are held until the draft is merged."""
+class DraftHooks(Hooks):
+    """The hooks of a draft: of what is recorded they hear when it is merged."""
 
     def __init__(self, outer: Hooks) -> None:
         super().__init__(outer.given())
         self._outer = outer
-        self._held: list[Event] = []
-
-    @property
-    def before(self) -> list[Event]:
-        """Held events that may still be refused."""
-        return [event for event in self._held if isinstance(event, BEFORE)]
-
-    @property
-    def after(self) -> list[Event]:
-        """Held events that are facts once the draft is merged."""
-        return [event for event in self._held if not isinstance(event, BEFORE)]
 
     def fire(self, event: Event) -> None:
-        """Hold an event, or pass it on."""
-        if isinstance(event, RECORDING):
-            self._held.append(event)
-        else:
+        """Pass on an event, unless it is of what is recorded."""
+        if not isinstance(event, RECORDING):
             self._outer.fire(event)
 
     async def fire_and_wait(self, event: Event) -> None:
-        """Hold an event, or pass it on and wait."""
-        if isinstance(event, RECORDING):
-            self._held.append(event)
-        else:
+        """Pass on an event and wait, unless it is of what is recorded."""
+        if not isinstance(event, RECORDING):
             await self._outer.fire_and_wait(event)
 
 

@@ -3,23 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 
+import quire.session.hooks as hooks
 from quire.compactors import HANDLE, HANDLE_DIGITS
-from quire.errors import InvalidValue, UnknownKey, WrongType
+from quire.errors import InvalidValue, WrongType
 from quire.items import Hide, Item, Mask, Note, Span, ToolResult
-from quire.session.aio import AWAITED, INLINE, IO, MOST_ROUNDS, Change, Writer, run
-from quire.session.hooks import (
-    Added,
-    Adding,
-    Cleared,
-    Clearing,
-    Event,
-    Evicted,
-    Evicting,
-    Removed,
-    Removing,
-)
+from quire.session.aio import IO, Change, Writer, plain
 from quire.session.state import State, Written
 from quire.state import Pool
 from quire.stores import Place
@@ -43,12 +32,58 @@ def handle_of(note: Note) -> str | None:
 
 def handles_named(items: Iterable[Item]) -> set[str]:
     """The handles that results, and stubs in their place, name."""
-    texts = (item.stub if isinstance(item, Mask) else item.text for item in items if _may_name(item))  # type: ignore[union-attr]
+    texts = [item.stub for item in items if isinstance(item, Mask)]
+    texts += [item.text for item in items if isinstance(item, ToolResult)]
     return {handle for text in texts for handle in PLAIN_HANDLE.findall(text)}
 
 
-def _may_name(item: Item) -> bool:
-    return isinstance(item, Mask | ToolResult)
+class AioPool:
+    """The verbs of a pool, to be awaited."""
+
+    def __init__(self, pool: "SessionPool", io: IO) -> None:
+        self._pool, self._io = pool, io
+        self._writer, self._log = pool.writer, pool.writer.log
+
+    async def keep(self, note: Note) -> Note:
+        """Put a note into the pool; it replaces one with the same key."""
+        return (await self.keep_all([note]))[0]
+
+    async def keep_all(
+        self, notes: Iterable[Note], asking: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> list[Note]:
+        """Put notes into the pool, all or none. `asking` is entered while hooks are asked."""
+        with asking():
+            ready = self._pool.ready(notes)
+        await self._writer.make(self._io, lambda state: self._pool.keeping(ready, state), asking=asking)
+        return ready
+
+    async def drop(self, key: str) -> Note:
+        """Drop a note, and return it."""
+        if key not in self._pool:
+            await self._io.do(self._log, self._log.catch_up)  # another may have kept it
+        dropped: list[Note] = []
+
+        def dropping(state: State) -> Change:
+            dropped[:] = [state.pool.get(key)]
+            return removing(self._writer.place, dropped[0])
+
+        await self._writer.make(self._io, dropping, FEW_ROUNDS)
+        return dropped[0]
+
+    async def clear(self) -> list[Note]:
+        """Drop all notes, and return them. What is kept while hooks hear of it stays."""
+        await self._io.do(self._log, self._log.catch_up)
+        heard = {note.id: note for note in self._pool}
+        cleared: list[Note] = []
+        clearing = hooks.Clearing(self._writer.place, tuple(heard.values()))
+
+        def change(state: State) -> Change:
+            cleared[:] = [note for note in state.pool if heard.get(note.id) == note]
+            after = hooks.Cleared(self._writer.place, tuple(cleared))
+            return Change([_dropped(note) for note in cleared], [clearing], [after])
+
+        await self._writer.make(self._io, change)
+        return cleared
 
 
 class SessionPool:
@@ -58,26 +93,33 @@ class SessionPool:
     back by their handles, are outside the limit.
     """
 
+    keep = plain(AioPool.keep)
+    drop = plain(AioPool.drop)
+    clear = plain(AioPool.clear)
+
     def __init__(self, writer: Writer, limit: int | None) -> None:
-        self._writer = writer
+        self.writer = writer
         self.limit = limit if limit is None else whole(limit, "a limit", least=1)
+
+    def _verbs(self, io: IO) -> AioPool:
+        return AioPool(self, io)
 
     def copy(self) -> Pool:
         """The notes as they are now; changes of the copy change nothing here."""
-        self._writer.log.check_known()
-        return self._writer.log.look(lambda state: state.pool.fork())
+        self.writer.log.check_known()
+        return self.writer.log.look(lambda state: state.pool.fork())
 
     def __len__(self) -> int:
-        return len(self.copy())
+        return len(self.writer.log.state.pool)
 
     def __iter__(self) -> Iterator[Note]:
         return iter(self.copy())
 
     def __contains__(self, key: object) -> bool:
-        return key in self.copy()
+        return key in self.writer.log.state.pool
 
     def __getitem__(self, key: str) -> Note:
-        return self.copy().get(key)
+        return self.writer.log.state.pool.get(key)
 
     def __repr__(self) -> str:
         return f"<SessionPool of {len(self)} notes>"
@@ -85,29 +127,6 @@ class SessionPool:
     def catalogue(self) -> str:
         """One line per note with its key and description."""
         return self.copy().catalogue()
-
-    def keep(self, note: Note) -> Note:
-        """Put a note into the pool; it replaces one with the same key."""
-        return run(self.keep_all(INLINE, [note]))[0]
-
-    def drop(self, key: str) -> Note:
-        """Drop a note, and return it."""
-        return run(self.dropped(INLINE, key))
-
-    def clear(self) -> list[Note]:
-        """Drop all notes, and return them. What is kept while hooks hear of it stays."""
-        return run(self.cleared(INLINE))
-
-    async def keep_all(
-        self,
-        io: IO,
-        notes: Sequence[Note],
-        asking: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> list[Note]:
-        """The body of `keep`, for several notes: all or none. `asking` is entered while hooks are asked."""
-        ready = self.ready(notes)
-        await self._writer.make(io, partial(self.keeping, ready), asking=asking)
-        return ready
 
     def ready(self, notes: Iterable[Note]) -> list[Note]:
         """Notes as they may be kept: checked, and redacted."""
@@ -117,74 +136,34 @@ class SessionPool:
                 raise WrongType(f"a pool keeps notes, not {type(note).__name__}")
             if note.key is None:
                 raise InvalidValue("a note needs a key to be kept in a pool")
-        return [note for note in self._writer.ready(given) if isinstance(note, Note)]
+        return [note for note in self.writer.ready(given) if isinstance(note, Note)]
 
-    def keeping(self, notes: Sequence[Note], state: State) -> Change:
-        """The change that keeps notes, one after the other, with the evictions it takes."""
-        pool = state.pool if self.limit is None else state.pool.fork()
-        change = Change([], [], [])
+    def keeping(self, notes: Sequence[Note], state: State, pool: Pool | None = None) -> Change:
+        """The change that keeps notes one after the other, with the evictions it takes.
+
+        `pool` is the pool to begin with, and is changed.
+        """
+        change, place = Change([]), self.writer.place
+        if pool is None:
+            pool = state.pool if self.limit is None else state.pool.fork()
         for note in notes:
-            if not state.is_gone(note):
-                leaving = [] if self.limit is None else put_into(pool, note, self.limit)
-                change = _joined(change, _kept(self._writer.place, note, leaving))
+            if state.is_gone(note):
+                continue
+            leaving = [] if pool is state.pool else _put_into(pool, note, self.limit)
+            change += Change(
+                [*(_dropped(one, note) for one in leaving), Written(POOL, note)],
+                [*(hooks.Evicting(place, one, note) for one in leaving), hooks.Adding(place, POOL, (note,))],
+                [*(hooks.Evicted(place, one, note) for one in leaving), hooks.Added(place, POOL, (note,))],
+            )
         return change
 
-    async def dropped(self, io: IO, key: str) -> Note:
-        """The body of `drop`."""
-        place, log = self._writer.place, self._writer.log
-        note: Note | None = None
 
-        def dropping(state: State) -> Change:
-            nonlocal note
-            if key not in state.pool and note is None:
-                log.catch_up()  # another may have kept it
-            note = log.state.pool.get(key)
-            return Change([dropped(note)], [Removing(place, note)], [Removed(place, note)])
-
-        await self._writer.make(io, dropping, FEW_ROUNDS)
-        if note is None:
-            raise UnknownKey("no note was dropped")
-        return note
-
-    async def cleared(self, io: IO) -> list[Note]:
-        """The body of `clear`."""
-        place, log = self._writer.place, self._writer.log
-        heard: dict[str, Note] | None = None
-        left: list[Note] = []
-
-        def clearing(state: State) -> Change:
-            nonlocal heard, left
-            if heard is None:
-                log.catch_up()
-                heard = {note.id: note for note in log.state.pool}
-            left = [note for note in log.state.pool if heard.get(note.id) == note]
-            notes = tuple(heard.values())
-            return Change(list(map(dropped, left)), [Clearing(place, notes)], [Cleared(place, tuple(left))])
-
-        await self._writer.make(io, clearing, MOST_ROUNDS)
-        return left
+def removing(place: Place, note: Note) -> Change:
+    """The change that drops a note."""
+    return Change([_dropped(note)], [hooks.Removing(place, note)], [hooks.Removed(place, note)])
 
 
-class AioPool:
-    """The verbs of a pool to be awaited."""
-
-    def __init__(self, pool: SessionPool) -> None:
-        self._pool = pool
-
-    async def keep(self, note: Note) -> Note:
-        """`SessionPool.keep`."""
-        return (await self._pool.keep_all(AWAITED, [note]))[0]
-
-    async def drop(self, key: str) -> Note:
-        """`SessionPool.drop`."""
-        return await self._pool.dropped(AWAITED, key)
-
-    async def clear(self) -> list[Note]:
-        """`SessionPool.clear`."""
-        return await self._pool.cleared(AWAITED)
-
-
-def put_into(pool: Pool, note: Note, limit: int | None) -> list[Note]:
+def _put_into(pool: Pool, note: Note, limit: int | None) -> list[Note]:
     """Put a note into a pool, and return those that it evicts: the oldest that are not long outputs."""
     leaving: list[Note] = []
     if limit is not None and note.key not in pool and handle_of(note) is None:
@@ -196,21 +175,7 @@ def put_into(pool: Pool, note: Note, limit: int | None) -> list[Note]:
     return leaving
 
 
-def dropped(note: Note, by: Note | None = None) -> Written:
+def _dropped(note: Note, by: Note | None = None) -> Written:
     """The entry that drops a note; it names the note that evicts it, if one does."""
     reason = {} if by is None else {"by": by.id}
     return Written(POOL, Hide((Span(note.id, note.id),), extras={"key": note.key, **reason}))
-
-
-def _kept(place: Place, note: Note, leaving: Sequence[Note]) -> Change:
-    before: list[Event] = [Evicting(place, one, note) for one in leaving]
-    after: list[Event] = [Evicted(place, one, note) for one in leaving]
-    return Change(
-        [*(dropped(one, note) for one in leaving), Written(POOL, note)],
-        [*before, Adding(place, POOL, (note,))],
-        [*after, Added(place, POOL, (note,))],
-    )
-
-
-def _joined(one: Change, other: Change) -> Change:
-    return Change([*one.entries, *other.entries], [*one.before, *other.before], [*one.after, *other.after])

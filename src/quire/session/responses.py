@@ -2,8 +2,9 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from typing import Any, Self
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping
+from contextlib import aclosing, closing
+from typing import Any
 
 import msgspec
 
@@ -142,17 +143,11 @@ class Responses:
             raise
         return await self._keep(io, reading)
 
-    def listen(self, events: Iterable[Any], provider: str | None, to: str, sent: Any) -> "Listening":
-        """The body of `Session.listen`."""
-        return Listening(self._passed_on(events, _Reading(self._contexts, provider, to, sent)))
-
-    def aio_listen(
-        self, events: AsyncIterator[Any], provider: str | None, to: str, sent: Any
-    ) -> "AioListening":
-        """The same for an async stream."""
-        return AioListening(self._passed_on_async(events, _Reading(self._contexts, provider, to, sent)))
-
-    def _passed_on(self, events: Iterable[Any], reading: _Reading) -> Iterator[Any]:
+    def passed_on(
+        self, events: Iterable[Any], provider: str | None, to: str, sent: Any
+    ) -> Generator[Any, None, None]:
+        """Pass on the events of a stream; at its end, or when this is closed, the response is recorded."""
+        reading = _Reading(self._contexts, provider, to, sent)
         try:
             for event in events:
                 reading.take(event)
@@ -162,7 +157,11 @@ class Responses:
             raise
         run(self._keep(INLINE, reading))
 
-    async def _passed_on_async(self, events: AsyncIterator[Any], reading: _Reading) -> AsyncIterator[Any]:
+    async def passed_on_async(
+        self, events: AsyncIterator[Any], provider: str | None, to: str, sent: Any
+    ) -> AsyncGenerator[Any, None]:
+        """The same for an async stream."""
+        reading = _Reading(self._contexts, provider, to, sent)
         try:
             async for event in events:
                 reading.take(event)
@@ -209,9 +208,9 @@ class Responses:
                 raise
             return tuple(item for stream, item in written if stream == to)
 
-        kept = await io.do_and_tell(self._log, commit, tell if self._writer.hooks else None)
+        kept = await io.do(self._log, commit, tell if self._writer.hooks else None)
         if isinstance(sent, Sent) and parsed.usage is not None:
-            sent.learn(parsed.usage.input)
+            self._contexts.learn(sent, parsed.usage.input)
         return parsed._replace(items=kept)
 
 
@@ -226,41 +225,23 @@ def _check(parsed: Parsed) -> None:
         logger.warning("a response of %d items ended in an error", len(parsed.items))
 
 
-class Listening(Iterator[Any]):
-    """The events of a stream, one by one. The response is recorded at the end, or when it is closed."""
-
-    def __init__(self, events: Iterator[Any]) -> None:
-        self._events = events
+class Listening(closing["Generator[Any, None, None]"], Iterator[Any]):
+    """The events of a stream, one by one. Its `with` block ends with the response recorded."""
 
     def __next__(self) -> Any:
-        return next(self._events)
+        return next(self.thing)
 
     def close(self) -> None:
         """Record what came, now."""
-        self._events.close()  # type: ignore[attr-defined]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self.thing.close()
 
 
-class AioListening(AsyncIterator[Any]):
+class AioListening(aclosing["AsyncGenerator[Any, None]"], AsyncIterator[Any]):
     """The events of an async stream, one by one."""
 
-    def __init__(self, events: AsyncIterator[Any]) -> None:
-        self._events = events
-
     async def __anext__(self) -> Any:
-        return await anext(self._events)
+        return await anext(self.thing)
 
     async def aclose(self) -> None:
         """Record what came, now."""
-        await self._events.aclose()  # type: ignore[attr-defined]
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+        await self.thing.aclose()

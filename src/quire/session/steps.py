@@ -35,7 +35,7 @@ from quire.session.aio import AWAITED, Writer
 from quire.session.erasure import Quoted, link_sources, names_of
 from quire.session.hooks import Added, Adding
 from quire.session.log import Entries
-from quire.session.pool import SessionPool, handle_of
+from quire.session.pool import AioPool, SessionPool, handle_of
 from quire.session.state import State, Written, begun, by_result, held_for, is_step
 from quire.stores import Place, Store
 from quire.stores.streams import MAIN, OF, STEPS
@@ -191,7 +191,7 @@ class Steps:
         async def tell(kept: tuple[Item, ...]) -> None:
             await AWAITED.fire(self._writer.hooks, [Added(self._log.place, MAIN, kept)])
 
-        return await AWAITED.do_and_tell(self._log, answered, tell if self._writer.hooks else None)
+        return await AWAITED.do(self._log, answered, tell if self._writer.hooks else None)
 
     async def offer(
         self,
@@ -209,12 +209,12 @@ class Steps:
         hooks, ready = self._writer.hooks, (result, *others)
         try:
             with _refusals():
-                notes = self._pool.ready(_made_of(result, note) for note in pooled)
                 if to is not None:
                     ready = self._writer.ready(ready)
                     await AWAITED.fire(hooks, [Adding(self._log.place, to, ready)])
-            if notes:
-                await self._pool.keep_all(AWAITED, notes, _refusals)
+            if pooled:
+                notes = [_made_of(result, note) for note in pooled]
+                await AioPool(self._pool, AWAITED).keep_all(notes, _refusals)
         except _Refused as refused:
             result, others = instead(result, refused.fault), ()
         if hooks and to is not None:

@@ -25,7 +25,7 @@ from quire.memory.knowledge.records import (
 )
 from quire.memory.knowledge.reports import Source
 from quire.stores import Place
-from quire.stores.tombstones import is_tombstone
+from quire.stores.streams import is_tombstone
 
 _version_of = itemgetter(0)
 

@@ -13,7 +13,7 @@ from quire.errors import StoreDamaged
 from quire.items import Note
 from quire.memory.documents import Chunk
 from quire.stores import Place
-from quire.stores.tombstones import FORGOTTEN_TEXT
+from quire.stores.streams import FORGOTTEN_TEXT
 
 KNOWLEDGE = "~knowledge"
 """The conversation of a scope in which its documents are kept."""
