@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from quire.items import Message
-from quire.memory.binding import Binding
-from quire.memory.leaf import Leaf
+from quire.memory import Leaf
+from quire.memory.log_leaves import TranscriptLeaves
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _SESSION = re.compile(r"session_(\d+)")
@@ -54,7 +54,8 @@ def _conversation(one: dict[str, Any]) -> Conversation:
             own_id = f"D{key}:{_number(turn['dia_id'])}"
             messages.append(Message("user", _said(turn), id=own_id, agent_id=turn["speaker"], created_at=at))
             headings[own_id] = f"[{date}]"
-    leaves = Binding(one["sample_id"], "main").take(messages)
+    changes = TranscriptLeaves(one["sample_id"], "main").take(messages)
+    leaves = changes.leaves if changes is not None else []
     now = messages[-1].created_at + 1.0
     return Conversation(one["sample_id"], messages, leaves, headings, now, list(_asked(one["qa"], headings)))
 

@@ -7,10 +7,8 @@ from typing import Any
 from locomo import CATEGORIES, Conversation
 from quire.items import Item, Message
 from quire.memory.leaf import Leaf
-from quire.memory.quoted_text import CLOSING, OPENING
-from quire.memory.quotes import Quote
-from quire.memory.quoting import quote_of
-from quire.memory.recall import told_block
+from quire.memory.quotes import CLOSING, OPENING, Quote, Quotes
+from quire.memory.recall import quote_leaf
 from quire.tokens import Measured
 
 BUDGETS = (512, 1024, 2048, 4096)
@@ -37,7 +35,7 @@ def rows(conversation: Conversation, ranking: Ranking, budgets: Sequence[int]) -
     found: list[Row] = []
     for question in conversation.questions:
         best = ranking(question.text)
-        block = told_block(best)
+        block = Quotes(best)
         shown = [{one.id for one in block.select(budget, count).quotes} for budget in budgets]
         keys = [one.id for one in best]
         ranked = tuple(len(question.gold & set(keys[:cut])) / len(question.gold) for cut in CUTS)
@@ -49,7 +47,7 @@ def rows(conversation: Conversation, ranking: Ranking, budgets: Sequence[int]) -
 
 def quote(conversation: Conversation, leaf: Leaf) -> Quote:
     """A turn as it is quoted, whoever chose it."""
-    return quote_of(leaf, conversation.name, str)
+    return quote_leaf(leaf, conversation.name, str)
 
 
 def count(item: Item) -> int:

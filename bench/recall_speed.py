@@ -21,8 +21,8 @@ from made_up import made_up
 from quire.memory.distinct import once
 from quire.memory.index import InProcess, Question
 from quire.memory.leaf import Leaf
-from quire.memory.quoting import Quoted
-from quire.memory.recall import told_block
+from quire.memory.quotes import Quotes
+from quire.memory.recall import HitQuotes
 from recall_scores import count
 
 SIZES = (700, 100_000)
@@ -56,8 +56,8 @@ def _ours(leaves: Sequence[Leaf], questions: Sequence[str]) -> dict[str, Timings
         return index.search(Question.of(text, now), limit=_LIMIT)
 
     def build(text: str) -> Any:
-        quotes = Quoted(once(search(text).hits), "made up")
-        return told_block(quotes).select(BUDGET, count)
+        quotes = HitQuotes(once(search(text).hits), "made up")
+        return Quotes(quotes).select(BUDGET, count)
 
     indexing = _timed(lambda leaf: index.put((leaf,)), leaves)
     return {"indexing": indexing, "search": _best(search, questions), "building": _best(build, questions)}

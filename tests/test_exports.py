@@ -14,7 +14,7 @@ REFERENCE = Path(__file__).parent.parent / "docs" / "reference.md"
 ROOMS = [
     *("quire", "quire.errors", "quire.items", "quire.tokens", "quire.state", "quire.providers"),
     *("quire.compactors", "quire.sections", "quire.context", "quire.models", "quire.stores", "quire.session"),
-    *("quire.memory", "quire.memory.knowledge"),
+    "quire.memory",
     *("quire.agent", "quire.agent.builtin", "quire.agent.turns", "quire.programs", "quire.node"),
     "quire.bridges.videosdk",
     *("quire.bridges.pygents", "quire.bridges.a1", "quire.bridges.autonomy", "quire.bridges.loom"),

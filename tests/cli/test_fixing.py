@@ -246,13 +246,13 @@ def test_what_is_left_after_the_repair_is_said() -> None:
     payload: dict[str, Any] = {
         "messages": [USER, {"role": "assistant", "content": [call]}, answer],
         "tools": [{"name": "f", "input_schema": {"type": "object"}}],
-        "cache_control": {"type": "forever"},
+        "model": 5,
     }
     lines = "\n".join(map(json.dumps, [{"messages": [USER]}, payload]))
     for given, place in ((json.dumps(payload), ""), (lines, "line 2: ")):
         run = CliRunner().invoke(app, ["check", "-", "--provider", "anthropic", "--fix"], input=given)
         assert run.exit_code == 1
-        assert f"{place}not repaired: cache_control.type: is 'forever', not ephemeral" in run.stderr
+        assert f"{place}not repaired: model: must be a string, is a number" in run.stderr
         assert run.stderr.count("not repaired") == 1
 
 

@@ -82,9 +82,10 @@ def test_of_what_is_long_the_part_is_told_that_would_be(tmp_path: Path) -> None:
     arguments = ("Which word opens the locker of Ferris?", "--scope", "ana", "--store", path)
     (row,) = rows(*arguments)
     assert "Ferris opens with heliotrope" in row["text"] and "[an excerpt" in row["text"]
-    assert row["fits"] and row["tokens"] <= 512 and row["reason"].endswith("told in part")
+    assert row["fits"] and row["tokens"] <= 512 and row["reason"].endswith("quoted in part")
     told = ran("recall", *arguments).stdout
-    assert "Ferris opens with heliotrope" in told and "told in part" in told and "assistant: [called" in told
+    assert "Ferris opens with heliotrope" in told and "quoted in part" in told
+    assert "assistant: [called" in told
 
 
 def test_the_budget_and_the_limit(tmp_path: Path) -> None:
@@ -102,7 +103,7 @@ def test_tiers_of_one_conversation(tmp_path: Path) -> None:
         "x", "--tier", "recent", "--scope", "ana", "--conversation", "two", "--limit", "1", "--store", store
     )
     assert [row["text"] for row in newest] == ["user: The harbour is closed."]
-    assert newest[0]["score"] is None and newest[0]["reason"] == "it is among the newest"
+    assert newest[0]["score"] is None and newest[0]["reason"] == "among the newest"
     two = ("--tier", "recent", "--tier", "knowledge")
     both = rows(QUESTION, *two, "--scope", "ana", "--conversation", "two", "--store", store)
     assert "harbour" in both[0]["text"] and any("heliotrope" in row["text"] for row in both)

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from quire.context import Context, Template
 from quire.items import ToolCall, ToolResult
 from quire.memory import Memory, Recall
-from quire.memory.quoted_text import BAR, CLOSING, OPENING, line_of
+from quire.memory.quotes import BAR, CLOSING, OPENING, quote_line
 from quire.providers import PROVIDERS, check
 from quire.sections import History, Instructions
 from quire.session import Session
@@ -106,7 +106,7 @@ def test_who_trusts_the_record_may_have_it_told_by_the_system() -> None:
 @pytest.mark.laws
 @given(st.text(), st.text() | st.sampled_from(HOSTILE))
 def test_only_the_first_line_of_a_quote_is_not_behind_a_bar(speaker: str, text: str) -> None:
-    first, *rest = line_of(speaker, text).splitlines()
+    first, *rest = quote_line(speaker, text).splitlines()
     assert all(line.startswith(BAR.rstrip()) for line in rest)
     assert not first.startswith(("[", "<"))
     assert CLOSING not in "\n".join([first, *rest]).lower()

@@ -1,149 +1,118 @@
-"""Recall in a context: within its budget, of whole groups, nothing twice, and each with its reason."""
+"""Recall in a context: within its budget, of whole groups, nothing twice, each with its reason."""
+
+from itertools import permutations
+from typing import get_args
 
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.context import Context, Template
 from quire.errors import InvalidValue, WrongType
-from quire.items import ToolCall, ToolResult
-from quire.memory import Memory, Recall, recalled
+from quire.items import Message, ToolCall, ToolResult
+from quire.memory import MADE_OF, Memory, Recall, Tier, recalled
 from quire.sections import History, Input, Instructions
-from quire.session import Session
-from quire.stores import MemoryStore
-from quire.tokens import Budget, counter_for
+from quire.stores import MemoryStore, Store
+from quire.tokens import counter_for
+from tests.memory.talks import DAY, built, opened, quoted, talk, texts
 
-TOWNS = ["Lisbon", "Oslo", "Quito", "Dakar", "Hanoi", "Perth", "Turin", "Cusco"]
-
-
-def talk(store: MemoryStore | None = None, turns: int = 40) -> Session:
-    session = Session.open("ana/one", store=store or MemoryStore())
-    session.user("The word for the locker is heliotrope.")
-    session.assistant("Noted.")
-    for number in range(turns):
-        session.user(f"What is the weather like in {TOWNS[number % len(TOWNS)]} on day {number}?")
-        session.assistant(f"Sunny in {TOWNS[number % len(TOWNS)]}, as on most days of that month.")
-    return session
+HELP = Instructions("Help.")
+ASKED = "Which word opens the locker?"
+SEVERAL = [
+    tiers for many in (2, 3, 4) for tiers in permutations(get_args(Tier), many) if "knowledge" in tiers
+]
 
 
-def built(session: Session, *tiers: str, window: int = 500, **options: object) -> Context:
-    recall = Recall(*tiers, **options)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    template = Template(Instructions("Help."), History(), recall, budget=Budget(window=window))
-    return session.build(template)
-
-
-def words(context: Context) -> list[str]:
-    return [str(message["content"]) for message in context.render("openai")["messages"]]
-
-
-def test_what_left_the_window_comes_back_with_its_day_and_its_speaker_and_why() -> None:
+def test_what_left_the_window_is_quoted_with_day_speaker_and_reason() -> None:
     session = talk()
-    asked = session.user("Which word opens the locker?")
-    context = built(session, limit=2)
-    quoted = words(context)[-1]
-    first = session.view()[0]
-    assert "user: The word for the locker is heliotrope." in quoted
-    assert quoted.splitlines()[2].startswith("[") and "20" in quoted.splitlines()[2]
-    entry = context.receipt.explain(first)
+    session.user(ASKED)
+    context = built(session, HELP, History(), Recall(limit=2))
+    block = quoted(context)
+    assert "user: The word for the locker is heliotrope." in block
+    assert block.splitlines()[2].startswith("[") and "20" in block.splitlines()[2]
+    entry = context.receipt.explain(session.view()[0])
     assert (entry.section, entry.fate) == ("recall", "shown") and "locker" in entry.reason
-    assert asked.text in words(context)[-2]
+    assert ASKED in texts(context)[-2]
+
+
+def test_a_block_names_the_items_that_it_quotes() -> None:
+    session = talk()
+    session.append(ToolCall("c1", "open_locker", "{}"), ToolResult("c1", "open_locker", "the locker is open"))
+    first = session.view()[0]
+    session.user(ASKED)
+    known = {item.id for item in session.view()}
+    for recall in (Recall(), Recall("episodes", tokens=2_000)):
+        context = built(session, HELP, recall, window=4_000)
+        (block,) = [item for item in context.items if item.id.startswith("recall/")]
+        assert first.id in block.extras[MADE_OF] and known.issuperset(block.extras[MADE_OF])
 
 
 def test_what_the_history_shows_is_not_quoted() -> None:
-    session = talk(turns=2)
-    session.user("Which word opens the locker?")
-    context = built(session, window=10_000)
-    assert sum("heliotrope" in text for text in words(context)) == 1
-    assert context.tokens["recall"] == 0
+    session = talk(days=2)
+    session.user(ASKED)
+    context = built(session, HELP, History(), Recall(), window=10_000)
+    assert sum("heliotrope" in text for text in texts(context)) == 1 and context.tokens["recall"] == 0
 
 
 def test_a_call_comes_back_with_its_result() -> None:
-    session = Session.open("ana/one", store=MemoryStore())
+    session = opened()
     session.append(ToolCall("c1", "find_invoice", '{"customer": "Ferris"}'))
     session.append(ToolResult("c1", "find_invoice", "invoice 77 is unpaid"))
-    for number in range(60):
-        session.user(f"Something else, number {number}.")
-        session.assistant("Fine.")
+    talk(session._ledger.store)  # pyright: ignore[reportPrivateUsage]
     session.user("Is the invoice of Ferris paid?")
-    quoted = words(built(session, limit=1, window=400))[-1]
-    assert "find_invoice" in quoted and "Ferris" in quoted and "unpaid" in quoted
+    block = quoted(built(session, HELP, History(), Recall(limit=1)))
+    assert "find_invoice" in block and "Ferris" in block and "unpaid" in block
 
 
-def test_another_conversation_of_the_scope_is_named() -> None:
+def test_another_conversation_is_named_and_another_scope_is_not_read() -> None:
     store = MemoryStore()
     talk(store)
-    other = Session.open("ana/two", store=store)
-    other.user("Which word opens the locker?")
-    quoted = words(built(other, limit=1))[-1]
-    assert "heliotrope" in quoted and "conversation one" in quoted
-    stranger = Session.open("bo/two", store=store)
-    stranger.user("Which word opens the locker?")
-    assert not any("heliotrope" in text for text in words(built(stranger)))
+    for place, is_found in (("ana/two", True), ("bo/two", False)):
+        session = opened(place, store)
+        session.user(ASKED)
+        block = quoted(built(session, Recall(limit=1)))
+        assert ("heliotrope" in block) is is_found and ("conversation one" in block) is is_found
 
 
 @pytest.mark.parametrize("said", ["Yes.", "ok", "Why?", "Thanks!", "And then?", "zebra"])
-def test_a_turn_that_asks_for_nothing_there_is_brings_nothing_back(said: str) -> None:
+def test_a_turn_that_asks_for_nothing_brings_nothing_back(said: str) -> None:
     store = MemoryStore()
     talk(store)
-    other = Session.open("ana/two", store=store)
-    other.user(said)
-    assert len(words(built(other))) == 2
+    session = opened("ana/two", store)
+    session.user(said)
+    assert not quoted(built(session, Recall(), History()))
 
 
-def test_documents_are_recalled_by_their_source() -> None:
-    store = MemoryStore()
-    Memory.of(store, "ana").knowledge.add_text(
-        "# Locker\n\nThe spare key hangs behind the fern.", source="house.md"
-    )
-    session = Session.open("ana/one", store=store)
-    session.user("Where is the spare key of the locker?")
-    quoted = words(built(session))[-1]
-    assert "[house.md]" in quoted and "behind the fern" in quoted
-
-
-def test_the_tiers_of_a_conversation() -> None:
-    store = MemoryStore()
-    session = talk(store, turns=30)
-    Session.open("ana/two", store=store).user("elsewhere")
-    memory = Memory.of(store, "ana")
-    assert [leaf.text for leaf in memory.recent("one", 1)] == [
-        "Sunny in Perth, as on most days of that month."
-    ]
-    session.append(ToolCall("c9", "pay", "{}"))
-    session.append(ToolResult("c9", "pay", "the bank refused", is_error=True))
-    assert memory.working("one", 1)[0].text.endswith("the bank refused")
-    assert all(leaf.source == "one" for leaf in memory.working("one", 100))
-    episodes = memory.episodes("one", 10)
-    assert episodes and all(episode.by_rule and episode.source == "one" for episode in episodes)
-    assert {leaf.source for leaf in memory.recent(limit=100)} == {"one", "two"}
-
-
-def test_an_input_is_the_question() -> None:
+def test_the_input_is_the_question() -> None:
     session = talk()
-    asked = session.user("Which word opens the locker?")
+    asked = session.user(ASKED)
     session.user("And what about Oslo?")
-    template = Template(Instructions("Help."), History(), Recall(limit=1), Input(), budget=Budget(window=500))
-    context = session.build(template, input=asked)
-    assert any("heliotrope" in text for text in words(context))
+    context = built(session, HELP, History(), Recall(limit=1), Input(), asked=asked)
+    assert "heliotrope" in quoted(context)
 
 
-def test_without_a_session_recall_needs_a_memory() -> None:
+def test_recall_works_with_a_memory_of_its_own() -> None:
     store = MemoryStore()
     session = talk(store)
     memory = Memory(store, "ana")
-    assert "heliotrope" in recalled(memory, "Which word opens the locker?")[0].line
-    session.user("Which word opens the locker?")
-    assert any("heliotrope" in text for text in words(built(session, memory=memory)))
+    assert "heliotrope" in recalled(memory, ASKED)[0].line
+    session.user(ASKED)
+    assert "heliotrope" in quoted(built(session, History(), Recall(memory=memory)))
 
 
-def test_what_cannot_be_recalled_says_so() -> None:
-    with pytest.raises(InvalidValue, match="tiers are some of"):
-        Recall("yesterday")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InvalidValue, match="optional"):
-        Recall(required=True)
-    with pytest.raises(WrongType, match="Memory"):
-        Recall(memory="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(WrongType, match="store"):
-        Memory("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+def test_wrong_arguments_are_refused() -> None:
+    memory = Memory(MemoryStore(), "ana")
+    wrong: list[tuple[type[Exception], str, object]] = [
+        (InvalidValue, "tiers are some of", lambda: Recall("yesterday")),  # type: ignore[arg-type]  # pyright: ignore
+        (InvalidValue, "optional", lambda: Recall(required=True)),
+        (WrongType, "Memory", lambda: Recall(memory="x")),  # type: ignore[arg-type]  # pyright: ignore
+        (WrongType, "Store", lambda: Memory("x")),  # type: ignore[arg-type]  # pyright: ignore
+        (WrongType, "question", lambda: memory.search(None)),  # type: ignore[arg-type]  # pyright: ignore
+        (WrongType, "question", lambda: recalled(memory, b"x")),  # type: ignore[arg-type]  # pyright: ignore
+        (WrongType, "tiers", lambda: memory.search("x", tiers=5)),  # type: ignore[arg-type]  # pyright: ignore
+        (WrongType, "limit", lambda: memory.recent(limit="5")),  # type: ignore[arg-type]  # pyright: ignore
+    ]
+    for kind, words, call in wrong:
+        with pytest.raises(kind, match=words):
+            call()  # type: ignore[operator]  # pyright: ignore
 
 
 @pytest.mark.laws
@@ -151,32 +120,131 @@ def test_what_cannot_be_recalled_says_so() -> None:
     st.integers(60, 3_000),
     st.integers(1, 400),
     st.integers(1, 12),
-    st.sampled_from(["Which word opens the locker?", "Was it sunny in Oslo or Quito?", "xyz", "day 7"]),
+    st.sampled_from([ASKED, "Was it mild in Oslo?", "xyz", "day 7"]),
     st.integers(0, 40),
 )
-def test_what_is_recalled_is_within_its_budget_and_of_whole_quotes(
-    window: int, tokens: int, limit: int, question: str, turns: int
+def test_quotes_are_whole_and_within_the_budget(
+    window: int, tokens: int, limit: int, question: str, days: int
 ) -> None:
-    session = talk(turns=turns)
+    session = talk(days=days)
     session.user(question)
-    recall = Recall("knowledge", "working", "episodes", limit=limit, tokens=tokens)
-    template = Template(History(), recall, budget=Budget(window=window))
-    context = session.build(template)
-    counter = counter_for("gpt-5.6")
-    told = [entry for entry in context.receipt.entries if entry.section == "recall" and entry.fate == "shown"]
-    assert context.receipt.tokens <= window and context.tokens["recall"] <= tokens
-    assert len(told) <= limit
-    shown = [item for item in context.items if item.id.startswith("recall/")]
-    assert sum(map(counter.count, shown)) <= tokens
-    lines = {
-        quote.id: quote.line
-        for quote in recalled(
-            session.memory,
-            question,
-            tiers=("knowledge", "working", "episodes"),
-            conversation="one",
-            limit=60,  # the question itself takes places among them, and no section tells it
-        )
-    }
-    for entry in told:
-        assert any(lines[entry.item_id] in item.text for item in shown)  # type: ignore[union-attr]  # pyright: ignore
+    tiers: tuple[Tier, ...] = ("knowledge", "working", "episodes")
+    context = built(session, History(), Recall(*tiers, limit=limit, tokens=tokens), window=window)
+    shown = [
+        entry for entry in context.receipt.entries if entry.section == "recall" and entry.fate == "shown"
+    ]
+    assert context.receipt.tokens <= window and context.tokens["recall"] <= tokens and len(shown) <= limit
+    blocks = [item for item in context.items if isinstance(item, Message) and item.id.startswith("recall/")]
+    assert sum(map(counter_for("gpt-5.6").count, blocks)) <= tokens
+    quotes = recalled(session.memory, question, tiers=tiers, conversation="one", limit=60)
+    lines = {quote.id: quote.line for quote in quotes}
+    assert all(any(lines[entry.item_id] in block.text for block in blocks) for entry in shown)
+
+
+# Tiers
+
+
+def test_the_tiers_of_a_conversation() -> None:
+    store = MemoryStore()
+    session = talk(store, days=30)
+    opened("ana/two", store).user("elsewhere")
+    memory = Memory.of(store, "ana")
+    assert [leaf.text for leaf in memory.recent("one", 1)] == [
+        "Mild on day 29, with a little wind from the west."
+    ]
+    session.append(ToolCall("c9", "pay", "{}"), ToolResult("c9", "pay", "the bank refused", is_error=True))
+    assert memory.working("one", 1)[0].text.endswith("the bank refused")
+    assert all(leaf.source == "one" for leaf in memory.working("one", 100))
+    episodes = memory.episodes("one", 10)
+    assert episodes and all(episode.by_rule and episode.source == "one" for episode in episodes)
+    assert {leaf.source for leaf in memory.recent(limit=100)} == {"one", "two"}
+
+
+@pytest.mark.parametrize("limit", [None, 6])
+@pytest.mark.parametrize("tiers", SEVERAL, ids="-".join)
+def test_no_tier_takes_the_room_of_the_others(tiers: tuple[Tier, ...], limit: int | None) -> None:
+    session = talk(days=150)
+    session.user(ASKED)
+    assert "heliotrope" in quoted(built(session, HELP, Recall(*tiers, limit=limit), History(), window=1_500))
+
+
+@pytest.mark.laws
+@given(st.sampled_from(SEVERAL), st.integers(0, 30), st.integers(1, 4))
+def test_tiers_take_turns_and_lose_nothing(tiers: tuple[Tier, ...], days: int, limit: int) -> None:
+    store = MemoryStore()
+    talk(store, days=days)
+    memory = Memory(store, "ana")
+
+    def found(*some: Tier) -> list[str]:
+        return [one.id for one in recalled(memory, ASKED, tiers=some, conversation="one", limit=limit)]
+
+    together = found(*tiers)
+    assert set(together) == {one for tier in tiers for one in found(tier)}
+    assert len(together) == len(set(together))
+    for tier in tiers:
+        assert set(found(tier)[:limit]) <= set(together[: len(tiers) * limit])
+
+
+@pytest.mark.parametrize("tiers", [("working", "knowledge"), ("recent", "knowledge")], ids="-".join)
+def test_what_several_tiers_have_is_quoted_as_it_answers(tiers: tuple[Tier, ...]) -> None:
+    store = MemoryStore()
+    for day in range(3):
+        pill = Message("user", "I took my migraine pill.", created_at=day * DAY)
+        opened(f"ana/{day}", store).append(pill)
+    best = recalled(Memory(store, "ana"), "Which pill do I take?", tiers=tiers, conversation="2")[0]
+    assert "(also on 1 January 1970, 2 January 1970)" in best.line
+
+
+# Quoted once
+
+
+@pytest.mark.parametrize(("place", "window"), [("ana/lamps", 1_200), ("ana/other", 8_000)])
+def test_two_sections_do_not_quote_the_same(place: str, window: int) -> None:
+    store = MemoryStore()
+    opened("ana/lamps", store).append(
+        *(Message("user", f"the lamp number {n} costs {n}") for n in range(120))
+    )
+    sections = HELP, Recall(tokens=200), Recall(tokens=200, name="more"), History()
+    asked = Message("user", "what does the lamp number 4 cost?")
+    context = built(opened(place, store), *sections, window=window, asked=asked)
+    lines = [line for text in texts(context) for line in text.splitlines() if "costs" in line]
+    assert len(lines) > 10 and len(lines) == len(set(lines))
+
+
+def tickets(store: Store) -> None:
+    """An application may number the messages of each conversation from 1 on."""
+    opened("acme/1", store).append(Message("user", "Our VAT number is NO-4455.", id="1", created_at=5.0))
+    opened("acme/2", store).append(Message("user", "The printer ZX-81 is broken.", id="1", created_at=6.0))
+
+
+@pytest.mark.parametrize("window", [3_000, 140])
+def test_another_item_with_an_id_that_is_shown_is_quoted(window: int) -> None:
+    store = MemoryStore()
+    tickets(store)
+    session = opened("acme/2", store)
+    session.append(Message("user", "What is our VAT number?", id="9", created_at=7.0))
+    context = built(session, HELP, History(), Recall(tokens=60), window=window)
+    assert "NO-4455" in quoted(context)
+    assert [entry.fate for entry in context.receipt.entries if entry.section == "recall"] == ["shown"]
+
+
+@pytest.mark.laws
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from("123456")), min_size=1, max_size=12, unique=True),
+    st.integers(0, 2),
+    st.booleans(),
+    st.sampled_from([130, 2_000]),
+)
+def test_everything_is_shown_or_quoted_once_whatever_the_ids(
+    sayings: list[tuple[int, str]], asking: int, forked: bool, window: int
+) -> None:
+    store = MemoryStore()
+    sessions = [opened(f"acme/{number}", store) for number in range(3)]
+    for at, (number, item_id) in enumerate(sayings):
+        text = f"The code of the lamp is lamp{number}x{item_id}."
+        sessions[number].append(Message("user", text, id=item_id, created_at=float(at)))
+    session = sessions[asking].fork("aside") if forked else sessions[asking]
+    session.append(Message("user", "What is the code of the lamp?", id="9"))
+    shown = str(texts(built(session, History(), Recall(tokens=400), window=window)))
+    counts = {shown.count(f"lamp{number}x{item_id}.") for number, item_id in sayings}
+    assert counts == {1} if window == 2_000 else counts <= {0, 1}

@@ -365,7 +365,7 @@ def test_what_else_names_a_property_with_an_alias_is_refused_on_that_wire() -> N
 # --- tools of providers ----------------------------------------------------------------------------------
 
 NATIVE: list[tuple[str, Json]] = [
-    ("openai", {"type": "custom", "custom": {"name": "run", "description": "Runs."}}),
+    ("", {"type": "custom", "custom": {"name": "run", "description": "Runs."}}),
     ("openai-responses", {"type": "custom", "name": "run", "description": "Runs."}),
     ("openai-responses", {"type": "web_search_2025_08_26"}),
     ("openai-responses", {"type": "mcp", "server_label": "a", "server_url": "https://example.com"}),
@@ -382,7 +382,7 @@ def test_tools_of_a_provider_go_to_it_as_they_are_and_nowhere_else() -> None:
         is_own = wire == owner
         assert tools_in(made) == ([tool] if is_own else [])
         assert changes(made) == ([] if is_own else ["tools_left_out"])
-    assert changes(rendered("openai", NATIVE[0][1], model="mistral-large-latest")) == ["tools_left_out"]
+    assert changes(rendered("openai-responses", NATIVE[1][1], model="gpt-oss-120b")) == ["tools_left_out"]
     with pytest.raises(Downgraded):
         PROVIDERS["openai"].render(ASKED, tools=[NATIVE[2][1]], strict=True)
 

@@ -19,7 +19,7 @@ from quire.cli.writing import print_table, write_json
 from quire.errors import InvalidValue, UnknownKey
 
 if TYPE_CHECKING:
-    from quire.memory.knowledge import Knowledge, Remark, Report, Source
+    from quire.memory import Knowledge, Remark, Report, Source
     from quire.stores import Store
 
 knowledge = typer.Typer(no_args_is_help=True, help="Documents of a scope: add, list and remove them.")
@@ -111,11 +111,11 @@ def remove(
 
 def _count(paths: list[str], name: str | None) -> int:
     """How many files there are to read; an error where a path leads nowhere, before anything is written."""
-    from quire.memory.knowledge.walking import found_at
+    from quire.memory import files_at
 
     if name is not None and len(paths) > 1:
         raise InvalidValue("--name is for one path")
-    return sum(len(found_at(path, name).files) for path in paths)
+    return sum(len(files_at(path, name).files) for path in paths)
 
 
 def _documents(store: "Store", scope: str) -> "Knowledge":
@@ -130,7 +130,7 @@ def _documents(store: "Store", scope: str) -> "Knowledge":
 
 
 def _together(reports: "Iterable[Report]") -> "Report":
-    from quire.memory.knowledge import Report
+    from quire.memory import Report
 
     fields: dict[str, Any] = {
         name: tuple(one for report in reports for one in getattr(report, name))

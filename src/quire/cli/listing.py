@@ -74,7 +74,7 @@ def _places(store: "Store", address: str | None) -> "Iterator[Place]":
 
 def _of_users(store: "Store", scope: str) -> "Iterator[Place]":
     """The conversations of a scope, without those that are kept for something else, such as documents."""
-    from quire.memory.knowledge import is_reserved
+    from quire.memory import is_reserved
     from quire.stores import Place
 
     yield from (Place(scope, name) for name in store.conversations(scope) if not is_reserved(name))

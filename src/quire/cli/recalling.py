@@ -16,7 +16,7 @@ from quire.items import Message
 from quire.tokens import counter_for
 
 if TYPE_CHECKING:
-    from quire.memory.quotes import Quote
+    from quire.memory import Quote
     from quire.stores import Place, Store
 
 Scope = Annotated[str, typer.Option(help="the scope to look in; that without a name if left out")]
@@ -89,8 +89,7 @@ def _found(
     limit: int | None,
     zone: str,
 ) -> "Sequence[Quote]":
-    from quire.memory import Memory, recalled
-    from quire.memory.tiers import checked_tiers
+    from quire.memory import Memory, checked_tiers, recalled
 
     where = place.conversation if is_narrowed else None
     wanted = checked_tiers(tiers or ("knowledge",))
@@ -105,10 +104,10 @@ def _rows(
 
     With it goes how many tokens it would be told in: with days, and the block that it stands in.
     """
-    from quire.memory.recall import told_block
+    from quire.memory import Quotes
 
     count = counter_for(model).count
-    block = told_block(quotes, limit=limit, tokens=budget)
+    block = Quotes(quotes, limit=limit, tokens=budget)
     told = block.select(None, count)
     lines = {quote.key: quote.line for quote in told.quotes}
     last = max((nth for nth, quote in enumerate(quotes, 1) if quote.key in lines), default=0)
@@ -132,16 +131,16 @@ def _rows(
 
 
 def _print(rows: list[dict[str, Any]], budget: int, told: int, question: str) -> None:
-    from quire.memory.excerpts import excerpt, worths_of
+    from quire.memory import Excerpt, term_worths
     from quire.memory.words import terms
 
-    worths = worths_of(terms(question))
+    worths = term_worths(terms(question))
     for number, row in enumerate(rows, 1):
         score = "" if row["score"] is None else f"{row['score']:.2f}  "
         fits = "fits" if row["fits"] else "is left out"
         tokens = several(row["tokens"], "token")
         typer.echo(f"{number:>{_MARGIN - 2}}. {score}{visible(row['from'])}  {tokens}, {fits}")
-        text = row["text"] if len(row["text"]) <= _LONGEST else excerpt(row["text"], _LONGEST, worths)
+        text = row["text"] if len(row["text"]) <= _LONGEST else Excerpt(row["text"], worths).cut(_LONGEST)
         for line in (visible(row["reason"]), beginning(text, _LONGEST), named(row["id"])):
             typer.echo(f"{'':{_MARGIN}}{line}")
         typer.echo()

@@ -9,7 +9,7 @@ from quire.compactors.plan import Plan, Request, Room
 from quire.compactors.results import shown_tokens
 from quire.compactors.truncate import Extent, Limits, Unit, cut_to_floor
 from quire.errors import InvalidValue, Irreducible
-from quire.items import Audio, File, Image, Item, Message, Note, Part, Summary, ToolCall, ToolResult
+from quire.items import Item, Message, Note, Part, Summary, ToolCall, ToolResult
 from quire.state import (
     View,
     groups,
@@ -20,7 +20,7 @@ from quire.state import (
     structural,
     view_after,
 )
-from quire.tokens import Counter, note_text, whole
+from quire.tokens import Counter, described, note_text, whole
 
 CONVERSATION = "{conversation}"
 """The placeholder of a prompt."""
@@ -216,16 +216,7 @@ def item_text(item: Item, longest: int = _LONGEST) -> str:
 
 def part_text(part: Part) -> str:
     """Return a part as text; media by what is known of them."""
-    match part:
-        case str():
-            return part
-        case Audio(transcript=str(spoken)):
-            return spoken
-        case File(name=str(name)):
-            return f"[file {name}]"
-        case Image() | Audio() | File():
-            where = f" at {part.url}" if part.url and not part.url.startswith("data:") else ""
-            return f"[{type(part).__name__.lower()}{where}]"
+    return part if isinstance(part, str) else described(part)
 
 
 def _shortened(text: str, longest: int) -> str:

@@ -18,18 +18,5 @@ from quire.context.template import (
     gather_section as gather_section,
 )
 
-__all__ = [
-    "POLICIES",
-    "Call",
-    "Context",
-    "Entry",
-    "Fitted",
-    "Line",
-    "Piece",
-    "Receipt",
-    "Replay",
-    "Template",
-    "fit",
-    "gather",
-    "replay",
-]
+__all__ = ["POLICIES", "Call", "Context", "Entry", "Fitted", "Line", "Piece", "Receipt", "Replay"]
+__all__ += ["Template", "fit", "gather", "replay"]

@@ -10,14 +10,7 @@ from quire.errors import InvalidValue, UnknownKey, cut
 from quire.items import Item
 from quire.sections import Ask, Candidates, History, Section, Settings, items_of, settings_of
 from quire.state import View
-from quire.tokens import (
-    Budget,
-    Calibrated,
-    Counter,
-    answer_tokens,
-    counter_for,
-    schema_tokens,
-)
+from quire.tokens import Budget, Calibrated, Counter, answer_tokens, counter_for, schema_tokens
 
 T = TypeVar("T")
 

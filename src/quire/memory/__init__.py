@@ -1,12 +1,40 @@
 """What comes back: tiers of what was said, an index that finds the evidence, documents, and recall."""
 
-from quire.memory.answers import recalled
-from quire.memory.episodes import Episode
+from quire.memory.excerpts import Excerpt as Excerpt, term_worths as term_worths
 from quire.memory.index import Hit
-from quire.memory.knowledge import Knowledge
-from quire.memory.leaf import Leaf
+from quire.memory.knowledge import (
+    Knowledge,
+    Remark,
+    Report,
+    Source,
+    files_at as files_at,
+    is_reserved as is_reserved,
+    on_removed as on_removed,
+)
+from quire.memory.leaf import KNOWLEDGE as KNOWLEDGE, Leaf
+from quire.memory.log_leaves import IMPORTANCE as IMPORTANCE, RECALL as RECALL
 from quire.memory.memory import Memory
-from quire.memory.recall import Recall
-from quire.memory.tiers import Tier
+from quire.memory.quotes import (
+    MADE_OF as MADE_OF,
+    Quote as Quote,
+    Quotes as Quotes,
+    SelectedQuotes as SelectedQuotes,
+    Shorten as Shorten,
+    not_shown as not_shown,
+)
+from quire.memory.recall import Recall, recalled
+from quire.memory.tiers import Episode, Tier, checked_tiers as checked_tiers
 
-__all__ = ["Episode", "Hit", "Knowledge", "Leaf", "Memory", "Recall", "Tier", "recalled"]
+__all__ = [
+    "Episode",
+    "Hit",
+    "Knowledge",
+    "Leaf",
+    "Memory",
+    "Recall",
+    "Remark",
+    "Report",
+    "Source",
+    "Tier",
+    "recalled",
+]

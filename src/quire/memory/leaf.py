@@ -7,7 +7,9 @@ import msgspec
 
 from quire.memory.documents import Chunk
 from quire.memory.documents.chunking import file_name
-from quire.memory.knowledge.records import KNOWLEDGE
+
+KNOWLEDGE = "~knowledge"
+"""The conversation of a scope in which its documents are kept, and the source of their leaves."""
 
 Kind = Literal["said", "done", "summary", "note", "document"]
 """Words, a reply with its tool calls and their results, a summary, a note, or a piece of a document."""

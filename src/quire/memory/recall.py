@@ -1,55 +1,57 @@
-"""Recall: what was said and kept before comes back, within a budget, and one can tell why."""
+"""Recall: what was said and kept before comes back as quotes, within a budget, with the reason why."""
 
 import asyncio
-from collections.abc import Sequence
-from datetime import tzinfo
-from functools import partial
-from typing import Literal, Unpack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache, partial
+from typing import NamedTuple, Unpack, overload
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import Message
-from quire.memory.answers import recalled
+from quire.items import Message, now
+from quire.memory.dates import DAY, shown_at, zone_of
+from quire.memory.distinct import Said, distinct
 from quire.memory.embedding import Embed, Embedding, at_home
-from quire.memory.memory import Memory
-from quire.memory.quoted_text import CLOSING, OPENING, opening_of
-from quire.memory.quotes import Quote, Quotes
-from quire.memory.tiers import Tier, checked_tiers
-from quire.memory.times import zone_of
+from quire.memory.excerpts import shortener, term_worths
+from quire.memory.index import Found, Hit, Question
+from quire.memory.leaf import KNOWLEDGE, Leaf
+from quire.memory.memory import Memory, checked_question
+from quire.memory.quotes import (
+    OPENING,
+    TAG,
+    Key,
+    Quote,
+    Quotes,
+    Role,
+    identities,
+    line_start,
+    one_line,
+    quote_line,
+)
+from quire.memory.tiers import Episode, Tier, checked_tiers
+from quire.memory.words import terms
 from quire.sections import Ask, Options, Settings
 from quire.stores.threads import RECALLING
 from quire.tokens import whole
 
-Role = Literal["system", "developer", "user"]
-
 _TOKENS = 1_024
+_MOST = 200
+"""Quotes that are found if only tokens limit them: more have no room in a usual budget."""
 
+_BEYOND = 8
+"""How many times the limit is found, since some may be shown already."""
 
-def told_block(
-    quotes: Sequence[Quote],
-    *,
-    name: str = "recall",
-    opening: str | None = None,
-    role: Role = "user",
-    limit: int | None = None,
-    tokens: int | None = None,
-) -> Quotes:
-    """Quotes as they are told: in a block that says that they are, and that none of them can end."""
-    return Quotes(
-        quotes,
-        name=name,
-        opening=OPENING if opening is None else opening_of(opening),
-        closing=CLOSING,
-        role=role,
-        limit=limit,
-        tokens=tokens,
-    )
+_MOST_DAYS = _MOST_DOCUMENTS = 5
+"""Other days, and other documents, that are named in a quote of the same words."""
+
+_MOST_OTHERS = 32
+_LONGEST_TITLE = 100
 
 
 class Recall(Settings):
-    """What answers the question at hand, from one tier or several, quoted in the order of time.
+    """The section that quotes what answers the question, from one tier or several, in the order of time.
 
-    As many as `tokens` have room for, and `limit` of them at most where one is given; none that the history
-    shows already. The question is the input, or else the last message of the user.
+    It shows as many quotes as fit in `tokens`, at most `limit`, and none that the history shows already. The
+    question is the input, or else the last message of the user.
     """
 
     def __init__(
@@ -65,19 +67,19 @@ class Recall(Settings):
         name: str = "recall",
         **options: Unpack[Options],
     ) -> None:
-        """Without a `memory`, it is that of the session in which the context is built.
+        """Without a `memory`, use that of the session in which the context is built.
 
-        With `embed`, a callable of texts that gives vectors, these move what words have found. Days are those
-        of a `zone` ("Europe/Paris", or a `datetime.tzinfo`), or else of the memory. What is quoted is data,
-        in a message of the user; another `role` is for who trusts all that was recorded.
+        `embed` is a function of texts that returns vectors. Days are those of `zone` ("Europe/Paris", or a
+        `datetime.tzinfo`), by default that of the memory. Quotes are data, in a message of the user; another
+        `role` is for records that are trusted.
         """
         super().__init__(name, **(Options(required=False, independent=True) | options))
         if self.required or self.keeps != "first":
-            raise InvalidValue("what is recalled is optional, and the worthiest of it stays")
+            raise InvalidValue("recall is optional and keeps the best quotes: leave required and keeps alone")
         if role not in ("system", "developer", "user"):
-            raise InvalidValue("what is recalled is told by the system, the developer or the user")
+            raise InvalidValue("the role of recalled quotes is system, developer or user")
         if not isinstance(memory, Memory | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"what recalls is a Memory, not {type(memory).__name__}")
+            raise WrongType(f"memory must be a Memory, not {type(memory).__name__}")
         self._tiers = checked_tiers(tiers or ("knowledge",))
         self._limit = None if limit is None else whole(limit, "a limit of quotes", least=1)
         self._tokens = whole(tokens, "tokens for quotes", least=1)
@@ -87,11 +89,11 @@ class Recall(Settings):
         self._role: Role = role
 
     async def items(self, ask: Ask) -> Quotes:
-        """What may be told; which of it is, is settled when it is known what else is shown."""
+        """Return the quotes that may be shown; which are is decided when the rest of the context is known."""
         memory = self._memory or (ask.memory() if ask.memory is not None else None)
         if not isinstance(memory, Memory):
             raise InvalidValue("there is no memory to recall from: build in a session, or give Recall one")
-        question = asked_of(ask)
+        question = _question_of(ask)
         find = partial(
             recalled,
             memory,
@@ -104,22 +106,261 @@ class Recall(Settings):
             asked_in=() if question is None else ((ask.conversation, question.id),),
             zone=self._zone,
         )
-        # What may wait for a disk, or takes more than a few milliseconds, lets others go on meanwhile.
         is_quick = memory.is_quick and self._embedding is None
         quotes = find() if is_quick else await RECALLING.do(at_home, asyncio.get_running_loop(), find)
-        return told_block(
+        return Quotes(
             quotes,
             name=self.name,
-            opening=self._opening,
+            opening=OPENING if self._opening is None else f"<{TAG}>\n{self._opening}".rstrip(),
             role=self._role,
             limit=self._limit,
             tokens=self._tokens,
         )
 
 
-def asked_of(ask: Ask) -> Message | None:
-    """The message that asks: the input, or else what the user said last."""
+def _question_of(ask: Ask) -> Message | None:
+    """Return the message that asks: the input, or else what the user said last."""
     if isinstance(ask.input, Message):
         return ask.input
     said = reversed(ask.view("main")) if "main" in ask.views else ()
     return next((item for item in said if isinstance(item, Message) and item.role == "user"), None)
+
+
+def recalled(
+    memory: Memory,
+    question: str,
+    *,
+    tiers: Tier | Iterable[Tier] = "knowledge",
+    conversation: str | None = None,
+    limit: int | None = None,
+    at: float | None = None,
+    documents: bool = False,
+    embedding: Embedding | None = None,
+    asked_in: Iterable[tuple[str, str]] = (),
+    zone: str | tzinfo | None = None,
+) -> Sequence[Quote]:
+    """Return the quotes for a question, best first: more than `limit`, in case some are shown already.
+
+    The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
+    take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
+    messages in `asked_in`, each by its conversation and id, are the question and not found. Days are those of
+    the memory, unless a `zone` is given.
+    """
+    checked_question(question)
+    wanted = checked_tiers(tiers)
+    many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
+    days = memory.zone if zone is None else zone_of(zone)
+    asking = _Asking(memory, question, conversation, many, at, embedding, tuple(asked_in), days)
+    if documents:
+        return asking.answers(documents=True)
+    if wanted == ("knowledge",):
+        return asking.quotes("knowledge")
+    rows = {tier: asking.quotes(tier) for tier in wanted}
+    answers = {quote.key: quote for quote in rows.get("knowledge", ())}
+    return list(_in_turns(list(rows.values()), answers))
+
+
+def _in_turns(rows: Sequence[Sequence[Quote]], answers: dict[Key, Quote]) -> Iterator[Quote]:
+    """Yield one quote of each row after the other, each once, and as it answers if it does."""
+    seen: set[tuple[str, float | str]] = set()
+    left = [iter(row) for row in rows]
+    while left:
+        for row in list(left):
+            quote = next((one for one in row if seen.isdisjoint(identities(one))), None)
+            if quote is None:
+                left.remove(row)
+            else:
+                seen.update(identities(quote))
+                yield answers.get(quote.key, quote)
+
+
+class _Asking(NamedTuple):
+    """A question with its options."""
+
+    memory: Memory
+    question: str
+    conversation: str | None
+    limit: int
+    at: float | None
+    embedding: Embedding | None
+    asked_in: tuple[tuple[str, str], ...]
+    zone: tzinfo
+
+    def quotes(self, tier: Tier) -> Sequence[Quote]:
+        """Return what one tier has."""
+        memory, conversation, zone = self.memory, self.conversation, self.zone
+        if tier == "knowledge":
+            return self.answers() if self.question.strip() else []
+        if tier == "episodes":
+            newest = reversed(memory.episodes(conversation, self.limit))
+            return [_quote_episode(one, conversation, zone) for one in newest]
+        asked = Question.of(self.question, now() if self.at is None else self.at).terms
+        quote = partial(quote_leaf, conversation=conversation, asked=asked, zone=zone)
+        if tier == "working":
+            leaves = memory.working(conversation, self.limit)
+            return [quote(leaf, why=partial(_importance, leaf)) for leaf in leaves]
+        leaves = memory.recent(conversation, self.limit)[::-1]
+        return [quote(leaf, why=lambda: "among the newest") for leaf in leaves]
+
+    def answers(self, *, documents: bool = False) -> "HitQuotes":
+        """Return what answers the question, wherever it was said."""
+        found = distinct(partial(self._search, documents), self.question, self.limit)
+        return HitQuotes(found, self.conversation)
+
+    def _search(self, documents: bool, many: int) -> Found:
+        return self.memory.search(
+            self.question,
+            limit=many,
+            at=self.at,
+            documents=documents,
+            embedding=self.embedding,
+            asked_in=self.asked_in,
+            zone=self.zone,
+        )
+
+
+def _importance(leaf: Leaf) -> str:
+    return f"importance {leaf.importance:.2f} of 1"
+
+
+class HitQuotes(Sequence[Quote]):
+    """Hits as quotes, in the same order; each is made on demand, because most are never shown."""
+
+    def __init__(self, found: Sequence[Said], conversation: str | None, *, with_others: bool = True) -> None:
+        self._found, self._conversation, self._with_others = found, conversation, with_others
+        self._made: dict[int, Quote] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, index: int) -> Quote: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Quote]: ...
+    def __getitem__(self, index: int | slice) -> Quote | list[Quote]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        if index not in self._made:
+            self._made[index] = self._quote(self._found[index])
+        return self._made[index]
+
+    def _quote(self, said: Said) -> Quote:
+        """Quote the best of the hits with the same words; it says on which other days they were said."""
+        best, zone = said[0], said[0].question.zone
+        same = [hit.leaf for hit in said[1:]]
+        also = _other_documents(best.leaf, same) if best.leaf.source == KNOWLEDGE else ""
+        quote = quote_leaf(
+            best.leaf,
+            self._conversation,
+            partial(getattr, best, "reason"),
+            best.score,
+            best.question.terms,
+            also or _other_days(best.leaf, same, zone),
+            zone,
+        )
+        if not same or not self._with_others or not _has_asked_terms(best):
+            return quote
+        others = [
+            [said[nth], *said[nth + 1 :], *said[:nth]] for nth in range(1, min(len(said), _MOST_OTHERS))
+        ]
+        return quote._replace(others=HitQuotes(others, self._conversation, with_others=False))
+
+
+def _has_asked_terms(hit: Hit) -> bool:
+    """Whether a leaf has the asked terms itself: what only stands beside them is not worth another day."""
+    return not term_worths(hit.question.terms).keys().isdisjoint(terms(hit.leaf.text))
+
+
+def quote_leaf(
+    leaf: Leaf,
+    conversation: str | None,
+    why: Callable[[], str],
+    score: float = 0.0,
+    asked: Sequence[str] = (),
+    also: str = "",
+    zone: tzinfo = UTC,
+) -> Quote:
+    """Return a leaf as a quote; a long one is shortened around the `asked` terms.
+
+    `also` says when or where else the same words were said.
+    """
+    is_document = leaf.source == KNOWLEDGE
+    where = one_line(leaf.transcript) if is_document else leaf.source
+    remark = "" if is_document else also
+    return Quote(
+        id=leaf.key,
+        line=quote_line(leaf.speaker, leaf.said, remark),
+        heading=_document_heading(leaf, where, also)
+        if is_document
+        else _heading(leaf.at, where, conversation, zone),
+        at=leaf.at,
+        order=leaf.order,
+        covers=leaf.ids,
+        why=why,
+        score=score,
+        source=where,
+        shorter=shortener(leaf, asked, line_start(leaf.speaker, remark)),
+        text=leaf.said,
+    )
+
+
+def _quote_episode(episode: Episode, conversation: str | None, zone: tzinfo) -> Quote:
+    """Return an episode as a quote. An episode by rule may be shown beside what it is about."""
+    how = "by rule" if episode.by_rule else "written by a model"
+    return Quote(
+        id=f"episode/{episode.ids[0]}",
+        line=quote_line("", episode.text),
+        heading=_heading(episode.at, episode.source, conversation, zone, "in short"),
+        at=episode.at,
+        order=0,
+        covers=() if episode.by_rule else episode.ids,
+        why=lambda: f"a summary of this conversation's past, {how}",
+        source=episode.source,
+        text=episode.text,
+        made_of=episode.ids,
+    )
+
+
+def _document_heading(leaf: Leaf, where: str, also: str) -> str:
+    title = one_line(leaf.title)[:_LONGEST_TITLE]
+    page = "" if leaf.page is None else f"page {leaf.page}"
+    return f"[{', '.join(filter(None, (f'{where}: {title}' if title else where, page, also)))}]"
+
+
+def _heading(at: float, source: str, conversation: str | None, zone: tzinfo, more: str = "") -> str:
+    return _day_heading(_day_number(at, zone), "" if source == conversation else source, more)
+
+
+@lru_cache(maxsize=1_024)
+def _day_heading(number: int, source: str, more: str) -> str:
+    day = f"{datetime.fromtimestamp(number * DAY, UTC):%A} {_day(number)}"
+    return f"[{', '.join(filter(None, (day, source and f'conversation {one_line(source)}', more)))}]"
+
+
+def _other_documents(leaf: Leaf, same: Sequence[Leaf]) -> str:
+    """Name other documents with the same text, best first."""
+    names = dict.fromkeys(one_line(other.transcript) for other in same if other.source == KNOWLEDGE)
+    names.pop(one_line(leaf.transcript), None)
+    named = [name[:_LONGEST_TITLE] for name in names][:_MOST_DOCUMENTS]
+    more = " and other documents" if len(named) < len(names) else ""
+    return f"also in {', '.join(named)}{more}" if named else ""
+
+
+def _other_days(leaf: Leaf, same: Sequence[Leaf], zone: tzinfo) -> str:
+    """Name other days on which the same was said: the best, and the last one."""
+    own = _day_number(leaf.at, zone)
+    days = [day for day in dict.fromkeys(_day_number(other.at, zone) for other in same) if day != own]
+    if not days:
+        return ""
+    named = sorted({*days[:_MOST_DAYS], max(days)})
+    more = " and other days" if len(named) < len(days) else ""
+    return f"also on {', '.join(map(_day, named))}{more}"
+
+
+def _day_number(at: float, zone: tzinfo) -> int:
+    return int(shown_at(at, zone) // DAY)
+
+
+def _day(number: int) -> str:
+    day = datetime.fromtimestamp(number * DAY, UTC)
+    return f"{day.day} {day:%B %Y}"

@@ -1,44 +1,91 @@
-"""Where recall looks. Tiers are questions about what is stored: nothing is copied from one to the next."""
+"""Tiers: where recall looks. A tier is a query over what is stored; nothing is copied between tiers.
 
-from collections.abc import Iterable
-from typing import Literal, cast, get_args
+Episodes are the summaries of a conversation's past: those that a compactor wrote, and for the rest some made
+by rule. The rule picks the most important words of a stretch of talk; it needs no model.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Literal, NamedTuple, cast, get_args
 
 from quire.errors import InvalidValue, WrongType
-from quire.memory.index import Only
-from quire.memory.knowledge import KNOWLEDGE
-from quire.memory.leaf import Kind
+from quire.memory.index import Index, Only
+from quire.memory.leaf import Kind, Leaf
 
 Tier = Literal["recent", "working", "episodes", "knowledge"]
 """The newest of a conversation, what matters in it, its summaries, and all of a scope with its documents."""
 
-TIERS: tuple[Tier, ...] = get_args(Tier)
-_ITS_OWN: frozenset[Tier] = frozenset(("recent", "working", "episodes"))
+_TIERS: tuple[Tier, ...] = get_args(Tier)
 _SAID: frozenset[Kind] = frozenset(("said", "done", "note"))
+_SUMMARIES: frozenset[Kind] = frozenset(("summary",))
+
+_MOST_LEAVES = 20
+"""Leaves of one episode, if nobody paused."""
+
+_MOST_WORDS = 40
+_LINES = 3
 
 
 def checked_tiers(tiers: object) -> tuple[Tier, ...]:
-    """Tiers by name, each once."""
+    """Return tiers by name, each once."""
     given = (tiers,) if isinstance(tiers, str) else tiers
     if not isinstance(given, Iterable):
         raise WrongType(f"tiers are given by name, not as {type(tiers).__name__}")
     found = tuple(dict.fromkeys(cast("Iterable[Tier]", given)))
-    if not found or any(tier not in TIERS for tier in found):
-        raise InvalidValue(f"tiers are some of {', '.join(TIERS)}")
+    if not found or any(tier not in _TIERS for tier in found):
+        raise InvalidValue(f"tiers are some of {', '.join(_TIERS)}")
     return found
 
 
-def only_in(tier: Tier, conversation: str | None) -> Only:
-    """What of an index belongs to a tier; without a conversation, of all conversations of the scope."""
+def leaves_in(tier: Tier, conversation: str | None) -> Only | None:
+    """Return which leaves belong to a tier; without a conversation, those of all in the scope."""
     if tier == "knowledge":
-        return Only()
+        return None
     sources = None if conversation is None else frozenset((conversation,))
-    return Only(sources=sources, kinds=frozenset(("summary",)) if tier == "episodes" else _SAID)
+    return Only(sources=sources, kinds=_SUMMARIES if tier == "episodes" else _SAID)
 
 
-def is_own(tier: Tier) -> bool:
-    """Whether a tier is of one conversation unless more is asked for."""
-    return tier in _ITS_OWN
+class Episode(NamedTuple):
+    """What a stretch of talk was about; `by_rule` if no model wrote it."""
+
+    text: str
+    source: str
+    ids: tuple[str, ...]
+    at: float
+    by_rule: bool
 
 
-DOCUMENTS = Only(sources=frozenset((KNOWLEDGE,)))
-"""Documents alone."""
+def episodes_of(index: Index, conversation: str | None, limit: int) -> list[Episode]:
+    """Return the newest episodes, oldest first."""
+    written = index.newest(limit, leaves_in("episodes", conversation))
+    told: dict[tuple[str, str], int] = {}
+    for leaf in written:
+        transcript = leaf.source, leaf.transcript
+        told[transcript] = max(told.get(transcript, 0), leaf.told)
+    said = index.newest(limit * _MOST_LEAVES, leaves_in("recent", conversation))
+    rest = [leaf for leaf in said if leaf.order >= told.get((leaf.source, leaf.transcript), 0)]
+    found = [Episode(leaf.text, leaf.source, leaf.ids, leaf.at, False) for leaf in written]
+    found += map(_by_rule, _stretches(rest))
+    return sorted(found, key=lambda episode: episode.at)[-limit:]
+
+
+def _by_rule(leaves: Sequence[Leaf]) -> Episode:
+    weightiest = sorted(leaves, key=lambda leaf: (-leaf.importance, leaf.order))[:_LINES]
+    lines = [_line(leaf) for leaf in sorted(weightiest, key=lambda leaf: leaf.order)]
+    ids = tuple(item_id for leaf in leaves for item_id in leaf.ids)
+    return Episode("\n".join(lines), leaves[0].source, ids, leaves[0].at, True)
+
+
+def _line(leaf: Leaf) -> str:
+    words = leaf.text.split()
+    short = " ".join(words[:_MOST_WORDS])
+    return f"{leaf.speaker}: {short}" + (" …" if len(words) > _MOST_WORDS else "")
+
+
+def _stretches(leaves: Iterable[Leaf]) -> Iterator[list[Leaf]]:
+    """Yield leaves that belong together: of one transcript, without a pause, and not too many."""
+    in_order = sorted(leaves, key=lambda leaf: (leaf.source, leaf.transcript, leaf.order))
+    for _, together in groupby(in_order, key=lambda leaf: (leaf.source, leaf.transcript, leaf.stretch)):
+        row = list(together)
+        for start in range(0, len(row), _MOST_LEAVES):
+            yield row[start : start + _MOST_LEAVES]

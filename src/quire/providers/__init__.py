@@ -4,12 +4,7 @@ A wire is one provider's request and response format (JSON). Use `provider_for("
 `PROVIDERS["anthropic"]`.
 """
 
-from quire.providers.check import (
-    RULES,
-    Rule as Rule,
-    assert_valid,
-    check,
-)
+from quire.providers.check import RULES, Rule as Rule, assert_valid, check
 from quire.providers.check.schema import (
     KEYWORDS as KEYWORDS,
     schema_errors as schema_errors,
@@ -18,8 +13,6 @@ from quire.providers.check.schema import (
 from quire.providers.draft import content_for_model as content_for_model
 from quire.providers.media import (
     base64_of as base64_of,
-    data_address as data_address,
-    described as described,
     media_type as media_type,
 )
 from quire.providers.names import may_be_renamed as may_be_renamed
@@ -56,17 +49,5 @@ from quire.providers.values import (
 )
 from quire.providers.wire import PROVIDERS, Provider, provider_for
 
-__all__ = [
-    "PROVIDERS",
-    "RULES",
-    "CachePlan",
-    "Downgrade",
-    "Fault",
-    "Parsed",
-    "Provider",
-    "Rendered",
-    "StreamReader",
-    "assert_valid",
-    "check",
-    "provider_for",
-]
+__all__ = ["PROVIDERS", "RULES", "CachePlan", "Downgrade", "Fault", "Parsed", "Provider", "Rendered"]
+__all__ += ["StreamReader", "assert_valid", "check", "provider_for"]

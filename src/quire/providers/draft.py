@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 
 from quire.items import ConfigChange, Content, Item, Message, Note, Opaque, Reasoning, Summary, ToolCall
-from quire.providers.media import described, split
+from quire.providers.media import split
 from quire.providers.names import Alphabet, Ids, Names
 from quire.providers.rules import TOOL_NAMES
 from quire.providers.state import ANTHROPIC, ANY_MODEL, GEMINI, is_whole, same_model, still_said, unpack
 from quire.providers.types import Change, Downgrade
 from quire.providers.values import Json, entries_in
 from quire.state import MASKED
-from quire.tokens import noted, summarized
+from quire.tokens import described, noted, summarized
 
 _MERGING = (ANTHROPIC, GEMINI)
 """The wires where two replies of the model in a row are one message."""

@@ -10,6 +10,7 @@ ai-sdk.dev/docs/reference/ai-sdk-core/model-message.
 from typing import Any
 
 from quire.errors import Damaged
+from quire.providers.rules import ANTHROPIC_FOREIGN_FIELDS
 from quire.providers.state import is_server_block
 from quire.providers.values import Json, entries_in, fields_in, json_text, object_in, text_at, text_in
 from quire.tokens import FAILED
@@ -84,7 +85,7 @@ def _output(output: Json, kind: str, path: str) -> Any:
 
 def call_in(block: Json) -> Json | None:
     """The call of Chat Completions that a block in the content of a model's message stands for."""
-    clean = without_stream_fields(block)
+    clean = clean_block(block)
     arguments, name = _CALL_ARGUMENTS.get(text_in(clean.get("type"))), text_in(clean.get("name"))
     call_id = text_in(clean.get("call_id")) or text_in(clean.get("id"))
     if arguments is None or not name or not call_id:
@@ -92,29 +93,30 @@ def call_in(block: Json) -> Json | None:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": clean.get(arguments)}}
 
 
-def without_stream_fields(block: Json) -> Json:
-    """A block without what merging a stream left in it; its input may stand in `partial_json` alone."""
-    if not block.keys() & {"index", "partial_json"}:
-        return block
-    clean = {name: value for name, value in block.items() if name not in ("index", "partial_json")}
-    given = object_in(block.get("input") or block.get("partial_json"))
+def clean_block(block: Json) -> Json:
+    """A block without fields of libraries, which Anthropic refuses.
+
+    Merging a stream leaves some of them; the input may stand in `partial_json` alone.
+    """
+    clean = {name: value for name, value in block.items() if name not in ANTHROPIC_FOREIGN_FIELDS}
+    given = object_in(block.get("input") or block["partial_json"]) if "partial_json" in block else None
     return clean if given is None else {**clean, "input": given}
 
 
 def thought_in(block: Json) -> Json | None:
     """The block of Anthropic that a thought, or a block of a server tool, stands for; None for another block.
 
-    Thoughts are blocks of Anthropic, of LangChain (also for Bedrock) or of the AI SDK.
+    Thoughts are blocks of Anthropic, of Mistral, of LangChain (also for Bedrock) or of the AI SDK.
     """
     kind = text_in(block.get("type"))
-    if kind == "thinking" and not isinstance(block.get("thinking"), list):
-        return {"signature": "", **without_stream_fields(block)}
+    if kind == "thinking" and isinstance(block.get("thinking"), str):
+        return {"signature": "", **clean_block(block)}
     if kind == "redacted_thinking" or is_server_block(kind):
-        return without_stream_fields(block)
-    if kind not in ("reasoning", "reasoning_content"):
+        return clean_block(block)
+    if kind not in ("reasoning", "reasoning_content", "thinking"):
         return None
     fields: Json = {**block, **fields_in(block.get("extras")), **fields_in(block.get("reasoning_content"))}
-    pieces = [*entries_in(fields.get("summary")), *entries_in(fields.get("content"))]
+    pieces = [one for name in ("summary", "content", "thinking") for one in entries_in(fields.get(name))]
     texts = [text_in(fields.get(name)) for name in ("text", "reasoning", "reasoning_content")]
     texts += [text_in(fields_in(piece).get("text")) for piece in pieces]
     thinking, signature = "\n\n".join(filter(None, texts)), text_in(fields.get("signature"))

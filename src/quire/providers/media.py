@@ -11,7 +11,7 @@ from typing import Any
 from quire.items import Audio, File, Image, Part
 from quire.providers.rules import read_section
 from quire.providers.values import entries_in, fields_in
-from quire.tokens import in_file, is_text
+from quire.tokens import described, in_file, is_text
 
 Media = Image | Audio | File
 Mark = tuple[str, int, str]
@@ -104,11 +104,6 @@ def start_of(text: str) -> bytes:
     return bytes_of("".join(text[: 2 * _PDF_FRONT].split())[:_FRONT_IN_BASE64]) or b""
 
 
-def data_address(part: Media, kind: str) -> str:
-    """The bytes of a part as a `data:` address."""
-    return f"data:{kind};base64,{base64_of(part.data or b'')}"
-
-
 def inline_bytes(part: Media) -> bytes | None:
     """The bytes of a part, also from a `data:` address; None for another address, or where it is damaged."""
     if part.data is not None:
@@ -166,18 +161,6 @@ def split(parts: tuple[Part, ...]) -> tuple[str, list[Media]]:
         elif not isinstance(part, str):
             media.append(part)
     return "\n".join(filter(None, texts)), media
-
-
-def described(part: Media, more: str = "") -> str:
-    """A text for a part that a wire cannot carry."""
-    at = f" at {part.url}" if part.url and not part.url.startswith("data:") else ""
-    if isinstance(part, Audio):
-        length = f", {part.seconds:g} s" if part.seconds else ""
-        said = (part.transcript or "").strip()
-        return said or f"[audio{length}{at}{more}]"
-    if isinstance(part, File):
-        return f"[file{' ' + part.name if part.name else ''}{at}{more}]"
-    return f"[image{at}{more}]"
 
 
 def replaced(part: Media) -> tuple[str, str]:

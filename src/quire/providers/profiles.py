@@ -19,7 +19,6 @@ Cloud = Literal["bedrock", "vertex"]
 _BEDROCK = re.compile(r"bedrock|(^|[/.:])anthropic\.")
 _VERTEX = re.compile(r"vertex|(^|/)(publishers|projects)/|claude[^/:@]*@(?!https?:)")
 _GPT = re.compile(r"gpt-\d(?:\.\d{1,2})?(?![\d.a-z])")
-_UNSIGNED = re.compile(r"(?:^|[/:.])(?:deepseek|kimi|moonshot(?:ai)?|(?:xiaomi[-_])?mimo)(?![a-z])")
 
 _NINE_LETTERS = Alphabet(re.compile("[a-zA-Z0-9]{9}"), 9, is_fixed=True)
 _READ_IDS = Alphabet(re.compile("[!-~]{1,64}"), 64)
@@ -41,11 +40,6 @@ class Profile(NamedTuple):
     """The cloud that serves a model of another maker, as far as the model name shows it."""
     media: frozenset[str] = MEDIA
     """Of `image_input`, `pdf_input` and `audio_input`, what the model takes."""
-    wants_thoughts: Literal["no", "calls", "always"] = "no"
-    """DeepSeek, Kimi, MiMo: a message of the model with calls, or each one, is refused without reasoning.
-
-    Chat has it in `reasoning_content`, Anthropic in a thinking block; a missing one is added blank.
-    """
 
     # OpenAI's two wires, which many others speak
     takes_all: bool = True
@@ -65,7 +59,12 @@ class Profile(NamedTuple):
 
     # Chat: what services of this wire want back beside a message
     takes_thoughts: bool = True
-    """Whether reasoning goes back; OpenAI's own models neither give nor take it here."""
+    """Whether reasoning goes back; OpenAI's own models neither give nor take it here, Mistral's need none."""
+    wants_thoughts: Literal["no", "calls", "always"] = "no"
+    """DeepSeek, Kimi, MiMo: a message of the model with calls, or each one, is refused without reasoning.
+
+    A missing one is added blank.
+    """
     thoughts_with_calls_only: bool = False
     """DeepSeek: reasoning goes back beside calls only; a plain answer goes back without it."""
     signs_calls: bool = False
@@ -76,8 +75,6 @@ class Profile(NamedTuple):
     """Whether the role `system` may stand among the messages."""
     bound_thinking: bool = False
     """Thinking is valid only after the very prefix that it was made with, the volatile part included."""
-    unsigned_thinking: bool = False
-    """DeepSeek, Kimi, MiMo: thinking has no signature, and is wanted back beside calls."""
     fetches: bool = True
     """Whether the service fetches media from an address."""
     images: ImageLimits = STRICTEST_IMAGES
@@ -115,17 +112,16 @@ def profile_for(wire: str, model: str | None) -> Profile:
         takes_all=is_openai,
         instructions="developer" if has("developer_role") else "user" if has("no_system_role") else "system",
         instructions_anywhere=is_openai or has("system_anywhere"),
-        call_ids=call_ids,
+        call_ids=call_ids if wire.startswith("openai") else None,
         answers_results=has("assistant_after_results"),
         breakpoints=has_breakpoints,
         cache_key=has_breakpoints or (facts.provider == "openai" and facts.cache_minimum is not None),
-        takes_thoughts=not is_openai or "/" in model,
+        takes_thoughts=not (is_openai and "/" not in model) and not has("nine_character_ids"),
         wants_thoughts=wants_thoughts,
         thoughts_with_calls_only=has("reasoning_with_calls_only"),
         signs_calls=has("thought_signatures"),
         mid_instructions=has("system_mid_conversation"),
         bound_thinking=is_claude_wire and has("thinking_bound_to_prefix"),
-        unsigned_thinking=has_unsigned_thinking(model),
         fetches=cloud is None if is_claude_wire else not is_gemini_model or has("web_urls"),
         images=replace(STRICTEST_IMAGES, **{name: most for name, most in limits.items() if most is not None}),
         largest_request=LARGEST_REQUEST[cloud],
@@ -156,15 +152,3 @@ def cloud_of(model: str) -> Cloud | None:
     if _BEDROCK.search(name):
         return "bedrock"
     return "vertex" if _VERTEX.search(name) else None
-
-
-def is_claude(model: str) -> bool:
-    """Whether a model is Anthropic's own, by whichever route: it signs its thinking."""
-    return "claude" in model.lower()
-
-
-@lru_cache(256)
-def has_unsigned_thinking(model: str) -> bool:
-    """Whether a service gives thinking without a signature on Anthropic's wire, and wants it back so."""
-    name = model.strip().lower()
-    return _UNSIGNED.search(name) is not None and not is_claude(name)

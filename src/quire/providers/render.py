@@ -5,18 +5,15 @@ and model. A view that only grew feeds the draft the new items. Each payload is 
 draft, which copies the list of messages and nothing else.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, cast
 
 from quire.items import Item
-from quire.providers.profiles import Profile, profile_for
-from quire.providers.tools import Tool, read_tools
+from quire.providers.profiles import Profile
+from quire.providers.tools import Tool
 from quire.providers.turns import Turns, Writer
-from quire.providers.types import CachePlan, Rendered, refuse_losses
+from quire.providers.types import CachePlan, Rendered
 from quire.state import Scroll, View, checked_items, keep_memo, memos
-from quire.tokens import Definition
-
-Begin = Callable[[Profile, Sequence[Tool]], Writer]
 
 
 class _Kept(NamedTuple):
@@ -28,32 +25,27 @@ class _Kept(NamedTuple):
 
 
 def render(
-    begin: Begin,
-    wire: str,
+    begin: Callable[[Profile, Sequence[Tool]], Writer],
     items: Sequence[Item],
-    *,
-    model: str | None,
-    tools: Sequence[Definition],
+    profile: Profile,
+    tools: list[Tool],
     plan: CachePlan | None,
-    strict: bool,
 ) -> Rendered:
-    """Items and tools as a payload of a wire."""
-    scroll, profile, offered = _scroll(items), profile_for(wire, model), read_tools(tools)
+    """Items and tools as a payload; `begin` makes a writer with nothing written."""
+    scroll, key = _scroll(items), (begin, profile.model)
     view, stable, volatile = scroll.view, scroll.stable_length, scroll.after
     if plan is not None and plan.slow is not None and plan.slow != stable:
         # Such a boundary is rare, so that these items are rendered from scratch.
         view, stable = None, plan.boundary(len(scroll))
         volatile = tuple(scroll[stable:])
-    turns = None if view is None else _continued(view, (wire, model), scroll, offered)
+    turns = None if view is None else _continued(view, key, scroll, tools)
     if turns is None:
-        turns = Turns(begin(profile, offered))
+        turns = Turns(begin(profile, tools))
         turns.writer.draft.edited = scroll.was_edited
         turns.feed(scroll[:stable])
-    rendered = _build_payload(turns, volatile, offered, plan)
+    rendered = _build_payload(turns, volatile, tools, plan)
     if view is not None:
-        keep_memo(view, (wire, model), _Kept(scroll, offered, turns))
-    if strict:
-        refuse_losses(rendered.downgrades)
+        keep_memo(view, key, _Kept(scroll, tools, turns))
     return rendered
 
 
@@ -63,7 +55,7 @@ def _scroll(items: Sequence[Item]) -> Scroll:
     return Scroll(view=items) if isinstance(items, View) else Scroll(tuple(checked_items(items)))
 
 
-def _continued(view: View, key: tuple[str, str | None], scroll: Scroll, tools: list[Tool]) -> Turns | None:
+def _continued(view: View, key: Hashable, scroll: Scroll, tools: list[Tool]) -> Turns | None:
     """The turns of an earlier rendering with what was added since; None if there is none to go on from.
 
     The earlier one is taken away until the payload is finished, so that another thread begins its own.

@@ -8,7 +8,7 @@ The rules about order and pairing are code, on both sides.
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -31,17 +31,10 @@ class Rule(NamedTuple):
     source: str
 
 
-class Fact(msgspec.Struct, Generic[T], frozen=True):
-    """One fact of a wire."""
-
-    accepted: T
-    source: str
-    date: str
-
-
-class Letters(Fact[re.Pattern[str]], frozen=True):
+class Letters(msgspec.Struct, frozen=True):
     """The ids, names or texts of a kind that a wire accepts, and those that we send."""
 
+    accepted: re.Pattern[str]
     sent: Alphabet | None = None
 
 
@@ -74,12 +67,11 @@ def _compiled(_kind: type, pattern: Any) -> re.Pattern[str]:
 
 
 _RULES = read_section("rules", dict[str, dict[str, Rule]])
-_FACTS = read_section("facts", dict[str, Fact[Any]])
+_FACTS = read_section("facts", dict[str, dict[str, Any]])
 
 
-def _fact(name: str, kind: type[T]) -> Fact[T]:
-    row = _FACTS[name]
-    return Fact(msgspec.convert(row.accepted, kind, dec_hook=_compiled), row.source, row.date)
+def _fact(name: str, kind: type[T]) -> T:
+    return msgspec.convert(_FACTS[name]["accepted"], kind, dec_hook=_compiled)
 
 
 def _sent(name: str) -> Alphabet:
@@ -104,9 +96,9 @@ FINISHES = read_section("finishes", dict[str, dict[str, Finish]])
 
 Services on OpenAI's wire also hand on the reasons of others: Anthropic's, Mistral's, Zhipu's.
 """
-FAILURE_REASONS = _fact("FAILURE_REASONS", frozenset[str]).accepted
+FAILURE_REASONS = _fact("FAILURE_REASONS", frozenset[str])
 """Reasons that say that the service broke off the answer."""
-MODEL_FAULTS = _fact("MODEL_FAULTS", frozenset[str]).accepted
+MODEL_FAULTS = _fact("MODEL_FAULTS", frozenset[str])
 """Gemini: reasons that say that the model failed; its calls are then not there, or not usable."""
 
 OPENAI_TOOL_COUNT = _fact("OPENAI_TOOL_COUNT", int)
@@ -134,9 +126,9 @@ ANTHROPIC_FOREIGN_FIELDS = _fact("ANTHROPIC_FOREIGN_FIELDS", frozenset[str])
 GEMINI_FUNCTION_COUNT = _fact("GEMINI_FUNCTION_COUNT", int)
 NATIVE_TOOLS = {wire: _fact(f"NATIVE_TOOLS {wire}", re.Pattern[str]) for wire in HISTORY}
 """The types of own tools; a date at the end is in pieces at OpenAI, in eight digits at Anthropic."""
-STRUCTURAL_KEYWORDS = _fact("STRUCTURAL_KEYWORDS", frozenset[str]).accepted
+STRUCTURAL_KEYWORDS = _fact("STRUCTURAL_KEYWORDS", frozenset[str])
 """Keywords without which a schema means another value; the others limit or describe one."""
-CONDITIONS = _fact("CONDITIONS", tuple[str, ...]).accepted
+CONDITIONS = _fact("CONDITIONS", tuple[str, ...])
 STRICT_MODES = read_section("strict modes", dict[str, StrictMode])
 TOOL_FIELDS = read_section("tool fields", dict[str, frozenset[str]])
 """What a function may have beside its name, description, schema and strictness, by wire."""
@@ -185,12 +177,9 @@ def failed_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 
 
 def without_failure(content: Content) -> tuple[Content, bool]:
-    """A result without the mark of failure, and whether it had one; rendered again it is the same."""
-    parts = (content,) if isinstance(content, str) else content
-    if not parts or not isinstance(parts[0], str) or not parts[0].startswith(FAILED):
+    """A result without the mark of failure, and whether it had one."""
+    first, *rest = (content,) if isinstance(content, str) else content or ("",)
+    if not isinstance(first, str) or not first.startswith(FAILED):
         return content, False
-    rest = parts[0].removeprefix(FAILED)
-    if isinstance(content, str):
-        return (rest if rest and failed_text(rest) == content else content), True
-    bare = (rest, *parts[1:]) if rest else parts[1:]
-    return (bare if failed_parts(bare) == content else content), True
+    text = first.removeprefix(FAILED)
+    return (text, True) if isinstance(content, str) else ((*filter(None, [text]), *rest), True)

@@ -18,7 +18,7 @@ from quire.providers.names import Names
 from quire.providers.values import Json, entries_in, fields_in, nests_deeper
 
 _TYPED = frozenset(("type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"))
-_TOP_REFUSED = rules.OPENAI_TOP_KEYWORDS.accepted
+_TOP_REFUSED = rules.OPENAI_TOP_KEYWORDS
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -182,7 +182,7 @@ def _remove_lacking(schema: Json, wire: str, mode: rules.StrictMode | None) -> t
 
 def _lacks(wire: str, mode: rules.StrictMode | None, key: str, value: Any) -> bool:
     if key == "pattern" and wire.startswith("openai"):
-        return rules.OPENAI_PATTERN_REFUSED.accepted.search(value) is not None
+        return rules.OPENAI_PATTERN_REFUSED.search(value) is not None
     if mode is None:
         return False
     if key == "format":

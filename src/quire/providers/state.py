@@ -28,7 +28,7 @@ raw wire blocks that the item stands for, made by `pack`:
 | | `ToolCall` | `{"type": "custom_tool_call"}`, or `{"type": …, "namespace": …}` |
 | Chat | `Reasoning` | one object: the fields of the message that hold thoughts and signatures |
 | | `Message` | `{"name": …}`, the speaker |
-| | `ToolCall` | `{"type": "custom"}`, or the fields of the call that hold a signature |
+| | `ToolCall` | the fields of the call that hold a signature |
 
 `prefix` is the digest of the instructions and of the messages before the volatile items of the request; for
 models whose thinking is bound to the full prefix, of all messages and the tools. State goes back to the same
@@ -131,10 +131,7 @@ def _block_text(wire: str, block: Json) -> str:
 
 
 def _chat_text(fields: Json) -> str:
-    texts = [text for name in THOUGHT_FIELDS if (text := text_in(fields.get(name))).strip()]
-    chunks = (fields_in(chunk) for chunk in entries_in(fields.get("content")))
-    pieces = (fields_in(piece) for chunk in chunks for piece in entries_in(chunk.get("thinking")))
-    return texts[0] if texts else "".join(text_in(piece.get("text")) for piece in pieces)
+    return next((text for name in THOUGHT_FIELDS if (text := text_in(fields.get(name))).strip()), "")
 
 
 def _joined(blocks: Any) -> str:
@@ -182,6 +179,6 @@ def is_signature(value: Any) -> bool:
 
 
 def _is_chat_field(name: str, value: Any) -> bool:
-    if name in BLOCK_FIELDS or name == "content":
+    if name in BLOCK_FIELDS:
         return isinstance(value, list) and all(isinstance(block, dict) for block in entries_in(value))
     return isinstance(value, dict if name in SIGNATURE_FIELDS else str)

@@ -39,7 +39,7 @@ _SCHEMA_KEYS = {
     "gemini": "parameters_json_schema",  # `parameters` takes only a part of OpenAPI's schemas
 }
 
-_MOST = {"openai": rules.OPENAI_TOOL_COUNT.accepted, "gemini": rules.GEMINI_FUNCTION_COUNT.accepted}
+_MOST = {"openai": rules.OPENAI_TOOL_COUNT, "gemini": rules.GEMINI_FUNCTION_COUNT}
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -170,9 +170,8 @@ def write_tools(tools: Sequence[Tool], draft: Draft, profile: Profile) -> list[J
     return [_native(tool.native, draft) if tool.native else _function(tool, draft, profile) for tool in taken]
 
 
-def gemini_config(tools: Sequence[Tool], draft: Draft, profile: Profile) -> Json:
+def gemini_config(written: Sequence[Json]) -> Json:
     """The keys `tools` and `tool_config`: functions in one entry, each tool of Gemini's own in another."""
-    written = write_tools(tools, draft, profile)
     declared = [one for one in written if "name" in one]
     native = [one for one in written if "name" not in one]
     if not declared:
@@ -184,9 +183,9 @@ def gemini_config(tools: Sequence[Tool], draft: Draft, profile: Profile) -> Json
 def _reason_against(native: Json, wire: str, profile: Profile, has_functions: bool) -> str:
     """Why a service does not take a tool of a provider; empty if it does."""
     kind = str(native.get("type") or next(iter(native)))
-    is_own = rules.NATIVE_TOOLS[wire].accepted.fullmatch(kind) is not None
-    if kind == "custom":  # it takes any text; Chat has its fields in an object of their own
-        is_own = is_own and profile.takes_all and ("custom" in native) is (wire == "openai")
+    is_own = rules.NATIVE_TOOLS[wire].fullmatch(kind) is not None
+    if kind == "custom":  # it takes any text
+        is_own = is_own and profile.takes_all and "custom" not in native
     if is_own and wire == "gemini" and has_functions and not profile.mixes_tools:
         return "does not go together with functions on this model"
     return "" if is_own else "is a tool of another service"

@@ -23,23 +23,16 @@ from quire.items import (
     ToolResult,
     parts_of,
 )
+from quire.providers import rules
 from quire.providers.draft import Draft, content_for_model
 from quire.providers.media import ABILITIES, Media, as_text, replaced, split
 from quire.providers.profiles import Profile
-from quire.providers.rules import (
-    FROM_ASSISTANT,
-    NO_RESULT,
-    OPENAI_TOOL_CALL_COUNT,
-    failed_parts,
-    from_tool,
-    late_result,
-    tagged_instructions,
-)
+from quire.providers.tools import Tool, write_tools
 from quire.providers.types import CachePlan
 from quire.providers.values import Json, json_text, nests_deeper, object_in
 from quire.state import MASKED, answered, is_output, merge_of
 
-_MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
+_MOST_CALLS = rules.OPENAI_TOOL_CALL_COUNT
 
 Input = Message | Note | Summary | ConfigChange
 Output = Message | Reasoning | ToolCall
@@ -59,14 +52,16 @@ class Writer:
     What all wires do is here. A wire says how parts, instructions, replies and results look.
     """
 
+    wire: ClassVar[str]
     deepest: ClassVar[int] = MAX_DEPTH
     """How many levels the arguments of a call may have."""
     has_text_arguments: ClassVar[bool] = False
     """Whether arguments are JSON text, and no object."""
 
-    def __init__(self, draft: Draft, profile: Profile) -> None:
-        self.draft = draft
+    def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
         self.profile = profile
+        self.draft = Draft(self.wire, profile.model, profile.call_ids or rules.CALL_IDS[self.wire])
+        self._tools = write_tools(tools, self.draft, profile)
         self.writes_plainly = True  # whether plain turns need nothing added
         # OpenAI takes back what its model wrote.
         self.takes_any_arguments = self.has_text_arguments and profile.takes_all
@@ -83,8 +78,20 @@ class Writer:
 
         Returns the place of the first item that was not written. Nearly all of a history is of this kind, and
         the usual way takes four times as long. A message of a user or of instructions is at `stop`, so that
-        every turn before it is complete.
+        every turn before it is complete. The loop stops at calls if
+
+        - there are more of them than a reply may have;
+        - a call has state, or another agent than what precedes it in the reply;
+        - a tool has no name on the wire yet, which may have to be another;
+        - the arguments of a call are empty, no JSON object, or nest too deeply;
+        - the id of a call is taken, or the wire does not allow it;
+        - the results do not follow in the order of their calls;
+        - the content of a result is blank, or has parts.
         """
+        names, ids, reads = self.draft.names.given, self.draft.ids, not self.takes_any_arguments
+        taken, longest = ids.taken, ids.alphabet.longest
+        write_text, write_turn = self._write_plain_text, self._write_plain_turn
+        call_part, result_part, most = self._call_part, self._result_part, _MOST_CALLS
         while start < stop:
             item: Any = items[start]
             text: Any = None
@@ -94,62 +101,45 @@ class Writer:
                 if type(text) is not str or not text or text.isspace() or item.state is not None:
                     break
                 if role == "user" or (role == "assistant" and type(items[called]) is Message):
-                    self._write_plain_text(role, text)
+                    write_text(role, text)
                     start = called
                     continue
                 if role != "assistant":
                     break
-            end = called
+            calls: list[Json] = []
+            results: list[Json] = []
+            agent, end = item.agent_id, called
             while type(items[end]) is ToolCall:
                 end += 1
-            if end == called or not self._write_plain_calls(items, called, end, text):
-                break
-            start = 2 * end - called
-        return start
-
-    def _write_plain_calls(self, items: Sequence[Any], start: int, end: int, text: str | None) -> bool:
-        """Write the calls from `start` to `end`, after a text, and their results.
-
-        Returns False, with nothing written, if
-
-        - there are more calls than a reply may have;
-        - a call has state, or another agent than what precedes it in the reply;
-        - a tool has no name on the wire yet, which may have to be another;
-        - the arguments of a call are empty, no JSON object, or nest too deeply;
-        - the id of a call is taken, or the wire does not allow it;
-        - the results do not follow in the order of their calls;
-        - the content of a result is blank, or has parts.
-        """
-        names, ids, count = self.draft.names.given, self.draft.ids, end - start
-        agent, taken, longest = items[start - (text is not None)].agent_id, ids.taken, ids.alphabet.longest
-        calls: list[Json] = []
-        results: list[Json] = []
-        for call, result in zip(items[start:end], items[end : end + min(count, _MOST_CALLS)], strict=False):
-            call_id, name = call.call_id, names.get(call.name)
-            if type(result) is not ToolResult or result.call_id != call_id or call_id in taken:
-                break
-            if name is None or call.state is not None or call.agent_id != agent:
-                break
-            output, given = result.content, call.arguments
-            if type(output) is not str or not output or output.isspace():
-                break
-            # Most ids are identifiers, and asking for one is quicker than a pattern.
-            is_name = call_id.isidentifier() and call_id.isascii() and len(call_id) <= longest
-            if not is_name and not ids.alphabet.takes(call_id):
-                break
-            if not given or not self.takes_any_arguments:
-                given = self._read_arguments(given)
-                if given is None:
+            count = end - called
+            for place in range(called, end):
+                call, result = items[place], items[place + count]
+                call_id, name = call.call_id, names.get(call.name)
+                if type(result) is not ToolResult or result.call_id != call_id or call_id in taken:
                     break
-            taken[call_id] = 1
-            calls.append(self._call_part(call_id, name, given))
-            results.append(self._result_part(call_id, name, output, result.is_error))
-        if len(calls) == count:
-            self._write_plain_turn(text, calls, results)
-            return True
-        for call in items[start : start + len(calls)]:
-            del taken[call.call_id]
-        return False
+                if name is None or call.state is not None or call.agent_id != agent:
+                    break
+                output, given = result.content, call.arguments
+                if type(output) is not str or not output or output.isspace():
+                    break
+                # Most ids are identifiers, and asking for one is quicker than a pattern.
+                is_name = call_id.isidentifier() and call_id.isascii() and len(call_id) <= longest
+                if not is_name and not ids.alphabet.takes(call_id):
+                    break
+                if reads or not given:
+                    given = self._read_arguments(given)
+                    if given is None:
+                        break
+                taken[call_id] = 1
+                calls.append(call_part(call_id, name, given))
+                results.append(result_part(call_id, name, output, result.is_error))
+            if not 0 < len(calls) == count <= most:
+                for call in items[called : called + len(calls)]:
+                    del taken[call.call_id]
+                break
+            write_turn(items[called], text, calls, results)
+            start = end + count
+        return start
 
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         """The payload."""
@@ -172,7 +162,7 @@ class Writer:
             self.draft.note_empty(item)
         elif reason := self._write_instructions(item, text):
             self.draft.note(item, "instructions_as_text", reason)
-            self._write_user([self._text_part(tagged_instructions(text))])
+            self._write_user([self._text_part(rules.tagged_instructions(text))])
         self._add_state(item, place)
 
     def reply(self, reply: ModelTurn) -> None:
@@ -183,9 +173,9 @@ class Writer:
         self._write_assistant(outputs, calls, results)
         for output in outputs:
             if isinstance(output, Message):
-                self._move_media(output, FROM_ASSISTANT)
+                self._move_media(output, rules.FROM_ASSISTANT)
         for call, result in zip(calls, results, strict=True):
-            self._move_media(result, from_tool(call.name))
+            self._move_media(result, rules.from_tool(call.name))
 
     def _spoken(self, item: Message) -> Message:
         """A message of the model with the transcripts of what it said aloud; no wire takes that back."""
@@ -199,7 +189,7 @@ class Writer:
 
     def _missing(self, call: ToolCall) -> ToolResult:
         self.draft.note(call, "result_added", "the call has no result")
-        return ToolResult(call.call_id, call.name, NO_RESULT, is_error=True)
+        return ToolResult(call.call_id, call.name, rules.NO_RESULT, is_error=True)
 
     def _move_media(self, item: Message | ToolResult, heading: str) -> None:
         """Write the media of an item that only a turn of the user can carry."""
@@ -230,8 +220,10 @@ class Writer:
         """Write a message of the user, or of the model."""
         raise NotImplementedError
 
-    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
-        """Write a turn of the model that is a text and calls, and its results."""
+    def _write_plain_turn(
+        self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
+    ) -> None:
+        """Write a turn of the model, a text and calls from `first` on, and its results."""
         raise NotImplementedError
 
     def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
@@ -408,7 +400,7 @@ class Turns:
             self._take_unpaired(item)
             return
         self._reply.results[place] = item
-        if self._waiting and None not in self._reply.results:
+        if None not in self._reply.results:
             self._write_reply(self._reply)
 
     def _take_unpaired(self, item: ToolResult) -> None:
@@ -418,8 +410,8 @@ class Turns:
             self.writer.draft.note(item, "result_left_out", reason)
             return
         self._unanswered.remove(item.call_id)
-        parts = failed_parts(item.parts) if item.is_error else item.parts
-        self._take_input(Message("user", (late_result(item.name), *parts), id=item.id))
+        parts = rules.failed_parts(item.parts) if item.is_error else item.parts
+        self._take_input(Message("user", (rules.late_result(item.name), *parts), id=item.id))
         self.writer.draft.note(item, "text_moved", "the model had gone on without this result")
 
     def _take_input(self, item: Input) -> None:

@@ -5,31 +5,38 @@ from typing import Any
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Item
-from quire.providers.anthropic import read as anthropic, write as to_anthropic
+from quire.providers.anthropic import read as anthropic
+from quire.providers.anthropic.write import MessagesWriter
 from quire.providers.check import check
-from quire.providers.gemini import read as gemini, write as to_gemini
-from quire.providers.openai_chat import read as chat, write as to_chat
-from quire.providers.openai_responses import read as responses, write as to_responses
-from quire.providers.render import Begin, render
+from quire.providers.gemini import read as gemini
+from quire.providers.gemini.write import ContentWriter
+from quire.providers.openai_chat import read as chat
+from quire.providers.openai_chat.write import ChatWriter
+from quire.providers.openai_responses import read as responses
+from quire.providers.openai_responses.write import ResponsesWriter
+from quire.providers.profiles import Profile, profile_for
+from quire.providers.render import render
 from quire.providers.state import ANTHROPIC, GEMINI, OPENAI, RESPONSES
 from quire.providers.stream import Items, ReplyReader, read_history
-from quire.providers.types import CachePlan, Fault, Parsed, Rendered, StreamReader
+from quire.providers.tools import Tool, read_tools
+from quire.providers.turns import Writer
+from quire.providers.types import CachePlan, Fault, Parsed, Rendered, StreamReader, refuse_losses
 from quire.providers.values import Json
 from quire.tokens import Definition
 
 
 class Provider:
-    """A two-way codec for one wire, made of three functions: pure, and without state of its own."""
+    """A two-way codec for one wire: its writer, and its readers of replies and of histories."""
 
     def __init__(
         self,
         name: str,
-        begin: Begin,
+        writer: Callable[[Profile, Sequence[Tool]], Writer],
         reader: Callable[[Rendered | None, str | None], ReplyReader],
         add_history: Callable[[Json, Items], None],
     ) -> None:
         self.name = name
-        self._begin = begin
+        self._writer = writer
         self._reader = reader
         self._add_history = add_history
 
@@ -49,7 +56,10 @@ class Provider:
         breakpoints. `strict=True` raises `Downgraded` instead of losing content. A `View` is rendered
         incrementally, a list from scratch.
         """
-        return render(self._begin, self.name, items, model=model, tools=tools, plan=plan, strict=strict)
+        rendered = render(self._writer, items, profile_for(self.name, model), read_tools(tools), plan)
+        if strict:
+            refuse_losses(rendered.downgrades)
+        return rendered
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
         """Return the items and the usage of a whole response, given as JSON or as an object of the client.
@@ -73,10 +83,10 @@ class Provider:
 
 
 _WIRES = (
-    Provider(OPENAI, to_chat.begin, chat.ChatReader, chat.add_history),
-    Provider(RESPONSES, to_responses.begin, responses.ResponsesReader, responses.add_history),
-    Provider(ANTHROPIC, to_anthropic.begin, anthropic.MessagesReader, anthropic.add_history),
-    Provider(GEMINI, to_gemini.begin, gemini.GeminiReader, gemini.add_history),
+    Provider(OPENAI, ChatWriter, chat.ChatReader, chat.add_history),
+    Provider(RESPONSES, ResponsesWriter, responses.ResponsesReader, responses.add_history),
+    Provider(ANTHROPIC, MessagesWriter, anthropic.MessagesReader, anthropic.add_history),
+    Provider(GEMINI, ContentWriter, gemini.GeminiReader, gemini.add_history),
 )
 PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _WIRES}
 """The wires by name. The laws of rendering and reading run on each."""

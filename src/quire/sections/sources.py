@@ -7,15 +7,7 @@ from msgspec.structs import replace
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Item, Note
-from quire.sections.section import (
-    Ask,
-    Content,
-    Options,
-    Settings,
-    checked_function,
-    items_of,
-    maybe_await,
-)
+from quire.sections.section import Ask, Content, Options, Settings, checked_function, items_of, maybe_await
 from quire.tokens import Definition, read_definition, single_definitions
 
 Selector = Callable[[str, Ask], Iterable[str] | Awaitable[Iterable[str]]]
@@ -81,10 +73,7 @@ class Pooled(Settings):
     """
 
     def __init__(
-        self,
-        keys: Iterable[str] | Selector | None = None,
-        name: str = "pooled",
-        **options: Unpack[Options],
+        self, keys: Iterable[str] | Selector | None = None, name: str = "pooled", **options: Unpack[Options]
     ) -> None:
         super().__init__(name, **(Options(required=False) | options))
         self._keys = keys if keys is None or callable(keys) else _unique(keys)

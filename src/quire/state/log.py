@@ -8,6 +8,7 @@ the first item of the whole log. A log does not know where it ends: every reader
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -167,7 +168,7 @@ class Log:
 
     def items(self, start: int, stop: int) -> list[Item]:
         """The items of a range."""
-        return [item for segment, a, b in self.pieces(start, stop) for item in segment.items[a:b]]
+        return list(chain.from_iterable(segment.items[a:b] for segment, a, b in self.pieces(start, stop)))
 
     def tokens(self, start: int, stop: int, counter: Counter) -> int:
         """The tokens of a range."""

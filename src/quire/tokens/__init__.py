@@ -20,6 +20,7 @@ from quire.tokens.measured import (
     Measured,
     answer_tokens as answer_tokens,
     counter_for,
+    described as described,
     in_file as in_file,
     note_text as note_text,
     noted as noted,

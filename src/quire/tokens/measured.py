@@ -54,6 +54,18 @@ def in_file(name: str | None, data: bytes) -> str:
     return f"[{line}]\n{text}" if line and text else text
 
 
+def described(part: Image | Audio | File, more: str = "") -> str:
+    """The text for media that cannot be shown."""
+    at = f" at {part.url}" if part.url and not part.url.startswith("data:") else ""
+    if isinstance(part, Audio):
+        length = f", {part.seconds:g} s" if part.seconds else ""
+        said = (part.transcript or "").strip()
+        return said or f"[audio{length}{at}{more}]"
+    if isinstance(part, File):
+        return f"[file{' ' + part.name if part.name else ''}{at}{more}]"
+    return f"[image{at}{more}]"
+
+
 def summarized(text: str) -> str:
     """The text of a summary, marked as one."""
     return f"<summary>\n{text}\n</summary>"

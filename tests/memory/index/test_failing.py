@@ -82,7 +82,7 @@ def test_a_thread_that_saw_old_damage_leaves_the_new_index(path: str, store: Sto
         return "done"
 
     with ThreadPoolExecutor(1) as threads:
-        answer = threads.submit(memory._asked, late)  # pyright: ignore[reportPrivateUsage]
+        answer = threads.submit(memory._with_index, late)  # pyright: ignore[reportPrivateUsage]
         assert seen.wait(10)
         with sqlite3.connect(f"{path}-index") as connection:
             connection.execute("UPDATE marks SET mark = x'00'")

@@ -10,8 +10,7 @@ from quire.agent.tools import Tool, tool
 from quire.agent.tools.capping import Allowance
 from quire.context import DEFAULT_MODEL
 from quire.items import Item, Message
-from quire.memory import Tier, recalled
-from quire.memory.quotes import Quote, Quotes, SelectedQuotes, Shorten, not_shown
+from quire.memory import Quote, Quotes, SelectedQuotes, Shorten, Tier, not_shown, recalled
 from quire.session import Session
 from quire.tokens import Counter, checked_counter, counter_for, whole
 
@@ -139,6 +138,7 @@ class _Telling:
             [_with_ids(quote) for quote in quotes[: _LOOKED_AT * limit]],
             name=RECALL,
             opening=_OPENING,
+            closing="",
             limit=limit,
             tokens=tokens,
         ).select(None, self._count)

@@ -5,12 +5,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from quire.bridges.loom.events import MOST_EVENTS, Events, Label
 from quire.bridges.loom.items import item_of, task_in
+from quire.bridges.loom.letters import in_order
 from quire.bridges.loom.task import Action, Task, TaskStatus, nodes_of, parent_of, targets_of, words_said
 from quire.errors import WrongType
 from quire.items import Item, now
-from quire.memory.events import MOST_EVENTS, Events, Label
-from quire.memory.letters import in_order
 from quire.sections import checked_function, maybe_await
 from quire.tokens import whole
 

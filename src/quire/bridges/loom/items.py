@@ -7,7 +7,7 @@ from quire.bridges.loom.converting import Spoken, spoken
 from quire.bridges.loom.task import Action, Task, address_of, words_said
 from quire.errors import WrongType
 from quire.items import NOTHING, Item, Message, Note, thaw
-from quire.memory.importance import IMPORTANCE
+from quire.memory import IMPORTANCE
 from quire.tokens import number
 
 _TASK, _RESULT = "task", "task_result"

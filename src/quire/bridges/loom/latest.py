@@ -6,8 +6,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from quire.bridges.loom.items import is_result, task_id_in
-from quire.memory.knowledge.records import is_reserved
-from quire.memory.past import RECALL
+from quire.memory import RECALL, is_reserved
 from quire.session import Session
 from quire.state import View
 from quire.stores import Place as Address, Store

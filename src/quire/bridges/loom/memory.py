@@ -7,17 +7,13 @@ from itertools import takewhile
 from pathlib import Path
 
 from quire.bridges.loom.items import task_id_in, task_in
+from quire.bridges.loom.letters import is_good
 from quire.bridges.loom.places import Kept, item_in
 from quire.bridges.loom.task import Task
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Item, now
-from quire.memory.episodes import Episode
-from quire.memory.knowledge.records import is_reserved
-from quire.memory.leaf import Leaf
-from quire.memory.letters import is_good
-from quire.memory.memory import Memory
-from quire.memory.tiers import Tier
-from quire.memory.times import zone_of
+from quire.memory import Episode, Leaf, Memory, Tier, is_reserved
+from quire.memory.dates import zone_of
 from quire.state import View
 from quire.stores import Store
 from quire.stores.threads import RECALLING

@@ -8,7 +8,7 @@ from quire.bridges.loom.latest import Place, latest_of
 from quire.bridges.loom.task import Task
 from quire.errors import DuplicateId, EditRefused
 from quire.items import Hide, Item, new_id
-from quire.memory.past import RECALL
+from quire.memory import RECALL
 from quire.session import Session, open_store
 from quire.state import View, spans_over
 from quire.stores import MemoryStore, Store

@@ -5,7 +5,8 @@ from typing import Any, Literal, cast
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Audio, Content, File, Image, Part
-from quire.providers import data_address, described, media_type
+from quire.providers import base64_of, media_type
+from quire.tokens import described
 
 Detail = Literal["auto", "low", "high"]
 
@@ -128,4 +129,4 @@ def _address(image: object, part: Image | None = None) -> str:
     kind = media_type(part)
     if kind is None:
         raise InvalidValue("what kind of image the bytes are cannot be told")
-    return data_address(part, kind)
+    return f"data:{kind};base64,{base64_of(part.data or b'')}"

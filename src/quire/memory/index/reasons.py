@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from time import gmtime, strftime
 
+from quire.memory.dates import shown_at
 from quire.memory.leaf import Leaf
 from quire.memory.ranking import Question, Weights
 from quire.memory.ranking.scoring import stand_ins
-from quire.memory.times import shown_at
 from quire.memory.words import terms
 
 LENT_BEFORE, LENT_AFTER = 4, 2

@@ -7,7 +7,8 @@ from datetime import UTC, tzinfo
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.memory.times import Dated, Span, dated, is_by_calendar, readings, spans_of, time_of_clock
+from quire.memory.dates import Span
+from quire.memory.times import Dated, dated, is_by_calendar, readings, spans_of
 from quire.memory.words import asks_for_nothing, terms
 
 _LONGEST = 4_000
@@ -67,7 +68,7 @@ class Question(Struct, frozen=True):
         spans = spans_of(read, now, zone)
         of_time = dated(read, spans)
         asks_when = _ASKS_WHEN.search(read) is not None
-        times: Sequence[Span | None] = [_in_zone(span, zone) for span in readings(spans)] or (None,)
+        times: Sequence[Span | None] = readings(spans) or (None,)
         return [cls(text, found, asks_when, span, vector, of_time, zone=zone) for span in times]
 
     def with_vector(self, vector: Sequence[float]) -> "Question":
@@ -118,9 +119,3 @@ class Question(Struct, frozen=True):
     @staticmethod
     def _is_date(span: Span) -> bool:
         return span.end - span.start <= _LONGEST_DAY and is_by_calendar(span.words)
-
-
-def _in_zone(span: Span, zone: tzinfo) -> Span:
-    """When it is what a clock shows: no later than its end, where one asks before the clock is put back."""
-    start, end = time_of_clock(span.start, zone), time_of_clock(span.end, zone)
-    return replace(span, start=min(start, end), end=end)

@@ -6,9 +6,8 @@ from typing import Any
 
 from quire.errors import Damaged
 from quire.items import replace_surrogates
-from quire.providers.importers import without_stream_fields
+from quire.providers.importers import clean_block
 from quire.providers.parts import content_from, read_output, read_part, short_json
-from quire.providers.rules import ANTHROPIC_FOREIGN_FIELDS
 from quire.providers.state import ANTHROPIC
 from quire.providers.stream import Items, Placed, ReplyReader, placed
 from quire.providers.types import Rendered
@@ -33,8 +32,7 @@ def _add_blocks(blocks: Sequence[Placed], made: Items) -> None:
             if kind == "call":
                 made.call(block.get("id"), block.get("name"), block.get("input"), path)
             elif kind == "thought":
-                # Services other than Anthropic's leave the signature out, and want an empty one back.
-                made.think([{"signature": "", **block} if block["type"] == "thinking" else block], path)
+                made.think([block], path)
 
 
 def _add_text(found: list[Placed], made: Items) -> None:
@@ -155,7 +153,7 @@ def add_history(body: Json, made: Items) -> None:
         if content is None:
             raise Damaged("the message has no content", place)
         if role == "assistant":
-            _add_blocks([(place, _clean(block)) for place, block in _blocks(content, place)], made)
+            _add_blocks([(place, clean_block(block)) for place, block in _blocks(content, place)], made)
         elif role == "user":
             _add_user_blocks(_blocks(content, place), made)
         else:
@@ -176,7 +174,7 @@ def _add_user_blocks(blocks: list[Placed], made: Items) -> None:
                 _add_result(block, made, path)
             continue
         parts = [(path, block, read_part(block)) for path, block in run]
-        said = [short_json(_clean(block), path) if part is None else part for path, block, part in parts]
+        said = [short_json(clean_block(block), path) if part is None else part for path, block, part in parts]
         made.hear("user", content_from(said))
 
 
@@ -192,9 +190,3 @@ def _blocks(content: Any, path: str) -> list[Placed]:
     if isinstance(content, str):
         return [(path, {"type": "text", "text": content})] if content else []
     return placed(content, path)
-
-
-def _clean(block: Json) -> Json:
-    """A block without fields of libraries, which the API refuses."""
-    clean = without_stream_fields(block)
-    return {name: value for name, value in clean.items() if name not in ANTHROPIC_FOREIGN_FIELDS.accepted}

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from quire.items import Audio, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
+from quire.providers import rules
 from quire.providers.anthropic.cache import End, set_breakpoints
-from quire.providers.draft import Digest, Draft
+from quire.providers.draft import Digest
 from quire.providers.media import (
     PDF,
     PICTURES,
@@ -19,7 +20,6 @@ from quire.providers.media import (
     as_text,
     base64_of,
     begun,
-    described,
     file_id,
     inline_bytes,
     media_type,
@@ -27,20 +27,12 @@ from quire.providers.media import (
     split,
 )
 from quire.providers.profiles import Profile
-from quire.providers.rules import (
-    ANTHROPIC_FOREIGN_FIELDS,
-    BEGIN,
-    BLANK_THOUGHT,
-    CALL_IDS,
-    CONTINUE,
-    tagged_instructions,
-)
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
-from quire.providers.tools import Tool, write_tools
+from quire.providers.tools import Tool
 from quire.providers.turns import Output, Writer
 from quire.providers.types import CachePlan
 from quire.providers.values import Json, entries_in
-from quire.tokens import NO_OUTPUT, size_of
+from quire.tokens import NO_OUTPUT, described, size_of
 
 _THINKING = frozenset(("thinking", "redacted_thinking"))
 _HEAVY = 8_000_000
@@ -66,15 +58,16 @@ class MessagesWriter(Writer):
     a message of the user and before one of the model. Models without it get tagged text of the user.
     """
 
-    def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
-        super().__init__(draft, profile)
-        self._tools = tools
+    wire = ANTHROPIC
+
+    def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
+        super().__init__(profile, tools)
         self._system: list[Json] = []
         self._stable_system = 0  # of a branch: blocks of `system` before the volatile items
         # The items of the system message at the end, as long as it is where they were given.
         self._trailing_instructions: tuple[Item, ...] = ()
         self._media: list[_Held] = []  # in the order of the messages
-        self.writes_plainly = profile.wants_thoughts == "no" and not draft.parameters
+        self.writes_plainly = not self.draft.parameters
         self._seed()
 
     def branch(self) -> Self:
@@ -96,7 +89,7 @@ class MessagesWriter(Writer):
         self._flush_trailing_instructions()
         if self._last_role() in (None, "assistant"):
             self.draft.note(None, "turn_added", "the user speaks last here")
-            self._write_user([self._text_part(CONTINUE)])
+            self._write_user([self._text_part(rules.CONTINUE)])
         messages = self._fitted(self.draft.messages)
         payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
         payload["messages"] = messages
@@ -152,7 +145,7 @@ class MessagesWriter(Writer):
         if self._last_role() == "system" and messages[-2]["role"] == "assistant":
             for item in self._trailing_instructions:
                 self.draft.note(item, "instructions_as_text", "they follow a turn of the user here")
-            texts = [tagged_instructions(block["text"]) for block in messages[-1]["content"]]
+            texts = [rules.tagged_instructions(block["text"]) for block in messages[-1]["content"]]
             messages[-1] = {"role": "user", "content": [self._text_part(text) for text in texts]}
             self.draft.first_mutable = len(messages)
         self._trailing_instructions = ()
@@ -164,11 +157,13 @@ class MessagesWriter(Writer):
             return
         if last is None:
             self.draft.note(None, "turn_added", "the user speaks first here")
-            self._write_user([self._text_part(BEGIN)])
+            self._write_user([self._text_part(rules.BEGIN)])
         self._flush_trailing_instructions()
         messages.append({"role": "assistant", "content": blocks})
 
-    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(
+        self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
+    ) -> None:
         self._write_assistant_blocks(calls if text is None else [self._text_part(text), *calls])
         self._write_user(results)
 
@@ -194,8 +189,6 @@ class MessagesWriter(Writer):
         self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]
     ) -> None:
         blocks = self._ordered(outputs)
-        if calls and self.profile.wants_thoughts != "no" and not any(map(_is_thinking, blocks)):
-            blocks = [{"type": "thinking", "thinking": BLANK_THOUGHT, "signature": ""}, *blocks]
         if blocks:
             self._write_assistant_blocks(blocks)
         if calls:
@@ -237,15 +230,15 @@ class MessagesWriter(Writer):
         return [block for _, block in written]
 
     def _thoughts(self, item: Reasoning) -> list[Json]:
-        blocks = [_sendable(block) for block in super()._thoughts(item)]
-        if any(block.get("signature") == "" for block in blocks) and not self.profile.unsigned_thinking:
+        blocks = super()._thoughts(item)
+        if any(block.get("signature") == "" for block in blocks):
             self.draft.note(item, "reasoning_left_out", "its thinking is not signed")
             return []
         return blocks
 
     def _texts(self, item: Message) -> list[Json]:
         """The text of a message of the model."""
-        raw = [_sendable(block) for block in self.draft.usable_blocks(item)]
+        raw = self.draft.usable_blocks(item)
         texts = [text for part in item.parts if (text := as_text(part)) is not None]
         blocks = raw or [self._text_part(text) for text in texts]
         written = [block for block in blocks if block["text"].strip()]
@@ -353,22 +346,8 @@ class MessagesWriter(Writer):
         return kept
 
 
-def begin(profile: Profile, tools: Sequence[Tool]) -> MessagesWriter:
-    """A writer with nothing written."""
-    draft = Draft(ANTHROPIC, profile.model, CALL_IDS[ANTHROPIC])
-    return MessagesWriter(draft, profile, write_tools(tools, draft, profile))
-
-
 def _is_thinking(block: Json) -> bool:
     return block["type"] in _THINKING
-
-
-def _sendable(block: Json) -> Json:
-    """A raw block without fields of libraries; unsigned thinking without text gets a blank."""
-    kept = {name: value for name, value in block.items() if name not in ANTHROPIC_FOREIGN_FIELDS.accepted}
-    if kept.get("signature") == "" and not kept.get("thinking"):
-        kept["thinking"] = BLANK_THOUGHT
-    return kept
 
 
 def _is_paired(blocks: list[Json]) -> bool:

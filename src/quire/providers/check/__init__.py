@@ -9,12 +9,7 @@ from quire.providers.check.core import Fields, Findings, to_json
 from quire.providers.rules import RULES, Rule
 from quire.providers.types import HISTORY, Fault
 
-__all__ = [
-    "RULES",
-    "Rule",
-    "assert_valid",
-    "check",
-]
+__all__ = ["RULES", "Rule", "assert_valid", "check"]
 
 _MOST_LISTED = 20  # faults in the text of an assertion
 

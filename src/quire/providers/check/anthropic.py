@@ -1,7 +1,6 @@
 """The checks of Anthropic's Messages API: `messages.create` arguments, or a list of messages."""
 
 import re
-from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -21,13 +20,13 @@ from quire.providers.check.core import (
 )
 from quire.providers.check.schema import check_parameters, check_schema
 from quire.providers.media import begun, bytes_of
-from quire.providers.profiles import cloud_of, has_unsigned_thinking
+from quire.providers.profiles import cloud_of
 from quire.tokens import size_of
 
 _THINKING = ("thinking", "redacted_thinking")
 _MEDIA = ("image", "document", "search_result")
-_FOREIGN = {"": Field("none of", rule="unknown_field", values=tuple(rules.ANTHROPIC_FOREIGN_FIELDS.accepted))}
-_IMAGE_TYPES = rules.ANTHROPIC_IMAGE_TYPES.accepted
+_FOREIGN = {"": Field("none of", rule="unknown_field", values=tuple(rules.ANTHROPIC_FOREIGN_FIELDS))}
+_IMAGE_TYPES = rules.ANTHROPIC_IMAGE_TYPES
 _PROPERTY = rules.NAMES["anthropic property"].accepted
 _UNREADABLE = ("shape", "role", "block_kind")
 """Faults after which pairing is not checked: what the unreadable block answers is not known."""
@@ -38,18 +37,14 @@ class Model:
     """What a model takes, by its name; an unknown name is held to no rule of a model."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
         self.cloud = cloud_of(name)
+        self.signs_thinking = not name or "claude" in name  # services of other makers sign nothing
         self.facts = known_model(name)
         version, is_preview = version_in(name, _NAME), "mythos-preview" in name
         self.refuses_prefill = is_preview or version >= (4, 6)
         self.refuses_system_messages = is_preview or (0, 0) < version < (4, 8)
         sees = not self.facts.prefix or "image_input" in self.facts.features
         self.refused_media = () if sees else ("image", "document")
-
-    def needs_signature(self, thinking: Fields) -> bool:
-        """Whether thinking must be signed; DeepSeek, Kimi and MiMo sign nothing on this wire."""
-        return not has_unsigned_thinking(self.name) if self.name else thinking.get("signature") != ""
 
 
 def check_request(body: Fields, model_name: str) -> None:
@@ -71,7 +66,7 @@ def check_request(body: Fields, model_name: str) -> None:
             block.add("", "empty_text")
     _check_tools(body)
     _check_caching(body)
-    size, limit = check_texts(body), rules.ANTHROPIC_REQUEST_LENGTH.accepted[model.cloud or ""]
+    size, limit = check_texts(body), rules.ANTHROPIC_REQUEST_LENGTH[model.cloud or ""]
     if size > limit:
         findings.add("messages", "request_size", f"{size} characters, more than {limit}")
 
@@ -92,7 +87,7 @@ def _read_message(message: Fields) -> Turn:
 def _check_block(block: Fields, model: Model) -> None:
     if block.kind == "text" and not str(block.get("text")).strip():
         block.add("", "empty_text")
-    elif block.kind == "thinking" and model.needs_signature(block):
+    elif block.kind == "thinking" and model.signs_thinking:
         block.check("signed thinking")
     elif block.kind == "tool_result" and block.get("is_error") is True:
         for part in [part for part in block.inners("content") if part.kind in _MEDIA]:
@@ -100,7 +95,7 @@ def _check_block(block: Fields, model: Model) -> None:
 
 
 def _check_media(body: Fields, model: Model) -> None:
-    limits, known, parts = rules.ANTHROPIC_MEDIA_LIMITS.accepted, model.facts.images, body.findings.parts
+    limits, known, parts = rules.ANTHROPIC_MEDIA_LIMITS, model.facts.images, body.findings.parts
     for part in parts:  # the list grows by the parts of documents
         part.check_fields(_FOREIGN)
         if part.kind in ("image", "document"):
@@ -254,7 +249,7 @@ def _check_server_tools(turns: list[Turn]) -> None:
         uses[call_id].add("", "unanswered_server_call")
 
 
-# Around the messages: instructions, tools, cache.
+# Tools and breakpoints.
 
 
 def _check_tools(body: Fields) -> None:
@@ -268,7 +263,7 @@ def _check_tools(body: Fields) -> None:
 
 def _check_input_schema(tool: Fields) -> None:
     key = "input_schema"
-    if not check_parameters(tool, key, rules.ANTHROPIC_TOP_KEYWORDS.accepted):
+    if not check_parameters(tool, key, rules.ANTHROPIC_TOP_KEYWORDS):
         return
     for name in tool.inner(key).inner("properties").values:
         if not _PROPERTY.fullmatch(str(name)):
@@ -277,22 +272,11 @@ def _check_input_schema(tool: Fields) -> None:
 
 
 def _check_caching(body: Fields) -> None:
-    most, lifetimes = rules.ANTHROPIC_BREAKPOINTS.accepted, set[str]()
-    for count, holder in enumerate(_marked(body), start=1):
-        mark = holder.inner("cache_control")
-        mark.check("cache mark")
-        if count == most + 1:
-            holder.add("cache_control", "cache_count", f"this is breakpoint {count} of at most {most}")
-        if mark.get("ttl") == "1h" and "5m" in lifetimes:
-            holder.add("cache_control", "cache_order")
-        lifetimes.add(str(mark.get("ttl") or "5m"))
-
-
-def _marked(body: Fields) -> Iterator[Fields]:
-    """Everything with a cache_control, in the order of the prompt: tools, system, messages."""
-    # The API puts the mark of the request on the last block, and counts it.
-    for holder in (*body.inners("tools"), *body.findings.parts, body):
-        if holder.has("cache_control") and holder.kind in _THINKING:
+    """Check everything with a cache_control, in the order of the prompt; that of the request counts too."""
+    most, holders = rules.ANTHROPIC_BREAKPOINTS, (*body.inners("tools"), *body.findings.parts, body)
+    marked = [holder for holder in holders if holder.has("cache_control")]
+    for holder in marked[most : most + 1]:
+        holder.add("cache_control", "cache_count", f"this is breakpoint {most + 1} of at most {most}")
+    for holder in marked:
+        if holder.kind in _THINKING:
             holder.add("cache_control", "cache_place")
-        elif holder.has("cache_control"):
-            yield holder

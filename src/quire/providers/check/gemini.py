@@ -1,9 +1,7 @@
 """The checks of Gemini's generateContent, in the spelling of the client or of the wire."""
 
 import re
-from base64 import b64encode
 from collections import Counter
-from functools import cache
 from typing import Any
 
 from quire.providers import rules
@@ -19,6 +17,7 @@ from quire.providers.check.core import (
     version_in,
 )
 from quire.providers.check.schema import check_arrays, check_parameters, check_schema
+from quire.providers.gemini.read import camel_case
 from quire.providers.profiles import cloud_of
 from quire.providers.values import Json, entries_in, fields_in
 
@@ -29,8 +28,6 @@ _DATA = (
 )
 """What a part may hold."""
 _BESIDE = frozenset(("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution"))
-_FREE = ("args", "response", "parameters", "parametersJsonSchema")
-"""Fields whose values have names of the caller."""
 _UNREADABLE = (
     *("shape", "role", "unknown_field", "several_fields", "empty_part", "empty_parts"),
     *("call_role", "response_role"),
@@ -74,7 +71,7 @@ def check_request(request: Fields, model_name: str) -> None:
 
 def _as_sent(values: Json) -> Json:
     """The body that the client sends: settings beside the contents, and names in the spelling of the wire."""
-    sent = fields_in(_spelled({**values, **fields_in(values.get("config"))}))
+    sent = fields_in(camel_case({**values, **fields_in(values.get("config"))}))
     if sent.get("contents") is not None:
         sent["contents"] = _as_contents(sent["contents"])
     if sent.get("systemInstruction") is not None:
@@ -84,23 +81,6 @@ def _as_sent(values: Json) -> Json:
     if isinstance(sent.get("tools"), list):  # the client declares functions itself
         sent["tools"] = [tool for tool in sent["tools"] if not callable(tool)]
     return sent
-
-
-def _spelled(value: Any, key: str = "") -> Any:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    fields, elements = fields_in(value), entries_in(value)
-    if fields and key not in _FREE:
-        renamed = {_camel_case(str(name)): inner for name, inner in fields.items()}
-        return {name: _spelled(inner, name) for name, inner in renamed.items()}
-    return [_spelled(inner, key) for inner in elements] if elements else value
-
-
-@cache
-def _camel_case(name: str) -> str:
-    return re.sub("_([a-z])", lambda found: found[1].upper(), name)
 
 
 def _as_contents(value: Any) -> list[Any]:
@@ -212,7 +192,7 @@ def _check_end(findings: Findings, contents: list[Turn], model: Model, *, after_
 
 
 def _check_tools(body: Fields, model: Model) -> None:
-    names, has_others, most = list[Any](), False, rules.GEMINI_FUNCTION_COUNT.accepted
+    names, has_others, most = list[Any](), False, rules.GEMINI_FUNCTION_COUNT
     for tool in body.inners("tools"):
         has_others |= any(name != "functionDeclarations" for name in tool.names())
         for declaration in tool.inners("functionDeclarations"):

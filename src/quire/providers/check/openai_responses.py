@@ -69,7 +69,7 @@ def _check_ids(items: Items) -> None:
         if not isinstance(item_id, str) or not _ITEM_ID.fullmatch(item_id):
             continue
         # A message without a type has an id of the caller.
-        prefix = rules.OPENAI_ITEM_PREFIXES.accepted.get(kind, "") if item.has("type") else ""
+        prefix = rules.OPENAI_ITEM_PREFIXES.get(kind, "") if item.has("type") else ""
         if not item_id.startswith(prefix):
             item.add("id", "item_id_prefix", f"{short(item_id)} is the id of an item of type {kind}")
         elif item_id in seen:

@@ -26,7 +26,8 @@ _BESIDE = frozenset(("thought", "thoughtSignature", "videoMetadata", "partMetada
 _RESPONSE = frozenset(("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"))
 _CALLERS = ("user", "function", "tool")  # roles of those who are not the model
 
-_FREE = ("args", "response")  # fields that hold names of the caller's own
+_FREE = ("args", "response", "parameters", "parametersJsonSchema", "parameters_json_schema")
+"""Fields that hold names of the caller's own."""
 _NESTED = (dict, list, tuple)
 _LEVELS = 12  # how deep a request or a response has fields of the wire
 _UNDERSCORE = re.compile(r"_([a-z])")
@@ -42,10 +43,11 @@ def _wire_form(value: Json) -> Json:
         is_of_wire = _CLIENT_FORM.search(msgspec.json.encode(value)) is None
     except (TypeError, ValueError, OverflowError, RecursionError):
         is_of_wire = False
-    return value if is_of_wire else _renamed(value)
+    return value if is_of_wire else camel_case(value)
 
 
-def _renamed(value: Any, levels: int = _LEVELS) -> Any:
+def camel_case(value: Any, levels: int = _LEVELS) -> Any:
+    """A value with the field names of the wire, without null fields, and bytes in base64."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -53,9 +55,9 @@ def _renamed(value: Any, levels: int = _LEVELS) -> Any:
     if levels == 0 or not isinstance(value, _NESTED):
         return value
     if not isinstance(value, dict):
-        return [_renamed(inner, levels - 1) for inner in cast("list[Any]", value)]
+        return [camel_case(inner, levels - 1) for inner in cast("list[Any]", value)]
     return {
-        _wire_name(name): inner if name in _FREE else _renamed(inner, levels - 1)
+        _wire_name(str(name)): inner if name in _FREE else camel_case(inner, levels - 1)
         for name, inner in fields_in(value).items()
         if inner is not None
     }

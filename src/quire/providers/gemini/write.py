@@ -6,23 +6,12 @@ refused when they do not come right after the user or after an answer.
 """
 
 from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers.draft import Draft
+from quire.providers import rules
 from quire.providers.media import Media, as_text, inline_bytes, inline_data, sound_type, split
 from quire.providers.profiles import Profile
-from quire.providers.rules import (
-    BEGIN,
-    CALL_IDS,
-    CONTINUE,
-    GEMINI_MEDIA_ENDINGS,
-    GEMINI_MEDIA_IN_ANSWERS,
-    GEMINI_MEDIA_NAMES,
-    GEMINI_MEDIA_TYPES,
-    SIGNATURE_PLACEHOLDER,
-)
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
 from quire.providers.turns import Output, Writer
@@ -36,21 +25,19 @@ _DEEPEST = 64  # levels that arguments may have; the service refuses deeper ones
 class ContentWriter(Writer):
     """Writes contents."""
 
+    wire = GEMINI
     deepest = _DEEPEST
 
-    def __init__(self, draft: Draft, profile: Profile, config: Json) -> None:
-        super().__init__(draft, profile)
-        self._config = config
+    def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
+        super().__init__(profile, tools)
         self.writes_plainly = not profile.signs_text
 
     def _write_plain_text(self, role: str, text: str) -> None:
-        (self._write_user if role == "user" else self._write_model_parts)([{"text": text}])
-
-    def _write_plain_calls(self, items: Sequence[Any], start: int, end: int, text: str | None) -> bool:
-        is_written = super()._write_plain_calls(items, start, end, text)
-        if is_written and self.profile.signs_calls:
-            self._sign_call(items[start], self.draft.messages[-2]["parts"][start - end])
-        return is_written
+        messages, parts = self.draft.messages, [{"text": text}]
+        if role == "user":
+            messages.append({"role": role, "parts": parts})
+        else:
+            self._write_model_parts(parts)
 
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         """The payload. A prefix that stays the same is all that the cache needs."""
@@ -61,12 +48,14 @@ class ContentWriter(Writer):
         if not contents or contents[-1]["role"] == "model":
             self.draft.note(None, "turn_added", "there was nothing to answer")
             # An answer to nothing comes after the turn that begins a conversation without a user.
-            contents.append({"role": "user", "parts": [{"text": CONTINUE if contents else BEGIN}]})
+            contents.append(
+                {"role": "user", "parts": [{"text": rules.CONTINUE if contents else rules.BEGIN}]}
+            )
         config: Json = {}
         if start:
             parts = [part for message in messages[:start] for part in message["parts"]]
             config["system_instruction"] = {"parts": parts}
-        config |= {name: copy(value) for name, value in self._config.items()}
+        config |= gemini_config(self._tools)
         return {"contents": contents, "config": config} if config else {"contents": contents}
 
     # --- turns -------------------------------------------------------------------------------------------
@@ -91,9 +80,13 @@ class ContentWriter(Writer):
             made = [part["functionCall"] for part in parts if "functionCall" in part]
             self._write_user([self._result(result, call) for result, call in zip(results, made, strict=True)])
 
-    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(
+        self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
+    ) -> None:
         self._write_model_parts(calls if text is None else [{"text": text}, *calls])
         self._write_user(results)
+        if self.profile.signs_calls:
+            self._sign_call(first, calls[0])
 
     def _write_model_parts(self, parts: list[Json]) -> None:
         messages = self.draft.messages
@@ -102,7 +95,7 @@ class ContentWriter(Writer):
             return
         if not messages or messages[-1]["role"] == _SYSTEM:
             self.draft.note(None, "turn_added", "a conversation begins with the user")
-            self._write_user([{"text": BEGIN}])
+            self._write_user([{"text": rules.BEGIN}])
         messages.append({"role": "model", "parts": parts})
 
     # --- outputs of the model ----------------------------------------------------------------------------
@@ -149,7 +142,7 @@ class ContentWriter(Writer):
         wanted = [part for place, part in enumerate(parts) if place == 0 or "inlineData" in part]
         unsigned = [part for part in wanted if "thoughtSignature" not in part]
         for part in unsigned:
-            part["thoughtSignature"] = SIGNATURE_PLACEHOLDER
+            part["thoughtSignature"] = rules.SIGNATURE_PLACEHOLDER
         if unsigned:
             self.draft.note(item, "state_foreign", "a placeholder stands for this model's signature")
 
@@ -175,7 +168,7 @@ class ContentWriter(Writer):
         """
         if self.profile.model:
             self.draft.note(call, "state_foreign", "a placeholder stands for this model's signature")
-        part["thoughtSignature"] = SIGNATURE_PLACEHOLDER
+        part["thoughtSignature"] = rules.SIGNATURE_PLACEHOLDER
 
     def _result(self, result: ToolResult, call: Json) -> Json:
         """The answer to a call."""
@@ -198,14 +191,14 @@ class ContentWriter(Writer):
     def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
         kind = _type_of(part) or ""
         if isinstance(item, ToolResult):
-            is_kept = self.profile.nests_media and kind in GEMINI_MEDIA_IN_ANSWERS.accepted
+            is_kept = self.profile.nests_media and kind in rules.GEMINI_MEDIA_IN_ANSWERS
         else:
-            is_kept = kind in GEMINI_MEDIA_TYPES.accepted and kind.startswith("image/")
+            is_kept = kind in rules.GEMINI_MEDIA_TYPES and kind.startswith("image/")
         return is_kept and inline_bytes(part) is not None
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
         url, kind, data = part.url or "", _type_of(part), inline_data(part)
-        if kind is not None and kind not in GEMINI_MEDIA_TYPES.accepted:
+        if kind is not None and kind not in rules.GEMINI_MEDIA_TYPES:
             return None
         if data is not None:
             return {"inlineData": {"mimeType": kind, "data": data}} if kind else None
@@ -215,15 +208,9 @@ class ContentWriter(Writer):
         return {"fileData": {"fileUri": url, "mimeType": kind} if kind else {"fileUri": url}}
 
 
-def begin(profile: Profile, tools: Sequence[Tool]) -> ContentWriter:
-    """A writer with nothing written."""
-    draft = Draft(GEMINI, profile.model, CALL_IDS[GEMINI])
-    return ContentWriter(draft, profile, gemini_config(tools, draft, profile))
-
-
 def _type_of(part: Media) -> str | None:
     kind = sound_type(part)
     if kind is None and part.url is not None and not part.url.startswith("data:"):
         path = part.url.partition("?")[0].partition("#")[0]
-        kind = GEMINI_MEDIA_ENDINGS.accepted.get(path.rpartition("/")[2].rpartition(".")[2].lower())
-    return GEMINI_MEDIA_NAMES.accepted.get(kind, kind) if kind else None
+        kind = rules.GEMINI_MEDIA_ENDINGS.get(path.rpartition("/")[2].rpartition(".")[2].lower())
+    return rules.GEMINI_MEDIA_NAMES.get(kind, kind) if kind else None

@@ -56,8 +56,6 @@ def _add_thoughts(message: Json, made: Items, path: str) -> None:
     fields: Json = {name: text for name in THOUGHT_FIELDS if (text := text_in(message.get(name)))}
     fields |= {name: found for name in BLOCK_FIELDS if (found := entries_in(message.get(name)))}
     fields |= _signatures(message)
-    chunks = [chunk for chunk in entries_in(message.get("content")) if _is_thinking_chunk(chunk)]
-    fields |= {"content": chunks} if chunks else {}
     if fields:
         made.think([fields], path)
 
@@ -69,7 +67,7 @@ def _add_blocks(content: list[Any], calls: list[Json], found: set[str], made: It
         block = fields_in(value)
         call, thought = call_in(block), thought_in(block)
         if call is None and thought is None:
-            rest += [] if _is_thinking_chunk(block) else [value]
+            rest.append(value)
             continue
         made.say(read_content(rest, f"{path}.content"))
         rest = []
@@ -90,22 +88,13 @@ def _add_thought(block: Json, made: Items, path: str) -> None:
 
 
 def _add_call(call: Json, made: Items, path: str) -> None:
-    if call.get("type") == "custom":
-        function = object_at(call.get("custom"), f"{path}.custom")
-        state = pack(OPENAI, ANY_MODEL, [{"type": "custom"}])
-        made.call(call.get("id"), function.get("name"), {"input": function.get("input")}, path, state)
-        return
+    if custom := fields_in(call.get("custom")):  # a tool that takes any text, sent back as a function
+        call = {**call, "name": custom.get("name"), "args": {"input": custom.get("input")}}
     # LangChain keeps all of a call in one object.
     function = call if "name" in call else object_at(call.get("function"), f"{path}.function")
     raw = _signatures(call) or _signatures(function)
     given = function.get("arguments", function.get("args"))
     made.call(call.get("id"), function.get("name"), given, path, made.state([raw], path) if raw else None)
-
-
-def _is_thinking_chunk(block: Any) -> bool:
-    """Whether a block is a chunk of Mistral's thoughts, which holds a list of texts."""
-    fields = fields_in(block)
-    return fields.get("type") == "thinking" and isinstance(fields.get("thinking"), list)
 
 
 def _signatures(holder: Json) -> Json:
@@ -156,7 +145,6 @@ class ChatReader(ReplyReader):
         super().__init__(sent, model)
         self._message: Json = {}
         self._texts = defaultdict[str, list[str]](list)  # content, refusal and thoughts
-        self._chunks: list[Json] = []  # of the content
         self._calls: list[Json] = []
         self._places: dict[int | str, Json] = {}
 
@@ -207,29 +195,30 @@ class ChatReader(ReplyReader):
         return texts["content"] + texts["refusal"]
 
     def _take_content(self, content: Any, path: str) -> str:
-        """The text of a piece of the content; chunks of thoughts (Mistral) are joined apart."""
+        """The text of a piece of the content; thoughts among its chunks (Mistral) are taken apart."""
         if content is None or isinstance(content, str):
             return content or ""
         said = ""
         for place, chunk in placed(content, path):
-            if chunk.get("type") == "text":
-                said += text_at(chunk, "text", place)
+            if thought := thought_in(chunk):
+                self._texts[THOUGHT_FIELDS[0]].append(text_in(thought.get("thinking")))
             else:
-                _join_block(self._chunks, chunk)
+                said += (
+                    text_at(chunk, "text", place) if chunk.get("type") == "text" else short_json(chunk, place)
+                )
         return said
 
     def _take_call(self, piece: Json, path: str) -> None:
         """Take a piece of a call."""
-        kind, held = ("custom", "input") if piece.get("custom") else ("function", "arguments")
-        function = object_at(piece.get(kind) or {}, f"{path}.{kind}")
-        name, given = text_in(function.get("name")), function.get(held)
+        function = object_at(piece.get("function") or {}, f"{path}.function")
+        name, given = text_in(function.get("name")), function.get("arguments")
         call = self._call_of(piece, name, path)
-        call |= {"type": kind, **_signatures(function), **_signatures(piece)}
-        whole: Json = call.setdefault(kind, {"name": "", held: ""})
+        call |= {**_signatures(function), **_signatures(piece)}
+        whole: Json = call.setdefault("function", {"name": "", "arguments": ""})
         whole["name"] += name if name != whole["name"] else ""  # some services repeat it
         text = given if isinstance(given, str) else "" if given is None else json_text(given, path)
         # Some services send an empty object first (microsoft/autogen#6843).
-        whole[held] = text if text and whole[held] == "{}" else whole[held] + text
+        whole["arguments"] = text if text and whole["arguments"] == "{}" else whole["arguments"] + text
 
     def _call_of(self, piece: Json, name: str, path: str) -> Json:
         """The call that a piece names by its index, else by its id; a piece with a name may begin a call."""
@@ -249,8 +238,6 @@ class ChatReader(ReplyReader):
 
     def make_items(self) -> None:
         message = self._message | {name: "".join(pieces) for name, pieces in self._texts.items()}
-        if self._chunks:
-            message["content"] = [*self._chunks, {"type": "text", "text": message.get("content", "")}]
         if self._calls:
             message["tool_calls"] = self._calls
         self.is_refusal = bool(message.get("refusal"))
@@ -273,9 +260,6 @@ def _join_block(joined: list[Json], piece: Json) -> None:
         known = last.get(name)
         if name in _FLOWING and isinstance(known, str) and isinstance(value, str):
             last[name] = known + value
-        elif name in _FLOWING and isinstance(known, list) and isinstance(value, list):
-            for inner in map(fields_in, entries_in(value)):
-                _join_block(entries_in(last[name]), inner)
         elif value is not None:
             last[name] = value
 

@@ -4,61 +4,30 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from quire.items import (
-    Audio,
-    File,
-    Image,
-    Item,
-    Message,
-    Reasoning,
-    ToolCall,
-    ToolResult,
-)
-from quire.providers.draft import Draft
-from quire.providers.media import (
-    PDF,
-    PICTURES,
-    Media,
-    file_id,
-    inline_data,
-    media_type,
-    sound_type,
-    split,
-)
+from quire.items import Audio, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
+from quire.providers import rules
+from quire.providers.media import PDF, PICTURES, Media, file_id, inline_data, media_type, sound_type, split
 from quire.providers.profiles import Profile
-from quire.providers.rules import (
-    BLANK_THOUGHT,
-    CALL_IDS,
-    CONTINUE,
-    OPENAI_TOOL_CALL_COUNT,
-    SIGNATURE_PLACEHOLDER,
-    SPEAKER_NAMES,
-    UNDERSTOOD,
-    failed_text,
-)
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS
-from quire.providers.tools import Tool, write_tools
+from quire.providers.tools import Tool
 from quire.providers.turns import Output, Writer
-from quire.providers.types import CachePlan
-from quire.providers.values import Json, entries_in, fields_in, object_in, text_in
+from quire.providers.types import HISTORY, CachePlan
+from quire.providers.values import Json, entries_in, text_in
 from quire.tokens import NO_OUTPUT
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
-_MOST_CALLS = OPENAI_TOOL_CALL_COUNT.accepted
+_MOST_CALLS = rules.OPENAI_TOOL_CALL_COUNT
 _BREAKPOINT = "prompt_cache_breakpoint"
 
 
 class OpenAIWriter(Writer):
     """What both wires of OpenAI write alike: instructions, messages of the user, arguments, breakpoints."""
 
-    history: ClassVar[str]
-    """The field of the payload that holds the conversation."""
     text_type: ClassVar[str] = "text"
     has_text_arguments = True
 
-    def __init__(self, draft: Draft, profile: Profile, tools: list[Json]) -> None:
-        super().__init__(draft, profile)
-        self._tools = tools
+    def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
+        super().__init__(profile, tools)
         has_more = profile.answers_results or profile.signs_calls or profile.wants_thoughts != "no"
         self.writes_plainly = not has_more
 
@@ -71,11 +40,11 @@ class OpenAIWriter(Writer):
             unanswerable.add(profile.instructions)
         if not messages or messages[-1].get("role") in unanswerable - {"user"}:
             self.draft.note(None, "turn_added", "there was nothing to answer")
-            self._write_user([self._text_part(CONTINUE)])
+            self._write_user([self._text_part(rules.CONTINUE)])
         if plan and profile.breakpoints:
             # A static item is one message.
             self._set_breakpoints({min(plan.static, self.draft.stable_count), self.draft.stable_count})
-        payload: dict[str, Any] = {self.history: messages}
+        payload: dict[str, Any] = {HISTORY[self.wire]: messages}
         if self._tools:
             payload["tools"] = self._tools.copy()
         if plan and plan.key and profile.cache_key:
@@ -97,14 +66,6 @@ class OpenAIWriter(Writer):
             self.draft.open_message()["content"] += f"\n\n{text}"
         else:
             return "the model takes instructions at the start only"
-        return None
-
-    def _custom_input(self, call: ToolCall, kind: Any, custom: str) -> str | None:
-        """The text of a call of a tool that takes any text; None for a call of a function."""
-        text = fields_in(object_in(call.arguments)).get("input") if kind == custom else None
-        if not isinstance(text, str) or self.profile.takes_all:
-            return text if isinstance(text, str) else None
-        self.draft.note(call, "fields_left_out", "a call of another kind is one of a function here")
         return None
 
     def _text(self, item: Message) -> str:
@@ -139,12 +100,14 @@ class OpenAIWriter(Writer):
 class ChatWriter(OpenAIWriter):
     """Writes chat messages; beside them goes what a service of this wire wants back."""
 
-    history = "messages"
+    wire = OPENAI
 
     def _write_plain_text(self, role: str, text: str) -> None:
         self.draft.messages.append({"role": role, "content": text})
 
-    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(
+        self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
+    ) -> None:
         self.draft.messages.append({"role": "assistant", "content": text, "tool_calls": calls})
         self.draft.messages += results
 
@@ -152,7 +115,7 @@ class ChatWriter(OpenAIWriter):
         messages = self.draft.messages
         if self.profile.answers_results and messages and messages[-1]["role"] == "tool":
             self.draft.note(None, "turn_added", "the model speaks between a result and the user here")
-            messages.append({"role": "assistant", "content": UNDERSTOOD})
+            messages.append({"role": "assistant", "content": rules.UNDERSTOOD})
         super()._write_user(parts)
 
     def _add_state(self, item: Item, place: int) -> None:
@@ -164,9 +127,9 @@ class ChatWriter(OpenAIWriter):
         if not self.profile.takes_all:
             self.draft.note(item, "fields_left_out", "the service may refuse the name of a speaker")
             return
-        if not SPEAKER_NAMES.takes(name):
+        if not rules.SPEAKER_NAMES.takes(name):
             self.draft.note(item, "name_renamed", "a speaker's name has other characters here")
-            name = SPEAKER_NAMES.renamed(name)
+            name = rules.SPEAKER_NAMES.renamed(name)
         self.draft.messages[place]["name"] = name
 
     # --- outputs of the model ----------------------------------------------------------------------------
@@ -188,7 +151,7 @@ class ChatWriter(OpenAIWriter):
             written = self._tool_calls(calls[some], signs[some]) if calls else []
             if calls:
                 message["tool_calls"] = written
-            messages.append(_with_fields(message, self._wanted_fields(beside, has_calls=bool(calls))))
+            messages.append(message | self._wanted_fields(beside, has_calls=bool(calls)))
             for result, call in zip(results[some], written, strict=True):
                 messages.append(self._result_part(call["id"], "", self._output_text(result), result.is_error))
             text, beside = "", {}
@@ -229,29 +192,26 @@ class ChatWriter(OpenAIWriter):
         wants = self.profile.wants_thoughts
         if has_thoughts or wants == "no" or (wants == "calls" and not has_calls):
             return fields
-        return {"reasoning_content": fields.get("reasoning") or BLANK_THOUGHT, **fields}
+        return {"reasoning_content": fields.get("reasoning") or rules.BLANK_THOUGHT, **fields}
 
     def _tool_calls(self, calls: list[ToolCall], signs: list[Json]) -> list[Json]:
         """Calls of one message, each with its signature; the first has one where the service wants it."""
         if self.profile.signs_calls and not signs[0].keys() & {*SIGNATURE_FIELDS}:
             self.draft.note(calls[0], "state_foreign", "a placeholder stands for this model's signature")
-            placeholder = {"google": {"thought_signature": SIGNATURE_PLACEHOLDER}}
+            placeholder = {"google": {"thought_signature": rules.SIGNATURE_PLACEHOLDER}}
             signs = [{**signs[0], "extra_content": placeholder}, *signs[1:]]
         return [self._tool_call(call, sign) for call, sign in zip(calls, signs, strict=True)]
 
     def _tool_call(self, call: ToolCall, sign: Json) -> Json:
-        text, call_id = self._custom_input(call, sign.get("type"), "custom"), self.draft.call_id(call)
         beside = {name: sign[name] for name in SIGNATURE_FIELDS if isinstance(sign.get(name), dict)}
-        if text is not None:
-            # Such a tool is declared under its own name, whatever that is made of.
-            return {"id": call_id, "type": "custom", "custom": {"name": call.name, "input": text}, **beside}
+        call_id = self.draft.call_id(call)
         return self._call_part(call_id, self.tool_name(call), self.arguments(call)) | beside
 
     def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
         return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
     def _result_part(self, call_id: str, name: str, content: Any, is_error: bool) -> Json:
-        text = failed_text(content) if is_error else content
+        text = rules.failed_text(content) if is_error else content
         return {"role": "tool", "tool_call_id": call_id, "content": text}
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
@@ -270,12 +230,6 @@ class ChatWriter(OpenAIWriter):
             return None
         shown = {"url": url} if part.detail == "auto" else {"url": url, "detail": part.detail}
         return {"type": "image_url", "image_url": shown}
-
-
-def begin(profile: Profile, tools: Sequence[Tool]) -> ChatWriter:
-    """A writer with nothing written."""
-    draft = Draft(OPENAI, profile.model, profile.call_ids or CALL_IDS[OPENAI])
-    return ChatWriter(draft, profile, write_tools(tools, draft, profile))
 
 
 def _marked_field(message: Json) -> str | None:
@@ -307,12 +261,3 @@ def image_url(part: Image) -> str | None:
     if data is not None and kind in PICTURES:
         return f"data:{kind};base64,{data}"
     return url if url.startswith(("http://", "https://")) else None
-
-
-def _with_fields(message: Json, fields: Json) -> Json:
-    """A message with fields beside it; thoughts that are chunks of the content stand before its text."""
-    if "content" not in fields:
-        return {**message, **fields}
-    text = message.get("content")
-    said = [{"type": "text", "text": text}] if text else []
-    return {**message, **fields, "content": [*fields["content"], *said]}

@@ -1,27 +1,24 @@
 """OpenAI Responses: turns as items of input."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from quire.items import Audio, Image, Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers.draft import Draft
 from quire.providers.media import Media, file_id, inline_data, sound_type, split
 from quire.providers.openai_chat.write import OpenAIWriter, image_url
-from quire.providers.profiles import Profile
-from quire.providers.rules import CALL_IDS, RESPONSES_FILES, failed_parts, failed_text
+from quire.providers.rules import RESPONSES_FILES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
-from quire.providers.tools import Tool, write_tools
 from quire.providers.turns import Output
-from quire.providers.values import Json
+from quire.providers.values import Json, fields_in, object_in
 
-_FILE_ENDINGS = RESPONSES_FILES.accepted
+_FILE_ENDINGS = RESPONSES_FILES
+_CUSTOM = "custom_tool_call"
 _CALL_FIELDS: dict[str, type] = {"namespace": str, "async": bool}
 
 
 class ResponsesWriter(OpenAIWriter):
     """Writes items of input."""
 
-    history = "input"
+    wire = RESPONSES
     text_type = "input_text"
 
     def _write_plain_text(self, role: str, text: str) -> None:
@@ -29,7 +26,9 @@ class ResponsesWriter(OpenAIWriter):
         message["role"], message["content"] = role, text
         self.draft.messages.append(message)
 
-    def _write_plain_turn(self, text: str | None, calls: list[Json], results: list[Json]) -> None:
+    def _write_plain_turn(
+        self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
+    ) -> None:
         if text is not None:
             self._write_plain_text("assistant", text)
         self.draft.messages += calls
@@ -93,12 +92,14 @@ class ResponsesWriter(OpenAIWriter):
 
     def _call(self, call: ToolCall, blocks: list[Json]) -> Json:
         raw = blocks[0] if blocks else {}
-        text = self._custom_input(call, raw.get("type"), "custom_tool_call")
+        given = fields_in(object_in(call.arguments)).get("input") if raw.get("type") == _CUSTOM else None
         more = {name: raw[name] for name, of in _CALL_FIELDS.items() if isinstance(raw.get(name), of)}
         call_id = self.draft.call_id(call)
-        if text is not None:
+        if isinstance(given, str) and self.profile.takes_all:
             # Such a tool is declared under its own name, whatever that is made of.
-            return {"type": "custom_tool_call", "call_id": call_id, "name": call.name, "input": text, **more}
+            return {"type": _CUSTOM, "call_id": call_id, "name": call.name, "input": given, **more}
+        if given is not None:
+            self.draft.note(call, "fields_left_out", "a call of another kind is one of a function here")
         return self._call_part(call_id, self.tool_name(call), self.arguments(call)) | more
 
     def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
@@ -132,9 +133,3 @@ class ResponsesWriter(OpenAIWriter):
         is_read = kind is None or kind in _FILE_ENDINGS or kind.startswith("text/")
         is_address = (part.url or "").startswith(("http://", "https://"))
         return {"type": "input_file", "file_url": part.url} if is_read and is_address else None
-
-
-def begin(profile: Profile, tools: Sequence[Tool]) -> ResponsesWriter:
-    """A writer with nothing written."""
-    draft = Draft(RESPONSES, profile.model, profile.call_ids or CALL_IDS[RESPONSES])
-    return ResponsesWriter(draft, profile, write_tools(tools, draft, profile))

@@ -1,0 +1,277 @@
+"""The log of a scope's documents: notes in a conversation that no user has.
+
+A record stands for one document and names its chunks in order. A new record of the same document, or a
+removal, names the record that it replaces. Replaced records, and chunks that no record names any more, are
+then emptied in the store.
+"""
+
+import random
+from collections.abc import Callable, Collection, Sequence
+from threading import RLock
+from time import sleep
+from typing import Any, NamedTuple, TypeVar, cast
+
+import msgspec
+
+from quire.errors import Conflict, NewerStore, StoreDamaged
+from quire.items import JSON, Note
+from quire.memory.documents import Chunk
+from quire.memory.documents.chunking import unsaid_title
+from quire.memory.leaf import KNOWLEDGE
+from quire.stores import Entry, Place, Store, Stored, place_at
+from quire.stores.decoding import items_in
+from quire.stores.recalls import begin_forgetting
+from quire.stores.tombstones import FORGOTTEN_TEXT, is_tombstone
+
+BEGINNING, SOURCES, CHUNKS = ".knowledge", ".sources", ".chunks"
+"""The streams: the format of the log, records of documents, and chunks. No transcript begins with a dot."""
+
+Listener = Callable[[Store, Place, Collection[str]], None]
+_Content = TypeVar("_Content")
+
+_FORMAT = 1
+_TRIES = 1_000
+_LONGEST_PAUSE = 0.02
+_listeners: list[Listener] = []
+
+
+def on_removed(listener: Listener) -> Listener:
+    """Call a function with the store, the place and the ids before notes of documents are emptied.
+
+    Whoever keeps copies, such as an index or quotes in a conversation, removes them then.
+    """
+    _listeners.append(listener)
+    return listener
+
+
+class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One document as it is kept; `digest` identifies its content and how it was cut."""
+
+    source: str
+    title: str
+    digest: str
+    chunks: list[str]
+    pages: list[int | None]
+    tokens: int
+    added_at: float
+
+    def note(self, instead_of: str | None) -> Note:
+        """Return the record as a note that replaces another one."""
+        extras = {} if instead_of is None else {"instead_of": instead_of}
+        return Note(msgspec.to_builtins(self), description="source", extras=extras)
+
+
+class _Said(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What the note of a chunk has of it; its source, title and page are in the record."""
+
+    text: str
+    path: list[str] = []
+    lead: str = ""
+    own: int = 0
+    tokens: int = 0
+
+
+def chunk_note(chunk: Chunk) -> Note:
+    """Return a chunk as a note."""
+    said = _Said(chunk.text, list(chunk.path), chunk.lead, chunk.own, chunk.tokens)
+    return Note(msgspec.to_builtins(said), id=chunk.id, description="chunk")
+
+
+def removal(record_id: str) -> Note:
+    """Return the note that removes a record."""
+    return Note(None, description="removed", extras={"forgotten": True, "instead_of": record_id})
+
+
+class _Kept(NamedTuple):
+    """A record or chunk that is in the log."""
+
+    version: int
+    note_id: str
+    created_at: float
+    instead_of: str | None = None
+
+    def emptied(self) -> bytes:
+        """Return what replaces it once its content is removed."""
+        extras = {"forgotten": True, **({"instead_of": self.instead_of} if self.instead_of else {})}
+        note = Note(
+            None, id=self.note_id, created_at=self.created_at, description=FORGOTTEN_TEXT, extras=extras
+        )
+        return JSON.encode_item(note)
+
+
+class Documents:
+    """The documents of a log at a version."""
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.version, self.last_id, self.is_begun = place, 0, "", False
+        self.records: dict[str, Record] = {}
+        self.stale: dict[int, _Kept] = {}
+        """What is in the log and has to be emptied, by version."""
+        self.kept: dict[str, _Kept] = {}
+        """The notes of the records, by source."""
+        self._sources: dict[object, str] = {}  # by the id of the note of a record
+        self._owners: dict[str, str] = {}  # by the id of a chunk
+        self._chunks: dict[str, tuple[_Kept, _Said]] = {}
+
+    def take(self, stored: Sequence[Stored]) -> None:
+        """Take in the next entries. Records come first: they say which chunks are still in use."""
+        notes = _notes(self.place, stored)
+        for entry, note in notes:
+            if entry.stream == BEGINNING:
+                self._begin(note)
+            elif entry.stream == SOURCES:
+                self._take_record(entry.version, note)
+        for entry, note in notes:
+            if entry.stream == CHUNKS and not is_tombstone(note):
+                self._take_chunk(entry.version, note)
+        if stored:
+            self.version, self.last_id = stored[-1].version, _id_of(self.place, stored[-1])
+
+    def chunks(self, source: str) -> list[Chunk]:
+        """Return the chunks of a source, in order."""
+        record = self.records[source]
+        missing = next((one for one in record.chunks if one not in self._chunks), None)
+        if missing is not None:
+            raise StoreDamaged(f"{self.place}: a chunk of {source!r} is missing: {missing}")
+        said = [self._chunks[chunk_id][1] for chunk_id in record.chunks]
+        title = unsaid_title(record.title, source, [tuple(one.path) for one in said])
+        return [
+            Chunk(chunk_id, source, one.text, tuple(one.path), one.lead, one.own, page, one.tokens, title)
+            for chunk_id, page, one in zip(record.chunks, record.pages, said, strict=True)
+        ]
+
+    def find(self, chunk_id: str) -> Chunk | None:
+        """Return a chunk by its id."""
+        source = self._owners.get(chunk_id)
+        found = () if source is None else self.chunks(source)
+        return next((chunk for chunk in found if chunk.id == chunk_id), None)
+
+    def has(self, chunk_id: str) -> bool:
+        """Whether a chunk is kept."""
+        return chunk_id in self._chunks
+
+    def _begin(self, note: Note) -> None:
+        found = cast("dict[str, Any]", note.content).get("format", 0) if isinstance(note.content, dict) else 0
+        if not isinstance(found, int) or found > _FORMAT:
+            raise NewerStore(f"{self.place} was written by a newer version of Quire")
+        self.is_begun = True
+
+    def _take_record(self, version: int, note: Note) -> None:
+        record = None if is_tombstone(note) else _content(note, Record, self.place)
+        instead_of = note.extras.get("instead_of")
+        replaced = self._sources.pop(instead_of, None) or (record.source if record else "")
+        self._drop(replaced, record.chunks if record else ())
+        if record is not None:
+            self.records[record.source] = record
+            self.kept[record.source] = _Kept(version, note.id, note.created_at, instead_of)
+            self._sources[note.id] = record.source
+            self._owners |= dict.fromkeys(record.chunks, record.source)
+
+    def _drop(self, source: str, stays: Collection[str]) -> None:
+        """Remove a record, and its chunks that are not named again."""
+        record, kept = self.records.pop(source, None), self.kept.pop(source, None)
+        if record is None or kept is None:
+            return
+        self.stale[kept.version] = kept
+        for chunk_id in set(record.chunks).difference(stays):
+            self._owners.pop(chunk_id, None)
+            if gone := self._chunks.pop(chunk_id, None):
+                self.stale[gone[0].version] = gone[0]
+
+    def _take_chunk(self, version: int, note: Note) -> None:
+        kept = _Kept(version, note.id, note.created_at)
+        if note.id not in self._owners:  # whoever removed its record did not come to empty it
+            self.stale[version] = kept
+            return
+        if before := self._chunks.get(note.id):
+            self.stale[before[0].version] = before[0]
+        self._chunks[note.id] = kept, _content(note, _Said, self.place)
+
+
+def _notes(place: Place, stored: Sequence[Stored]) -> list[tuple[Stored, Note]]:
+    own = [entry for entry in stored if entry.stream in (BEGINNING, SOURCES, CHUNKS)]
+    found = list(zip(own, items_in(place, own), strict=True))
+    for entry, item in found:
+        if not isinstance(item, Note):
+            raise StoreDamaged(f"{place}: version {entry.version} is no note")
+    return cast("list[tuple[Stored, Note]]", found)
+
+
+def _id_of(place: Place, entry: Stored) -> str:
+    """Return the id of an entry, which stays when it is emptied."""
+    return items_in(place, [entry])[0].id
+
+
+def _content(note: Note, kind: type[_Content], place: Place) -> _Content:
+    try:
+        return msgspec.convert(note.content, kind)
+    except msgspec.ValidationError as fault:
+        raise StoreDamaged(f"{place}: the note {note.id!r} is damaged: {fault}") from None
+
+
+class DocumentLog:
+    """The documents of a scope in a store: read on from where they were left, written by compare and swap."""
+
+    def __init__(self, store: Store, scope: str) -> None:
+        self.place = place_at(scope=scope, conversation=KNOWLEDGE)
+        self.lock = RLock()
+        self._store = store
+        self._documents = Documents(self.place)
+
+    def catch_up(self) -> Documents:
+        """Return the documents as they are now. Whoever uses them holds the lock."""
+        with self.lock:
+            known = self._documents
+            stored = self._store.read(self.place, after=max(known.version - 1, 0))
+            if known.version and stored and _id_of(self.place, stored[0]) == known.last_id:
+                stale = dict(known.stale)
+                known.take(stored[1:])
+                known.stale = stale  # whoever replaced something empties it
+            elif known.version or stored:  # the first reading, or another log
+                self._documents = Documents(self.place)
+                self._documents.take(self._store.read(self.place))
+            return self._documents
+
+    def write(self, change: Callable[[Documents], Sequence[Entry]]) -> None:
+        """Write what a change returns, all or nothing; it is asked again if another process wrote first."""
+        for attempt in range(_TRIES):
+            with self.lock:
+                documents = self.catch_up()
+                entries = list(change(documents))
+                if not entries:
+                    return
+                if not documents.is_begun:
+                    entries.insert(0, entry_of(BEGINNING, Note({"format": _FORMAT}, description="documents")))
+                try:
+                    self._store.append(self.place, entries, expected=documents.version)
+                except Conflict:
+                    pass
+                else:
+                    documents.take(
+                        [Stored(at, *one) for at, one in enumerate(entries, documents.version + 1)]
+                    )
+                    return
+            sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
+        raise Conflict(f"others kept writing to {self.place}")
+
+    def empty_stale(self) -> None:
+        """Empty what was replaced or removed. What a store fails to empty is tried again next time.
+
+        Whoever keeps copies is told first: afterwards nobody could say what it was.
+        """
+        with self.lock:
+            stale = dict(self._documents.stale)
+            if not stale:
+                return
+            ids = [kept.note_id for kept in stale.values()]
+            begin_forgetting(self._store, self.place, ids)
+            for listener in _listeners:
+                listener(self._store, self.place, ids)
+            self._store.forget(self.place, {version: kept.emptied() for version, kept in stale.items()})
+            for version in stale:
+                self._documents.stale.pop(version, None)
+
+
+def entry_of(stream: str, note: Note) -> Entry:
+    """Return a note as an entry."""
+    return Entry(stream, JSON.encode_item(note))

@@ -1,0 +1,121 @@
+"""Questions that name a time: its day comes first, and its words are a time and not words to be found."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from quire.items import Message
+from quire.memory import Memory
+from quire.memory.ranking import Question
+from quire.session import Session
+from quire.stores import MemoryStore
+
+DAY = 86_400.0
+NOW = datetime(2026, 9, 23, 9, tzinfo=UTC).timestamp()  # a Wednesday
+LONG_AGO = [
+    "I go to the gym twice a week.",
+    "Two weeks is the last word on it.",
+    "We talk and speak a lot, said Tom, and ask what happened ten days ago.",
+    "Jede Woche, jeden Monat, das letzte Jahr und gestern.",
+    "On Monday I have the dentist.",
+]
+THEN = ["We signed the Dupont contract.", "The boiler is repaired.", "A cello came."]
+
+
+def at(day: int, month: int = 9) -> float:
+    return datetime(2026, month, day, 10, tzinfo=UTC).timestamp()
+
+
+def memory(texts: list[tuple[str, float]]) -> Memory:
+    """Each text in a conversation of its own, so that none lends its words to another."""
+    store = MemoryStore()
+    for nth, (text, when) in enumerate(texts):
+        Session.open(f"ana/{nth}", store=store).append(Message("user", text, created_at=when))
+    return Memory(store, "ana")
+
+
+def answers(texts: list[tuple[str, float]], question: str) -> list[tuple[str, str]]:
+    return [(hit.leaf.text, hit.reason) for hit in memory(texts).search(question, at=NOW).hits]
+
+
+@pytest.mark.parametrize(
+    ("question", "day"),
+    [
+        ("What did we talk about last week?", 15),
+        ("Do you remember what we discussed last week?", 15),
+        ("What did we do two weeks ago?", 9),
+        ("What happened yesterday?", 22),
+        ("Was haben wir letzte Woche besprochen?", 15),
+        ("De quoi avons-nous parlé la semaine dernière ?", 15),
+        ("¿De qué hablamos la semana pasada?", 15),
+        ("What was said on 15 September?", 15),
+        ("What was I up to last Monday?", 21),
+        ("What did we do Monday?", 21),
+        ("What did we do on the 15th?", 15),
+        ("What happened in the last 24h?", 22),
+    ],
+)
+def test_who_asks_for_a_time_alone_gets_what_was_said_then(question: str, day: int) -> None:
+    texts = [(text, at(1 + nth, 3)) for nth, text in enumerate(LONG_AGO)]
+    found = [text for text, _ in answers([*texts, *((text, at(day)) for text in THEN)], question)]
+    assert sorted(found[:3]) == sorted(THEN)
+    assert found[3:] == (LONG_AGO[4:] if "Monday" in question else []), "a weekday is a word as well"
+
+
+@pytest.mark.parametrize(
+    "date", ["12 June 2026", "June 12", "2026-06-12", "12.06.2026", "12 juin 2026", "the 12th of June"]
+)
+def test_the_named_day_comes_first_and_its_numbers_find_nothing(date: str) -> None:
+    texts = [(f"Sold {(7 * nth) % 31} windows today.", at(1, 5) + nth * DAY) for nth in range(90)]
+    hits = memory(texts).search(f"What did we sell on {date}?", at=NOW).hits
+    assert datetime.fromtimestamp(hits[0].leaf.at, UTC).strftime("%d %m") == "12 06"
+    assert not any('"12"' in hit.reason for hit in hits)
+
+
+def test_a_date_that_is_said_is_found_by_its_numbers() -> None:
+    texts = ["The launch is on 12 June 2026.", "The launch had 12 guests.", "The launch in June was fine."]
+    found = answers([(text, at(1)) for text in texts], "Which launch is on 12 June 2026?")
+    assert found[0][0] == texts[0] and '"12"' in found[0][1]
+    assert not any('"12"' in reason for _, reason in found[1:])
+
+
+def test_what_is_told_some_days_later_comes_before_what_is_told_long_after() -> None:
+    texts = [(f"The race was a joy, says number {day}.", at(1, 5) + day * DAY) for day in (1, 8, 15, 40)]
+    assert answers(texts, "How was the race on 7 May 2026?")[0][0].endswith("number 8.")
+
+
+def test_a_distance_counts_where_it_is_said_beside_something_else() -> None:
+    texts = [
+        "Last year I helped in my home town.",
+        "I helped twice a year in the end.",
+        "It was all last year.",
+    ]
+    (first, reason), (second, other) = answers([(text, at(1)) for text in texts], "How did I help last year?")
+    assert first == texts[0] and '"year"' in reason
+    assert second == texts[1] and '"year"' not in other
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("How many runs a week did I do last week?", "run week"),
+        ("When is the last week of school?", "last week school"),
+        ("What was it on March 3 last year?", "march"),
+        ("What did I buy over the weekend?", "buy weekend"),
+        ("What did we buy in the first week of June?", "buy june"),
+        ("What do we do next week?", "next week"),
+        ("Who bought 12 lamps on 12 June 2026?", "buy 12 lamp june"),
+        ("What was it in 2023?", "2023"),
+        ("What was it 3 days ago?", ""),
+    ],
+)
+def test_which_words_of_a_time_are_looked_for(question: str, words: str) -> None:
+    asked = Question.of(question, NOW)
+    assert list(filter(asked.dated.is_word, asked.terms)) == words.split()
+
+
+@pytest.mark.parametrize(
+    "question", ["What is on Monday?", "Was ist am Montag?", "What did we do at work on Monday?"]
+)
+def test_who_asks_for_plans_or_something_else_is_not_told_all_of_a_time(question: str) -> None:
+    assert not Question.of(question, NOW).among(()).asks_what_was_said

@@ -1,0 +1,178 @@
+"""Terms: forms of a word meet, identifiers are found by their parts, other languages and scripts are read."""
+
+import string
+import tomllib
+import unicodedata
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from quire.memory.index import InProcess, Question
+from quire.memory.words import asks_for_nothing, dialect, language_of, stem, terms
+from tests.memory.index.leaves import NOW, said
+
+ROWS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+MANY = 100_000
+ACCENTED = ["Häuser", "mangé", "jardín", "criança", "köpt", "perché", "naïve", "Łódź", "Δόνος"]
+LETTERS = st.text(string.ascii_lowercase, min_size=2, max_size=12)
+
+
+def pairs(lines: str) -> list[list[str]]:
+    return [pair.split() for line in lines.strip().splitlines() for pair in line.split("|")]
+
+
+def test_forms_of_an_english_word_have_one_stem() -> None:
+    assert [pair for pair in pairs(ROWS["same_stem"]) if len({*map(stem, pair)}) > 1] == [["8th", "8"]]
+    assert [pair for pair in pairs(ROWS["same_stem"]) if terms(pair[0]) != terms(pair[1])] == []
+    assert [pair for pair in pairs(ROWS["other_stem"]) if terms(pair[0]) == terms(pair[1])] == []
+
+
+@pytest.mark.laws
+@given(st.text("abcdeghilnorstuyvwmpf", max_size=14))
+def test_the_stem_of_a_stem_is_itself(word: str) -> None:
+    assert stem(stem(word)) == stem(word)
+    assert terms(word) == [] or terms(stem(word)) != []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Paint, dogs and paint again.", "paint dog paint"),
+        ("Caroline's dog and the dogs' bowls", "carolin dog dog bowl"),
+        ("I don't, can't, won't and shouldn't; they've they'll we'd she's I'm", ""),
+        ("they\u2019ve Anna\u2019s O'Brien", "anna obrien o brien"),
+        ("It was the one that they had. ... !!! ---", ""),
+        ("2023 3.5 3.50 $1,200 1,234,567.00 50% 3.11.7", "2023 3.5 3.5 1200 1234567 50 3.11.7"),
+        ("the 8th, 2023-05-08, two dogs", "8 2023 may 8 2 dog"),
+        ("2023-99-08", "20239908 2023 99 08"),
+        ("v2.13.4 V3.0 2.10", "2.13.4 3 2.1"),
+        ("C C++ C#", "c c++ c#"),
+        ("我喜欢猫", "我喜 喜欢 欢猫 喜 欢 猫"),
+        ("猫がいる", "猫が がい いる 猫"),
+        ("แมวด", "แมว มวด"),
+        ("GPT模型 v2", "gpt 模型 模 型 v2"),
+        ("\ud800 a\udfff \U0001f389 \x00 \u202e \u0301 \ufeff b", "b"),
+    ],
+)
+def test_terms_of_a_text(text: str, expected: str) -> None:
+    assert terms(text) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("identifier", "words"),
+    [
+        ("fetch_report", "report fetching"),
+        ("fetchReport", "fetch reports"),
+        ("getHTTPResponseCode", "http response code"),
+        ("user.id", "user ids"),
+        ("E1234", "1234"),
+        ("src/quire/memory/times.py", "quire memory times"),
+        ("C:\\Users\\ann\\notes.txt", "ann notes"),
+        ("ann.lee@corp.com", "ann lee corp"),
+        ("std::vector", "vector"),
+        ("__init__", "init"),
+        ("https://docs.python.org/3/library/re.html?q=a%20tale", "python library tale html"),
+        ('{"user_id":"u17","name":"Ann"}', "user_id name ann u17"),
+        ("10km", "10 km"),
+        ("the US", "U.S."),
+        ("e-mail", "email"),
+        ("r&d", "R&D"),
+    ],
+)
+def test_identifiers_are_found_by_their_parts(identifier: str, words: str) -> None:
+    assert set() < set(terms(words)) <= set(terms(identifier))
+
+
+@pytest.mark.laws
+@given(st.lists(LETTERS, min_size=2, max_size=4))
+def test_identifiers_are_the_same_however_they_are_joined(parts: list[str]) -> None:
+    snake, dotted, dashed = (mark.join(parts) for mark in "_.-")
+    assert terms(snake) == terms(dotted) == terms(dashed)
+    assert set(terms(snake)[:1]) <= set(terms("".join(part.capitalize() for part in parts)))
+
+
+@pytest.mark.laws
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_has_terms_and_the_same_again(text: str) -> None:
+    found = terms(text)
+    assert found == terms(text)
+    assert all(term and not set(term) & set(string.whitespace) for term in found)
+
+
+@pytest.mark.laws
+@given(st.text(string.ascii_letters + string.digits + "_-.'/ ", max_size=40))
+def test_lower_case_has_no_term_that_capitals_lack(text: str) -> None:
+    assert set(terms(text.lower())) <= set(terms(text))
+
+
+def test_languages_are_told_by_their_function_words() -> None:
+    for language, sentences in ROWS["sentences"].items():
+        assert [text for text in sentences if language_of(text) != language] == []
+        assert [text for text in sentences if language_of(text.upper()) != language] == []
+
+
+@pytest.mark.parametrize("word", ACCENTED)
+def test_neither_accents_nor_the_detected_language_hide_a_word(word: str) -> None:
+    bare = "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+    assert terms(word) == terms(bare) == terms(unicodedata.normalize("NFD", word)) == terms(word.upper())
+    for sentences in ROWS["sentences"].values():
+        assert set(terms(word)) <= set(terms(f"{sentences[0]} {word}"))
+
+
+@pytest.mark.parametrize("text", ["Wo ist das?", "qui est-ce ?", "que es esto", "wie is dat", "vem är du"])
+def test_function_words_of_a_language_are_no_terms(text: str) -> None:
+    assert terms(text) == []
+
+
+def test_questions_meet_texts_of_other_scripts() -> None:
+    rows: dict[str, str] = ROWS["meets"]
+    if find_spec("snowballstemmer"):
+        rows = rows | ROWS["meets_stemmed"]
+    assert [text for text, question in rows.items() if not set(terms(question)) & set(terms(text))] == []
+
+
+def test_a_change_of_terms_changes_the_dialect() -> None:
+    """An index on disk is rebuilt by its dialect alone."""
+    found = terms("Danielle cancelled the installation that quickly moved nineteen dialled photographs.")
+    assert dialect()[0] == "5"
+    assert found == ["danielle", "cancel", "instal", "quick", "move", "19", "dial", "photo"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1" + ",111" * (MANY // 3) + "x",
+        "1." * (MANY // 2) + "x",
+        "x://" + "a" * MANY,
+        "x" + "\u0301\u0323" * MANY,
+        "وال" * MANY,
+        "x_" * MANY,
+    ],
+)
+def test_an_endless_word_takes_the_time_of_its_length(text: str) -> None:
+    assert terms(text)
+
+
+def test_a_huge_text_is_read() -> None:
+    assert terms("x" * 1_000_000) == ["x" * 64]
+    assert Counter(terms("word " * MANY)) == {"word": MANY}
+
+
+def test_courtesies_bring_nothing_back() -> None:
+    turns = ROWS["courtesies"]["nothing_asked"]
+    index = InProcess()
+    index.put([said(text, 9 * nth) for nth, text in enumerate(turns)])
+    for turn in turns:
+        assert index.search(Question.of(turn, NOW)).hits == ()
+    for turn in ROWS["courtesies"]["asked"]:
+        assert set(Question.of(turn, NOW).terms) == set(terms(turn)) != set()
+
+
+@pytest.mark.laws
+@given(st.text(max_size=250))
+def test_a_courtesy_with_a_question_asks_for_something(text: str) -> None:
+    assert not asks_for_nothing(text + " heliotrope")
