@@ -20,8 +20,7 @@ from quire.memory.documents.chunking import unsaid_title
 from quire.memory.leaf import KNOWLEDGE
 from quire.stores import Entry, Place, Store, Stored, place_at
 from quire.stores.decoding import items_in
-from quire.stores.recalls import begin_forgetting
-from quire.stores.tombstones import FORGOTTEN_TEXT, is_tombstone
+from quire.stores.streams import FORGOTTEN_TEXT, is_tombstone
 
 BEGINNING, SOURCES, CHUNKS = ".knowledge", ".sources", ".chunks"
 """The streams: the format of the log, records of documents, and chunks. No transcript begins with a dot."""
@@ -264,7 +263,6 @@ class DocumentLog:
             if not stale:
                 return
             ids = [kept.note_id for kept in stale.values()]
-            begin_forgetting(self._store, self.place, ids)
             for listener in _listeners:
                 listener(self._store, self.place, ids)
             self._store.forget(self.place, {version: kept.emptied() for version, kept in stale.items()})

@@ -33,7 +33,7 @@ from quire.state import Answers, is_edit
 from quire.stores import Place, Stored
 from quire.stores.decoding import items_in
 from quire.stores.streams import POOL, is_own
-from quire.stores.tombstones import is_tombstone
+from quire.stores.streams import is_tombstone
 from quire.tokens import note_text
 
 RECALL = "recall"

@@ -98,13 +98,13 @@ class Contexts:
             return next(known, sent)
         raise WrongType(f"what was sent is a context or a rendering of it, not {type(sent).__name__}")
 
-    def learn(self, sent: Sent, reported: int) -> None:
-        """Calibrate the counter by the tokens that the provider reported, once for each rendering."""
+    def learn(self, sent: Sent, model: str | None, reported: int) -> None:
+        """Calibrate the counter by the tokens that the model asked reported, once for each rendering."""
         counted = sent.context.receipt.counted
-        known = self._sent.get(sent.context, {})
-        if known.get(sent.wire) is sent and isinstance(sent.counter, Calibrated) and counted and reported:
+        is_known = self._sent.get(sent.context, {}).pop(sent.wire, None) is sent
+        is_asked = sent.model is None or model is None or _is_same_model(sent.model, model)
+        if is_known and is_asked and isinstance(sent.counter, Calibrated) and counted and reported:
             sent.counter.learn(counted, reported)
-            del known[sent.wire]
 
     async def build(self, io: IO, template: Template, **asked: Unpack[Asked]) -> Context:
         """The body of `Session.build`."""
@@ -267,6 +267,12 @@ class Contexts:
         if name not in self._counters:
             self._counters[name] = Calibrated(counter_for(name))
         return self._counters[name]
+
+
+def _is_same_model(asked: str, answered: str) -> bool:
+    """Whether a model may have answered by this name: with a date, without the name of a vendor."""
+    one, other = (name.rpartition("/")[2].rpartition(":")[2].lower() for name in (asked, answered))
+    return one.startswith(other) or other.startswith(one)
 
 
 def _item_of(item_id: str, view: View) -> Item:

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -25,7 +25,8 @@ import msgspec
 from quire.compactors import READ_BACK, handle_for
 from quire.errors import Forgotten, InvalidValue, QuireError, UnknownId, WrongType, cut
 from quire.items import JSON, Hide, Item, Note, Summary, ToolCall, ToolResult, Undo, new_id
-from quire.memory import Memory
+from quire.memory import KNOWLEDGE, Memory, on_removed
+from quire.memory.quotes import Quote
 from quire.session.log import Entries, Log, open_log
 from quire.session.pool import PLAIN_HANDLE, handle_of
 from quire.session.receipts import is_receipt
@@ -33,6 +34,7 @@ from quire.session.state import State, Written, digest_of, is_step, sources_of
 from quire.state import MERGED as MERGE_MARK, Transcript
 from quire.stores import Place, Store
 from quire.stores.streams import (
+    ALL,
     FORGOTTEN,
     MERGED,
     NAMED,
@@ -115,37 +117,28 @@ def _strings(value: Any) -> Iterator[str]:
 # Links between conversations
 
 
-class Quoted(Protocol):
-    """A quote of another conversation or of a document: its source, and the ids of the items it stands for."""
-
-    @property
-    def source(self) -> str: ...
-    @property
-    def covers(self) -> Sequence[str]: ...
-
-
 _linked: "WeakKeyDictionary[Log, set[str]]" = WeakKeyDictionary()
 """The digests of conversations that a log is known to quote."""
 
 
-def names_of(quotes: Iterable[Quoted], conversation: str) -> list[str]:
+def names_of(quotes: Iterable[Quote], conversation: str) -> list[str]:
     """The names of quoted items, for `extras["quire.of"]` of what quotes them."""
     return [
-        item_id if quote.source == conversation else f"{digest_of(quote.source)}/{item_id}"
+        item_id if _source_of(quote) == conversation else f"{digest_of(_source_of(quote))}/{item_id}"
         for quote in quotes
-        for item_id in quote.covers or ("*",)
+        for item_id in quote.sources
     ]
 
 
-def link_sources(log: Log, quotes: Iterable[Quoted]) -> bool:
+def _source_of(quote: Quote) -> str:
+    """The conversation that a quote is kept in; chunks of documents, which have no time, are in one."""
+    return quote.source if quote.at else KNOWLEDGE
+
+
+def link_sources(log: Log, quotes: Iterable[Quote]) -> bool:
     """Note for the scope that a conversation quotes others; false if one of them was not noted before."""
-    conversation = log.place.conversation
-    return link_digests(log, {digest_of(quote.source) for quote in quotes if quote.source != conversation})
-
-
-def link_digests(log: Log, sources: Collection[str]) -> bool:
-    """The same, by the digests of the sources."""
     log = log.root
+    sources = {digest_of(_source_of(one)) for one in quotes} - {digest_of(log.place.conversation)}
     known = _linked.setdefault(log, set())
     if not sources or known.issuperset(sources):
         return True
@@ -203,6 +196,7 @@ def forget(log: Log, ids: Sequence[str]) -> None:
     logger.info("forgot %d items of %s", len(found), log.place)
 
 
+@on_removed
 def forget_quotes(store: Store, place: Place, ids: Collection[str]) -> None:
     """Erase what others quoted of items that go from a place: of all its items, without ids."""
     names = {f"{digest_of(place.conversation)}/{one}" for one in ids or ("*",)}
@@ -540,10 +534,14 @@ class _Derived:
         covering = {name: _Covering(one, self._family) for name, one in self._state.transcripts.items()}
         handles, calls = self._handles()
         listed = self._listed()
+        is_before = any(any(self._state.inherited(item_id)) for item_id in self._family.ids)
         for stream, item in self._entries:
             if not _may_go(stream, item):
                 continue
-            is_named = self._family.has(item) or any(map(self._family.is_named, sources_of(item)))
+            sources = sources_of(item)
+            is_named = self._family.has(item) or any(map(self._family.is_named, sources))
+            is_named = is_named or (is_before and ALL in sources)
+            is_before = is_before or (is_named and stream != RECEIPTS)
             is_cover = isinstance(item, Summary) and stream in covering and covering[stream].has(item)
             is_output = not handles.isdisjoint(_handles_of(item)) or (
                 isinstance(item, ToolResult) and item.call_id in calls

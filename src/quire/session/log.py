@@ -18,9 +18,9 @@ from pathlib import Path
 from threading import Lock, RLock
 from time import sleep
 from typing import TypeVar
-from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
-from quire.errors import Conflict, Forgotten, QuireError, StoreDamaged, StoreError, TurnBusy, cut
+from quire.errors import Conflict, Forgotten, QuireError, StoreDamaged, StoreError, TurnBusy, WrongType, cut
 from quire.items import JSON, Item, Note, ToolResult
 from quire.session.spending import Spending
 from quire.session.state import State, Written
@@ -167,6 +167,8 @@ class Log:
 
     def _check_expected(self, expected: int | None) -> None:
         version = self.state.version
+        if expected is not None and not isinstance(expected, int):
+            raise WrongType(f"the expected version is a number, not {type(expected).__name__}")
         if expected is not None and expected != version:
             raise Conflict(f"{self.place} is at version {version}, not at {expected}", expected, version)
 
@@ -278,9 +280,6 @@ _Name = tuple[str, str, Durability, bytes | None]
 _lock = Lock()
 _all: "WeakSet[Log]" = WeakSet()
 _stores: dict[_Name, tuple[Store, tuple[int, ...]]] = {}
-_logs: "WeakKeyDictionary[Store, WeakValueDictionary[Place, Log]]" = WeakKeyDictionary()
-"""One log for each place of a store: all sessions of a conversation in this process share it."""
-_latest: "WeakKeyDictionary[Store, OrderedDict[Place, Log]]" = WeakKeyDictionary()
 
 
 def open_store(url: str | Path | Store, durable: Durability | None = None, key: bytes | None = None) -> Store:
@@ -288,7 +287,7 @@ def open_store(url: str | Path | Store, durable: Durability | None = None, key: 
 
     If its file was deleted or replaced, it is opened anew.
     """
-    if isinstance(url, Store) or str(url) == "memory:":
+    if isinstance(url, Store) or str(url) == "memory:" or "\0" in str(url):
         return Store.open(url, durable=durable, key=key)
     kind, path = _file_of(url)
     name = (kind, path, durable or "process", key)
@@ -323,22 +322,29 @@ def _mark_of(kind: str, path: str) -> tuple[int, ...]:
     return (found.st_dev, found.st_ino) if kind == "database" else (0,)
 
 
+class _Open:
+    """The logs of a store that are open: one for each place, which all sessions of it share."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.all: WeakValueDictionary[Place, Log] = WeakValueDictionary()
+        self.latest: OrderedDict[Place, Log] = OrderedDict()
+
+
 def open_log(store: Store, place: Place) -> Log:
     """The log of a place, caught up."""
-    with _lock:
-        log = _logs.setdefault(store, WeakValueDictionary()).get(place)
+    opened: _Open = store.attached.setdefault("session", _Open())
+    log = opened.all.get(place)
     if log is not None:
         log.catch_up()
     else:
-        made = Log(store, place, lambda: State(partial(_past_of, store, place.scope)))
-        with _lock:
-            log = _logs[store].setdefault(place, made)
-    with _lock:
-        latest = _latest.setdefault(store, OrderedDict())
-        latest[place] = log
-        latest.move_to_end(place)
-        while len(latest) > _MOST_OPEN:
-            latest.popitem(last=False)
+        log = Log(store, place, lambda: State(partial(_past_of, store, place.scope)))
+    with opened.lock:
+        log = opened.all.setdefault(place, log)  # another thread may have been quicker
+        opened.latest[place] = log
+        opened.latest.move_to_end(place)
+        while len(opened.latest) > _MOST_OPEN:
+            opened.latest.popitem(last=False)
     return log
 
 
@@ -379,6 +385,7 @@ def _unlock() -> None:
     _lock = Lock()
     for log in _all:
         log.lock = RLock()
+        log.store.attached.setdefault("session", _Open()).lock = Lock()
 
 
 atexit.register(close_stores)

@@ -21,7 +21,7 @@ from quire.providers import CachePlan, Rendered, provider_for
 from quire.session.log import Entries, Log
 from quire.session.state import State, Written, mark_of
 from quire.state import Scroll, Transcript, View
-from quire.stores.streams import OF, RECEIPTS, is_tombstone
+from quire.stores.streams import ALL, OF, RECEIPTS, is_tombstone
 
 _RECEIPT = "receipt"
 
@@ -165,7 +165,7 @@ class Sending(NamedTuple):
             "sections": dict(context.tokens),
             "digest": self.digest,
             "plan": msgspec.to_builtins(context.plan),
-            "before": [naming.name(item) for item in scroll.before],
+            "before": [naming.name(item, n < context.plan.static) for n, item in enumerate(scroll.before)],
             "after": [naming.name(item) for item in scroll.after],
             "start": scroll.start,
         }
@@ -190,18 +190,23 @@ class _Naming:
         self.new: dict[int, Item] = {}
         self._versions: dict[bytes, int] = {}
 
-    def name(self, item: Item) -> str | int:
-        """The id of an item that is in the log as it is, else the version under which it is kept."""
+    def name(self, item: Item, is_static: bool = False) -> str | int:
+        """The id of an item that is in the log as it is, else the version under which it is kept.
+
+        What a section made without naming its sources may be made of all that was there, unless it is static.
+        """
         if self._view is not None and item.id not in self._redacted:
             position = self._view.log.find(item.id, self._view.end)
             if position is not None and self._view.log.item(position) == item:
                 return item.id
+        extras = {} if isinstance(item, Unknown) else item.extras
+        sources = self._quoted.get(item.id, extras.get(OF, () if is_static else (ALL,)))
+        if sources and not isinstance(item, Unknown | Note):
+            item = replace(item, extras={**extras, OF: list(sources)})
         return self.keep(item)
 
     def keep(self, item: Item) -> int:
         """The version under which an item is kept, from now on if it was not."""
-        if item.id in self._quoted and not isinstance(item, Unknown):
-            item = replace(item, extras={**item.extras, OF: list(self._quoted[item.id])})
         mark = mark_of(item)
         version = self._state.made.get(mark) or self._versions.get(mark)
         if version is None:

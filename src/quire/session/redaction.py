@@ -74,9 +74,12 @@ class Redaction:
 
     def _of(self, log: Log) -> "_Seen":
         seen = self._seen.pop(id(log), None)
-        if seen is None:  # as much as it shares with a log in which nothing was changed need not be looked at
-            shared = (_shared(one, log) for one in self._seen.values() if one.copy is None)
-            seen = _Seen(self, log, max(shared, default=0))
+        if seen is None:  # what it shares with a known log need not be looked at again
+            shared = {_shared(one, log): one for one in self._seen.values()}
+            until = max(shared, default=0)
+            seen = _Seen(self, log, until)
+            if until and (known := shared[until].copy) is not None:
+                seen.copy, seen.changed = Transcript(known.recorded()[:until]), dict(shared[until].changed)
         self._seen[id(log)] = seen
         while len(self._seen) > _MOST_LOGS:
             self._seen.popitem(last=False)

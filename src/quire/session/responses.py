@@ -3,8 +3,7 @@
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping
-from contextlib import aclosing, closing
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -210,7 +209,7 @@ class Responses:
 
         kept = await io.do(self._log, commit, tell if self._writer.hooks else None)
         if isinstance(sent, Sent) and parsed.usage is not None:
-            self._contexts.learn(sent, parsed.usage.input)
+            self._contexts.learn(sent, parsed.model, parsed.usage.input)
         return parsed._replace(items=kept)
 
 
@@ -225,23 +224,50 @@ def _check(parsed: Parsed) -> None:
         logger.warning("a response of %d items ended in an error", len(parsed.items))
 
 
-class Listening(closing["Generator[Any, None, None]"], Iterator[Any]):
+class Listening(Iterator[Any]):
     """The events of a stream, one by one. Its `with` block ends with the response recorded."""
 
+    def __init__(self, events: Generator[Any, None, None]) -> None:
+        self._events = events
+
     def __next__(self) -> Any:
-        return next(self.thing)
+        return next(self._events)
 
     def close(self) -> None:
         """Record what came, now."""
-        self.thing.close()
+        self._events.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or issubclass(kind, Exception):
+            self.close()
+        else:
+            self.__del__()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception as refusal:  # there is nobody to tell
+            logger.warning("a response that was broken off is not kept: %s", type(refusal).__name__)
 
 
-class AioListening(aclosing["AsyncGenerator[Any, None]"], AsyncIterator[Any]):
+class AioListening(AsyncIterator[Any]):
     """The events of an async stream, one by one."""
 
+    def __init__(self, events: AsyncGenerator[Any, None]) -> None:
+        self._events = events
+
     async def __anext__(self) -> Any:
-        return await anext(self.thing)
+        return await anext(self._events)
 
     async def aclose(self) -> None:
         """Record what came, now."""
-        await self.thing.aclose()
+        await self._events.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()

@@ -32,7 +32,8 @@ from quire.errors import (
 )
 from quire.items import JSON, Item, Note, ToolCall, ToolResult, new_id, now
 from quire.session.aio import AWAITED, Writer
-from quire.session.erasure import Quoted, link_sources, names_of
+from quire.memory.quotes import Quote
+from quire.session.erasure import link_sources, names_of
 from quire.session.hooks import Added, Adding
 from quire.session.log import Entries
 from quire.session.pool import AioPool, SessionPool, handle_of
@@ -289,7 +290,7 @@ class Steps:
 
     # Provenance
 
-    def link(self, quotes: Iterable[Quoted]) -> bool:
+    def link(self, quotes: Iterable[Quote]) -> bool:
         """Record that this conversation quotes others, so that what they forget is forgotten here.
 
         False if some source was not linked before: then search again, because it may have been forgotten just

@@ -46,6 +46,9 @@ NAMED = ".named"
 OF = "quire.of"
 """The key of `extras` for the ids of the items that an item was made of."""
 
+ALL = "*"
+"""Among the sources of an item: it may be made of all that the conversation had by then."""
+
 TOLD = "quire.told"
 """What summaries of forks had in place of `OF` before there was one for all kinds."""
 
