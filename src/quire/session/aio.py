@@ -9,7 +9,7 @@ import contextvars
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import wraps
 from threading import local
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -108,6 +108,14 @@ def run(verb: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("the body of a plain verb waited for something")
 
 
+class _Runner(asyncio.Runner):
+    """The event loop of a thread for its plain verbs; it is closed when the thread ends."""
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
+
 _loops = local()
 
 
@@ -120,8 +128,8 @@ def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         if not hasattr(_loops, "runner"):  # one for all verbs of a thread: to make a loop takes its time
-            _loops.runner = asyncio.Runner()
-        runner: asyncio.Runner = _loops.runner
+            _loops.runner = _Runner()
+        runner: _Runner = _loops.runner
         return runner.run(verb)
     with ThreadPoolExecutor(1, "quire-verb") as thread:
         return thread.submit(contextvars.copy_context().run, asyncio.run, verb).result()

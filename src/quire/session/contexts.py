@@ -57,7 +57,6 @@ class Sent(NamedTuple):
     counter: Counter
 
 
-
 class _Turn(NamedTuple):
     """What the sections were asked, what they gave, and whether something was forgotten since."""
 
@@ -161,7 +160,8 @@ class Contexts:
             room = _room_short_of(turn, over, counter)
             if room is None or self._compaction.compactor is None:
                 raise
-            outcome = await self._compaction.make_room(turn.ask.views[MAIN], turn.guard, room)
+            view, by = turn.ask.views[MAIN], self._compaction.compactor
+            outcome = await self._compaction.make_room(view, turn.guard, room, by)
             if not outcome and turn.guard.is_intact:
                 if outcome is not None:
                     over.add_note(f"it could not be compacted: {outcome.reason}")

@@ -15,7 +15,6 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -57,8 +56,8 @@ logger = logging.getLogger("quire.session")
 LINKS = "~recalled"
 """The conversation of a scope that says which conversations quoted which, by digests of their names."""
 
-ANY_TIME = -1.0
-"""In place of the time of a merged item: the one it was merged from has another."""
+_ANY_TIME = -1.0
+"""The time of a merged item: the one it was merged from has another."""
 
 _BOOKS = frozenset((ORIGIN, USAGE, PLANS, MERGED, RECALLED, FORGOTTEN, WIPED, NAMED))
 """Streams of ids and numbers, without which a conversation could not be read."""
@@ -70,9 +69,6 @@ os.register_at_fork(after_in_child=_alone.clear)
 def _lock_of(store: Store, scope: str) -> RLock:
     """Held by whoever erases in a scope of a store: one at a time."""
     return _alone.setdefault(store, {}).setdefault(scope, RLock())
-
-
-# Finding items
 
 
 def find(log: Log, text: str) -> list[str]:
@@ -90,13 +86,12 @@ def find(log: Log, text: str) -> list[str]:
 
 
 def _texts(item: Item) -> Iterator[str]:
-    """All texts of an item, except ids and marks; arguments of calls also without their escapes."""
-    fields = msgspec.to_builtins(item)
-    for name in ("id", "agent_id", "call_id", "spans", "target", "kind", "state"):
-        fields.pop(name, None)
+    """All texts of an item, except ids; those in the arguments of a call also as they are decoded."""
     if is_tombstone(item):
-        fields = {}
-    yield from _strings(fields)
+        return
+    fields = msgspec.to_builtins(item)
+    ids = ("id", "agent_id", "call_id", "spans", "target", "kind", "state")
+    yield from _strings({name: value for name, value in fields.items() if name not in ids})
     if isinstance(item, ToolCall):
         with suppress(msgspec.DecodeError, RecursionError):
             yield from _strings(msgspec.json.decode(item.arguments))
@@ -106,16 +101,13 @@ def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _strings(key)
-            yield from _strings(inner)
+        yield from _strings([*value.keys(), *value.values()])
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _strings(inner)
 
 
 # Links between conversations
-
 
 _linked: "WeakKeyDictionary[Log, set[str]]" = WeakKeyDictionary()
 """The digests of conversations that a log is known to quote."""
@@ -138,27 +130,36 @@ def _source_of(quote: Quote) -> str:
 def link_sources(log: Log, quotes: Iterable[Quote]) -> bool:
     """Note for the scope that a conversation quotes others; false if one of them was not noted before."""
     log = log.root
-    sources = {digest_of(_source_of(one)) for one in quotes} - {digest_of(log.place.conversation)}
+    by = digest_of(log.place.conversation)
+    sources = {digest_of(_source_of(one)) for one in quotes} - {by}
     known = _linked.setdefault(log, set())
-    if not sources or known.issuperset(sources):
+    if known.issuperset(sources):
         return True
-    links, by = _links_of(log.store, log.place.scope), digest_of(log.place.conversation)
+    links = open_log(log.store, Place(log.place.scope, LINKS))
     known.update(one["from"] for one in _pairs_in(links) if one["by"] == by)
-    new = set(sources) - known
-    notes = [Note(content={"from": source, "by": by}, description="recalled") for source in sorted(new)]
+    new = sorted(sources - known)
+    notes = [Note(content={"from": source, "by": by}, description="recalled") for source in new]
     links.commit(lambda _: [Written(RECALLED, note) for note in notes])
     known.update(new)
     return not new
-
-
-def _links_of(store: Store, scope: str) -> Log:
-    return open_log(store, Place(scope, LINKS))
 
 
 def _pairs_in(links: Log) -> Iterator[Mapping[str, str]]:
     for note in links.read_at(links.state.versions(RECALLED)):
         if isinstance(note, Note) and note.content:
             yield note.content
+
+
+def _quoting(store: Store, scope: str, conversations: Iterable[str]) -> list[Log]:
+    """The logs of conversations that quoted others."""
+    if not store.version(Place(scope, LINKS)):
+        return []
+    wanted = set(map(digest_of, conversations))
+    links = open_log(store, Place(scope, LINKS))
+    by = {one["by"] for one in _pairs_in(links) if one["from"] in wanted}
+    return _opened(
+        store, [Place(scope, name) for name in store.conversations(scope) if digest_of(name) in by]
+    )
 
 
 def merged_with(other: Place) -> Written:
@@ -168,16 +169,43 @@ def merged_with(other: Place) -> Written:
 
 def is_related(one: Place, other: Place) -> bool:
     """Whether one of two conversations is below the other, or the same: then no entry has to say so."""
-    return one == other or _is_below(one, other) or _is_below(other, one)
+    names = one.conversation, other.conversation
+    return one == other or names[0].startswith(f"{names[1]}/") or names[1].startswith(f"{names[0]}/")
 
 
-def _is_below(lower: Place, upper: Place) -> bool:
-    return lower.scope == upper.scope and lower.conversation.startswith(f"{upper.conversation}/")
+def _relatives(logs: Sequence[Log]) -> list[Log]:
+    """All conversations that may share items with some: below one address, forked, or merged; these too."""
+    store, scope = logs[0].store, logs[0].place.scope
+    names = {*store.conversations(scope), *(log.place.conversation for log in logs)}
+    tops = {_top_of(name, names) for log in logs for name in _related_names(log)}
+    below = tuple(f"{top}/" for top in tops)
+    places = [Place(scope, name) for name in sorted(names) if name in tops or name.startswith(below)]
+    known = {log.place: log for log in logs}
+    return [known.get(log.place, log) for log in _opened(store, places)]
+
+
+def _related_names(log: Log) -> list[str]:
+    """The names of a conversation, of where it was forked, and of those it was merged with."""
+    notes = [log.state.origin, *log.read_at(log.state.versions(MERGED))]
+    others = [one.content["conversation"] for one in notes if isinstance(one, Note) and one.content]
+    return [log.place.conversation, *others]
+
+
+def _top_of(name: str, names: Collection[str]) -> str:
+    return next((upper for upper in _names_above(name) if upper in names), name)
 
 
 def _names_above(name: str) -> list[str]:
     """What stands before each slash of a name, the shortest first."""
     return [name[:place] for place, letter in enumerate(name) if letter == "/"]
+
+
+def _opened(store: Store, places: Iterable[Place]) -> list[Log]:
+    found: list[Log] = []
+    for place in places:
+        with suppress(Forgotten):  # a fork of a conversation that was removed
+            found.append(open_log(store, place))
+    return found
 
 
 # Erasing
@@ -189,11 +217,9 @@ def forget(log: Log, ids: Sequence[str]) -> None:
         if not isinstance(item_id, str):
             raise WrongType(f"items are forgotten by their ids, not by {type(item_id).__name__}")
     log.catch_up()
-    found = _own_ids(log) if not ids else set(ids)
-    _check_ids(log, found)
     with _lock_of(log.store, log.place.scope):
-        _Erasing(log.store, log.place.scope).run(_Family([log], _times_of(log, found)))
-    logger.info("forgot %d items of %s", len(found), log.place)
+        _Erasing(log.store, log.place.scope).run(_Family(log, _times_of(log, set(ids))))
+    logger.info("forgot items of %s", log.place)
 
 
 @on_removed
@@ -201,10 +227,9 @@ def forget_quotes(store: Store, place: Place, ids: Collection[str]) -> None:
     """Erase what others quoted of items that go from a place: of all its items, without ids."""
     names = {f"{digest_of(place.conversation)}/{one}" for one in ids or ("*",)}
     with _lock_of(store, place.scope):
-        erasing = _Erasing(store, place.scope)
-        found = erasing.quoting([place.conversation])
+        found = _quoting(store, place.scope, [place.conversation])
         if found:
-            erasing.run(*(_Family([log], {}, names) for log in found))
+            _Erasing(store, place.scope).run(*(_Family(log, {}, names) for log in found))
     with suppress(InvalidValue):  # within a sealed store
         Memory.let_go(store, place.scope)
 
@@ -216,7 +241,7 @@ def remove_conversation(store: Store, place: Place) -> None:
         raise InvalidValue(f"{place} says which conversations quote which, and stays as long as they do")
     forget_quotes(store, place, ())
     store.remove(place)
-    if not others and place.conversation != LINKS:
+    if not others:
         store.remove(Place(place.scope, LINKS))
     store.scrub()
 
@@ -225,23 +250,26 @@ def finish_erasing(log: Log) -> None:
     """Finish what was begun in a conversation or above it, and not finished: its process may be gone."""
     if _intents(log):
         with _lock_of(log.store, log.place.scope):
-            families = [_Family([log], *_noted(note)) for note in _intents(log)]
+            families = [_Family(log, *_noted(note)) for note in _intents(log)]
             if families:
                 _Erasing(log.store, log.place.scope).run(*families, waits=False)
     elif log.state.unwiped:
-        _Erasing(log.store, log.place.scope).scrub(_relatives([log]), waits=False)
-    _forget_as_origin(log)
+        _scrub(_relatives([log]), waits=False)
+    origin = log.state.origin
+    if origin is not None:  # erase what was forgotten where a fork began while it was being made
+        parent = open_log(log.store, Place(log.place.scope, origin.content["conversation"]))
+        if parent.state.forgotten != origin.content.get("forgotten"):
+            notes = log.read_at(log.state.versions(POOL))
+            gone = {note.id for note in notes if note.id in parent.state.gone and not is_tombstone(note)}
+            if gone:
+                forget(log, sorted(gone))
 
 
 def _intents(log: Log) -> list[Note]:
     """Intents that are not finished, here or above."""
-    found = list(log.state.forgetting.values())
-    for name in _names_above(log.place.conversation):
-        place = log.place._replace(conversation=name)
-        if log.store.version(place):
-            with suppress(Forgotten):
-                found += open_log(log.store, place).state.forgetting.values()
-    return found
+    above = [log.place._replace(conversation=name) for name in _names_above(log.place.conversation)]
+    logs = [log, *_opened(log.store, [place for place in above if log.store.version(place)])]
+    return [note for one in logs for note in one.state.forgetting.values()]
 
 
 def _noted(note: Note) -> tuple[dict[str, set[float]], set[str]]:
@@ -253,25 +281,6 @@ def _noted(note: Note) -> tuple[dict[str, set[float]], set[str]]:
     return {one: set(times.get(one, ())) for one in content["ids"]}, set(content.get("names", ()))
 
 
-def _forget_as_origin(log: Log) -> None:
-    """Erase in a fork what was forgotten where it began while it was being made."""
-    origin = log.state.origin
-    if origin is None:
-        return
-    parent = open_log(log.store, Place(log.place.scope, origin.content["conversation"]))
-    if parent.state.forgotten == origin.content.get("forgotten"):
-        return
-    notes = log.read_at(log.state.versions(POOL))
-    gone = {note.id for note in notes if note.id in parent.state.gone and not is_tombstone(note)}
-    if gone:
-        forget(log, sorted(gone))
-
-
-def _own_ids(log: Log) -> set[str]:
-    said = (entry for entry in log.recorded() if not is_own(entry.stream) or entry.stream in (POOL, STEPS))
-    return {item.id for stream, item in said if _may_go(stream, item)}
-
-
 def _may_go(stream: str, item: Item) -> bool:
     """Whether an entry can be erased: it may hold what somebody said or made."""
     if stream == STEPS:
@@ -279,33 +288,32 @@ def _may_go(stream: str, item: Item) -> bool:
     return stream not in _BOOKS and not (stream == RECEIPTS and is_receipt(item))
 
 
-def _check_ids(log: Log, ids: Collection[str]) -> None:
-    """Raise an error if one of the ids is of nothing that can be erased here; nothing is written yet."""
-    unknown, own = set(ids), dict[str, str]()
+def _times_of(log: Log, ids: Collection[str]) -> dict[str, set[float]]:
+    """The items of some ids, or all that was said and kept, with their times; an error for other ids.
+
+    Two conversations may use one id for two items, which have other times.
+    """
+    found, own = defaultdict[str, set[float]](set), dict[str, str]()
     for stream, item in log.recorded():
-        if _may_go(stream, item):
-            unknown.discard(item.id)
-        else:
+        if not _may_go(stream, item):
             own[item.id] = stream
-    for item_id in unknown:
+        elif item.id in ids or (not ids and (not is_own(stream) or stream in (POOL, STEPS))):
+            found[item.id].add(_time_of(item))
+    for item_id in ids - found.keys():
+        found[item_id].update(map(_time_of, log.state.inherited(item_id)))
         if item_id in own:
             raise InvalidValue(
                 f"entry {cut(item_id)!r} of {own[item_id]} holds nothing that was said, and stays"
             )
-        if not any(True for _ in log.state.inherited(item_id)):
+        if not found[item_id]:
             raise UnknownId(f"no item {cut(item_id)!r} in {log.place}")
         if log.state.origin is None:
             raise UnknownId(f"item {cut(item_id)!r} is not of the draft: forget it in {log.place} itself")
-
-
-def _times_of(log: Log, ids: Collection[str]) -> dict[str, set[float]]:
-    """When the items of some ids were made: two conversations may use one id for two items."""
-    found: dict[str, set[float]] = {item_id: set() for item_id in ids}
-    inherited = (item for item_id in ids for item in log.state.inherited(item_id))
-    for item in (*(item for _, item in log.recorded()), *inherited):
-        if item.id in found:
-            found[item.id].add(ANY_TIME if MERGE_MARK in getattr(item, "extras", ()) else item.created_at)
     return found
+
+
+def _time_of(item: Item) -> float:
+    return _ANY_TIME if MERGE_MARK in getattr(item, "extras", ()) else item.created_at
 
 
 class _Family:
@@ -314,43 +322,24 @@ class _Family:
     `names` are those of erased items of other conversations.
     """
 
-    def __init__(
-        self, logs: list[Log], ids: Mapping[str, Collection[float]], names: Collection[str] = ()
-    ) -> None:
-        self.logs = logs
-        self.ids: defaultdict[str, set[float]] = defaultdict(set)
-        for item_id, times in ids.items():
-            self.ids[item_id].update(times)
+    def __init__(self, log: Log, ids: Mapping[str, Collection[float]], names: Collection[str] = ()) -> None:
+        self.logs = [log]
+        self.ids: dict[str, set[float]] = {item_id: set(times) for item_id, times in ids.items()}
         self.names = set(names)
 
     def has(self, item: Item) -> bool:
-        """Whether an item is one of them: it has the id, and the time unless a merge made it anew."""
+        """Whether an item is one of them: it has the id, and the time if that is known."""
         times = self.ids.get(item.id)
         if times is None:
             return False
-        is_merged = MERGE_MARK in getattr(item, "extras", ())
-        return not times or is_merged or ANY_TIME in times or item.created_at in times
-
-    def is_named(self, name: str) -> bool:
-        """Whether a source that an item names is one of them."""
-        if name in self.ids or name in self.names:
-            return True
-        source, slash, item_id = name.partition("/")
-        return bool(slash) and (f"{source}/*" in self.names or f"*/{item_id}" in self.names)
+        return not times or _ANY_TIME in times or _time_of(item) in (_ANY_TIME, *times)
 
     def add(self, item: Item) -> bool:
         """Add an item; whether it is new."""
-        times = self.ids[item.id]
-        time = ANY_TIME if MERGE_MARK in getattr(item, "extras", ()) else item.created_at
-        is_new = time not in times
-        times.add(time)
+        times = self.ids.setdefault(item.id, set())
+        is_new = _time_of(item) not in times
+        times.add(_time_of(item))
         return is_new
-
-    def intent(self) -> Note:
-        """The note of what is to be erased."""
-        times = {item_id: sorted(found) for item_id, found in self.ids.items() if found}
-        content = {"ids": sorted(self.ids), "times": times, "names": sorted({*self.ids, *self.names})}
-        return Note(content=content, description="forgetting")
 
 
 class _Erasing:
@@ -359,120 +348,141 @@ class _Erasing:
     def __init__(self, store: Store, scope: str) -> None:
         self.store, self.scope = store, scope
         self.families: list[_Family] = []
+        self._by_digest: dict[str, _Family] = {}
+        self._qualified: set[str] = set()  # all that is to be erased, by the names that others quote it by
 
     def run(self, *families: _Family, waits: bool = True) -> None:
         """Erase all of it; with `waits`, raise an error if the files cannot be scrubbed now."""
         new = list(families)
         while new:
+            self.families += new
             for family in new:
                 self._note(family)
-                self.families.append(family)
             self._close_over()
-            new = self._quoting_families()
-        for family in self.families:
-            for log in family.logs:
-                log.commit(partial(_begun, family.intent()))
-        for family in self.families:
-            # The items themselves come last: as long as they are there, a rerun finds what names them.
-            for log in sorted(family.logs, key=lambda log: self._holds_source(log, family)):
-                self._empty(log, family)
+            known = {log.place: log for family in self.families for log in family.logs}
+            quoting = _quoting(self.store, self.scope, [place.conversation for place in known])
+            new = [_Family(log, {}, self._qualified) for log in quoting if log.place not in known]
+        for family, log in self._all():
+            self._begin(log, family)
+        # The items themselves come last: as long as they are there, a rerun finds what names them.
+        for family, log in sorted(self._all(), key=lambda pair: self._holds_source(*pair)):
+            self._empty(log, family)
         mark = new_id()
-        logs = [log for family in self.families for log in family.logs]
-        for family in self.families:
-            for log in family.logs:
-                log.reload()
-                log.commit(partial(_done, family, mark))
-        self.scrub(logs, waits=waits)
+        for family, log in self._all():
+            log.reload()
+            log.commit(lambda state: _done(family, mark, state))  # noqa: B023
+        _scrub([log for _, log in self._all()], waits=waits)
 
-    def quoting(self, conversations: Iterable[str]) -> list[Log]:
-        """The logs of conversations that quoted others."""
-        if not self.store.version(Place(self.scope, LINKS)):
-            return []
-        wanted = set(map(digest_of, conversations))
-        by = {one["by"] for one in _pairs_in(_links_of(self.store, self.scope)) if one["from"] in wanted}
-        places = [Place(self.scope, name) for name in self.store.conversations(self.scope)]
-        return _opened(self.store, [place for place in places if digest_of(place.conversation) in by])
-
-    def scrub(self, logs: Sequence[Log], *, waits: bool) -> None:
-        """Remove what was erased from the index and the files, and note that."""
-        marks = set[str]().union(*(log.state.unwiped for log in logs))
-        try:
-            Memory.let_go(self.store, self.scope)
-            self.store.scrub()
-            for log in logs:
-                log.commit(partial(_wiped, marks))
-        except QuireError as fault:
-            if waits:
-                raise
-            logger.warning("what was forgotten in %s is still in its files: %s", logs[0].place, fault)
+    def _all(self) -> list[tuple[_Family, Log]]:
+        return [(family, log) for family in self.families for log in family.logs]
 
     def _note(self, family: _Family) -> None:
         """Note the intent in all conversations of a family; others may be forked or merged meanwhile."""
-        noted = set[Place]()
+        noted: dict[Place, Log] = {}
         while new := [log for log in _relatives(family.logs) if log.place not in noted]:
             for log in new:
-                log.commit(partial(_begun, family.intent()))
-                noted.add(log.place)
-            family.logs = list({log.place: log for log in (*family.logs, *new)}.values())
+                self._begin(log, family)
+                noted[log.place] = log
+                self._by_digest[digest_of(log.place.conversation)] = family
+            family.logs = list(noted.values())
+
+    def _begin(self, log: Log, family: _Family) -> None:
+        """Note the intent, unless one that is not finished says as much."""
+        times = {item_id: sorted(found) for item_id, found in family.ids.items() if found}
+        names = sorted({*family.ids, *family.names, *self._qualified})
+        content = {"ids": sorted(family.ids), "times": times, "names": names}
+
+        def entries(state: State) -> Entries:
+            known = [begun.content for begun in state.forgetting.values()]
+            if any(one.get("names") == names and one.get("times") == times for one in known):
+                return []
+            return [Written(FORGOTTEN, Note(content=content, description="forgetting"))]
+
+        log.commit(entries)
 
     def _close_over(self) -> None:
         """Find all that names what is to be erased, in all families, until there is no more."""
-        read = {log.place: log.reload() for family in self.families for log in family.logs}
+        read = {log.place: log.reload() for _, log in self._all()}
         grows = True
         while grows:
             grows = False
-            for family in self.families:
-                self._name_others(family, read)
-                for log in family.logs:
-                    for item in _Derived(family, log.state, read[log.place]).found():
-                        grows |= family.add(item)
-
-    def _name_others(self, family: _Family, read: Mapping[Place, Entries]) -> None:
-        """Let other families know what is to be erased in this one, by the names they quote it by."""
-        for log in family.logs:
+            for family, log in self._all():
+                for item in self._derived(family, log.state, read[log.place]):
+                    grows |= family.add(item)
+        for family, log in self._all():
             digest = digest_of(log.place.conversation)
-            names = {f"{digest}/{item.id}" for _, item in read[log.place] if family.has(item)}
-            for other in self.families:
-                if other is not family:
-                    other.names |= names
+            self._qualified |= {f"{digest}/{item.id}" for _, item in read[log.place] if family.has(item)}
 
-    def _quoting_families(self) -> list[_Family]:
-        """Conversations that quoted from some that hold what is to be erased, and are not known yet."""
-        known = {log.place for family in self.families for log in family.logs}
-        found: list[_Family] = []
-        for log in self.quoting(place.conversation for place in known):
-            if log.place not in known:
-                family = _Family([log], {})
-                known.update(one.place for one in _relatives([log]))
-                found.append(family)
-        for family in found:
-            for other in self.families:
-                for log in other.logs:
-                    digest = digest_of(log.place.conversation)
-                    items = (item for _, item in log.recorded() if other.has(item))
-                    family.names |= {f"{digest}/{item.id}" for item in items}
-        return [family for family in found if family.names]
+    def _is_named(self, family: _Family, name: str) -> bool:
+        """Whether a source that an item names is to be erased."""
+        if name in family.ids or name in family.names:
+            return True
+        source, slash, item_id = name.partition("/")
+        holder = self._by_digest.get(source) if slash else None
+        is_held = holder is not None and item_id in holder.ids
+        return bool(slash) and (is_held or f"{source}/*" in family.names or f"*/{item_id}" in family.names)
 
-    def _holds_source(self, log: Log, family: _Family) -> bool:
+    def _derived(self, family: _Family, state: State, entries: Entries) -> Iterator[Item]:
+        """The entries of a log that are to be erased: they are named, or name what is."""
+        covering = {name: _Covering(one, family) for name, one in state.transcripts.items()}
+        handles = {one for _, item in entries if family.has(item) for one in _handles_of(item)}
+        calls = _reading_back(entries, handles)
+        listed = self._listed(family, entries)
+        is_before = any(any(True for _ in state.inherited(item_id)) for item_id in family.ids)
+        for stream, item in entries:
+            if not _may_go(stream, item):
+                continue
+            sources = sources_of(item)
+            if (
+                family.has(item)
+                or any(self._is_named(family, name) for name in sources)
+                or (is_before and ALL in sources)
+                or (isinstance(item, Summary) and stream in covering and covering[stream].has(item))
+                or not handles.isdisjoint(_handles_of(item))
+                or (isinstance(item, ToolResult) and item.call_id in calls)
+                or (bool(listed) and _lists(item, listed))
+            ):
+                is_before = is_before or stream != RECEIPTS
+                yield item
+
+    def _listed(self, family: _Family, entries: Entries) -> set[str]:
+        """Ids under which results list quotes of what is to be erased, as notes of older versions say."""
+        return {
+            row[0]
+            for stream, item in entries
+            if stream == RECALLED and isinstance(item, Note) and not is_tombstone(item)
+            for source, rows in item.content.items()
+            for row in rows
+            if any(self._is_named(family, f"{source}/{one}") for one in row)
+        }
+
+    def _holds_source(self, family: _Family, log: Log) -> bool:
         return any(family.has(item) and not sources_of(item) for _, item in log.recorded())
 
     def _empty(self, log: Log, family: _Family) -> None:
         with log.lock:
-            entries = log.reload()
-            bodies = {version: JSON.encode_item(left) for version, left in _left(entries, family)}
+            bodies = {version: JSON.encode_item(left) for version, left in _left(log.reload(), family)}
             if bodies:
                 self.store.replace(log.place, bodies)
 
 
-def _begun(note: Note, state: State) -> Entries:
-    """The intent, unless one that is not finished says as much."""
-    for begun in state.forgetting.values():
-        known, times = begun.content, begun.content.get("times", {})
-        if set(note.content["names"]).issubset(known.get("names", known["ids"])) and all(
-            set(found).issubset(times.get(item_id, ())) for item_id, found in note.content["times"].items()
-        ):
-            return []
-    return [Written(FORGOTTEN, Note(content=note.content, description="forgetting"))]
+def _scrub(logs: Sequence[Log], *, waits: bool) -> None:
+    """Remove what was erased from the index and the files of the store, and note that."""
+    store, marks = logs[0].store, set[str]().union(*(log.state.unwiped for log in logs))
+
+    def wiped(state: State) -> Entries:
+        done = sorted(state.unwiped & marks)
+        return [Written(WIPED, Note(content={"of": done}, description="wiped"))] if done else []
+
+    try:
+        Memory.let_go(store, logs[0].place.scope)
+        store.scrub(wait=waits)
+        for log in logs:
+            log.commit(wiped)
+    except QuireError as fault:
+        if waits:
+            raise
+        logger.warning("what was forgotten in %s is still in its files: %s", logs[0].place, fault)
 
 
 def _done(family: _Family, mark: str, state: State) -> Entries:
@@ -482,23 +492,14 @@ def _done(family: _Family, mark: str, state: State) -> Entries:
         for begun in state.forgetting.values()
         if begun.content.get("elsewhere") or family.ids.keys() >= set(begun.content["ids"])
     ]
-    return [*ends, *_undone_summaries(state)]
-
-
-def _wiped(marks: Collection[str], state: State) -> Entries:
-    done = sorted(state.unwiped.intersection(marks))
-    return [Written(WIPED, Note(content={"of": done}, description="wiped"))] if done else []
-
-
-def _undone_summaries(state: State) -> Iterator[Written]:
-    """What shows again what erased summaries stood for, also those under others."""
     for name, transcript in state.transcripts.items():
         trial = transcript.copy()
         while shown := [one for one in _summaries(trial) if one.spans and is_tombstone(one)]:
-            for summary in shown:
+            for summary in shown:  # others under it may show now
                 undo = Undo(summary.id)
                 trial.append(undo)
-                yield Written(name, undo)
+                ends.append(Written(name, undo))
+    return ends
 
 
 def _summaries(transcript: Transcript) -> list[Summary]:
@@ -508,71 +509,26 @@ def _summaries(transcript: Transcript) -> list[Summary]:
 
 def _left(entries: Entries, family: _Family) -> Iterator[tuple[int, Item]]:
     """What replaces the entries that are erased, by version."""
-    keys: dict[str | None, str] = {}
+    keys: dict[str | None, str] = {}  # of the pool: the last note of each key
     for version, (stream, item) in enumerate(entries, 1):
         if is_tombstone(item) or not _may_go(stream, item):
             continue
-        if stream == POOL and isinstance(item, Hide):
-            if any(span.first in family.ids for span in item.spans):
-                yield version, tombstone(item)  # it has the key of the note
-            continue
-        before = keys.get(item.key) if stream == POOL and isinstance(item, Note) else None
-        if stream == POOL and isinstance(item, Note):
+        extras: dict[str, str] = {}
+        is_gone = family.has(item)
+        if stream == POOL and isinstance(item, Hide):  # it has the key of the note
+            is_gone = any(span.first in family.ids for span in item.spans)
+        elif stream == POOL and isinstance(item, Note):
+            extras = {"instead_of": keys[item.key]} if item.key in keys else {}
             keys[item.key] = item.id
-        if family.has(item):
-            yield version, tombstone(item, **({} if before is None else {"instead_of": before}))
+        if is_gone:
+            yield version, tombstone(item, **extras)
 
 
-class _Derived:
-    """Finds the entries of a log that are to be erased: they are named, or name what is."""
-
-    def __init__(self, family: _Family, state: State, entries: Entries) -> None:
-        self._family, self._state, self._entries = family, state, entries
-
-    def found(self) -> Iterator[Item]:
-        """All of them; some were known before."""
-        covering = {name: _Covering(one, self._family) for name, one in self._state.transcripts.items()}
-        handles, calls = self._handles()
-        listed = self._listed()
-        is_before = any(any(self._state.inherited(item_id)) for item_id in self._family.ids)
-        for stream, item in self._entries:
-            if not _may_go(stream, item):
-                continue
-            sources = sources_of(item)
-            is_named = self._family.has(item) or any(map(self._family.is_named, sources))
-            is_named = is_named or (is_before and ALL in sources)
-            is_before = is_before or (is_named and stream != RECEIPTS)
-            is_cover = isinstance(item, Summary) and stream in covering and covering[stream].has(item)
-            is_output = not handles.isdisjoint(_handles_of(item)) or (
-                isinstance(item, ToolResult) and item.call_id in calls
-            )
-            if is_named or is_cover or is_output or (listed and _lists(item, listed)):
-                yield item
-
-    def _handles(self) -> tuple[set[str], set[str]]:
-        """The handles of outputs that are to be erased, and the calls that read one of them back."""
-        handles: set[str] = set()
-        for _, item in self._entries:
-            if self._family.has(item):
-                handles |= _handles_of(item)
-        reading = (item for _, item in self._entries if isinstance(item, ToolCall))
-        calls = {
-            call.call_id
-            for call in reading
-            if call.name == READ_BACK["name"] and not handles.isdisjoint(PLAIN_HANDLE.findall(call.arguments))
-        }
-        return handles, calls if handles else set()
-
-    def _listed(self) -> set[str]:
-        """Ids under which results list quotes of what is to be erased, as notes of older versions say."""
-        found: set[str] = set()
-        for stream, item in self._entries:
-            if stream == RECALLED and isinstance(item, Note) and not is_tombstone(item):
-                for source, rows in item.content.items():
-                    for first, *ids in rows:
-                        if any(self._family.is_named(f"{source}/{one}") for one in (first, *ids)):
-                            found.add(first)
-        return found
+def _reading_back(entries: Entries, handles: Collection[str]) -> set[str]:
+    """The call ids of calls that read one of some outputs back."""
+    calls = [item for _, item in entries if isinstance(item, ToolCall) and item.name == READ_BACK["name"]]
+    named = {call.call_id: PLAIN_HANDLE.findall(call.arguments) for call in calls if handles}
+    return {call_id for call_id, found in named.items() if any(one in handles for one in found)}
 
 
 def _handles_of(item: Item) -> set[str]:
@@ -585,9 +541,7 @@ def _handles_of(item: Item) -> set[str]:
 
 def _lists(item: Item, listed: Collection[str]) -> bool:
     """Whether an item quotes under one of some ids, as recall tools write it: in brackets."""
-    if not isinstance(item, ToolResult | Note):
-        return False
-    texts = [text for text in _texts(item) if "(" in text]
+    texts = [text for text in _texts(item) if "(" in text] if isinstance(item, ToolResult | Note) else []
     return any(f"({one}{end}" in text for text in texts for one in listed for end in ",; ")
 
 
@@ -595,7 +549,7 @@ class _Covering:
     """Tells which summaries of a transcript stand for some of the items to be erased."""
 
     def __init__(self, transcript: Transcript, family: _Family) -> None:
-        self._view, self._family = transcript.view, family
+        self._view, self._ids = transcript.view, family.ids
         found = (self._view.log.find(item_id, self._view.end) for item_id in family.ids)
         self._positions = sorted(position for position in found if position is not None)
 
@@ -604,44 +558,7 @@ class _Covering:
         log, end = self._view.log, self._view.end
         if not self._positions or log.find(summary.id, end) is None:
             return False
-        if any(span.first == span.last and span.first in self._family.ids for span in summary.spans):
+        if any(span.first == span.last and span.first in self._ids for span in summary.spans):
             return True
-        for start, stop in log.area(summary, end):
-            index = bisect_left(self._positions, start)
-            if index < len(self._positions) and self._positions[index] < stop:
-                return True
-        return False
-
-
-def _relatives(logs: Sequence[Log]) -> list[Log]:
-    """All conversations that may share items with some: below one address, forked, or merged; itself too."""
-    store, scope = logs[0].store, logs[0].place.scope
-    names = {*store.conversations(scope), *(log.place.conversation for log in logs)}
-    tops = {_top_of(name, names) for log in logs for name in _related_names(log)}
-    below = tuple(f"{top}/" for top in tops)
-    places = [Place(scope, name) for name in sorted(names) if name in tops or name.startswith(below)]
-    known = {log.place: log for log in logs}
-    return [*(known[one] for one in places if one in known)] + _opened(
-        store, [place for place in places if place not in known]
-    )
-
-
-def _related_names(log: Log) -> list[str]:
-    """The names of a conversation, of where it was forked, and of those it was merged with."""
-    origin = log.state.origin
-    notes = log.read_at(log.state.versions(MERGED))
-    merged = [one.content["conversation"] for one in notes if isinstance(one, Note) and one.content]
-    forked = [] if origin is None else [origin.content["conversation"]]
-    return [log.place.conversation, *forked, *merged]
-
-
-def _top_of(name: str, names: Collection[str]) -> str:
-    return next((upper for upper in _names_above(name) if upper in names), name)
-
-
-def _opened(store: Store, places: Iterable[Place]) -> list[Log]:
-    found: list[Log] = []
-    for place in places:
-        with suppress(Forgotten):  # a fork of a conversation that was removed
-            found.append(open_log(store, place))
-    return found
+        starts = [(bisect_left(self._positions, start), stop) for start, stop in log.area(summary, end)]
+        return any(n < len(self._positions) and self._positions[n] < stop for n, stop in starts)
