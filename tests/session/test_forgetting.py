@@ -215,14 +215,14 @@ def test_what_others_recalled_goes_and_nothing_else_of_theirs() -> None:
     store = MemoryStore()
     monday, secret = told(store)
     harbour = monday.user("The harbour is closed on Sundays.")
-    tuesday, wednesday = quoted(store, "tuesday"), looked_up(store, "wednesday")
+    tuesday, wednesday = quoted(store, "tuesday"), looked_up(store, "wednesday", limit=1)
     fork = wednesday.fork("x")
     plain = opened("plain", store)
     plain.user("What is a quire?")
     plain.build(TEMPLATE).render("openai")
     assert "swordfish" in results(wednesday)[0] and kept_bytes(store).count(b"swordfish") >= 3
     monday.forget(harbour.id)
-    assert plain.receipts[-1].payload() and "swordfish" in str(tuesday.receipts[-1].payload().payload)
+    assert plain.receipts[-1].payload() and "swordfish" in results(wednesday)[0]
     monday.forget(secret.id)
     assert b"swordfish" not in kept_bytes(store) and results(wednesday) == results(fork) == ["[forgotten]"]
     with pytest.raises(Forgotten):
@@ -255,7 +255,7 @@ def test_ids_of_ones_own_may_be_the_same_elsewhere() -> None:
 def test_a_document_that_is_removed_is_gone_where_it_was_recalled() -> None:
     store = MemoryStore()
     knowledge = Knowledge(store, scope="ana")
-    knowledge.add("My passport number is X99-swordfish-4411.", name="passport")
+    knowledge.add_text("My passport number is X99-swordfish-4411.", source="passport")
     wednesday = looked_up(store, "wednesday")
     assert "swordfish" in results(wednesday)[0]
     knowledge.remove("passport")

@@ -69,7 +69,7 @@ class Member:
         time = asyncio.timeout(timeout)
         try:
             async with time:
-                reply = await self.agent.ask(_brief(task))
+                reply = await self.agent.ask(brief := _brief(task))
         except TimeoutError:
             if not time.expired():
                 raise
@@ -81,7 +81,7 @@ class Member:
         if reply.stop != "done":
             said = f"{self.name} stopped before it was done ({reply.stop}): {reply.text}"
             return said + told_of_items(self._since(before))
-        return await self._returned(task, reply, tally)
+        return await self._returned(brief, reply, tally)
 
     @property
     def is_waiting(self) -> bool:
@@ -106,14 +106,17 @@ class Member:
             return f"{said} It goes on waiting when {self.name} has its answer."
         return f"{said} A task for {self.name} before that takes the call back."
 
-    async def _returned(self, task: str, reply: Reply, tally: Tally) -> str:
-        told = [item for item in reply.items if self.role.returns != "answer" or isinstance(item, Message)]
+    async def _returned(self, brief: Message, reply: Reply, tally: Tally) -> str:
+        is_answer = self.role.returns == "answer"
+        told = (
+            [item for item in reply.items if isinstance(item, Message)]
+            if is_answer
+            else [brief, *reply.items]
+        )
         self.agent.session.steps.trace(item.id for item in told)
-        if self.role.returns == "answer":
+        if is_answer:
             return reply.text
-        said = transcript_text(
-            (Message("user", task), *reply.items)
-        )  # of the history some may be left out by now
+        said = transcript_text(told)  # of the history some may be left out by now
         if self.role.returns == "all":
             return said
         if tally.is_spent:
