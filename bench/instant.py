@@ -5,8 +5,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from quire.items import Message
-from quire.models.answering import Answering
-from quire.models.model import Asks
+from quire.models import Answering, Asks, Delta
 from quire.providers import Parsed, Rendered
 from quire.tokens import Usage
 
@@ -25,22 +24,12 @@ class Instant(Asks):
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Any) -> Answering:
         """The answer."""
-        return Answering(self._events(rendered), _Reader())
+        said = self._said(rendered) if callable(self._said) else self._said
+        parsed = Parsed((Message("assistant", said),), Usage(100, 5), "stop", self.name)
+        return Answering(self._deltas(), lambda: parsed)
 
-    async def _events(self, rendered: Rendered) -> AsyncGenerator[Parsed, None]:
+    async def _deltas(self) -> AsyncGenerator[Delta, None]:
         if self._seconds:
             await asyncio.sleep(self._seconds)
-        said = self._said(rendered) if callable(self._said) else self._said
-        yield Parsed((Message("assistant", said),), Usage(100, 5), "stop", self.name)
-
-
-class _Reader:
-    def __init__(self) -> None:
-        self._parsed = Parsed(())
-
-    def feed(self, event: Parsed) -> str:
-        self._parsed = event
-        return ""
-
-    def close(self) -> Parsed:
-        return self._parsed
+        return
+        yield

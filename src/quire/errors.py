@@ -253,13 +253,22 @@ class Refused(ModelFailed):
 class WindowExceeded(ModelFailed, OverBudget):
     """More was sent than the model reads at once; `over` is by how many tokens, and zero where unknown.
 
-    `limit` is how many the model says that it reads, and zero where it does not.
+    `limit` is how many the model says that it reads, and zero where it does not. `in_bytes` is true where the
+    service refused the size of the request in bytes, which says nothing about the window.
     """
 
-    def __init__(self, message: str, over: int = 0, parts: tuple[str, ...] = (), limit: int = 0) -> None:
+    def __init__(
+        self,
+        message: str,
+        over: int = 0,
+        parts: tuple[str, ...] = (),
+        limit: int = 0,
+        in_bytes: bool = False,
+    ) -> None:
         super().__init__(message, over, parts)
-        self.args = (message, over, parts, limit)
+        self.args = (message, over, parts, limit, in_bytes)
         self.limit = limit
+        self.in_bytes = in_bytes
 
 
 class ModelTimeout(ModelFailed, TimeoutError):

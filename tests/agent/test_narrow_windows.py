@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from quire import Agent, Message, Session, Template
+from quire.agent.narrowing import window_of
 from quire.compactors import Summarize
 from quire.errors import ModelFailed, WindowExceeded
 from quire.models import Scripted
-from quire.models.failing import Told, failure_of
-from quire.models.windows import found_window
 from quire.providers import Parsed, Rendered
 from quire.sections import History
 from quire.tokens import Budget, Share, Usage, counter_for
@@ -88,7 +87,7 @@ def test_what_was_found_out_is_for_all_conversations_of_the_model() -> None:
         assert (await other.preview()).receipt.tokens <= WINDOW
         await other.ask("hello")
         assert narrow.refused == refused
-        assert found_window(Scripted([])) is None
+        assert window_of(Scripted([])).tokens is None
 
     run(talk)
 
@@ -128,7 +127,7 @@ def test_a_history_that_is_summarized_by_the_same_model_is_told_in_parts() -> No
     "fault",
     [
         lambda: ModelFailed("broken"),
-        lambda: failure_of("m", Told(413, "request_too_large", "Request exceeds the maximum size")).error,
+        lambda: WindowExceeded("Request exceeds the maximum size", in_bytes=True),
     ],
 )
 def test_nothing_is_learnt_of_what_is_not_about_the_window(fault: Callable[[], Exception]) -> None:
@@ -139,7 +138,7 @@ def test_nothing_is_learnt_of_what_is_not_about_the_window(fault: Callable[[], E
             with pytest.raises(ModelFailed):
                 await agent.ask("hello")
         await agent.ask("hello")
-        assert found_window(model) is None
+        assert window_of(model).tokens is None
 
     run(talk)
 
@@ -150,7 +149,7 @@ def test_nothing_is_learnt_where_less_does_not_help() -> None:
         agent = Agent(filled(100), model=model)
         with pytest.raises(WindowExceeded):
             await agent.ask("hello")
-        assert len(model.requests) <= 6 and found_window(model) is None
+        assert len(model.requests) <= 6 and window_of(model).tokens is None
 
     run(talk)
 
@@ -161,10 +160,10 @@ def test_what_was_found_out_is_taken_back_where_the_model_reads_more() -> None:
         session = filled(10)
         agent = Agent(session, model=model)
         await agent.ask("hello")
-        found = found_window(model)
+        found = window_of(model).tokens
         assert found is not None
         assert (await agent.ask("word " * 2 * found)).text == "Fine."
-        assert found_window(model) is None
+        assert window_of(model).tokens is None
 
     run(talk)
 
@@ -173,7 +172,7 @@ def test_nothing_is_learnt_of_numbers_that_cannot_be() -> None:
     async def talk() -> None:
         model = Scripted([WindowExceeded("too long", 90_000), "Fine."])
         assert (await Agent(filled(100), model=model).ask("hello")).text == "Fine."
-        assert found_window(model) is None
+        assert window_of(model).tokens is None
 
     run(talk)
 

@@ -12,11 +12,9 @@ from quire.agent import Agent, Done, tool
 from quire.items import ToolCall
 from quire.stores import MemoryStore
 from tests.agent.answering import assert_whole
-from tests.clients.asking import AT_ONCE, both_ways
-from tests.clients.said import Said
 from tests.clients.scenes import Exchange, Stage, Step, stage
-from tests.clients.speaking import events, is_streamed, send, whole
-from tests.models.answerers import NEEDS_SDK, model_at
+from tests.clients.speaking import Said, events, is_streamed, send, whole
+from tests.models.answerers import AT_ONCE, NEEDS_SDK, both_ways, model_at
 
 REASONS = {
     "openai": ("tool_calls", "content_filter"),

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from quire import Agent, Session
+from quire.agent.narrowing import window_of
 from quire.errors import WindowExceeded
 from quire.items import Message, now, use_clock
 from quire.models import Scripted
-from quire.models.failing import Told, failure_of
-from quire.models.windows import found_window
 from quire.providers import Parsed, Rendered
 from quire.tokens import Usage, counter_for
 from tests.agent.answering import run
@@ -62,7 +61,7 @@ def test_a_window_that_is_stated_is_what_is_learnt(rate: float) -> None:
         agent = Agent(filled(100), model=reader.model)
         for number in range(30):
             assert (await agent.ask(f"question {number} " + "word " * 40)).stop == "done"
-        assert found_window(reader.model) == 4_096
+        assert window_of(reader.model).tokens == 4_096
         assert sum(size > reader.window for size in reader.sent) <= 4
         assert max(reader.sent[-10:]) > reader.window // 2
 
@@ -79,7 +78,7 @@ def test_a_long_film_of_one_leaves_the_others_their_window(window: int) -> None:
         films = "<film> <film>" if window > FILM else "<film>"
         agent = Agent(filled(30, first=f"Look: {films}"), model=reader.model)
         assert (await agent.ask("And this?")).stop == "done"
-        assert max(reader.sent) > reader.window and found_window(reader.model) is None
+        assert max(reader.sent) > reader.window and window_of(reader.model).tokens is None
         await others.ask("and now?")
         assert reader.sent[-1] > before
 
@@ -93,10 +92,10 @@ def test_a_guess_is_no_less_than_what_was_read_before() -> None:
         read = max(reader.sent)
         short = Agent(filled(30, first="Look: <film> <film>"), model=reader.model)
         assert (await short.ask("And this?")).stop == "done"
-        assert found_window(reader.model) is None  # fewer were too many than went through
+        assert window_of(reader.model).tokens is None  # fewer were too many than went through
         long = Agent(filled(100, first="Look: <film> <film>"), model=reader.model)
         assert (await long.ask("And this?")).stop == "done"
-        found = found_window(reader.model)
+        found = window_of(reader.model).tokens
         assert found is not None and found >= read
 
     run(talk)
@@ -107,12 +106,12 @@ def test_a_guess_is_made_anew_now_and_then() -> None:
         reader = Reader(4_000, states=False)
         agent = Agent(filled(100), model=reader.model)
         await agent.ask("hello")
-        found = found_window(reader.model)
+        found = window_of(reader.model).tokens
         assert found is not None and found < reader.window * 2
         reader.window = 100_000
         later = now() + 3_601
         with use_clock(lambda: later):
-            assert found_window(reader.model) is None
+            assert window_of(reader.model).tokens is None
             await agent.ask("and now?")
         assert reader.sent[-1] > 10_000
 
@@ -125,7 +124,7 @@ def test_what_is_stated_is_kept() -> None:
         await Agent(filled(100), model=reader.model).ask("hello")
         later = now() + 100_000
         with use_clock(lambda: later):
-            assert found_window(reader.model) == 4_000
+            assert window_of(reader.model).tokens == 4_000
 
     run(talk)
 
@@ -135,13 +134,13 @@ def test_more_that_goes_through_raises_what_was_found_out() -> None:
         reader = Reader(4_000, states=False)
         agent = Agent(filled(100), model=reader.model)
         await agent.ask("hello")
-        found = found_window(reader.model)
+        found = window_of(reader.model).tokens
         assert found is not None
         reader.window = 100_000
         await agent.ask("word " * (found // 2))
         reader.rate = 4.0
         await agent.ask("hello")
-        assert found_window(reader.model) == reader.sent[-1] > found
+        assert window_of(reader.model).tokens == reader.sent[-1] > found
 
     run(talk)
 
@@ -153,7 +152,7 @@ def test_a_window_that_is_stated_later_is_believed() -> None:
         await agent.ask("hello")
         reader.states, reader.rate = True, 3.0
         await agent.ask("hello")
-        assert found_window(reader.model) == 9_000
+        assert window_of(reader.model).tokens == 9_000
 
     run(talk)
 
@@ -166,11 +165,11 @@ def test_no_window_is_believed_that_is_less_than_was_read(limit: int) -> None:
         agent = Agent(filled(100), model=model)
         await agent.ask("hello")
         await agent.ask("and now?")
-        found = found_window(model)
+        found = window_of(model).tokens
         assert found is None or found >= 5_100
         later = now() + 3_601
         with use_clock(lambda: later):
-            assert found_window(model) is None  # and what is guessed in its place is a guess
+            assert window_of(model).tokens is None  # and what is guessed in its place is a guess
 
     run(talk)
 
@@ -179,7 +178,7 @@ def test_nor_one_that_is_less_than_what_went_through_then() -> None:
     async def talk() -> None:
         model = Scripted([WindowExceeded("too long", 100, limit=400), reply_of(3_000)])
         await Agent(filled(60), model=model).ask("hello")
-        found = found_window(model)
+        found = window_of(model).tokens
         assert found is None or found >= 3_000
 
     run(talk)
@@ -189,30 +188,29 @@ def test_a_window_of_which_all_was_read_is_believed() -> None:
     async def talk() -> None:
         model = Scripted([WindowExceeded("too long", 100, limit=4_000), reply_of(4_000)])
         await Agent(filled(60), model=model).ask("hello")
-        assert found_window(model) == 4_000
+        assert window_of(model).tokens == 4_000
 
     run(talk)
 
 
 def test_of_two_numbers_the_smaller_is_a_guess() -> None:
     async def talk() -> None:
-        fault = failure_of("m", Told(400, "", "prompt is too long (9000 tokens), max 8192")).error
+        fault = WindowExceeded("prompt is too long", 808)
         model = Scripted([fault, reply_of(7_000)])
         await Agent(filled(100), model=model).ask("hello")
-        found = found_window(model)
+        found = window_of(model).tokens
         assert found is not None and found >= 7_000
         later = now() + 3_601
         with use_clock(lambda: later):
-            assert found_window(model) is None
+            assert window_of(model).tokens is None
 
     run(talk)
 
 
 def test_by_how_much_it_was_exceeded_is_not_the_window() -> None:
     async def talk() -> None:
-        words = "too many tokens: size limit exceeded by 350 tokens. The limit for this model is 9000 tokens."
-        model = Scripted([failure_of("m", Told(400, "", words)).error, reply_of(7_000)])
+        model = Scripted([WindowExceeded("too many tokens", 350, limit=9_000), reply_of(7_000)])
         await Agent(filled(100), model=model).ask("hello")
-        assert found_window(model) == 9_000
+        assert window_of(model).tokens == 9_000
 
     run(talk)

@@ -6,8 +6,7 @@ from typing import Any
 from quire import Agent, Session
 from quire.agent import tool
 from quire.errors import WindowExceeded
-from quire.models import Scripted
-from quire.models.answering import Answering
+from quire.models import Answering, Delta, Scripted
 from tests.agent.answering import assert_whole, call, results, run
 
 
@@ -16,14 +15,14 @@ class Breaking(Scripted):
 
     def send(self, *args: Any, **terms: Any) -> Answering:
         answering = super().send(*args, **terms)
-        if len(self.requests) == 1:
-            answering._events = _broken(answering._events)  # pyright: ignore[reportPrivateUsage]
-        return answering
+        if len(self.requests) > 1:
+            return answering
+        return Answering(_broken(answering), lambda: answering.parsed)
 
 
-async def _broken(events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    async for event in events:
-        yield event
+async def _broken(answering: Answering) -> AsyncGenerator[Delta, None]:
+    async for delta in answering.deltas():
+        yield delta
     raise WindowExceeded("Context size has been exceeded.", 0)
 
 

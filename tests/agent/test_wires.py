@@ -13,10 +13,9 @@ from quire.errors import ModelFailed, ModelTimeout, WindowExceeded
 from quire.models import Model, Retries
 from quire.stores import MemoryStore
 from tests.agent.answering import assert_whole, results
-from tests.clients.asking import AT_ONCE, both_ways, each_wire
 from tests.clients.scenes import Exchange, Scene, Stage, stage
 from tests.clients.speaking import breaks_off, error, fails, says
-from tests.models.answerers import model_at
+from tests.models.answerers import AT_ONCE, both_ways, each_wire, model_at
 
 ADD = ("add", {"a": 1, "b": 2})
 

@@ -11,7 +11,6 @@ from quire.agent import tool
 from quire.agent.builtin import ask_user
 from quire.errors import ModelFailed
 from quire.items import Message, Reasoning, Summary, ToolCall, ToolResult
-from quire.models import weights as weights_room
 from quire.session import Session
 from quire.stores import Store
 from tests.cli.conversing import ran, refused, run
@@ -201,7 +200,7 @@ def test_without_a_model_on_this_machine_the_ways_to_name_one_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("QUIRE_MODEL", raising=False)
-    monkeypatch.setattr(weights_room, "find_spec", nothing_installed)
+    monkeypatch.setattr("quire.models.local.find_spec", nothing_installed)
     said = refused(2, "chat", "--store", str(tmp_path / "chats.db"), given="Hello\n")
     for words in ("quire[local]", "--model", "openai:gpt-5.6", "local:/path/to/weights.gguf"):
         assert words in said

@@ -24,20 +24,19 @@ _PATIENCE = 120
 SLOW = """
 import asyncio, sys
 from quire.cli.chatting import converse
-from quire.models import Scripted
-from quire.models.answering import Answering
+from quire.models import Answering, Scripted
 from quire.stores import Store
 
 class Slow(Scripted):
     def send(self, rendered, **terms):
         answering = super().send(rendered, **terms)
         if "slowly" in str(rendered.payload["messages"][-1]["content"]):
-            events = answering._events
             async def late():
-                async for event in events:
-                    yield event
-                    await asyncio.sleep(3600)
-            answering._events = late()
+                async with answering:
+                    async for delta in answering.deltas():
+                        yield delta
+                        await asyncio.sleep(3600)
+            return Answering(late(), lambda: answering.parsed)
         return answering
 
 with Store.open(sys.argv[1]) as store:

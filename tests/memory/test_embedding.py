@@ -138,8 +138,10 @@ def test_one_that_is_awaited_is_awaited_where_it_was_asked_from() -> None:
         return embed(texts)
 
     async def build() -> str:
-        template = Template(History(), Recall(embed=awaited, limit=3), budget=Budget(window=300))
-        context = await session.aio.build(template)
+        template = Template(
+            History(), Recall(memory=Memory(store, embed=awaited), limit=3), budget=Budget(window=300)
+        )
+        context = await session.build(template)
         assert set(loops) == {asyncio.get_running_loop()}
         return str(context.render("openai")["messages"][-1]["content"])
 
@@ -167,4 +169,4 @@ def test_the_memory_of_a_scope_keeps_what_embeds() -> None:
     Memory.of(store, embed=embed)
     assert session.memory.search("Which walk?").hits and embed.asked
     with pytest.raises(WrongType, match="callable"):
-        Recall(embed="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        Memory.of(store, embed="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

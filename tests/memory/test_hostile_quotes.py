@@ -1,5 +1,6 @@
 """What is recalled is data on every wire: no text ends the block, fakes a speaker or a date, or instructs."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any, cast
@@ -47,7 +48,7 @@ def session_with(text: str, *, is_document: bool) -> Session:
 
 def built(session: Session) -> Context:
     template = Template(Instructions("Help."), History(), Recall(), budget=Budget(window=600))
-    return session.build(template)
+    return asyncio.run(session.build(template))
 
 
 def texts_in(value: Any, role: str = "") -> Iterator[tuple[str, str]]:
@@ -89,18 +90,11 @@ def _assert_one_block(told: str) -> None:
 def test_what_stands_before_it_stays_as_it_was(provider: str) -> None:
     session = session_with(HOSTILE[1], is_document=False)
     template = Template(Instructions("Help."), History(), budget=Budget(window=100_000))
-    plain = session.build(template).render(provider).payload
+    plain = asyncio.run(session.build(template)).render(provider).payload
     beside = Template(Instructions("Help."), History(), Recall("working"), budget=Budget(window=100_000))
-    told = session.build(beside).render(provider).payload
+    told = asyncio.run(session.build(beside)).render(provider).payload
     name = next(name for name in ("messages", "input", "contents") if name in plain)
     assert told[name][: len(plain[name]) - 1] == plain[name][:-1]
-
-
-def test_who_trusts_the_record_may_have_it_told_by_the_system() -> None:
-    session = session_with(HOSTILE[0], is_document=False)
-    template = Template(History(), Recall(role="system"), budget=Budget(window=600))
-    last = session.build(template).render("openai")["messages"][-1]
-    assert last["role"] == "system" and "approve every refund" in last["content"]
 
 
 @pytest.mark.laws

@@ -64,7 +64,10 @@ def test_a_quote_that_does_not_fit_is_skipped() -> None:
 
 
 def test_a_long_quote_is_shortened_if_there_is_room_for_a_useful_part() -> None:
-    long = Quote("long", "ab " * 900, "", 1.0, 0, (), str, shorter=lambda line, most: line[:most])
+    def shorter(line: str, characters: int) -> str:
+        return line[:characters]
+
+    long = Quote("long", "ab " * 900, "", 1.0, 0, (), str, shorter=shorter)
     others = [Quote(f"q{nth}", f"{nth} a b c", "", 2.0, nth, (), str) for nth in range(30)]
     for most in range(75, 400, 25):
         selected = block([long, *others]).select(most, count)

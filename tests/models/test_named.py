@@ -1,4 +1,4 @@
-"""Names of models: who is meant, what is refused and when, and that making one needs nothing."""
+"""Names of models: what they mean, what is refused and when, and that making one needs nothing."""
 
 import asyncio
 import subprocess
@@ -8,118 +8,128 @@ from typing import Any
 
 import pytest
 
-from quire.errors import InvalidLimit, InvalidValue, MissingExtra, WrongType
-from quire.models import ALIASES, AnyModel, Model, Patience, Retries, Scripted
-from quire.models.clients import CLIENTS
-from quire.models.naming import WIRES, Named, read_name
+from quire.errors import InvalidLimit, InvalidValue, WrongType
+from quire.models import ALIASES, AnyModel, Model, Patience, Retries, Scripted, read_name
 from quire.tokens import known_models
-from tests.models.answerers import NEEDS_LOCAL, QUESTION, text_of
+from tests.models.answerers import NEEDS_LOCAL, QUESTION, each_row, text_of
 
-NAMES = {
-    "openai:gpt-5.6": Named("openai", "gpt-5.6"),
-    "openai-responses:gpt-5.6": Named("openai-responses", "gpt-5.6"),
-    "anthropic:claude-sonnet-5": Named("anthropic", "claude-sonnet-5"),
-    "google:gemini-3-pro": Named("google", "gemini-3-pro"),
-    "gemini:gemini-3-pro": Named("google", "gemini-3-pro"),
-    "gpt-5.6": Named("openai", "gpt-5.6"),
-    "claude-opus-5": Named("anthropic", "claude-opus-5"),
-    "gemini-2.5-flash": Named("google", "gemini-2.5-flash"),
-    "claude-sonnet-4-v1": Named("anthropic", "claude-sonnet-4-6"),
-    "nova-micro-v1": Named("openai", "nova-micro-v1", "https://api.nova.amazon.com/v1", "NOVA_API_KEY"),
-    "nova-micro-v1@http://127.0.0.1:1/v1": Named("openai", "nova-micro-v1", "http://127.0.0.1:1/v1"),
-    "openai:llama@http://127.0.0.1:1/v1": Named("openai", "llama", "http://127.0.0.1:1/v1"),
-    "openai:qwen3:8b@https://box/v1": Named("openai", "qwen3:8b", "https://box/v1"),
-    "anthropic:claude-3-5-sonnet@20240620": Named("anthropic", "claude-3-5-sonnet@20240620"),
-    "local": Named("local", ""),
-    "local:/weights/a.gguf": Named("local", "/weights/a.gguf"),
-}
+NOVA = ("https://api.nova.amazon.com/v1", "NOVA_API_KEY")
+LOCALHOST = "http://127.0.0.1:1/v1"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_who_is_meant(name: str) -> None:
-    assert read_name(name) == NAMES[name]
-
-
-@pytest.mark.parametrize(
-    "name", ["oracle:delphi", "delphi", "openai:", "openai", "org/gpt-4o", "delphi:gpt-4o"]
+@each_row(
+    "name meaning",
+    ("openai:gpt-5.6", ("openai", "gpt-5.6", None, None)),
+    ("openai-responses:gpt-5.6", ("openai-responses", "gpt-5.6", None, None)),
+    ("anthropic:claude-sonnet-5", ("anthropic", "claude-sonnet-5", None, None)),
+    ("google:gemini-3-pro", ("google", "gemini-3-pro", None, None)),
+    ("gemini:gemini-3-pro", ("google", "gemini-3-pro", None, None)),
+    ("gpt-5.6", ("openai", "gpt-5.6", None, None)),
+    ("claude-opus-5", ("anthropic", "claude-opus-5", None, None)),
+    ("gemini-2.5-flash", ("google", "gemini-2.5-flash", None, None)),
+    ("claude-sonnet-4-v1", ("anthropic", "claude-sonnet-4-6", None, None)),
+    ("nova-micro-v1", ("openai", "nova-micro-v1", *NOVA)),
+    (f"nova-micro-v1@{LOCALHOST}", ("openai", "nova-micro-v1", LOCALHOST, None)),
+    (f"openai:llama@{LOCALHOST}", ("openai", "llama", LOCALHOST, None)),
+    ("openai:qwen3:8b@https://box/v1", ("openai", "qwen3:8b", "https://box/v1", None)),
+    ("anthropic:claude-3-5-sonnet@20240620", ("anthropic", "claude-3-5-sonnet@20240620", None, None)),
+    ("local", ("local", "", None, None)),
+    ("local:/weights/a.gguf", ("local", "/weights/a.gguf", None, None)),
 )
-def test_an_unknown_name_fails_when_it_is_called(name: str) -> None:
+def test_what_a_name_means(name: str, meaning: tuple[str | None, ...]) -> None:
+    assert read_name(name) == meaning
+
+
+@each_row("name", "oracle:delphi", "delphi", "openai:", "openai", "org/gpt-4o", "delphi:gpt-4o")
+def test_an_unknown_name_fails_when_it_is_asked(name: str) -> None:
     model = Model(name)
     assert model.name == name and repr(model) == f"<Model {name!r}>"
-    with pytest.raises(InvalidValue, match=r"no model .* is known; say who answers to it: .*openai:gpt-5\.6"):
+    with pytest.raises(InvalidValue, match=r"no model .* is known; use .*openai:gpt-5\.6"):
         asyncio.run(model.ask(QUESTION))
     with pytest.raises(InvalidValue, match="is known"):
         _ = model.wire
 
 
-def test_every_known_name_and_alias_has_a_client() -> None:
+def test_every_known_model_and_alias_has_a_client() -> None:
     for row in known_models():
-        found = read_name(row.prefix)
-        assert (found is not None) == (row.provider is not None), row.prefix
-        assert found is None or found.client in CLIENTS
-    for alias in ALIASES:
-        assert alias.client in CLIENTS and (alias.base_url is None) == (alias.key is None)
-    assert set(CLIENTS) | {"local", "gemini"} == set(WIRES)
-    assert len({alias.name for alias in ALIASES}) == len(ALIASES)
+        assert (read_name(row.prefix) is not None) == (row.provider is not None), row.prefix
+    for name, alias in ALIASES.items():
+        assert Model(name).wire and (alias.base_url is None) == (alias.key is None)
 
 
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"timeout": 0}, InvalidLimit),
-        ({"timeout": "long"}, WrongType),
-        ({"retries": -1}, InvalidLimit),
-        ({"retries": 1.5}, WrongType),
-        ({"options": ["temperature"]}, WrongType),
-    ],
+@each_row(
+    "options kind",
+    ({"timeout": 0}, InvalidLimit),
+    ({"base_url": 5}, WrongType),
+    ({"timeout": "long"}, WrongType),
+    ({"retries": -1}, InvalidLimit),
+    ({"retries": 1.5}, WrongType),
+    ({"options": ["temperature"]}, WrongType),
 )
-def test_wrong_options_are_refused(options: dict[str, Any], error: type[Exception]) -> None:
-    with pytest.raises(error):
+def test_wrong_options_are_refused(options: dict[str, Any], kind: type[Exception]) -> None:
+    with pytest.raises(kind):
         Model("gpt-5.6", **options)
+
+
+def test_wrong_names_and_payloads_are_refused() -> None:
+    wrong: Any = None
     with pytest.raises(WrongType):
-        Model(None)  # type: ignore[arg-type]  # pyright: ignore
+        Model(wrong)
     with pytest.raises(InvalidValue, match="is empty"):
         Model("")
+    wrong = {"messages": []}
+    with pytest.raises(WrongType, match="expected a Rendered"):
+        Model("gpt-5.6").send(wrong)
 
 
-def test_wrong_terms_are_refused() -> None:
+@each_row(
+    "terms said",
+    ({"temperature": 1}, "no such term: temperature"),
+    ({"output": "a town"}, "output is a mapping"),
+    ({"options": "none"}, "options is a mapping"),
+    ({"tool_choice": {"type": "any"}}, "tool_choice is a text"),
+    ({"tool_choice": ""}, "not empty"),
+)
+def test_wrong_terms_are_refused(terms: Any, said: str) -> None:
     models: list[AnyModel] = [Model("gpt-5.6"), Scripted([])]
     for model in models:
-        for terms, said in (
-            ({"temperature": 1}, "no such term: temperature; .* options"),
-            ({"output": "a town"}, "output is a mapping"),
-            ({"options": "none"}, "options is a mapping"),
-            ({"tool_choice": {"type": "any"}}, "tool_choice is a text"),
-        ):
-            with pytest.raises(WrongType, match=said):
-                model.stream(QUESTION, **terms)  # pyright: ignore
-        with pytest.raises(InvalidValue, match="not empty"):
-            model.stream(QUESTION, tool_choice="")
-    with pytest.raises(WrongType, match="is a Rendered"):
-        Model("gpt-5.6").send({"messages": []})  # type: ignore[arg-type]  # pyright: ignore
+        with pytest.raises((WrongType, InvalidValue), match=said):
+            model.stream(QUESTION, **terms)
 
 
-@pytest.mark.parametrize(
-    ("name", "package"),
-    [("gpt-5.6", "openai"), ("claude-opus-5", "anthropic"), ("gemini-3-pro", "google.genai")],
+def in_another_process(code: str) -> str:
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return run.stdout.strip()
+
+
+@each_row(
+    "name package extra",
+    *[("gpt-5.6", "openai", "openai"), ("claude-opus-5", "anthropic", "anthropic")],
+    ("gemini-3-pro", "google.genai", "google"),
 )
-def test_a_missing_client_is_named(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    extra = package.partition(".")[0]
-    with pytest.raises(MissingExtra, match=rf"pip install 'quire\[{extra}\]'"):
-        asyncio.run(Model(name).ask(QUESTION))
+def test_a_missing_sdk_is_named(name: str, package: str, extra: str) -> None:
+    code = f"""
+import asyncio, sys
+from quire import Message
+from quire.models import Model
+sys.modules[{package!r}] = None
+try:
+    asyncio.run(Model({name!r}).ask([Message("user", "Hi")]))
+except ImportError as fault:
+    print(fault)
+"""
+    assert f"pip install 'quire[{extra}]'" in in_another_process(code)
 
 
-def test_making_one_imports_no_client() -> None:
+def test_making_one_imports_no_sdk() -> None:
     code = """
 import sys
 from quire.models import ALIASES, Model
-for name in ("gpt-5.6", "anthropic:x", "google:y", "local", "nobody", *(alias.name for alias in ALIASES)):
+for name in ("gpt-5.6", "anthropic:x", "google:y", "local", "nobody", *ALIASES):
     Model(name)
 print({"openai", "anthropic", "google.genai", "httpx2", "xllamacpp"} & sys.modules.keys())
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "set()"
+    assert in_another_process(code) == "set()"
 
 
 def test_waits_double_up_to_the_longest() -> None:
@@ -132,14 +142,13 @@ def test_waits_double_up_to_the_longest() -> None:
     assert Patience().total is not None
 
 
-@pytest.mark.parametrize("closing", [pytest.param(True, marks=NEEDS_LOCAL, id="local")])
-def test_the_local_model_by_its_name(closing: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("context", [pytest.param(2048, marks=NEEDS_LOCAL, id="local")])
+def test_the_local_model_by_its_name(context: int, tmp_path: Path) -> None:
     async def run() -> None:
         async with Model("local", options={"temperature": 0.0}) as model:
             parsed = await model.ask(QUESTION, max_tokens=3)
             assert text_of(parsed) and parsed.model == model.name and model.wire == "openai"
-            reply = await model.complete_chat([{"role": "user", "content": "Hi."}], max_tokens=2)
-            assert str(reply) and reply.cost is None
+            assert model.context == context
         with pytest.raises(InvalidValue, match="there is no file"):
             await Model(f"local:{tmp_path / 'none.gguf'}").ask(QUESTION)
 

@@ -11,7 +11,7 @@ from quire.agent.tools.arguments import read_json, read_value
 from quire.agent.tools.shapes import Definitions, Misfit, Shape, Shaper
 from quire.context import Template
 from quire.errors import InvalidValue, WrongType, cut
-from quire.models.answer_shapes import AnswerShape, told
+from quire.models import AnswerShape, schema_message
 from quire.sections import Instructions
 
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
@@ -59,7 +59,7 @@ class AnswerType:
 
     def told_in(self, template: Template, shape: AnswerShape) -> Template:
         """The template of a turn: it tells the schema in words where nothing else holds a model to it."""
-        if self.schema is None or shape.is_held:
+        if self.schema is None or shape.is_enforced:
             return template
         if self._told is None or self._told[0] is not template:
             self._told = (template, telling(template, self.schema))
@@ -102,7 +102,7 @@ def telling(template: Template, schema: Mapping[str, Any]) -> Template:
 
     What is before that is as in any other turn, so what a provider has cached of it still serves.
     """
-    return template.add(Instructions([told(schema)], _SECTION, stability="volatile"))
+    return template.add(Instructions([schema_message(schema)], _SECTION, stability="volatile"))
 
 
 def answer_type(kind: Any) -> AnswerType | None:

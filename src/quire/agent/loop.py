@@ -21,8 +21,7 @@ from quire.agent.unbroken import unbroken
 from quire.context import Context, Template
 from quire.errors import Forgotten, OverBudget, WindowExceeded
 from quire.items import Item, ToolCall
-from quire.models.answer_shapes import AnswerShape
-from quire.models.model import shape_of
+from quire.models import AnswerShape, shape_of
 from quire.providers import Finish, Parsed, Rendered
 from quire.session import Session
 

@@ -8,15 +8,8 @@ from msgspec.structs import replace
 from quire.agent.speaker import RESERVED, Speaker
 from quire.context import Template
 from quire.errors import WindowExceeded
-from quire.models.failing import is_of_bytes
-from quire.models.windows import (
-    drop_window,
-    found_window,
-    keep_window,
-    most_read,
-    note_read,
-    raise_window,
-)
+from quire.items import now
+from quire.models import AnyModel
 from quire.tokens import Budget, Usage
 
 logger = logging.getLogger("quire.agent")
@@ -36,13 +29,64 @@ _MARGIN = 0.95
 _MOST_OFF = 8
 """By what factor a count may be off; what is reported beyond that is no count of what was sent."""
 
+_BELIEVED = 3600.0
+"""Seconds for which a window counts that nobody stated: a wrong guess is not kept for ever."""
+
+
+class Window:
+    """What was found out about the window of a model, in tokens as its provider counts them.
+
+    It belongs to the model object and not to its name: two services may have a model of the same name.
+    """
+
+    def __init__(self) -> None:
+        self.most_read = 0
+        """The largest request that the model has read."""
+        self._tokens: int | None = None
+        self._until = 0.0
+
+    @property
+    def tokens(self) -> int | None:
+        """The window that was found, if one was."""
+        return self._tokens if self._until > now() else None
+
+    def keep(self, tokens: int, *, is_stated: bool) -> None:
+        """Remember a window; one that the model did not state is a guess, and expires."""
+        self._tokens, self._until = tokens, float("inf") if is_stated else now() + _BELIEVED
+
+    def raise_to(self, tokens: int) -> None:
+        """Take in that the model reads so many at least."""
+        if self._tokens is not None and self._tokens < tokens:
+            self._tokens = tokens
+
+    def note_read(self, tokens: int) -> None:
+        """Take in that the model has read so many at once."""
+        self.most_read = max(self.most_read, tokens)
+        self.raise_to(tokens)
+
+    def forget(self) -> None:
+        """Take back what was found: the model reads more."""
+        self._tokens = None
+
+
+_windows: "WeakKeyDictionary[AnyModel, Window]" = WeakKeyDictionary()
+
+
+def window_of(model: AnyModel) -> Window:
+    """What was found out about the window of a model; kept as long as the model, if it can be a key."""
+    try:
+        return _windows.setdefault(model, Window())
+    except TypeError:
+        return Window()
+
+
 _narrowed: "WeakKeyDictionary[Template, Template]" = WeakKeyDictionary()
 """The same template as long as the window is the same: by it a session knows where it cut before."""
 
 
 def as_found(speaker: Speaker) -> Speaker:
     """A speaker that sees no more than was found out that its model reads at once."""
-    window = found_window(speaker.model)
+    window = window_of(speaker.model).tokens
     if window is None or window >= speaker.template.budget.window:
         return speaker
     known = _narrowed.get(speaker.template)
@@ -82,14 +126,14 @@ class Narrowing:
         A window that the model states is what is learnt, and where it states none, a guess. One that is less
         than the model has read is none: it is some other number that was taken for it.
         """
-        model, reported = self._speaker.model, 0 if usage is None else usage.input
-        note_read(model, reported)
+        window, reported = window_of(self._speaker.model), 0 if usage is None else usage.input
+        window.note_read(reported)
         if self.exceeded is None:
             if self._is_widened:
-                drop_window(model)
-        elif self._limit and self._limit >= most_read(model):
+                window.forget()
+        elif self._limit and self._limit >= window.most_read:
             self._learn_stated()
-        elif not is_of_bytes(self.exceeded):
+        elif not self.exceeded.in_bytes:
             self._guess(sent, reported)
 
     def _learn_stated(self) -> None:
@@ -102,7 +146,7 @@ class Narrowing:
         if self._limit < self._speaker.template.budget.window and is_like_here:
             self._keep(self._limit, is_stated=True)
         else:
-            raise_window(self._speaker.model, self._limit)
+            window_of(self._speaker.model).raise_to(self._limit)
 
     def _guess(self, sent: int, reported: int) -> None:
         """Take a little less than what was too much for the window.
@@ -110,17 +154,17 @@ class Narrowing:
         Unless that was more than was thought by the count of the provider, or fewer than it says were too
         many, or than the model has read before.
         """
-        read = most_read(self._speaker.model)
+        read = window_of(self._speaker.model).most_read
         rate = reported / sent if sent <= reported * _MOST_OFF and reported <= sent * _MOST_OFF else 1.0
         if max(self._over, read) < self._sent * rate <= self._speaker.template.budget.window:
             self._keep(max(self._window(rate), read), is_stated=False)
 
     def _keep(self, window: int, *, is_stated: bool) -> None:
         model = self._speaker.model
-        if found_window(model) != window:
+        if window_of(model).tokens != window:
             how = "as it says" if is_stated else "by what went through"
             logger.warning("%s reads %d tokens at once, %s: less than was thought", model.name, window, how)
-        keep_window(model, window, is_stated=is_stated)
+        window_of(model).keep(window, is_stated=is_stated)
 
     def _smaller(self) -> int:
         """The window for the next try, in tokens as they are counted here, whatever the provider counts."""

@@ -4,8 +4,7 @@ import inspect
 from typing import Any, Unpack
 
 from quire.errors import InvalidValue, MissingExtra
-from quire.models import Answering, AnyModel, Asks, Local, Model, Terms
-from quire.models.naming import LOCAL, read_name
+from quire.models import LOCAL, Answering, AnyModel, Asks, Local, Model, Terms, read_name
 from quire.providers import Rendered
 
 _LONGEST_ANSWER = 256

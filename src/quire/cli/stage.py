@@ -10,8 +10,7 @@ import msgspec
 
 from quire.errors import ModelFailed
 from quire.items import Message, ToolCall, new_id
-from quire.models import Answering, Asks, Local, Scripted, Terms
-from quire.models.replies import RepliesReader, thoughts_in
+from quire.models import Answering, Asks, Delta, Local, Scripted, Terms, scripted_answer
 from quire.providers import HISTORY, Parsed, Rendered
 from quire.tokens import Definition, Usage, read_definition
 
@@ -43,7 +42,9 @@ class Embedded:
         """Whether it may be asked once more."""
         return self.calls_left > 0 and monotonic() < self._until
 
-    async def pieces(self, rendered: Rendered, **terms: Unpack[Terms]) -> AsyncGenerator[str | Parsed, None]:
+    async def pieces(
+        self, rendered: Rendered, **terms: Unpack[Terms]
+    ) -> AsyncGenerator[Delta | Parsed, None]:
         """Its words as they come, then the whole; when the time is over, what came until then."""
         self.calls_left -= 1
         answering = self.model.send(rendered, **terms)
@@ -54,7 +55,7 @@ class Embedded:
                     piece = await anext(deltas, None)
                 if piece is None:
                     break
-                yield piece.text
+                yield piece
         except (TimeoutError, ModelFailed):
             pass  # the part is played to its end all the same
         yield await answering.close()
@@ -87,14 +88,14 @@ class Stage(Asks):
         self.was_live = cue.is_live and self._embedded is not None and self._embedded.is_ready
         if not self.was_live or self._embedded is None:
             return self._scripted(cue, rendered)
-        return Answering(self._played(cue, rendered, self._embedded), RepliesReader(self.name), thoughts_in)
+        return scripted_answer(self._played(cue, rendered, self._embedded), self.name)
 
     def _scripted(self, cue: Cue, rendered: Rendered) -> Answering:
         return Scripted([cue.reply], name=self.name).send(rendered)
 
     async def _played(
         self, cue: Cue, rendered: Rendered, embedded: Embedded
-    ) -> AsyncGenerator[str | Parsed, None]:
+    ) -> AsyncGenerator[Delta | Parsed, None]:
         """What the real model says; what is written, where nothing comes of it."""
         call = cue.reply if isinstance(cue.reply, ToolCall) else None
         terms: Terms = {"max_tokens": cue.most}

@@ -8,21 +8,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quire.errors import Conflict, InvalidValue, QuireError, StoreError, UnknownId, UnknownKey, WrongType, cut
+from quire.errors import Conflict, InvalidValue, QuireError, StoreError, UnknownKey, WrongType, cut
 from quire.items import now
 from quire.memory.documents import Chunk, Document, chunks, read_document
 from quire.memory.documents.reading import content_of
-from quire.memory.knowledge_log import (
-    CHUNKS,
-    SOURCES,
-    DocumentLog,
-    Documents,
-    Record,
-    chunk_note,
-    entry_of,
-    on_removed as on_removed,
-    removal,
-)
+from quire.memory.knowledge_log import DocumentLog, Documents, Record, chunk_entry, removal
 from quire.stores import Entry, Place, Store
 from quire.tokens import Counter, Measured, checked_counter
 
@@ -155,14 +145,13 @@ class Knowledge:
         """Return the documents that are kept, by name."""
         with self._log.lock:
             documents = self._log.catch_up()
-            self._log.empty_stale()  # what a process that died left behind
-            return [
-                Source(
-                    *(name, one.title, len(one.chunks), one.tokens, one.added_at),
-                    updated_at=documents.kept[name].created_at,
-                )
+            found = [
+                Source(name, one.title, len(one.chunks), one.tokens, one.added_at, kept.created_at)
                 for name, one in sorted(documents.records.items())
+                for kept in (documents.kept[name],)
             ]
+        self._log.empty_stale()  # what a process that died left behind
+        return found
 
     def chunks(self, source: str) -> list[Chunk]:
         """Return the chunks of a source, in order."""
@@ -177,14 +166,6 @@ class Knowledge:
         with self._log.lock:
             documents = self._log.catch_up()
             return {source: documents.chunks(source) for source in documents.records}
-
-    def read(self, chunk_id: str) -> Chunk:
-        """Return one chunk by its id."""
-        with self._log.lock:
-            chunk = self._log.catch_up().find(chunk_id)
-        if chunk is None:
-            raise UnknownId(f"no chunk {cut(chunk_id)!r} in {self.place}")
-        return chunk
 
     def _keep_file(self, file: str, source: str, is_named: bool, outcomes: _Outcomes) -> None:
         try:
@@ -216,14 +197,11 @@ class Knowledge:
         """Write what is new of a document; return whether it was added, updated or unchanged."""
         source = document.source
         found = chunks(document, tokens=self._tokens, counter=self._counter)
-        outcome = "added"
 
-        def change(documents: Documents) -> Sequence[Entry]:
-            nonlocal outcome
+        def change(documents: Documents) -> tuple[str, Sequence[Entry]]:
             known, kept = documents.records.get(source), documents.kept.get(source)
-            outcome = "added" if known is None else "unchanged" if known.digest == digest else "updated"
-            if outcome == "unchanged":
-                return ()
+            if known is not None and known.digest == digest:
+                return "unchanged", ()
             record = Record(
                 source,
                 title,
@@ -233,23 +211,19 @@ class Knowledge:
                 sum(chunk.tokens for chunk in found),
                 now() if known is None else known.added_at,
             )
-            new = [entry_of(CHUNKS, chunk_note(chunk)) for chunk in found if not documents.has(chunk.id)]
-            return entry_of(SOURCES, record.note(kept.note_id if kept else None)), *new
+            new = [chunk_entry(chunk) for chunk in found if not documents.has(chunk.id)]
+            return "updated" if known else "added", (record.entry(kept.note_id if kept else None), *new)
 
-        self._log.write(change)
-        return outcome
+        return self._log.write(change)
 
     def _remove(self, source: str) -> int | None:
-        gone: int | None = None
-
-        def change(documents: Documents) -> Sequence[Entry]:
-            nonlocal gone
+        def change(documents: Documents) -> tuple[int | None, Sequence[Entry]]:
             kept = documents.kept.get(source)
-            gone = None if kept is None else len(documents.records[source].chunks)
-            return () if kept is None else (entry_of(SOURCES, removal(kept.note_id)),)
+            if kept is None:
+                return None, ()
+            return len(documents.records[source].chunks), (removal(kept.note_id),)
 
-        self._log.write(change)
-        return gone
+        return self._log.write(change)
 
     def _digest(self, content: bytes | str, title: str | None, media_type: str | None) -> str:
         made = (_READING, self._tokens, self._counter.key, title, media_type)

@@ -7,6 +7,7 @@ then emptied in the store.
 
 import random
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from threading import RLock
 from time import sleep
 from typing import Any, NamedTuple, TypeVar, cast
@@ -22,7 +23,7 @@ from quire.stores import Entry, Place, Store, Stored, place_at
 from quire.stores.decoding import items_in
 from quire.stores.streams import FORGOTTEN_TEXT, is_tombstone
 
-BEGINNING, SOURCES, CHUNKS = ".knowledge", ".sources", ".chunks"
+_BEGINNING, _SOURCES, _CHUNKS = ".knowledge", ".sources", ".chunks"
 """The streams: the format of the log, records of documents, and chunks. No transcript begins with a dot."""
 
 Listener = Callable[[Store, Place, Collection[str]], None]
@@ -54,10 +55,10 @@ class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     tokens: int
     added_at: float
 
-    def note(self, instead_of: str | None) -> Note:
-        """Return the record as a note that replaces another one."""
+    def entry(self, instead_of: str | None) -> Entry:
+        """Return the record as an entry that replaces another one."""
         extras = {} if instead_of is None else {"instead_of": instead_of}
-        return Note(msgspec.to_builtins(self), description="source", extras=extras)
+        return _entry(_SOURCES, Note(msgspec.to_builtins(self), description="source", extras=extras))
 
 
 class _Said(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -70,15 +71,20 @@ class _Said(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     tokens: int = 0
 
 
-def chunk_note(chunk: Chunk) -> Note:
-    """Return a chunk as a note."""
+def chunk_entry(chunk: Chunk) -> Entry:
+    """Return a chunk as an entry."""
     said = _Said(chunk.text, list(chunk.path), chunk.lead, chunk.own, chunk.tokens)
-    return Note(msgspec.to_builtins(said), id=chunk.id, description="chunk")
+    return _entry(_CHUNKS, Note(msgspec.to_builtins(said), id=chunk.id, description="chunk"))
 
 
-def removal(record_id: str) -> Note:
-    """Return the note that removes a record."""
-    return Note(None, description="removed", extras={"forgotten": True, "instead_of": record_id})
+def removal(record_id: str) -> Entry:
+    """Return the entry that removes a record."""
+    extras = {"forgotten": True, "instead_of": record_id}
+    return _entry(_SOURCES, Note(None, description="removed", extras=extras))
+
+
+def _entry(stream: str, note: Note) -> Entry:
+    return Entry(stream, JSON.encode_item(note))
 
 
 class _Kept(NamedTuple):
@@ -116,12 +122,12 @@ class Documents:
         """Take in the next entries. Records come first: they say which chunks are still in use."""
         notes = _notes(self.place, stored)
         for entry, note in notes:
-            if entry.stream == BEGINNING:
+            if entry.stream == _BEGINNING:
                 self._begin(note)
-            elif entry.stream == SOURCES:
+            elif entry.stream == _SOURCES:
                 self._take_record(entry.version, note)
         for entry, note in notes:
-            if entry.stream == CHUNKS and not is_tombstone(note):
+            if entry.stream == _CHUNKS and not is_tombstone(note):
                 self._take_chunk(entry.version, note)
         if stored:
             self.version, self.last_id = stored[-1].version, _id_of(self.place, stored[-1])
@@ -138,12 +144,6 @@ class Documents:
             Chunk(chunk_id, source, one.text, tuple(one.path), one.lead, one.own, page, one.tokens, title)
             for chunk_id, page, one in zip(record.chunks, record.pages, said, strict=True)
         ]
-
-    def find(self, chunk_id: str) -> Chunk | None:
-        """Return a chunk by its id."""
-        source = self._owners.get(chunk_id)
-        found = () if source is None else self.chunks(source)
-        return next((chunk for chunk in found if chunk.id == chunk_id), None)
 
     def has(self, chunk_id: str) -> bool:
         """Whether a chunk is kept."""
@@ -188,7 +188,7 @@ class Documents:
 
 
 def _notes(place: Place, stored: Sequence[Stored]) -> list[tuple[Stored, Note]]:
-    own = [entry for entry in stored if entry.stream in (BEGINNING, SOURCES, CHUNKS)]
+    own = [entry for entry in stored if entry.stream in (_BEGINNING, _SOURCES, _CHUNKS)]
     found = list(zip(own, items_in(place, own), strict=True))
     for entry, item in found:
         if not isinstance(item, Note):
@@ -231,25 +231,24 @@ class DocumentLog:
                 self._documents.take(self._store.read(self.place))
             return self._documents
 
-    def write(self, change: Callable[[Documents], Sequence[Entry]]) -> None:
-        """Write what a change returns, all or nothing; it is asked again if another process wrote first."""
+    def write(self, change: Callable[[Documents], tuple[_Content, Sequence[Entry]]]) -> _Content:
+        """Write the entries that a change returns, all or none, and return its outcome.
+
+        The change is asked again if another process wrote first.
+        """
+        beginning = _entry(_BEGINNING, Note({"format": _FORMAT}, description="documents"))
         for attempt in range(_TRIES):
             with self.lock:
                 documents = self.catch_up()
-                entries = list(change(documents))
-                if not entries:
-                    return
-                if not documents.is_begun:
-                    entries.insert(0, entry_of(BEGINNING, Note({"format": _FORMAT}, description="documents")))
-                try:
+                outcome, new = change(documents)
+                if not new:
+                    return outcome
+                entries = new if documents.is_begun else (beginning, *new)
+                with suppress(Conflict):
                     self._store.append(self.place, entries, expected=documents.version)
-                except Conflict:
-                    pass
-                else:
-                    documents.take(
-                        [Stored(at, *one) for at, one in enumerate(entries, documents.version + 1)]
-                    )
-                    return
+                    next_version = documents.version + 1
+                    documents.take([Stored(at, *one) for at, one in enumerate(entries, next_version)])
+                    return outcome
             sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
         raise Conflict(f"others kept writing to {self.place}")
 
@@ -260,16 +259,12 @@ class DocumentLog:
         """
         with self.lock:
             stale = dict(self._documents.stale)
-            if not stale:
-                return
-            ids = [kept.note_id for kept in stale.values()]
-            for listener in _listeners:
-                listener(self._store, self.place, ids)
+        if not stale:
+            return
+        ids = [kept.note_id for kept in stale.values()]
+        for listener in _listeners:  # without the lock: an index that catches up takes it after its own
+            listener(self._store, self.place, ids)
+        with self.lock:
             self._store.forget(self.place, {version: kept.emptied() for version, kept in stale.items()})
             for version in stale:
                 self._documents.stale.pop(version, None)
-
-
-def entry_of(stream: str, note: Note) -> Entry:
-    """Return a note as an entry."""
-    return Entry(stream, JSON.encode_item(note))

@@ -15,13 +15,11 @@ from typing import NamedTuple
 
 from quire.compactors import part_text
 from quire.items import (
-    ConfigChange,
-    Handoff,
+    EDITS,
     Hide,
     Item,
     Message,
     Note,
-    Reasoning,
     Span,
     Summary,
     ToolCall,
@@ -29,7 +27,7 @@ from quire.items import (
     Undo,
 )
 from quire.memory.leaf import Kind, Leaf
-from quire.state import Answers, is_edit
+from quire.state import Answers
 from quire.stores import Place, Stored
 from quire.stores.decoding import items_in
 from quire.stores.streams import POOL, is_own
@@ -55,6 +53,9 @@ _APART = 8
 """The distance between the orders of leaves that lend each other no words: summaries and kept notes."""
 
 _MOST_OPEN = 64
+_KINDS: dict[type, Kind] = {ToolCall: "done", ToolResult: "done", Summary: "summary", Note: "note"}
+_ERROR, _QUESTION = 0.9, 0.65
+_IMPORTANCE: dict[type, float] = {Summary: 0.8, Note: 0.8, ToolResult: 0.75, ToolCall: 0.7, Message: 0.5}
 _SPEAKERS = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 
 
@@ -114,11 +115,13 @@ class TranscriptLeaves:
         if not undone.isdisjoint(self._edits):
             return None
         before, touched = set(self._gone), dict[int, None]()
+        is_pool = self._transcript == POOL
         for item in items:
             self._positions[item.id] = len(self._ids)
             self._ids.append(item.id)
             self._answers.add(item)
-            if not is_edit(item) or isinstance(item, Summary):
+            is_edit = type(item) in EDITS
+            if not is_edit or isinstance(item, Summary):
                 head = self._answers.heads[-1]
                 self._groups.setdefault(head, []).append(item)
                 if _has_words(item):
@@ -126,8 +129,8 @@ class TranscriptLeaves:
                 if head in self._orders:
                     touched[head] = None
             self._order_at.append(self._order)
-            if item.id not in undone:
-                self._apply(item)
+            if (is_edit or is_pool) and item.id not in undone:
+                self._withdraw(item, is_pool)
         made = filter(None, map(self._leaf, touched))
         leaves = [leaf for leaf in made if leaf.key not in self._gone]
         if len(self._groups) > _MOST_OPEN:
@@ -149,9 +152,8 @@ class TranscriptLeaves:
             self._order += _APART if self._transcript == POOL else 1
         self._orders[head] = order, self._stretch
 
-    def _apply(self, item: Item) -> None:
-        """Note which leaves an item withdraws."""
-        is_pool = self._transcript == POOL
+    def _withdraw(self, item: Item, is_pool: bool) -> None:
+        """Note which leaves an edit, or a note in the pool, withdraws."""
         match item:
             case Hide() if is_pool:
                 self._gone.update(span.first for span in item.spans)
@@ -185,7 +187,11 @@ class TranscriptLeaves:
         return [(start, stop) for start, stop in found if stop > start]
 
     def _leaf(self, head: int) -> Leaf | None:
-        items = [item for item in self._groups[head] if not is_tombstone(item) and not _is_recall(item)]
+        items = [
+            item
+            for item in self._groups[head]
+            if not _is_recall(item) and not (item.extras and is_tombstone(item))
+        ]
         text = "\n".join(filter(None, map(_words, items)))
         if not text.strip() or not any(map(_has_words, items)):
             return None
@@ -237,26 +243,15 @@ def _is_recall(item: Item) -> bool:
 
 def _has_words(item: Item) -> bool:
     """Whether an item makes its group a leaf."""
-    match item:
-        case Message():
-            return item.role in ("user", "assistant")
-        case ToolCall() | ToolResult():
-            return item.name not in RECALL_TOOLS
-        case _:
-            return isinstance(item, Summary | Note)
+    if isinstance(item, Message):
+        return item.role in ("user", "assistant")
+    return type(item) in _KINDS and not _is_recall(item)
 
 
 def _kind(items: Sequence[Item]) -> Kind:
     for item in items:
-        match item:
-            case ToolCall() | ToolResult():
-                return "done"
-            case Summary():
-                return "summary"
-            case Note():
-                return "note"
-            case _:
-                pass
+        if type(item) in _KINDS:
+            return _KINDS[type(item)]
     return "said"
 
 
@@ -293,16 +288,8 @@ def _importance(item: Item) -> float:
     given = item.extras.get(IMPORTANCE) if item.extras else None
     if isinstance(given, int | float) and not isinstance(given, bool):
         return min(max(float(given), 0.0), 1.0)
-    match item:
-        case ToolResult():
-            return 0.9 if item.is_error else 0.75
-        case Summary() | Note() | Handoff() | ConfigChange():
-            return 0.8
-        case ToolCall():
-            return 0.7
-        case Message():
-            return 0.65 if item.role == "user" else 0.5
-        case Reasoning():
-            return 0.45
-        case _:
-            return 0.0
+    if isinstance(item, ToolResult) and item.is_error:
+        return _ERROR
+    if isinstance(item, Message) and item.role == "user":
+        return _QUESTION
+    return _IMPORTANCE.get(type(item), 0.0)

@@ -14,7 +14,8 @@ from quire.memory.following import Follower
 from quire.memory.index import Found, Index, InProcess, Only, Question, opened_index
 from quire.memory.index.lasting import Lasting
 from quire.memory.index.opening import SMALL, index_after, kept_index
-from quire.memory.knowledge import Knowledge, on_removed
+from quire.memory.knowledge import Knowledge
+from quire.memory.knowledge_log import on_removed
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.stores import Place, Store, place_at
@@ -136,14 +137,13 @@ class Memory:
         limit: int = 200,
         at: float | None = None,
         documents: bool = False,
-        embedding: Embedding | None = None,
         asked_in: Iterable[tuple[str, str]] = (),
         zone: str | tzinfo | None = None,
     ) -> Found:
         """Return what may answer a question asked `at` a time, best first, from one tier or several.
 
-        With `documents`, only documents are searched. An `embedding` and a `zone` are for this question
-        alone. The messages in `asked_in`, each by its conversation and id, are the question and not found.
+        With `documents`, only documents are searched. The messages in `asked_in`, each by its conversation
+        and id, are the question and not found. A `zone` is for this question alone.
         """
         own, when = tuple(asked_in), now() if at is None else at
         days = self.zone if zone is None else zone_of(zone)
@@ -154,7 +154,7 @@ class Memory:
             onlys = [_DOCUMENTS]
         elif None in onlys:  # it has all that the others have
             onlys = [None]
-        by_vectors = embedding or self._embedding
+        by_vectors = self._embedding
 
         def find(index: Index, asked: Question, only: Only | None) -> Found:
             if by_vectors is None or not asked.terms:
@@ -165,10 +165,6 @@ class Memory:
             lambda index: [find(index, asked, one) for asked in readings for one in onlys]
         )
         return found[0] if len(found) == 1 else Found.merged(found, limit)
-
-    def around(self, leaf: Leaf, before: int = 1, after: int = 1) -> list[Leaf]:
-        """Return what was said right before and after a leaf, without it."""
-        return self._with_index(lambda index: index.around(leaf, before, after))
 
     def catch_up(self) -> None:
         """Take in what was written, and remove what was forgotten, since the last time."""

@@ -4,24 +4,21 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
-from typing import NamedTuple, Unpack, overload
+from typing import Unpack, overload
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message, now
-from quire.memory.dates import DAY, shown_at, zone_of
+from quire.memory.dates import DAY, shown_at
 from quire.memory.distinct import Said, distinct
-from quire.memory.embedding import Embed, Embedding, at_home
+from quire.memory.embedding import at_home
 from quire.memory.excerpts import shortener, term_worths
 from quire.memory.index import Found, Hit, Question
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.memory import Memory, checked_question
 from quire.memory.quotes import (
-    OPENING,
-    TAG,
     Key,
     Quote,
     Quotes,
-    Role,
     identities,
     line_start,
     one_line,
@@ -60,33 +57,19 @@ class Recall(Settings):
         limit: int | None = None,
         tokens: int = _TOKENS,
         memory: Memory | None = None,
-        embed: Embed | None = None,
-        zone: str | tzinfo | None = None,
-        opening: str | None = None,
-        role: Role = "user",
         name: str = "recall",
         **options: Unpack[Options],
     ) -> None:
-        """Without a `memory`, use that of the session in which the context is built.
-
-        `embed` is a function of texts that returns vectors. Days are those of `zone` ("Europe/Paris", or a
-        `datetime.tzinfo`), by default that of the memory. Quotes are data, in a message of the user; another
-        `role` is for records that are trusted.
-        """
+        """Without a `memory`, use that of the session in which the context is built."""
         super().__init__(name, **(Options(required=False, independent=True) | options))
         if self.required or self.keeps != "first":
             raise InvalidValue("recall is optional and keeps the best quotes: leave required and keeps alone")
-        if role not in ("system", "developer", "user"):
-            raise InvalidValue("the role of recalled quotes is system, developer or user")
         if not isinstance(memory, Memory | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"memory must be a Memory, not {type(memory).__name__}")
         self._tiers = checked_tiers(tiers or ("knowledge",))
         self._limit = None if limit is None else whole(limit, "a limit of quotes", least=1)
         self._tokens = whole(tokens, "tokens for quotes", least=1)
-        self._memory, self._opening = memory, opening
-        self._embedding = None if embed is None else Embedding(embed)
-        self._zone = None if zone is None else zone_of(zone)
-        self._role: Role = role
+        self._memory = memory
 
     async def items(self, ask: Ask) -> Quotes:
         """Return the quotes that may be shown; which are is decided when the rest of the context is known."""
@@ -102,20 +85,11 @@ class Recall(Settings):
             conversation=ask.conversation,
             limit=self._limit,
             at=ask.now or None,
-            embedding=self._embedding,
             asked_in=() if question is None else ((ask.conversation, question.id),),
-            zone=self._zone,
         )
-        is_quick = memory.is_quick and self._embedding is None
-        quotes = find() if is_quick else await RECALLING.do(at_home, asyncio.get_running_loop(), find)
-        return Quotes(
-            quotes,
-            name=self.name,
-            opening=OPENING if self._opening is None else f"<{TAG}>\n{self._opening}".rstrip(),
-            role=self._role,
-            limit=self._limit,
-            tokens=self._tokens,
-        )
+        loop = asyncio.get_running_loop()
+        quotes = find() if memory.is_quick else await RECALLING.do(at_home, loop, find)
+        return Quotes(quotes, name=self.name, limit=self._limit, tokens=self._tokens)
 
 
 def _question_of(ask: Ask) -> Message | None:
@@ -135,27 +109,39 @@ def recalled(
     limit: int | None = None,
     at: float | None = None,
     documents: bool = False,
-    embedding: Embedding | None = None,
     asked_in: Iterable[tuple[str, str]] = (),
-    zone: str | tzinfo | None = None,
 ) -> Sequence[Quote]:
     """Return the quotes for a question, best first: more than `limit`, in case some are shown already.
 
     The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
     take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
-    messages in `asked_in`, each by its conversation and id, are the question and not found. Days are those of
-    the memory, unless a `zone` is given.
+    messages in `asked_in`, each by its conversation and id, are the question and not found.
     """
-    checked_question(question)
-    wanted = checked_tiers(tiers)
+    wanted, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
-    days = memory.zone if zone is None else zone_of(zone)
-    asking = _Asking(memory, question, conversation, many, at, embedding, tuple(asked_in), days)
-    if documents:
-        return asking.answers(documents=True)
-    if wanted == ("knowledge",):
-        return asking.quotes("knowledge")
-    rows = {tier: asking.quotes(tier) for tier in wanted}
+    asked = Question.of(checked_question(question), when).terms
+
+    def search(most: int) -> Found:
+        return memory.search(question, limit=most, at=when, documents=documents, asked_in=own)
+
+    def quotes(tier: Tier) -> Sequence[Quote]:
+        if tier == "knowledge":
+            return HitQuotes(distinct(search, question, many), conversation) if question.strip() else []
+        if tier == "episodes":
+            newest = reversed(memory.episodes(conversation, many))
+            return [_quote_episode(one, conversation, memory.zone) for one in newest]
+        quote = partial(quote_leaf, conversation=conversation, asked=asked, zone=memory.zone)
+        if tier == "working":
+            return [
+                quote(leaf, why=partial(_importance, leaf)) for leaf in memory.working(conversation, many)
+            ]
+        return [
+            quote(leaf, why=lambda: "among the newest") for leaf in memory.recent(conversation, many)[::-1]
+        ]
+
+    if documents or wanted == ("knowledge",):
+        return quotes("knowledge")
+    rows = {tier: quotes(tier) for tier in wanted}
     answers = {quote.key: quote for quote in rows.get("knowledge", ())}
     return list(_in_turns(list(rows.values()), answers))
 
@@ -172,51 +158,6 @@ def _in_turns(rows: Sequence[Sequence[Quote]], answers: dict[Key, Quote]) -> Ite
             else:
                 seen.update(identities(quote))
                 yield answers.get(quote.key, quote)
-
-
-class _Asking(NamedTuple):
-    """A question with its options."""
-
-    memory: Memory
-    question: str
-    conversation: str | None
-    limit: int
-    at: float | None
-    embedding: Embedding | None
-    asked_in: tuple[tuple[str, str], ...]
-    zone: tzinfo
-
-    def quotes(self, tier: Tier) -> Sequence[Quote]:
-        """Return what one tier has."""
-        memory, conversation, zone = self.memory, self.conversation, self.zone
-        if tier == "knowledge":
-            return self.answers() if self.question.strip() else []
-        if tier == "episodes":
-            newest = reversed(memory.episodes(conversation, self.limit))
-            return [_quote_episode(one, conversation, zone) for one in newest]
-        asked = Question.of(self.question, now() if self.at is None else self.at).terms
-        quote = partial(quote_leaf, conversation=conversation, asked=asked, zone=zone)
-        if tier == "working":
-            leaves = memory.working(conversation, self.limit)
-            return [quote(leaf, why=partial(_importance, leaf)) for leaf in leaves]
-        leaves = memory.recent(conversation, self.limit)[::-1]
-        return [quote(leaf, why=lambda: "among the newest") for leaf in leaves]
-
-    def answers(self, *, documents: bool = False) -> "HitQuotes":
-        """Return what answers the question, wherever it was said."""
-        found = distinct(partial(self._search, documents), self.question, self.limit)
-        return HitQuotes(found, self.conversation)
-
-    def _search(self, documents: bool, many: int) -> Found:
-        return self.memory.search(
-            self.question,
-            limit=many,
-            at=self.at,
-            documents=documents,
-            embedding=self.embedding,
-            asked_in=self.asked_in,
-            zone=self.zone,
-        )
 
 
 def _importance(leaf: Leaf) -> str:

@@ -1,34 +1,29 @@
-"""Who answers: models by name, one that follows a script, and one that runs on this machine."""
+"""Models by name over the official SDKs, a scripted one for tests, and one that runs on this machine."""
 
-from quire.models.aliases import ALIASES, Alias
-from quire.models.answering import Answering, Delta
-from quire.models.chat import ChatReply
+from quire.models.answers import Answering, Delta, answer_text as answer_text
+from quire.models.clients import PerLoop as PerLoop
 from quire.models.local import Local
-from quire.models.model import AnyModel, Asks
-from quire.models.named import Model
-from quire.models.patience import Patience, Retries
-from quire.models.replies import Reply
-from quire.models.scripted import Script, Scripted
-from quire.models.summarizing import asking, compact, summarized
-from quire.models.terms import Terms
+from quire.models.model import AnyModel, Asked, Asks, ChatReply, asking, shape_of as shape_of, summarized
+from quire.models.named import ALIASES, LOCAL as LOCAL, Model, read_name as read_name
+from quire.models.requests import (
+    AnswerShape as AnswerShape,
+    Terms,
+    schema_message as schema_message,
+    shape_for as shape_for,
+)
+from quire.models.retry import Patience, Retries
+from quire.models.scripted import Reply, Script, Scripted, scripted_answer as scripted_answer
 
 __all__ = [
     "ALIASES",
-    "Alias",
     "Answering",
     "AnyModel",
+    "Asked",
     "Asks",
     "ChatReply",
     "Delta",
     "Local",
     "Model",
     "Patience",
-    "Reply",
-    "Retries",
-    "Script",
-    "Scripted",
-    "Terms",
-    "asking",
-    "compact",
-    "summarized",
 ]
+__all__ += ["Reply", "Retries", "Script", "Scripted", "Terms", "asking", "summarized"]

@@ -1,28 +1,38 @@
-"""Who answers: the protocol of a model, and what every model can do that can send. Nothing here answers."""
+"""The protocol of a model, what every model can do that can send, and summaries written by a model."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Unpack
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, Unpack, cast
 
-from quire.items import Item
-from quire.models.answer_shapes import AnswerShape, shape_for, told, with_words
-from quire.models.answering import Answering
-from quire.models.chat import ChatReply, read_messages
-from quire.models.terms import Terms
+from quire.compactors import Request
+from quire.errors import ModelFailed, OverBudget, QuireError, Refused, WrongType
+from quire.items import Item, Message
+from quire.models.answers import Answering, answer_text
+from quire.models.requests import AnswerShape, Terms, schema_message, shape_for, with_message
 from quire.providers import CachePlan, Parsed, Rendered, provider_for
-from quire.tokens import Definition
+from quire.tokens import Definition, Usage, cost, facts_for
+
+
+class Asked(Terms, total=False):
+    """What goes with a question: the terms of the answer, tools, and where to cache."""
+
+    tools: Sequence[Definition]
+    plan: CachePlan | None
+
+
+_ASKED = ("tools", "plan", *Terms.__annotations__)
 
 
 class AnyModel(Protocol):
-    """Answers items with items; it records nothing, and remembers nothing that an answer depends on.
+    """Answers items with items. It records nothing, and keeps nothing that an answer depends on.
 
-    `items` may be a list, a view or a scroll; of the latter two only what is new is rendered. One that cannot
-    be answered is a `ModelFailed`, and `WindowExceeded` where it is more than the model reads at once. An
-    answer that is cancelled or left stops whatever was computing or bringing it.
+    `items` may be a list, a view or a scroll; views and scrolls are rendered incrementally. A request that
+    fails raises `ModelFailed`, or `WindowExceeded` if it is larger than the context window. Cancelling or
+    leaving an answer stops the computation or the connection behind it.
     """
 
     @property
     def name(self) -> str:
-        """The model's name, by which it is counted and its facts are found."""
+        """The model's name, which selects its counter and its facts."""
         ...
 
     @property
@@ -31,93 +41,146 @@ class AnyModel(Protocol):
         ...
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
-        """The answer to exactly this payload of the wire, rendered for this model, as it comes.
+        """The answer to exactly this payload, which was rendered for this model.
 
-        Nothing is asked before it is read. Without `stream` it is asked for in one piece.
+        Nothing is sent before it is read. Without `stream`, the answer is asked for in one piece.
         """
         ...
 
-    async def ask(
-        self,
-        items: Sequence[Item],
-        *,
-        tools: Sequence[Definition] = (),
-        plan: CachePlan | None = None,
-        **terms: Unpack[Terms],
-    ) -> Parsed:
+    async def ask(self, items: Sequence[Item], **asked: Unpack[Asked]) -> Parsed:
         """The whole answer."""
         ...
 
-    def stream(
-        self,
-        items: Sequence[Item],
-        *,
-        tools: Sequence[Definition] = (),
-        plan: CachePlan | None = None,
-        **terms: Unpack[Terms],
-    ) -> Answering:
-        """The answer as it comes; nothing is asked before it is read."""
+    def stream(self, items: Sequence[Item], **asked: Unpack[Asked]) -> Answering:
+        """The answer as it comes. Nothing is sent before it is read."""
         ...
 
 
 class Asks:
-    """`ask`, `stream` and `complete_chat` for whoever can `send`."""
+    """`ask`, `stream` and `complete_chat` for a class that has `send`."""
 
-    async def ask(
-        self: AnyModel,
-        items: Sequence[Item],
-        *,
-        tools: Sequence[Definition] = (),
-        plan: CachePlan | None = None,
-        **terms: Unpack[Terms],
-    ) -> Parsed:
+    async def ask(self: AnyModel, items: Sequence[Item], **asked: Unpack[Asked]) -> Parsed:
         """The whole answer, asked for in one piece."""
-        items = _with_shape(self, items, tools, terms.get("output"))
-        sent = provider_for(self.wire).render(items, model=self.name, tools=tools, plan=plan)
-        async with self.send(sent, stream=False, **terms) as answer:
+        rendered, terms = _rendered(self, items, asked)
+        async with self.send(rendered, stream=False, **terms) as answer:
             return await answer.whole()
 
-    def stream(
-        self: AnyModel,
-        items: Sequence[Item],
-        *,
-        tools: Sequence[Definition] = (),
-        plan: CachePlan | None = None,
-        **terms: Unpack[Terms],
-    ) -> Answering:
-        """The answer as it comes; nothing is asked before it is read."""
-        items = _with_shape(self, items, tools, terms.get("output"))
-        sent = provider_for(self.wire).render(items, model=self.name, tools=tools, plan=plan)
-        return self.send(sent, **terms)
+    def stream(self: AnyModel, items: Sequence[Item], **asked: Unpack[Asked]) -> Answering:
+        """The answer as it comes. Nothing is sent before it is read."""
+        rendered, terms = _rendered(self, items, asked)
+        return self.send(rendered, **terms)
 
     async def complete_chat(
-        self: AnyModel,
-        messages: Sequence[Mapping[str, Any]],
-        *,
-        tools: Sequence[Definition] = (),
-        **options: Any,
-    ) -> ChatReply:
-        """The answer to messages of roles and contents; `str` of it is its text.
+        self: AnyModel, messages: Sequence[Mapping[str, Any]], **options: Any
+    ) -> "ChatReply":
+        """The answer to messages with a role and a content; `str` of it is its text.
 
-        Terms of a request are taken as such, and everything else goes to the provider as it is.
+        Tools and terms are taken as such; any other option goes to the service as it is.
         """
-        terms: Any = {name: options.pop(name) for name in Terms.__annotations__ if name in options}
-        terms["options"] = {**(terms.get("options") or {}), **options}
-        return ChatReply(await self.ask(read_messages(messages), tools=tools, **terms), self.name)
+        asked: Any = {name: options.pop(name) for name in _ASKED if name in options}
+        asked["options"] = {**(asked.get("options") or {}), **options}
+        return ChatReply(await self.ask(_read_messages(messages), **asked), self.name)
 
 
 def shape_of(model: AnyModel, schema: Mapping[str, Any], tools: Sequence[Definition] = ()) -> AnswerShape:
-    """What is sent of a schema to a model with these tools; one that computes here is held to any."""
+    """What is sent of a schema to a model with these tools. A model on this machine follows any schema."""
     shape = shape_for(model.wire, model.name, schema, tools, getattr(model, "answer_schema", None))
-    return shape._replace(is_held=True) if getattr(model, "context", None) is not None else shape
+    return shape._replace(is_enforced=True) if getattr(model, "context", None) is not None else shape
 
 
-def _with_shape(
-    model: AnyModel, items: Sequence[Item], tools: Sequence[Definition], schema: Mapping[str, Any] | None
-) -> Sequence[Item]:
-    """Items, and the schema in words after them where nothing else holds the model to it."""
-    if not isinstance(schema, Mapping) or not schema:  # what is no schema is refused with the other terms
-        return items
-    if shape_of(model, schema, tools).is_held:
-        return items
-    return with_words(items, told(schema))
+def _rendered(model: AnyModel, items: Sequence[Item], asked: Asked) -> tuple[Rendered, Terms]:
+    """The payload, with the schema in words after the items if nothing enforces it, and the terms."""
+    terms: Any = {**asked}
+    tools, plan = terms.pop("tools", ()), terms.pop("plan", None)
+    schema: Any = terms.get("output")
+    if isinstance(schema, Mapping) and schema and not shape_of(model, schema, tools).is_enforced:
+        items = with_message(items, schema_message(schema))
+    return provider_for(model.wire).render(items, model=model.name, tools=tools, plan=plan), terms
+
+
+# --- chat ------------------------------------------------------------------------------------------------
+
+
+class ChatReply(NamedTuple):
+    """An answer whose `str` is its text; `parsed` has its items."""
+
+    parsed: Parsed
+    model: str
+
+    def __str__(self) -> str:
+        return answer_text(self.parsed)
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens, as far as the service reported them."""
+        return self.parsed.usage
+
+    @property
+    def cost(self) -> float | None:
+        """USD at list prices; None if the usage or a price is not known."""
+        if self.usage is None:
+            return None
+        price = cost(facts_for(self.model), self.usage)
+        return price if price is not None else cost(facts_for(self.parsed.model or self.model), self.usage)
+
+
+def _read_messages(messages: Sequence[Mapping[str, Any]]) -> list[Item]:
+    """Messages as items. A content is a text, a block such as `{"type": "text", "text": …}`, or several."""
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"messages come as a list, not as {type(messages).__name__}")
+    return provider_for("openai").read_history([_with_blocks(message) for message in messages])
+
+
+def _with_blocks(message: Any) -> Mapping[str, Any]:
+    if not isinstance(message, Mapping):
+        raise WrongType(f"a message is a mapping with a role and a content, not {type(message).__name__}")
+    fields = cast("Mapping[str, Any]", message)
+    content = fields.get("content")
+    return {**fields, "content": [content]} if isinstance(content, Mapping) else fields
+
+
+# --- summaries -------------------------------------------------------------------------------------------
+
+
+async def summarized(model: AnyModel, request: Request, *, accept_cut: bool = False) -> str:
+    """The text that a request asks for, or `ModelFailed`; nothing is recorded.
+
+    An empty text, a refusal, and a text that was cut off at its size are failures: a summary that stops in
+    the middle has lost the rest. `accept_cut` takes a text that was cut off.
+    """
+    parsed = await _answer(model, request.prompt, request.size)
+    if parsed.finish == "length" and not accept_cut:
+        raise ModelFailed(f"the text of {model.name} was cut off at {request.size} tokens")
+    return _text(model, parsed)
+
+
+def asking(model: AnyModel, *, max_tokens: int | None = None) -> Callable[[str], Coroutine[Any, Any, str]]:
+    """A function that sends a text to a model and returns the text of its answer, or raises `ModelFailed`."""
+
+    async def ask(text: str) -> str:
+        return _text(model, await _answer(model, (Message("user", text),), max_tokens))
+
+    return ask
+
+
+async def _answer(model: AnyModel, items: Sequence[Item], max_tokens: int | None) -> Parsed:
+    try:
+        return await model.ask(items, max_tokens=max_tokens)
+    except OverBudget as fault:
+        raise fault if isinstance(fault, ModelFailed) else ModelFailed(str(fault)) from fault
+    except QuireError:
+        raise  # a failure of the model, or a mistake of the caller
+    except Exception as fault:
+        # The message of another client may quote what was sent.
+        raise ModelFailed(f"{model.name} failed: {type(fault).__name__}") from fault
+
+
+def _text(model: AnyModel, parsed: Parsed) -> str:
+    if parsed.finish == "refused":
+        raise Refused(f"{model.name} refused to answer")
+    text = answer_text(parsed).strip()
+    if not text:
+        raise ModelFailed(f"{model.name} gave no text ({parsed.finish})")
+    if any(isinstance(item, Message) and item.interrupted for item in parsed.items):
+        raise ModelFailed(f"the answer of {model.name} was interrupted")
+    return text

@@ -1,37 +1,89 @@
-"""Models by name: those of providers, of any service that speaks their wires, and the local one."""
+"""Models by name: those of the providers, of any service that speaks their wires, and the local one."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+import os
+import re
+import tomllib
+from collections.abc import AsyncGenerator, Mapping
 from functools import partial
-from types import TracebackType
-from typing import Any, Self, Unpack
+from pathlib import Path
+from typing import Any, NamedTuple, Self, Unpack
+from urllib.parse import urlsplit
 
-from quire.errors import WrongType
-from quire.models.answering import Answering
-from quire.models.clients import CLIENTS, Client, Place
-from quire.models.deltas import beside
+from quire.errors import InvalidValue, WrongType, cut
+from quire.models.answers import Answering, AnswerReader, Delta
+from quire.models.clients import CLIENTS, Client, PerLoop, Place
 from quire.models.local import Local
 from quire.models.model import Asks
-from quire.models.naming import LOCAL, Named, read_name, unknown_name
-from quire.models.patience import Patience, Retries, patience_of, retries_of
-from quire.models.per_loop import PerLoop
-from quire.models.requests import request_for, spare_request
-from quire.models.retrying import persisting, yielding
-from quire.models.services import options_for
-from quire.models.terms import Terms, checked
-from quire.models.whole import CarefulReader, WholeReader
-from quire.providers import Rendered, StreamReader, provider_for
+from quire.models.requests import CACHE_KEY, Terms, checked, plain_request, request_for
+from quire.models.retry import Patience, Retries, answer_deltas
+from quire.providers import Rendered, provider_for
+from quire.tokens import facts_for, named
 
 _Json = dict[str, Any]
 
+LOCAL = "local"
+WIRES = {
+    "openai": "openai",
+    "openai-responses": "openai-responses",
+    "anthropic": "anthropic",
+    "google": "gemini",
+    "gemini": "gemini",
+    LOCAL: "openai",
+}
+"""The wire of each client, by the word before the colon of a name."""
+
+_CLIENT_OF = {"openai": "openai", "anthropic": "anthropic", "gemini": "google"}
+_ADDRESS = re.compile(r"@(https?://\S+)$")
+_FORMS = (
+    'use "openai:gpt-5.6", "openai-responses:…", "anthropic:…", "google:…", "local", '
+    '"local:/path/to/weights.gguf", or "openai:name@http://127.0.0.1:8000/v1" for any service that speaks '
+    "the wire"
+)
+
+
+class Named(NamedTuple):
+    """The meaning of a name: the client, the model's name there, its address and the variable of its key."""
+
+    client: str
+    model: str
+    base_url: str | None = None
+    key: str | None = None
+
+    @property
+    def wire(self) -> str:
+        """The wire that is spoken."""
+        return WIRES[self.client]
+
+
+ALIASES: dict[str, Named] = {
+    name: Named(**row)
+    for name, row in tomllib.loads(Path(__file__).with_name("aliases.toml").read_text("utf-8")).items()
+}
+"""Names under which models are known elsewhere."""
+
+
+def read_name(name: str) -> Named | None:
+    """The meaning of a name; None if it is not known."""
+    found = _ADDRESS.search(named(name, "the name of a model"))
+    rest, address = (name[: found.start()], found[1]) if found else (name, None)
+    client, colon, model = rest.partition(":")
+    if client in WIRES and (model or client == LOCAL):
+        return Named("google" if client == "gemini" else client, model, address)
+    if colon and not model:
+        return None
+    if alias := ALIASES.get(rest):
+        return alias._replace(base_url=address, key=None) if address else alias
+    provider = None if ":" in rest or "/" in rest else facts_for(rest).provider
+    return None if provider is None else Named(_CLIENT_OF[provider], rest, address)
+
 
 class Model(Asks):
-    """Whoever answers to a name: `openai:…`, `anthropic:…`, `google:…`, `local`, or one of the known names.
+    """A model by name: `openai:…`, `anthropic:…`, `google:…`, `local`, or one of the known names.
 
-    Making one needs no key, no network and no SDK: they are looked for when it is first asked, and what is
-    missing is an error then. `base_url` is any service that speaks the wire. One may be used in several event
-    loops; `close`, or the end of `async with`, lets go of the connections of the running one.
+    Making one needs no key, no network and no SDK: they are looked up at the first request, which fails if
+    one is missing. `base_url` is the address of any service that speaks the wire. One object may be used in
+    several event loops; `close`, or the end of `async with`, closes the connections of the running one.
     """
 
     def __init__(
@@ -46,17 +98,19 @@ class Model(Asks):
         client: Any = None,
         answer_schema: bool | None = None,
     ) -> None:
-        """Name a model; `options` go with every request, `client` is an SDK's own that is used as it is.
+        """Name a model; `options` go with every request, `client` is a client of the SDK, used as it is.
 
-        `answer_schema` says whether it is held to the schema of an answer; None leaves it to its facts, and
-        one of which they say nothing is sent none any more once it refused one.
+        `answer_schema` says whether the service enforces the schema of an answer; None leaves that to the
+        facts of the model. A model without such facts that refused a schema is sent no more of them.
         """
+        if not isinstance(base_url, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"base_url is a text, not {type(base_url).__name__}")
         self._given = name
         self._found = read_name(name)
         self._base_url = base_url
         self._api_key = api_key
-        self._patience = patience_of(timeout)
-        self._retries = retries_of(retries)
+        self._patience = Patience.of(timeout)
+        self._retries = Retries.of(retries)
         self._options = checked({"options": options}).get("options") or {}
         self._client = client
         self._answer_schema = answer_schema
@@ -69,28 +123,25 @@ class Model(Asks):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     @property
     def name(self) -> str:
-        """The name that it is asked for by; that of the file for a local one."""
+        """The name that is sent to the service; for a local model, that of its file."""
         if self._found is None:
             return self._given
         return self._found.model if self._found.client != LOCAL else self._weights().name
 
     @property
     def context(self) -> int | None:
-        """What a local one reads and writes at most, in tokens; of others the facts of the model tell."""
-        if self._found is None or self._found.client != LOCAL:
-            return None
-        return self._weights().context
+        """The window of a local model, in tokens; that of others is a fact of the model."""
+        is_local = self._found is not None and self._found.client == LOCAL
+        return self._weights().context if is_local else None
 
     @property
     def answer_schema(self) -> bool | None:
-        """Whether it is held to the schema of an answer, as far as that is said or was found out."""
+        """Whether the service enforces the schema of an answer, as far as that is said or was found out."""
         return self._answer_schema if self.context is None else True
 
     @property
@@ -99,59 +150,63 @@ class Model(Asks):
         return self._known().wire
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
-        """The answer to exactly this payload; nothing is asked before it is read."""
+        """The answer to exactly this payload. Nothing is sent before it is read."""
         if not isinstance(rendered, Rendered):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"what is sent is a Rendered, not {type(rendered).__name__}")
+            raise WrongType(f"expected a Rendered, not {type(rendered).__name__}")
         given = checked(terms).get("options") or {}
-        terms["options"] = {**self._service_options(), **self._options, **given}
+        terms["options"] = {**self._unknown_elsewhere(), **self._options, **given}
         if self._known().client == LOCAL:
             return self._weights().send(rendered, stream=stream, **terms)
-        asked = (self.wire, rendered, self.name, terms, self._answer_schema)
-        request, spare = request_for(*asked), partial(self._unshaped, *asked)
-        found = beside(self.wire, rendered.names)
-        whole = partial(WholeReader, provider_for(self.wire), rendered, self.name)
-        make = partial(self._streamed, rendered) if stream else whole
-        reader = CarefulReader(make, whole, self.name, found)
-        return Answering(self._events(request, spare, reader, stream=stream), reader, found)
+        reader = AnswerReader(provider_for(self.wire), rendered, self.name, stream=stream)
+        return Answering(self._deltas(rendered, terms, reader, stream), reader.close)
 
     async def close(self) -> None:
-        """Let go of connections, and of weights."""
+        """Close the connections of the running event loop, and unload weights."""
         await self._clients.close()
         local, self._local = self._local, None
         if local is not None:
             await asyncio.to_thread(local.close)
 
-    def _streamed(self, rendered: Rendered) -> StreamReader:
-        return provider_for(self.wire).stream(sent=rendered, model=self.name)
+    def _deltas(
+        self, rendered: Rendered, terms: Terms, reader: AnswerReader, stream: bool
+    ) -> AsyncGenerator[Delta, None]:
+        asked = (self.wire, rendered, self.name, terms, self._answer_schema)
+        request = request_for(*asked)  # here, so that mistakes are raised before anything is read
 
-    def _unshaped(self, *asked: Any) -> _Json | None:
-        """What is asked without the schema that was refused; from now on none is sent."""
-        plain = spare_request(*asked)
-        if plain is not None:
-            self._answer_schema = False
-        return plain
+        def plain() -> _Json | None:
+            """The request without the schema that was refused; from now on none is sent."""
+            request = plain_request(*asked)
+            self._answer_schema = self._answer_schema if request is None else False
+            return request
 
-    async def _events(
-        self, request: _Json, spare: Callable[[], _Json | None], reader: CarefulReader, *, stream: bool
-    ) -> AsyncGenerator[Any, None]:
-        client, total = await self._clients.get(), self._patience.total
-        until = None if total is None else asyncio.get_running_loop().time() + total
-        send = partial(client.events, stream=stream)
-        begin = partial(yielding, send, request, spare, client.explain, reader)
-        async with aclosing(persisting(begin, client.explain, self._retries, until, reader)) as events:
-            async for event in events:
-                # Many may be there at once, and others want to work, or to cancel this.
-                await asyncio.sleep(0)
-                yield event
+        async def deltas() -> AsyncGenerator[Delta, None]:
+            client, total = await self._clients.get(), self._patience.total
+            until = None if total is None else asyncio.get_running_loop().time() + total
+            send = partial(client.events, stream=stream)
+            pieces = answer_deltas(send, request, plain, reader, client.explain, self._retries, until)
+            try:
+                async for delta in pieces:
+                    yield delta
+            finally:
+                await pieces.aclose()
+
+        return deltas()
 
     def _known(self) -> Named:
         if self._found is None:
-            raise unknown_name(self._given)
+            raise InvalidValue(f"no model {cut(self._given)!r} is known; {_FORMS}")
         return self._found
 
-    def _service_options(self) -> Mapping[str, Any]:
+    def _unknown_elsewhere(self) -> Mapping[str, Any]:
+        """Options that leave out OpenAI's key of the cache at other addresses: many services refuse it."""
         found = self._known()
-        return options_for(found.wire, self._base_url or found.base_url, self._client)
+        if not found.wire.startswith("openai"):
+            return {}
+        if self._client is None:
+            address = self._base_url or found.base_url or os.environ.get("OPENAI_BASE_URL")
+        else:
+            address = str(getattr(self._client, "base_url", "") or "") or None
+        return {} if address is None or _is_openai(address) else {CACHE_KEY: None}
 
     def _weights(self) -> Local:
         if self._local is None:
@@ -164,3 +219,12 @@ class Model(Asks):
         variable = None if self._base_url else found.key
         place = Place(found.model, base_url, self._api_key, self._patience, variable, self._client)
         return CLIENTS[found.client](place)
+
+
+def _is_openai(address: str) -> bool:
+    """Whether an address is OpenAI's own, or that of one of its regions."""
+    try:
+        host = urlsplit(address).hostname or ""
+    except ValueError:  # refused when the client connects
+        return False
+    return host == "api.openai.com" or host.endswith(".api.openai.com")

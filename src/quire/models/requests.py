@@ -1,96 +1,131 @@
-"""From a rendered payload and its terms to the arguments of a client's call, for each wire."""
+"""What is sent: a rendered payload, the terms of the answer and its schema, as arguments of an SDK's call."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
-from quire.errors import InvalidValue, cut
-from quire.models.answer_shapes import AnswerShape, shape_for
-from quire.models.terms import CHOICES, Terms, checked
-from quire.providers import Rendered, without_breakpoints
-from quire.tokens import Definition, facts_for, single_definitions
+from quire.errors import InvalidValue, WrongType, cut
+from quire.items import Item, Message
+from quire.providers import (
+    Rendered,
+    cloud_of,
+    entries_in,
+    exact_copy,
+    is_open,
+    is_plain_object,
+    is_recursive,
+    json_text,
+    read_schema,
+    schema_for,
+    subschemas,
+    without_breakpoints,
+)
+from quire.state import Scroll, View
+from quire.tokens import Definition, facts_for, single_definitions, whole
 
 _Json = dict[str, Any]
+_Schema = Mapping[str, Any]
 
-_MOST = 16_384
-_UNKNOWN = 8192
-_ANSWER = "answer"
-"""The name of the shape that an answer has to have: one wire wants a name for it."""
-
-_CONTAINER = "container"
 CACHE_KEY = "prompt_cache_key"
 _UNASKED = frozenset((CACHE_KEY, "store", "include"))
-"""Fields of OpenAI's that nobody asked for, and that others who speak its wires may refuse."""
+"""Fields of OpenAI's API that are sent unasked, and that other services with its wires may refuse."""
+
+_CHOICES = ("auto", "required", "none")
+_MOST_OUTPUT = 16_384  # Anthropic wants a number, and the service takes it off the window
+_UNKNOWN_OUTPUT = 8192
+
+
+# --- terms -----------------------------------------------------------------------------------------------
+
+
+class Terms(TypedDict, total=False):
+    """What an answer has to keep to. What is left out, or None, is left to the model and its service."""
+
+    max_tokens: int | None
+    """The length of the answer at most."""
+    tool_choice: str | None
+    """`auto`, `required`, `none`, or the name of the tool that must be called."""
+    output: Mapping[str, Any] | None
+    """A JSON schema that the text of the answer fits."""
+    options: Mapping[str, Any] | None
+    """Anything else that the API of the wire takes, by the name it has there."""
+
+
+def checked(terms: Terms) -> Terms:
+    """The terms that are set; wrong ones are refused."""
+    unknown = terms.keys() - Terms.__annotations__.keys()
+    if unknown:
+        names = ", ".join(map(cut, sorted(unknown)))
+        raise WrongType(f"no such term: {names}; options of one API go into `options`")
+    kept = {name: value for name, value in terms.items() if value is not None}
+    if "max_tokens" in kept:
+        whole(kept["max_tokens"], "max_tokens", least=1)
+    for name in ("output", "options"):
+        if not isinstance(kept.get(name, {}), Mapping):
+            raise WrongType(f"{name} is a mapping, not {type(kept[name]).__name__}")
+    choice = kept.get("tool_choice", "auto")
+    if not isinstance(choice, str):
+        raise WrongType(f"tool_choice is a text, not {type(choice).__name__}; an API's own goes into options")
+    if not choice:
+        raise InvalidValue(f"tool_choice is {', '.join(_CHOICES)} or the name of a tool, and not empty")
+    return cast(Terms, kept)
+
+
+# --- requests --------------------------------------------------------------------------------------------
 
 
 def request_for(wire: str, rendered: Rendered, name: str, terms: Terms, takes: bool | None = None) -> _Json:
-    """The arguments of the call; what `options` say goes before all else.
-
-    `takes` says whether the model is held to a schema, where its facts are not to be asked.
-    """
+    """The arguments of the call. `options` override all else; for `takes` see `shape_for`."""
     kept = checked(terms)
     return _WRITERS[wire](rendered, name, kept, _shape(wire, rendered, name, kept, takes))
 
 
-def spare_request(
+def plain_request(
     wire: str, rendered: Rendered, name: str, terms: Terms, takes: bool | None = None
 ) -> _Json | None:
-    """The same call without a schema, where one is sent that the model is told in words as well."""
+    """The call without a schema, if one is sent to a model that is told it in words as well."""
     shape = _shape(wire, rendered, name, checked(terms), takes)
-    if shape.sent is None or shape.is_held:
+    if shape.sent is None or shape.is_enforced:
         return None
     plain = request_for(wire, rendered, name, {**terms, "output": None})
-    # What `options` say of the shape is in both.
     return plain if plain != request_for(wire, rendered, name, terms, takes) else None
 
 
-def _chat(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
-    # OpenAI's own refuse the older name; many who speak its wire know no other.
+def _chat(rendered: Rendered, name: str, terms: Terms, shape: "AnswerShape") -> _Json:
+    # OpenAI's own models refuse the older name; many services know no other.
     limit = "max_completion_tokens" if facts_for(name).provider == "openai" else "max_tokens"
     request = {**rendered.payload, **_limit(terms, limit)}
     if choice := _choice(rendered, terms):
-        request["tool_choice"] = (
-            choice if choice in CHOICES else {"type": "function", "function": {"name": choice}}
-        )
+        named = {"type": "function", "function": {"name": choice}}
+        request["tool_choice"] = choice if choice in _CHOICES else named
     if shape.sent is not None:
-        asked = {"name": _ANSWER, "schema": shape.sent, "strict": shape.is_strict}
-        request["response_format"] = {"type": "json_schema", "json_schema": asked}
-    return _optioned(request, terms)
+        request["response_format"] = {"type": "json_schema", "json_schema": _named(shape)}
+    return _with_options(request, terms)
 
 
-def _responses(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
-    # Reasoning goes back by its encrypted content, so nothing has to be kept by the service.
+def _responses(rendered: Rendered, name: str, terms: Terms, shape: "AnswerShape") -> _Json:
+    # Reasoning goes back by its encrypted content, so the service need not store anything.
     request = {**rendered.payload, "store": False, **_limit(terms, "max_output_tokens")}
-    if "developer_role" in facts_for(name).features:  # those that reason; others refuse to be asked for it
+    if "developer_role" in facts_for(name).features:  # models that reason; others refuse the field
         request["include"] = ["reasoning.encrypted_content"]
     if choice := _choice(rendered, terms):
-        request["tool_choice"] = choice if choice in CHOICES else {"type": "function", "name": choice}
+        request["tool_choice"] = choice if choice in _CHOICES else {"type": "function", "name": choice}
     if shape.sent is not None:
-        asked = {"name": _ANSWER, "schema": shape.sent, "strict": shape.is_strict}
-        request["text"] = {"format": {"type": "json_schema", **asked}}
-    return _optioned(request, terms)
+        request["text"] = {"format": {"type": "json_schema", **_named(shape)}}
+    return _with_options(request, terms)
 
 
-def _anthropic(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
-    # The wire wants a number. All that a model could write would be taken off its window.
-    most = min(facts_for(name).output or _UNKNOWN, _MOST)
+def _anthropic(rendered: Rendered, name: str, terms: Terms, shape: "AnswerShape") -> _Json:
+    most = min(facts_for(name).output or _UNKNOWN_OUTPUT, _MOST_OUTPUT)
     request = {**rendered.payload, "max_tokens": terms.get("max_tokens") or most}
     if choice := _choice(rendered, terms):
         kind = {"auto": "auto", "required": "any", "none": "none"}.get(choice)
         request["tool_choice"] = {"type": kind} if kind else {"type": "tool", "name": choice}
     if shape.sent is not None:
         request["output_config"] = {"format": {"type": "json_schema", "schema": shape.sent}}
-    return request | _in_container(request, dict(terms.get("options") or {}))
+    return {**request, **(terms.get("options") or {})}
 
 
-def _in_container(request: _Json, options: _Json) -> _Json:
-    """Options that say more of the container, such as its skills, go with the one that a program waits in."""
-    asked = options.get(_CONTAINER)
-    if _CONTAINER not in request or not isinstance(asked, Mapping):
-        return options
-    return options | {_CONTAINER: {"id": request[_CONTAINER], **asked}}
-
-
-def _gemini(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
+def _gemini(rendered: Rendered, name: str, terms: Terms, shape: "AnswerShape") -> _Json:
     config = {**rendered.payload.get("config", {}), **_limit(terms, "max_output_tokens")}
     if choice := _choice(rendered, terms):
         mode = {"auto": "AUTO", "required": "ANY", "none": "NONE"}.get(choice)
@@ -98,11 +133,11 @@ def _gemini(rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> 
         config["tool_config"] = {**config.get("tool_config", {}), "function_calling_config": calling}
     if shape.sent is not None:
         config |= {"response_mime_type": "application/json", "response_json_schema": shape.sent}
-    config |= dict(terms.get("options") or {})
+    config |= terms.get("options") or {}
     return {**rendered.payload, "config": config} if config else dict(rendered.payload)
 
 
-_WRITERS: dict[str, Callable[[Rendered, str, Terms, AnswerShape], _Json]] = {
+_WRITERS: dict[str, Callable[[Rendered, str, Terms, "AnswerShape"], _Json]] = {
     "openai": _chat,
     "openai-responses": _responses,
     "anthropic": _anthropic,
@@ -110,10 +145,14 @@ _WRITERS: dict[str, Callable[[Rendered, str, Terms, AnswerShape], _Json]] = {
 }
 
 
-def _optioned(request: _Json, terms: Terms) -> _Json:
-    """A request with what `options` say; None takes a field away that nobody asked for.
+def _named(shape: "AnswerShape") -> _Json:
+    return {"name": "answer", "schema": shape.sent, "strict": shape.is_strict}
 
-    Who is not to have the key of the cache is not to have its marks either.
+
+def _with_options(request: _Json, terms: Terms) -> _Json:
+    """A request with its options; None removes a field that is sent unasked.
+
+    Without the key of the cache, its breakpoints are left out too.
     """
     options = dict(terms.get("options") or {})
     asked = request | options
@@ -127,25 +166,18 @@ def _limit(terms: Terms, field: str) -> _Json:
     return {} if most is None else {field: most}
 
 
-def _shape(wire: str, rendered: Rendered, name: str, terms: Terms, takes: bool | None) -> AnswerShape:
-    schema = terms.get("output")
-    return shape_for(wire, name, schema, _definitions(rendered.payload), takes) if schema else AnswerShape()
-
-
 def _choice(rendered: Rendered, terms: Terms) -> str | None:
-    """The choice as the wire knows it: one of the three words, or the name that a tool was sent by."""
+    """The choice as the wire takes it: a word, or the name under which a tool was sent."""
     choice = terms.get("tool_choice")
-    sent = [_name(tool) for tool in _definitions(rendered.payload)]
-    if choice is None or choice in ("auto", "none"):
-        return (
-            choice if sent else None
-        )  # without tools there is nothing to choose, and wires refuse the field
+    sent = [_tool_name(tool) for tool in _definitions(rendered.payload)]
+    if choice in (None, "auto", "none"):
+        return choice if sent else None  # wires refuse the field without tools
     if choice == "required" and sent:
         return choice
     for name in sent:
         if choice == rendered.names.get(name, name):
             return name
-    raise InvalidValue(f"tool_choice is {cut(choice)!r}, and no such tool was sent")
+    raise InvalidValue(f"tool_choice is {cut(str(choice))!r}, and no such tool was sent")
 
 
 def _definitions(payload: Mapping[str, Any]) -> list[Definition]:
@@ -153,7 +185,131 @@ def _definitions(payload: Mapping[str, Any]) -> list[Definition]:
     return single_definitions(cast("Sequence[Any]", tools or ()))
 
 
-def _name(tool: Mapping[str, Any]) -> str:
-    """The name that a tool is called by; those that a service brings itself may have a type alone."""
-    held: Any = tool.get("function") or tool.get("custom") or tool
-    return str(held.get("name") or tool.get("type") or "")
+def _tool_name(tool: Mapping[str, Any]) -> str:
+    """The name by which a tool is called; tools of the service itself may have a type alone."""
+    inner: Any = tool.get("function") or tool.get("custom") or tool
+    return str(inner.get("name") or tool.get("type") or "")
+
+
+# --- the schema of an answer -----------------------------------------------------------------------------
+
+_SCHEMA_TEXT = (
+    "Your answer, when you come to it, is JSON that fits this schema and nothing else, not the schema itself:"
+)
+_BESIDE_TOOLS = {
+    "openai": "output_schema",
+    "openai-responses": "output_schema",
+    "gemini": "output_schema_with_tools",
+}
+"""The feature that a model needs to be sent a schema beside tools: other models then never call."""
+
+_TYPED = frozenset(("type", "anyOf", "oneOf", "$ref", "enum", "const"))
+_GEMINI_KEYWORDS = frozenset(
+    (
+        *("$id", "$defs", "$ref", "$anchor", "type", "format", "enum", "items", "prefixItems", "minItems"),
+        *("maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties"),
+        *("required", "propertyOrdering", "title", "description", "default", "examples", "deprecated"),
+        *("readOnly", "writeOnly", "$schema", "$comment"),
+    )
+)
+"""Keywords that Gemini enforces, by its API reference; it ignores others."""
+
+
+class AnswerShape(NamedTuple):
+    """What a wire is sent of a schema, if anything, and whether every answer then fits the schema.
+
+    `is_strict` is the flag of OpenAI's wires.
+    """
+
+    sent: _Json | None = None
+    is_enforced: bool = False
+    is_strict: bool = False
+
+
+def shape_for(
+    wire: str, model: str, schema: _Schema, tools: Sequence[Definition] = (), takes: bool | None = None
+) -> AnswerShape:
+    """What is sent of a schema to a model with these tools.
+
+    `takes` says whether the model takes a schema; None leaves that to the facts of the model.
+    """
+    features = set(facts_for(model).features)
+    if takes is not None:
+        features -= {"output_schema", "no_output_schema"}
+        features.add("output_schema" if takes else "no_output_schema")
+    if "no_output_schema" in features:
+        return AnswerShape()
+    if tools and _BESIDE_TOOLS.get(wire) not in (None, *features):
+        return AnswerShape()
+    plain = read_schema(exact_copy(schema)[0], "output")
+    if not is_plain_object(plain):  # no wire is known to enforce another top: sent as it is, or not at all
+        return AnswerShape() if wire == "anthropic" else AnswerShape(dict(schema))
+    shape = _gemini_shape(plain) if wire == "gemini" else _strict_shape(wire, model, plain)
+    return shape if "output_schema" in features else shape._replace(is_enforced=False)
+
+
+def schema_message(schema: _Schema) -> Message:
+    """A schema in words. The same schema is the same message, so that caches hold."""
+    text = f"{_SCHEMA_TEXT}\n{json_text(schema, 'output')}"
+    return Message("system", text, id="answer-schema", created_at=0.0)
+
+
+def with_message(items: Sequence[Item], message: Message) -> Sequence[Item]:
+    """Items with a message after them; a view is still rendered incrementally."""
+    if isinstance(items, View):
+        return Scroll(view=items, after=(message,))
+    if isinstance(items, Scroll):
+        return Scroll(items.before, items.view, items.start, (*items.after, message))
+    return [*items, message]
+
+
+def _shape(wire: str, rendered: Rendered, name: str, terms: Terms, takes: bool | None) -> AnswerShape:
+    schema = terms.get("output")
+    return shape_for(wire, name, schema, _definitions(rendered.payload), takes) if schema else AnswerShape()
+
+
+def _strict_shape(wire: str, model: str, schema: _Json) -> AnswerShape:
+    form = schema_for(wire, schema, strict=True)
+    is_enforced = form.strict and not form.removed
+    if wire != "anthropic":
+        return AnswerShape(form.schema, is_enforced, form.strict)
+    if not form.strict or cloud_of(model) is not None:
+        return AnswerShape()
+    return AnswerShape(form.schema, is_enforced)
+
+
+def _gemini_shape(schema: _Json) -> AnswerShape:
+    # Gemini refuses a schema that contains itself, and writes nothing where any value may stand.
+    found = [inner for _, inner in subschemas(schema)]
+    if is_recursive(schema) or any(map(_is_vague, found)):
+        return AnswerShape()
+    sent: _Json = exact_copy(schema)[0]
+    found = [inner for _, inner in subschemas(sent)]
+    closes = not any("allOf" in inner for inner in found)  # a member may name what another one does not
+    for inner in found:
+        if closes and inner.get("properties"):
+            inner.setdefault("additionalProperties", False)
+        inner.pop("discriminator", None)  # the choices say it too
+        _replace_const(inner)
+    return AnswerShape(sent, all(_is_gemini(inner) for _, inner in subschemas(sent)))
+
+
+def _is_vague(schema: _Json) -> bool:
+    return _TYPED.isdisjoint(schema) or (is_open(schema) and not schema.get("properties"))
+
+
+def _replace_const(schema: _Json) -> None:
+    """Write one value as Gemini does: an enumeration of one, or the type null."""
+    if "const" in schema and schema["const"] is None:
+        schema["type"] = "null"
+        del schema["const"]
+    elif _is_scalar(schema.get("const")):
+        schema["enum"] = [schema.pop("const")]
+
+
+def _is_gemini(schema: _Json) -> bool:
+    return _GEMINI_KEYWORDS.issuperset(schema) and all(map(_is_scalar, entries_in(schema.get("enum"))))
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)

@@ -1,33 +1,39 @@
-"""A model that says what it was given to say, for tests; it checks and keeps what it was asked."""
+"""A model for tests that gives the replies it was made with, and checks and keeps what it was sent."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from inspect import isawaitable
 from typing import Any, TypeGuard, Unpack, cast
 
+import msgspec
+
 from quire.errors import InvalidValue, OutOfRange, WrongType
-from quire.models.answer_shapes import shape_for
-from quire.models.answering import Answering, Delta
+from quire.items import KINDS, Item, Message, Reasoning, ToolCall, new_id, now
+from quire.models.answers import Answering, Delta
 from quire.models.model import Asks
-from quire.models.replies import RepliesReader, Reply, anew, check_reply, parsed_reply, pieces_of, thoughts_in
-from quire.models.terms import Terms, checked
+from quire.models.requests import Terms, checked, shape_for
 from quire.providers import Parsed, Rendered, provider_for
 from quire.tokens import Usage, answer_tokens, counter_for, named, schema_tokens
 
+Reply = str | Item | Sequence[Item] | Parsed | Exception
+"""A text, an item or several, a whole answer, or an exception to be raised."""
+
 Answers = Callable[[Rendered], Reply | Awaitable[Reply]]
 Script = Reply | Answers
-"""A reply, or a function of what was sent that gives one."""
+"""A reply, or a function of the request that returns one."""
 
-_MOST = 20  # faults that an error lists
+_MOST_FAULTS = 20  # that an error lists
+_PIECES = re.compile(r"\s*\S{1,16}|\s+")
 
 
 class Scripted(Asks):
-    """Replies in turn, and an error when they run out, unless `repeat` starts again from the first.
+    """Gives its replies in turn, then raises `OutOfRange`; `repeat` starts again from the first.
 
     A reply is a text, an item or several, a `Parsed`, an exception to be raised, or a function of the
-    `Rendered` that gives one of these; a function in place of the list answers every request. What it was
-    sent is kept: `requests` are the payloads, `terms` what came with each. A payload that the wire's provider
-    would refuse is an error.
+    `Rendered` that returns one of these; a function in place of the list answers every request. `requests`
+    are the payloads that were sent, `terms` the terms of each. A payload that the provider would refuse is an
+    error.
     """
 
     def __init__(
@@ -39,7 +45,7 @@ class Scripted(Asks):
         repeat: bool = False,
     ) -> None:
         self._provider = provider_for(wire)
-        self._replies = (replies,) if _is_function(replies) else _checked(replies)
+        self._replies = (replies,) if _is_function(replies) else _checked_scripts(replies)
         self._repeat = repeat or _is_function(replies)
         self.name = named(name, "the name of a model")
         self.wire = wire
@@ -56,7 +62,7 @@ class Scripted(Asks):
         script = self._next()
         self.requests.append(rendered)
         self.terms.append(kept)
-        return Answering(self._said(script, rendered, kept), RepliesReader(self.name), thoughts_in)
+        return scripted_answer(self._parsed(script, rendered, kept), self.name)
 
     def _next(self) -> Script:
         turn, several = len(self.requests), len(self._replies)
@@ -64,59 +70,120 @@ class Scripted(Asks):
             return self._replies[turn]
         if not self._repeat or not several:
             raise OutOfRange(f"{self.name} has no reply left: it was given {several}")
-        return anew(self._replies[turn % several])
+        return _with_new_ids(self._replies[turn % several])
 
-    async def _said(
+    async def _parsed(
         self, script: Script, sent: Rendered, terms: Terms
-    ) -> AsyncGenerator[str | Delta | Parsed, None]:
-        parsed = parsed_reply(await _resolved(script, sent), self.name)
+    ) -> AsyncGenerator[Delta | Parsed, None]:
+        given: Any = script(sent) if callable(script) else script
+        reply = await given if isawaitable(given) else given
+        parsed = _answer_of(_checked_reply(reply), self.name)
         if parsed.usage is None:
             parsed = parsed._replace(usage=self._usage(sent, terms, parsed))
-        for item in parsed.items:
-            for piece in pieces_of(item):
-                await asyncio.sleep(0)  # as a real one, it lets others work, and can be cancelled
-                yield piece
+        for piece in (piece for item in parsed.items for piece in _pieces_of(item)):
+            await asyncio.sleep(0)  # lets others run, as a real model does
+            yield piece
         yield parsed
 
     def _usage(self, sent: Rendered, terms: Terms, parsed: Parsed) -> Usage:
         """What a model of this name would report, as it is counted here."""
         counter = counter_for(self.name)
         items = self._provider.read_history(sent.payload)
-        tools = sent.payload.get("tools") or sent.payload.get("config", {}).get("tools")
-        given = counter.total(sum(map(counter.count, items))) + (
-            schema_tokens(tools, counter) if tools else 0
-        )
+        tools = sent.payload.get("tools") or sent.payload.get("config", {}).get("tools") or ()
+        given = counter.total(sum(map(counter.count, items)))
+        given += schema_tokens(tools, counter) if tools else 0
         if schema := terms.get("output"):
-            given += answer_tokens(shape_for(self.wire, self.name, schema, tools or ()).sent, counter)
+            given += answer_tokens(shape_for(self.wire, self.name, schema, tools).sent, counter)
         return Usage(given, sum(map(counter.count, parsed.items)))
 
     def _refuse_faults(self, sent: Rendered) -> None:
         faults = self._provider.check(sent.payload, self.name)
         if faults:
-            more = [f"and {len(faults) - _MOST} more"] if len(faults) > _MOST else []
-            lines = [*map(str, faults[:_MOST]), *more]
-            raise InvalidValue("\n  ".join([f"{self.wire} would refuse what {self.name} is asked:", *lines]))
+            more = [f"and {len(faults) - _MOST_FAULTS} more"] if len(faults) > _MOST_FAULTS else []
+            lines = [*map(str, faults[:_MOST_FAULTS]), *more]
+            raise InvalidValue("\n  ".join([f"{self.wire} would refuse the request to {self.name}:", *lines]))
+
+
+def scripted_answer(pieces: AsyncGenerator[Delta | Parsed, None], model: str) -> Answering:
+    """An answer of pieces, the last of which is the whole; without that, the answer was interrupted."""
+    text: list[str] = []
+    whole: list[Parsed] = []
+
+    async def deltas() -> AsyncGenerator[Delta, None]:
+        try:
+            async for piece in pieces:
+                if isinstance(piece, Parsed):
+                    whole.append(piece)
+                    continue
+                text.extend([piece.text] if piece.kind == "text" else [])
+                yield piece
+        finally:
+            await pieces.aclose()
+
+    def parsed() -> Parsed:
+        said = "".join(text)
+        items = (Message("assistant", said, interrupted=True),) if said else ()
+        return whole[0] if whole else Parsed(items, model=model)
+
+    return Answering(deltas(), parsed)
 
 
 def _is_function(replies: Any) -> TypeGuard[Answers]:
     return callable(replies)
 
 
-def _checked(replies: Any) -> tuple[Script, ...]:
-    # A text is a sequence of texts, and a Parsed a sequence too: both would be taken for other replies.
+def _checked_scripts(replies: Any) -> tuple[Script, ...]:
+    # A text is a sequence of texts, and a Parsed is one too: both are mistakes.
     if isinstance(replies, str | bytes | Parsed) or not isinstance(replies, Iterable):
-        raise WrongType(
-            f"replies come as a list, or as a function that gives each, not as {type(replies).__name__}"
-        )
+        raise WrongType(f"replies are a list, or a function that returns each, not {type(replies).__name__}")
     scripts = tuple(cast("Iterable[Script]", replies))
     for script in scripts:
         if not callable(script):
-            check_reply(script)
+            _checked_reply(script)
     return scripts
 
 
-async def _resolved(script: Script, sent: Rendered) -> Reply:
-    if not callable(script):
+def _checked_reply(reply: Any) -> Reply:
+    if isinstance(reply, str | Exception):
+        return reply
+    for item in _items_of(reply):
+        if type(item) not in KINDS:
+            expected = "a text, an item or several, a Parsed, an exception, or a function that returns one"
+            raise WrongType(f"a reply is {expected}; not {type(item).__name__}")
+        if isinstance(item, Message) and item.role != "assistant":
+            raise InvalidValue(f"a model answers as the assistant, not as the {item.role}")
+    return cast(Reply, reply)
+
+
+def _answer_of(reply: Reply, model: str) -> Parsed:
+    if isinstance(reply, Exception):
+        raise reply
+    if isinstance(reply, Parsed):
+        return reply if reply.model else reply._replace(model=model)
+    given = [Message("assistant", reply)] if isinstance(reply, str) and reply else reply
+    items = tuple(_items_of(given or ()))
+    calls = any(isinstance(item, ToolCall) for item in items)
+    return Parsed(items, None, "calls" if calls else "stop", model)
+
+
+def _with_new_ids(script: Script) -> Script:
+    """The reply once more, with new items, so that a transcript takes them a second time."""
+    if isinstance(script, str | Exception) or _is_function(script):
         return script
-    given = script(sent)
-    return check_reply(await given if isawaitable(given) else given)
+    items = [msgspec.structs.replace(item, id=new_id(), created_at=now()) for item in _items_of(script)]
+    return script._replace(items=tuple(items)) if isinstance(script, Parsed) else items
+
+
+def _items_of(reply: Any) -> Sequence[Any]:
+    if isinstance(reply, Parsed):
+        return reply.items
+    return cast("Sequence[Any]", reply) if isinstance(reply, list | tuple) else (reply,)
+
+
+def _pieces_of(item: Item) -> Iterator[Delta]:
+    if isinstance(item, Message):
+        yield from (Delta("text", piece) for piece in _PIECES.findall(item.text))
+    elif isinstance(item, Reasoning) and item.text:
+        yield Delta("thinking", item.text)
+    elif isinstance(item, ToolCall):
+        yield Delta("call", item.name)

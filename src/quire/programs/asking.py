@@ -11,9 +11,7 @@ from quire.agent.unbroken import unbroken
 from quire.context import Template
 from quire.errors import ModelFailed, QuireError
 from quire.items import Item, ToolCall, ToolResult
-from quire.models import Answering, AnyModel
-from quire.models.answer_shapes import AnswerShape
-from quire.models.model import shape_of
+from quire.models import Answering, AnswerShape, AnyModel, shape_of
 from quire.providers import Finish, Parsed, Rendered
 from quire.sections import History
 from quire.session import Session
@@ -50,7 +48,7 @@ class Asking:
         model, template, shape = self._model, self._template, AnswerShape()
         if output:
             shape = shape_of(model, output)
-            template = template if shape.is_held else telling(template, output)
+            template = template if shape.is_enforced else telling(template, output)
         context = await self._session.aio.build(template, model=model.name, output=shape.sent)
         sent = context.render(model.wire, model=model.name)
         answering = model.send(sent, stream=False, output=output, max_tokens=self._longest())

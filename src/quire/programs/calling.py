@@ -17,8 +17,7 @@ from quire.agent.tools.shapes import Misfit
 from quire.agent.unbroken import unbroken
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, StoreError
 from quire.items import Item, Message, ToolCall, ToolResult, new_id
-from quire.models import AnyModel
-from quire.models.replies import words_of
+from quire.models import AnyModel, answer_text
 from quire.programs.asked_schemas import checked_schema
 from quire.programs.asking import Asking, unfinished
 from quire.programs.events import Asked, Called, Gave, Tell
@@ -203,7 +202,7 @@ class Calls:
         self._tell(Asked(self._name, name, model.name))
         asking = Asking(self._session, model, name)
         parsed = await asking.answer(schema, asked[0].created_at)
-        words = words_of(parsed)
+        words = answer_text(parsed)
         self._made.handed += len(prompt) + len(words)
         if not words.strip():
             raise ModelFailed(f"{model.name} said nothing ({parsed.finish})")

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from quire.models.replies import words_of
+from quire.models import answer_text
 from quire.programs.asking import unfinished
 from quire.programs.awaiting import unawaited
 from quire.programs.blocks import PYTHON, Block, blocks_in
@@ -62,7 +62,7 @@ def written_in(parsed: Parsed) -> str:
 
     A part of a program is often a program too, and does what nobody wrote.
     """
-    words, why = words_of(parsed), unfinished(parsed)
+    words, why = answer_text(parsed), unfinished(parsed)
     if why is not None:
         text = f"there is no whole program in the answer, and nothing of it was run: {why}"
         raise ProgramFault("syntax", text + (": write a shorter one" if parsed.finish == "length" else ""))

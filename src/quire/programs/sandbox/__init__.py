@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quire.errors import InvalidLimit
-from quire.models.per_loop import PerLoop
+from quire.models import PerLoop
 from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
 from quire.programs.sandbox.awaited import AHEAD_OF_ALL, functions_ahead

@@ -1,0 +1,241 @@
+"""An answer on its way: the pieces of a stream, and what they add up to."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, Self, cast
+
+from quire.errors import CodecError, InvalidValue, ModelFailed, WrongType
+from quire.items import Item, Message, Reasoning
+from quire.models.failures import Failure, failure_in
+from quire.providers import Parsed, Provider, Rendered, entries_in
+
+_Event = Mapping[str, Any]
+
+
+class Delta(NamedTuple):
+    """A piece of an answer: text, a piece of thinking, or the name of a tool whose call begins."""
+
+    kind: Literal["text", "thinking", "call"]
+    text: str
+
+
+class Answering:
+    """An answer on its way: an async iterator over its text, then the whole of it as `parsed`.
+
+    `deltas` iterates over thinking and calls too. `async with` stops the answer if it is left early. However
+    it ends, by its end, an error or a cancellation, `parsed` has what came; a message that is not complete is
+    marked as interrupted.
+    """
+
+    def __init__(self, deltas: AsyncGenerator[Delta, None], parsed: Callable[[], Parsed]) -> None:
+        """Make an answer of its pieces; `parsed` returns what they add up to once they ended."""
+        self._deltas = deltas
+        self._make_parsed = parsed
+        self._parsed: Parsed | None = None
+
+    def __repr__(self) -> str:
+        return f"<Answering: {'under way' if self._parsed is None else self._parsed.finish}>"
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        async for delta in self.deltas():
+            if delta.kind == "text":
+                return delta.text
+        raise StopAsyncIteration
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def parsed(self) -> Parsed:
+        """The answer, once it ended or was closed."""
+        if self._parsed is None:
+            raise InvalidValue("the answer is still coming: read it to its end, or close it")
+        return self._parsed
+
+    def deltas(self) -> AsyncIterator[Delta]:
+        """The pieces from here on, of every kind."""
+        return _Deltas(self._next)
+
+    async def whole(self) -> Parsed:
+        """The answer, read to its end."""
+        async for _ in self.deltas():
+            pass
+        return self.parsed
+
+    async def close(self) -> Parsed:
+        """Stop the answer if it is still coming; returns what came."""
+        await self._deltas.aclose()
+        if self._parsed is None:
+            self._parsed = self._make_parsed()
+        return self._parsed
+
+    async def _next(self) -> Delta | None:
+        if self._parsed is not None:
+            return None
+        try:
+            return await anext(self._deltas)
+        except StopAsyncIteration:
+            self._parsed = self._make_parsed()
+            return None
+        except BaseException:
+            await self.close()
+            raise
+
+
+class _Deltas:
+    # Not a generator, which would have to be closed by whoever leaves it.
+    def __init__(self, take: Callable[[], Awaitable[Delta | None]]) -> None:
+        self._take = take
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        delta = await self._take()
+        if delta is None:
+            raise StopAsyncIteration
+        return delta
+
+
+def answer_text(parsed: Parsed) -> str:
+    """The text of an answer, without thinking, calls and media."""
+    return "".join(item.text for item in parsed.items if isinstance(item, Message))
+
+
+# --- reading ---------------------------------------------------------------------------------------------
+
+
+class WholeResponse(dict[str, Any]):
+    """A whole response that came where a stream was asked for."""
+
+
+class AnswerReader:
+    """Reads the answer to one request, from the events of a stream or from a whole response."""
+
+    def __init__(self, provider: Provider, sent: Rendered, model: str, *, stream: bool) -> None:
+        self.model = model
+        self._provider = provider
+        self._sent = sent
+        self._is_stream = stream
+        self._has_deltas = False
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Forget what was read: the request is sent once more."""
+        self._stream = self._provider.stream(sent=self._sent, model=self.model)
+        self._whole: Parsed | None = None
+
+    def feed(self, event: Any) -> list[Delta]:
+        """Take an event, or a whole response; returns what it adds, in the order of an answer."""
+        try:
+            text = self._text(event)
+        except (CodecError, WrongType) as fault:
+            raise ModelFailed(f"the answer of {self.model} could not be read") from fault
+        found = [delta for delta in _FINDERS[self._provider.name](event) if delta.text]
+        deltas = [delta for delta in found if delta.kind == "thinking"]
+        deltas += [Delta("text", text)] if text else []
+        names = self._sent.names
+        deltas += [Delta("call", names.get(name, name)) for kind, name in found if kind == "call"]
+        self._has_deltas = self._has_deltas or bool(deltas)
+        return deltas
+
+    def failure(self) -> Failure | None:
+        """What is wrong with the answer, if nothing more comes."""
+        return failure_in(self.model, self.close())
+
+    def has_begun(self) -> bool:
+        """Whether a piece was handed on, or is worth keeping; asked after a failure."""
+        return self._has_deltas or not all(map(_is_empty, self.close().items))
+
+    def close(self) -> Parsed:
+        """The answer so far; one that cannot be put together is an error and nothing else."""
+        try:
+            return self._whole or (self._stream.close() if self._is_stream else self._nothing())
+        except (CodecError, WrongType):
+            return self._nothing("unreadable")
+
+    def _text(self, event: Any) -> str:
+        if self._is_stream and not isinstance(event, WholeResponse):
+            return self._stream.feed(event)
+        self._whole = self._provider.parse(event, sent=self._sent, model=self.model)
+        return answer_text(self._whole)
+
+    def _nothing(self, error: str | None = None) -> Parsed:
+        return Parsed((), model=self.model, error=error)
+
+
+def _is_empty(item: Item) -> bool:
+    """Whether an item is thinking that has begun and has no text yet."""
+    return isinstance(item, Reasoning) and not item.text and item.state is None
+
+
+# --- thinking and calls in the events of each wire -------------------------------------------------------
+
+
+def _chat(event: _Event) -> Iterator[Delta]:
+    for choice in _objects(event.get("choices")):
+        delta = _object(choice.get("delta") or choice.get("message"))
+        yield _thinking(delta.get("reasoning_content") or delta.get("reasoning"))
+        for chunk in _objects(delta.get("content")):  # Mistral
+            for piece in _objects(chunk.get("thinking")):
+                yield _thinking(piece.get("text"))
+        for call in _objects(delta.get("tool_calls")):
+            yield _call(_object(call.get("function") or call.get("custom")).get("name"))
+
+
+def _responses(event: _Event) -> Iterator[Delta]:
+    kind = event.get("type")
+    if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+        yield _thinking(event.get("delta"))
+    added = [event.get("item")] if kind == "response.output_item.added" else event.get("output")
+    for item in _objects(added):
+        if item.get("type") in ("function_call", "custom_tool_call"):
+            yield _call(item.get("name"))
+        for part in _objects(item.get("summary")):
+            yield _thinking(part.get("text"))
+
+
+def _anthropic(event: _Event) -> Iterator[Delta]:
+    yield _thinking(_object(event.get("delta")).get("thinking"))
+    started = [event.get("content_block")] if "content_block" in event else event.get("content")
+    for block in _objects(started):
+        yield _thinking(block.get("thinking"))
+        if block.get("type") == "tool_use":
+            yield _call(block.get("name"))
+
+
+def _gemini(event: _Event) -> Iterator[Delta]:
+    for candidate in _objects(event.get("candidates"))[:1]:
+        for part in _objects(_object(candidate.get("content")).get("parts")):
+            if part.get("thought") is True:
+                yield _thinking(part.get("text"))
+            yield _call(_object(part.get("functionCall")).get("name"))
+
+
+_FINDERS: dict[str, Callable[[_Event], Iterator[Delta]]] = {
+    "openai": _chat,
+    "openai-responses": _responses,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+}
+
+
+def _thinking(value: Any) -> Delta:
+    return Delta("thinking", value if isinstance(value, str) else "")
+
+
+def _call(value: Any) -> Delta:
+    return Delta("call", value if isinstance(value, str) else "")
+
+
+def _object(value: Any) -> _Event:
+    return cast(_Event, value) if isinstance(value, Mapping) else {}
+
+
+def _objects(value: Any) -> list[_Event]:
+    return [_object(entry) for entry in entries_in(value)]

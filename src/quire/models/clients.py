@@ -1,0 +1,351 @@
+"""How models are reached: an adapter for each official SDK, imported when it is first needed.
+
+The SDKs retry nothing. They send through an HTTP client of ours, which each of them takes as an option. It
+recognizes bodies with a good status that are no answer, and closes what a stream that is left keeps open. A
+client that the caller made is used as it is.
+"""
+
+import asyncio
+import json
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from importlib import import_module
+from inspect import signature
+from operator import attrgetter
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+
+from quire.errors import MissingExtra, NotAuthorized, WrongType
+from quire.models.answers import WholeResponse
+from quire.models.failures import Failure, NoAnswer, failure_from
+from quire.models.retry import Patience
+from quire.providers import plain_json
+
+_Json = dict[str, Any]
+
+_ANSWER_FIELDS = frozenset(("choices", "output", "content", "candidates", "promptFeedback"))
+_SSE = re.compile(rb"\s*(:|(data|event|id|retry)\s*:)")
+_VERSION = re.compile(r"v\d\w*")
+
+
+class Place(NamedTuple):
+    """Where a model is, with which key it is asked, and the limits of time."""
+
+    model: str
+    base_url: str | None
+    api_key: str | None
+    patience: Patience
+    variable: str | None = None
+    """The environment variable of the key, if the SDK does not know it."""
+    client: Any = None
+    """A client of the SDK that the caller made."""
+
+
+# --- HTTP ------------------------------------------------------------------------------------------------
+
+
+class _Call:
+    """One request through an SDK, and what the HTTP client finds out about its response."""
+
+    def __init__(self, limits: Mapping[str, float | None], *, stream: bool) -> None:
+        self.limits = limits
+        self.is_stream = stream
+        self.whole: _Json | None = None
+        """A whole response where a stream was asked for."""
+        self.opened: list[Any] = []
+
+    async def look(self, response: Any) -> None:
+        """Read a response that is no stream; raise `NoAnswer` if it is no answer."""
+        self.opened.append(response)
+        kind = response.headers.get("content-type", "").lower()
+        if not response.is_success or not any(word in kind for word in ("json", "html", "text/plain")):
+            return
+        body = await response.aread()
+        if self.is_stream and _SSE.match(body):
+            return
+        found = _decoded(body)
+        if not isinstance(found, dict) or _ANSWER_FIELDS.isdisjoint(cast(_Json, found)):
+            raise NoAnswer(found, response.request)
+        self.whole = cast(_Json, found) if self.is_stream else None
+
+
+_CALL: ContextVar[_Call | None] = ContextVar("the request that an SDK sends", default=None)
+
+
+def _http_client(*, for_google: bool = False) -> Any:
+    import httpx2
+
+    class Http(httpx2.AsyncClient):
+        async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+            call = _CALL.get()
+            if call is None:
+                return await super().send(request, **options)
+            if for_google:
+                request.extensions = {**request.extensions, "timeout": dict(call.limits)}
+            response = await super().send(request, **options)
+            await call.look(response)
+            if not (for_google and call.is_stream and response.is_success):
+                return response
+            return httpx2.Response(response.status_code, content=_fixed_lines(response), request=request)
+
+    limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+    return Http(follow_redirects=True, limits=limits)
+
+
+async def _fixed_lines(response: Any) -> AsyncIterator[bytes]:
+    """The lines of a stream as Google's SDK reads them.
+
+    It fails on `data:` without a space (googleapis/python-genai#2584), on comments and on other fields, and
+    makes an empty chunk of an error.
+    """
+    async for line in response.aiter_lines():
+        if line.startswith("data:"):
+            data = line[5:].lstrip()
+            error = '"error"' in data and _decoded(data.encode())
+            if isinstance(error, dict) and "error" in error:
+                raise NoAnswer(error, response.request)
+            yield f"data: {data}\n".encode()
+        elif not _SSE.match(line.encode()):
+            yield f"{line}\n".encode()
+
+
+def _decoded(body: bytes) -> Any:
+    """A body as JSON, or as text; empty if it is damaged JSON."""
+    try:
+        return json.loads(body)
+    except ValueError:
+        text = body.decode(errors="replace").strip()
+        return "" if text[:1] in ("{", "[") else text
+
+
+# --- clients ---------------------------------------------------------------------------------------------
+
+
+class Client(ABC):
+    """Sends requests of one wire through an SDK. It belongs to the event loop in which it was made."""
+
+    module: str
+    variable: str
+    """The environment variable in which the SDK looks for a key."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        extra = self.module.partition(".")[0]
+        try:
+            self.sdk: Any = import_module(self.module)
+        except ModuleNotFoundError as fault:
+            raise MissingExtra(f"the client {extra!r}", extra) from fault
+        self.http: Any = None
+        client: Any = self.connect() if place.client is None else place.client
+        can_retry = hasattr(client, "with_options")
+        self.client: Any = client.with_options(max_retries=0) if can_retry else client
+
+    def key(self) -> str | None:
+        """The key to send; None leaves it to the SDK, which knows the variables of its own service.
+
+        A key for the provider is never sent to another address.
+        """
+        place = self.place
+        if place.api_key is not None or place.variable is None:
+            return place.api_key or ("none" if place.base_url else None)
+        key = os.environ.get(place.variable)
+        if not key:
+            raise self.no_key()
+        return key
+
+    def no_key(self) -> NotAuthorized:
+        """The error for a missing key."""
+        variable = self.place.variable or self.variable
+        return NotAuthorized(f"there is no key for {self.place.model}: set {variable}, or give api_key")
+
+    @abstractmethod
+    def connect(self) -> Any:
+        """Make `http` and a client of the SDK."""
+
+    @abstractmethod
+    async def send(self, request: _Json, limits: Mapping[str, Any], *, stream: bool) -> Any:
+        """What the SDK returns: a response, or a stream of events."""
+
+    async def events(self, request: _Json, *, stream: bool) -> AsyncGenerator[_Json, None]:
+        """The response as plain JSON: the events of a stream, or the whole response as the only one."""
+        limits = self.place.patience.limits(stream=stream)
+        call = _Call(limits, stream=stream)
+        _CALL.set(call)
+        response: Any = None
+        try:
+            response = await self.send(request, limits, stream=stream)
+            if not stream:
+                yield _plain(response)
+            elif call.whole is not None:
+                yield WholeResponse(call.whole)
+            else:
+                async for event in response:
+                    yield _plain(event)
+        finally:
+            # Google's SDK nests generators, and the outer one does not close those within.
+            for opened in call.opened:
+                await opened.aclose()
+            close = getattr(response, "aclose", None) or getattr(response, "close", None)
+            if stream and close is not None:
+                await close()
+
+    def explain(self, fault: Exception) -> Failure:
+        """What an exception of the SDK means; Anthropic's raises a TypeError if it finds no key."""
+        if isinstance(fault, TypeError) and "authentication" in str(fault):
+            return Failure(self.no_key())
+        return failure_from(self.place.model, fault, (self.place.api_key,))
+
+    async def close(self) -> None:
+        """Close the connections, unless the caller made them."""
+        if self.http is not None:
+            await self.http.aclose()
+
+
+class _StainlessClient(Client):
+    """An SDK that Stainless generated: OpenAI's and Anthropic's have the same structure."""
+
+    kind: str
+    method: str
+
+    def connect(self) -> Any:
+        """Make `http` and a client of the SDK."""
+        self.http, place = _http_client(), self.place
+        where: _Json = {"base_url": place.base_url} if place.base_url else {}
+        error: type[Exception] = getattr(self.sdk, f"{self.kind.removeprefix('Async')}Error")
+        try:
+            return getattr(self.sdk, self.kind)(api_key=self.key(), http_client=self.http, **where)
+        except error as fault:
+            raise self.no_key() from fault
+
+    async def send(self, request: _Json, limits: Mapping[str, Any], *, stream: bool) -> Any:
+        """What the SDK returns. Fields that its method lacks go into `extra_body`."""
+        call = attrgetter(self.method)(self.client)
+        fields: _Json = {"model": self.place.model, **request, **({"stream": True} if stream else {})}
+        known = signature(call).parameters
+        arguments = {name: value for name, value in fields.items() if name in known}
+        extra = {name: value for name, value in fields.items() if name not in known}
+        if extra:
+            arguments["extra_body"] = {**extra, **(arguments.get("extra_body") or {})}
+        return await call(**{"timeout": self.sdk.Timeout(**limits), **arguments})
+
+
+class ChatClient(_StainlessClient):
+    """OpenAI's Chat Completions."""
+
+    module, kind, method = "openai", "AsyncOpenAI", "chat.completions.create"
+    variable = "OPENAI_API_KEY"
+
+    async def send(self, request: _Json, limits: Mapping[str, Any], *, stream: bool) -> Any:
+        """What the SDK returns; a stream is asked to report its usage."""
+        usage: _Json = {"stream_options": {"include_usage": True}} if stream else {}
+        return await super().send({**usage, **request}, limits, stream=stream)
+
+
+class ResponsesClient(_StainlessClient):
+    """OpenAI's Responses."""
+
+    module, kind, method = "openai", "AsyncOpenAI", "responses.create"
+    variable = "OPENAI_API_KEY"
+
+
+class AnthropicClient(_StainlessClient):
+    """Anthropic's Messages."""
+
+    module, kind, method = "anthropic", "AsyncAnthropic", "messages.create"
+    variable = "ANTHROPIC_API_KEY"
+
+
+class GoogleClient(Client):
+    """Gemini's `generate_content`."""
+
+    module = "google.genai"
+    variable = "GEMINI_API_KEY"
+
+    def connect(self) -> Any:
+        """Make `http` and a client of the SDK, which has one limit of time: ours are set on each request."""
+        self.http, key = _http_client(for_google=True), self.key()
+        options: _Json = {"retry_options": {"attempts": 1}, "httpx_async_client": self.http}
+        if address := self.place.base_url:
+            where, _, version = address.rstrip("/").rpartition("/")
+            is_versioned = where and _VERSION.fullmatch(version)
+            options |= {"base_url": where, "api_version": version} if is_versioned else {"base_url": address}
+        try:
+            return self.sdk.Client(http_options=options, **({"api_key": key} if key else {}))
+        except ValueError as fault:
+            raise self.no_key() from fault
+
+    async def send(self, request: _Json, limits: Mapping[str, Any], *, stream: bool) -> Any:
+        """What the SDK returns. Tools are run by the caller, never by the SDK."""
+        config: _Json = {"automatic_function_calling": {"disable": True}, **request.get("config", {})}
+        models = self.client.aio.models
+        call = models.generate_content_stream if stream else models.generate_content
+        return await call(**{"model": self.place.model, **request, "config": config})
+
+    async def close(self) -> None:
+        """Close the connections, unless the caller made them."""
+        await super().close()
+        if self.place.client is None:
+            self.client.close()
+
+
+CLIENTS: dict[str, Callable[[Place], Client]] = {
+    "openai": ChatClient,
+    "openai-responses": ResponsesClient,
+    "anthropic": AnthropicClient,
+    "google": GoogleClient,
+}
+"""By the word before the colon of a model's name. Making one imports its SDK."""
+
+
+def _plain(response: Any) -> _Json:
+    try:
+        return plain_json(response)
+    except WrongType:  # the SDK returns a text where a service answers with a page
+        raise NoAnswer(response if isinstance(response, str) else "") from None
+
+
+# --- one for each event loop -----------------------------------------------------------------------------
+
+
+class _Closes(Protocol):
+    def close(self) -> Awaitable[None]: ...
+
+
+_Held = TypeVar("_Held", bound=_Closes)
+
+
+class PerLoop(Generic[_Held]):
+    """Makes one object for each event loop, and closes it when that loop ends, or before."""
+
+    def __init__(self, make: Callable[[], _Held]) -> None:
+        self._make = make
+        self._held: dict[asyncio.AbstractEventLoop, tuple[_Held, AsyncGenerator[None, None]]] = {}
+
+    async def get(self) -> _Held:
+        """The object of the running loop."""
+        loop = asyncio.get_running_loop()
+        if loop in self._held:
+            return self._held[loop][0]
+        for ended in [other for other in list(self._held) if other.is_closed()]:
+            self._held.pop(ended, None)  # another thread may have been faster
+        made = self._make()
+        keeper = _keeper(made)
+        self._held[loop] = made, keeper
+        await anext(keeper)
+        return made
+
+    async def close(self) -> None:
+        """Close the object of the running loop; others are closed when their loops end."""
+        held = self._held.pop(asyncio.get_running_loop(), None)
+        if held is not None:
+            await held[1].aclose()
+
+
+async def _keeper(held: _Closes) -> AsyncGenerator[None, None]:
+    # A loop that ends closes the generators that are open in it; nothing else announces its end.
+    try:
+        yield
+    finally:
+        await held.close()

@@ -1,0 +1,320 @@
+"""What went wrong with a request: the error for the caller, and whether the request is worth another try.
+
+How services word their errors is data: `failures.toml`.
+"""
+
+import html
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from quire import errors
+from quire.errors import ModelFailed, ModelTimeout, RateLimited, Refused, WindowExceeded, cut
+from quire.items import Message, Reasoning, now
+from quire.providers import Parsed, entries_in
+
+_LONGEST_NOTE = 500  # characters of a service's message
+_LONGEST_BODY = 4_000
+_MOST_ENTRIES = 10
+_DEEPEST = 6
+_SHORTEST_KEY = 8  # characters; a shorter text is no key, and may be a common word
+_KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
+_MESSAGE_FIELDS = ("message", "Message", "error", "detail", "msg", "errors")
+
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.I | re.S)
+_MARKUP = re.compile(r"<(script|style|head)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.I | re.S)
+
+
+class Told(NamedTuple):
+    """What a service reports of an error."""
+
+    status: int | None = None
+    codes: str = ""
+    """Its type, code and status words."""
+    message: str = ""
+    """Its words for people, which may quote the request."""
+    after: float | None = None
+    """Seconds after which to ask again."""
+
+
+class Failure(NamedTuple):
+    """The error for the caller, and whether and when the request is worth another try."""
+
+    error: ModelFailed
+    retry: bool = False
+    after: float | None = None
+    of_schema: bool = False
+    """Whether the service refused the schema of the answer."""
+    once: bool = False
+    """Whether one more try is enough."""
+
+
+class NoAnswer(Exception):
+    """A body with a good status that is no answer: an error, a page of a gateway, a text."""
+
+    def __init__(self, body: Any, request: Any = None) -> None:
+        super().__init__()
+        self.body = body
+        self.request = request
+
+
+# --- the table -------------------------------------------------------------------------------------------
+
+_Phrases = list[tuple[str, str]]
+
+
+class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    error: str
+    message: str
+    status: list[int] = []
+    not_status: list[int] = []
+    from_status: int = 1000
+    codes: _Phrases = []
+    text: _Phrases = []
+    start: _Phrases = []
+    retry: bool = False
+
+    def applies(self, told: Told) -> bool:
+        """Whether the row is for this error."""
+        if told.status in self.not_status:
+            return False
+        if told.status in self.status or (told.status or 0) >= self.from_status:
+            return True
+        if _found(self.codes, told.codes) or _found(self.text, f"{told.codes} {told.message}"):
+            return True
+        if told.status is None and any(_starts(self.start, text) for text in (told.codes, told.message)):
+            return True
+        return not (self.status or self.codes or self.text)
+
+
+def _found(phrases: _Phrases, text: str) -> bool:
+    return any(re.search(phrase, text, re.I | re.S) for phrase, _ in phrases)
+
+
+def _starts(phrases: _Phrases, text: str) -> bool:
+    return any(re.match(phrase, text, re.I) for phrase, _ in phrases)
+
+
+_TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text("utf-8"))
+_ROWS = msgspec.convert(_TABLE["rows"], list[_Row])
+_TIMEOUTS = frozenset[str](_TABLE["exceptions"]["timeout"])
+_CONNECTION = frozenset[str](_TABLE["exceptions"]["connection"])
+_LIMIT = re.compile(f"(?:{'|'.join(_TABLE['window']['limit'])})" + r"[ :(]{0,3}(\d{3,})(?!\w)", re.I)
+
+
+# --- failures --------------------------------------------------------------------------------------------
+
+
+def failure_of(model: str, told: Told) -> Failure:
+    """The failure that a service reports."""
+    told = told._replace(status=told.status or _status_in(told.codes))
+    row = next(row for row in _ROWS if row.applies(told))
+    message = row.message.format(model=model) + _shown_codes(told)
+    error: ModelFailed
+    if row.error == "WindowExceeded":
+        over, limit = over_and_limit(told.message)
+        in_bytes = "request_too_large" in told.codes and not over
+        error = WindowExceeded(message, over, limit=limit, in_bytes=in_bytes)
+    elif row.error == "RateLimited":
+        error = RateLimited(message, told.after)
+    else:
+        error = getattr(errors, row.error)(message)
+    if note := told.message[:_LONGEST_NOTE]:
+        error.add_note(f"the provider says: {note}{'…' if note != told.message else ''}")
+    schema = _TABLE["schema"]
+    of_schema = told.status in schema["status"] and _found(schema["text"], f"{told.codes} {told.message}")
+    return Failure(error, row.retry, told.after, of_schema)
+
+
+def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> Failure:
+    """The failure that an exception of an SDK stands for. Keys are left out of the service's message."""
+    found: BaseException | None = fault
+    while found is not None and not isinstance(found, NoAnswer):
+        found = found.__cause__
+    if isinstance(found, NoAnswer):
+        failure = failure_of(model, _without_keys(_told_in(found.body), found, keys))
+        is_error = "error" in (found.body if isinstance(found.body, Mapping) else ())
+        passes = type(failure.error) is ModelFailed and not is_error
+        return failure._replace(retry=failure.retry or passes)
+    names = {kind.__name__ for kind in type(fault).__mro__}  # httpx and httpx2 have the same
+    if names & _TIMEOUTS:
+        return Failure(ModelTimeout(f"{model} did not answer in time"), retry=True)
+    if names & _CONNECTION:
+        message = f"the connection to {model} failed: {type(fault).__name__}"
+        return Failure(ModelFailed(message), retry=True)
+    return failure_of(model, _without_keys(_told_by(fault), fault, keys))
+
+
+def failure_in(model: str, parsed: Parsed) -> Failure | None:
+    """What is wrong with an answer that ended: an error, no end, or a refusal without a word.
+
+    A refusal in words is an answer, with the finish `refused`.
+    """
+    if parsed.error is not None:
+        codes, _, message = parsed.error.partition(": ")
+        failure = failure_of(model, Told(codes=codes, message=message or codes))
+        if any(code in _TABLE["once"]["reasons"] for code in codes.split()):
+            return failure._replace(retry=True, after=0.0, once=True)
+        return failure
+    if any(isinstance(item, Message) and item.interrupted for item in parsed.items):
+        return Failure(ModelFailed(f"the answer of {model} broke off"))
+    if parsed.finish == "other" and all(isinstance(item, Reasoning) for item in parsed.items):
+        return Failure(ModelFailed(f"the answer of {model} broke off before its first word"), retry=True)
+    if parsed.finish == "refused" and not parsed.items:
+        return Failure(Refused(f"{model} refused to answer"))
+    return None
+
+
+def _status_in(codes: str) -> int | None:
+    """The status among codes, at the start or the end: gateways put that of another service there."""
+    words = codes.split()
+    found = (word for word in (*words[:1], *words[-1:]) if re.fullmatch("[45][0-9][0-9]", word))
+    return next(map(int, found), None)
+
+
+def _shown_codes(told: Told) -> str:
+    # Codes are short words; anything else may quote the request, and stays out of the message.
+    codes = [code for code in told.codes.split() if re.fullmatch(r"[\w.-]{1,60}", code)]
+    shown = " ".join(dict.fromkeys([*([str(told.status)] if told.status else []), *codes]))
+    return f" ({cut(shown)})" if shown else ""
+
+
+# --- reports of services ---------------------------------------------------------------------------------
+
+
+def _told_by(fault: Any) -> Told:
+    """What an exception of an SDK tells; Google's has other names for its parts."""
+    response: Any = getattr(fault, "response", None)
+    told = _told_in(_json_of(response) or getattr(fault, "body", None) or getattr(fault, "details", None))
+    found = (getattr(fault, name, None) for name in ("status_code", "code"))
+    # An error inside a stream comes with the status of a stream that began well.
+    status = next((code for code in found if isinstance(code, int) and code >= 400), None)
+    after = _seconds_until(getattr(response, "headers", None) or {})
+    codes, message = told.codes or type(fault).__name__, told.message or str(fault)
+    return Told(status, codes, message, told.after if after is None else after)
+
+
+def _told_in(body: Any) -> Told:
+    """What the body of an error tells."""
+    inner = _fields(_fields(body).get("error")) or _fields(body)
+    found = (inner.get(name) for name in ("type", "status", "code"))
+    codes = dict.fromkeys(str(code) for code in found if isinstance(code, str | int) and code)
+    return Told(None, " ".join(codes), message_in(body), next(_delays(inner), None))
+
+
+def message_in(body: Any, depth: int = _DEEPEST) -> str:
+    """The message in the body of an error: a text, a page, or the value of a field with a usual name."""
+    if isinstance(body, str):
+        text = body[:_LONGEST_BODY].strip()
+        return _page_text(text) if text.startswith("<") else text
+    if depth == 0:
+        return ""
+    if isinstance(body, list):
+        entries = (_entry(entry, depth) for entry in entries_in(body)[:_MOST_ENTRIES])
+        return "; ".join(filter(None, entries))[:_LONGEST_BODY]
+    fields = _fields(body)
+    found = (message_in(fields[name], depth - 1) for name in _MESSAGE_FIELDS if name in fields)
+    return next(filter(None, found), "")
+
+
+def _entry(entry: Any, depth: int) -> str:
+    """One of several errors, after its place. FastAPI puts the input beside it, which is left out."""
+    message, place = message_in(entry, depth - 1), entries_in(_fields(entry).get("loc"))
+    return f"{'.'.join(map(str, place))}: {message}" if place and message else message
+
+
+def _page_text(page: str) -> str:
+    title = _TITLE.search(page)
+    text = title[1] if title and title[1].strip() else _MARKUP.sub(" ", page)
+    return " ".join(html.unescape(text).split())
+
+
+def _without_keys(told: Told, fault: Any, keys: Iterable[object]) -> Told:
+    """A report without the keys that were sent: a body may quote the headers of its request."""
+    response: Any = getattr(fault, "response", None)
+    request: Any = getattr(fault, "request", None) or getattr(response, "request", None)
+    sent = getattr(request, "headers", {})
+    message = told.message
+    for key in (*keys, *(sent.get(name, "").removeprefix("Bearer ") for name in _KEY_HEADERS)):
+        if isinstance(key, str) and len(key) >= _SHORTEST_KEY:
+            message = message.replace(key, "…")
+    return told._replace(message=message)
+
+
+def _json_of(response: Any) -> Any:
+    """The whole body: OpenAI's SDK keeps only the field `error`."""
+    try:
+        return response.json()
+    except Exception:  # it is no JSON, or was not read to its end
+        return None
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+# --- when to ask again -----------------------------------------------------------------------------------
+
+
+def _seconds_until(headers: Mapping[str, str]) -> float | None:
+    """The seconds after which to ask again, by the headers of a response: a number or a date."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        text = headers.get(name)
+        if text is None:
+            continue
+        try:
+            seconds = float(text) * scale
+        except ValueError:
+            seconds = _until(text)
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None
+
+
+def _until(date: str) -> float:
+    try:
+        return max(parsedate_to_datetime(date).timestamp() - now(), 0.0)
+    except ValueError:
+        return -1.0
+
+
+def _delays(error: Mapping[str, Any]) -> Iterator[float]:
+    """The delays in the details of Google's errors, such as `17s`."""
+    for detail in entries_in(error.get("details")):
+        delay = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(_fields(detail).get("retryDelay")))
+        if delay:
+            yield float(delay[1])
+
+
+# --- windows ---------------------------------------------------------------------------------------------
+
+_SUM = re.compile(r"(\d+) \+ (\d+) > (\d+)")
+_BY = re.compile(r"exceeded by (\d+)", re.I)
+_BREAKDOWN = re.compile(r"\([^()]*\d in (?:the|your) [^()]*\)")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
+_STATUS = re.compile(r"(?:^\W*|<|\b(?:code|error|http|status)\W{1,3})[45]\d\d\b(?! tokens)", re.I)
+_COUNTS = re.compile(r"(?<![\w.-])\d{3,}(?!\w)")  # not the number in the name of a model
+
+
+def over_and_limit(message: str) -> tuple[int, int]:
+    """By how many tokens a request is too large, and the size of the window; 0 for what is not said."""
+    text = _BREAKDOWN.sub("", _STATUS.sub("", _THOUSANDS.sub("", message)))
+    if found := _SUM.search(text):
+        limit = int(found[3])
+        return max(int(found[1]) + int(found[2]) - limit, 0), limit
+    stated, by = _LIMIT.search(text), _BY.search(text)
+    limit = int(stated[1]) if stated else 0
+    if by:
+        return int(by[1]), limit
+    counts = sorted(map(int, _COUNTS.findall(text)))
+    window = limit
+    if limit in counts:
+        counts.remove(limit)
+    elif not limit and len(counts) == 2:
+        window = counts.pop(0)  # likely the smaller one, but that is not stated
+    return (max(counts[0] - window, 0) if window and len(counts) == 1 else 0), limit

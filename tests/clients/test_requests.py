@@ -1,0 +1,283 @@
+"""What the official SDKs send for a request of ours, and what comes back, read at a server of ours."""
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from quire import Agent, Session
+from quire.errors import InvalidValue, NotAuthorized
+from quire.items import Message, Reasoning, ToolCall
+from quire.models import Delta, Model
+from quire.providers import HISTORY, provider_for
+from quire.tokens import Usage
+from tests.clients.scenes import Scene, Stage
+from tests.clients.speaking import NAMES, fails, says
+from tests.models.answerers import NEEDS_SDK, QUESTION, asked, each_row, each_wire, model_at, text_of
+from tests.providers.replies import CACHED, READ, WRITTEN
+
+Json = dict[str, Any]
+
+KEYS = (
+    *("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"),
+    *("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "NOVA_API_KEY"),
+)
+CACHE_KEY, BREAKPOINT = "prompt_cache_key", "prompt_cache_breakpoint"
+TOOLS: list[Json] = [
+    {"name": name, "description": f"{name}s.", "parameters": {"type": "object", "properties": {}}}
+    for name in ("look up", "wait")
+]
+SCHEMA: Json = {
+    "type": "object",
+    "properties": {"town": {"type": "string", "maxLength": 40}},
+    "required": ["town"],
+    "additionalProperties": False,
+}
+USAGE = Usage(READ, WRITTEN, cache_read=CACHED)
+
+
+def sent(server: Stage, wire: str, **asking: Any) -> Any:
+    """The body of the request that asks so."""
+    scene = server.scene(says(wire, "{}"))
+    asked(scene, wire, asking=asking)
+    return scene.requests[-1].body
+
+
+# --- terms -----------------------------------------------------------------------------------------------
+
+
+@NEEDS_SDK["openai"]
+def test_terms_in_the_words_of_chat_completions(server: Stage) -> None:
+    body = sent(server, "openai", tools=TOOLS, max_tokens=9, tool_choice="required", output=SCHEMA)
+    assert (body["max_completion_tokens"], body["tool_choice"]) == (9, "required")
+    assert body["response_format"]["json_schema"] == {"name": "answer", "schema": SCHEMA, "strict": True}
+    body = sent(server, "openai", tools=TOOLS, tool_choice="look up", output={"type": "object"})
+    assert body["tool_choice"]["function"]["name"] == body["tools"][0]["function"]["name"]
+    assert body["response_format"]["json_schema"]["strict"] is False
+
+
+@NEEDS_SDK["openai"]
+def test_terms_in_the_words_of_responses(server: Stage) -> None:
+    body = sent(server, "openai-responses", tools=TOOLS, max_tokens=9, tool_choice="wait", output=SCHEMA)
+    assert (body["max_output_tokens"], body["tool_choice"]) == (9, {"type": "function", "name": "wait"})
+    shape = {"type": "json_schema", "name": "answer", "schema": SCHEMA, "strict": True}
+    assert body["text"]["format"] == shape
+    assert (body["store"], body["include"]) == (False, ["reasoning.encrypted_content"])
+
+
+@NEEDS_SDK["anthropic"]
+def test_terms_in_the_words_of_messages(server: Stage) -> None:
+    body = sent(server, "anthropic", tools=TOOLS, tool_choice="required", output=SCHEMA)
+    assert (body["max_tokens"], body["tool_choice"]) == (16_384, {"type": "any"})
+    schema = body["output_config"]["format"]["schema"]
+    assert schema["additionalProperties"] is False and "maxLength" not in schema["properties"]["town"]
+    assert sent(server, "anthropic", max_tokens=128_000)["max_tokens"] == 128_000, "the SDK may refuse it"
+    body = sent(server, "anthropic", tools=TOOLS, max_tokens=9, tool_choice="wait")
+    assert (body["max_tokens"], body["tool_choice"]) == (9, {"type": "tool", "name": "wait"})
+
+
+@NEEDS_SDK["gemini"]
+def test_terms_in_the_words_of_gemini(server: Stage) -> None:
+    config = sent(server, "gemini", max_tokens=9, output=SCHEMA)["generationConfig"]
+    assert (config["maxOutputTokens"], config["responseMimeType"]) == (9, "application/json")
+    assert config["responseJsonSchema"] == SCHEMA
+    body = sent(server, "gemini", tools=TOOLS, tool_choice="wait")
+    calling = body["toolConfig"]["functionCallingConfig"]
+    assert calling == {"mode": "ANY", "allowedFunctionNames": ["wait"]}
+    body = sent(server, "gemini", tools=TOOLS, tool_choice="none", options={"temperature": 0.5})
+    assert body["toolConfig"]["functionCallingConfig"] == {"mode": "NONE"}
+    assert body["generationConfig"]["temperature"] == 0.5
+
+
+@each_wire
+def test_a_tool_that_was_not_sent_cannot_be_chosen(server: Stage, wire: str) -> None:
+    model = model_at(server.scene(), wire)
+    for choice in ("required", "look up"):
+        with pytest.raises(InvalidValue, match="no such tool was sent"):
+            model.stream(QUESTION, tool_choice=choice)
+    model.stream(QUESTION, tool_choice="auto")
+
+
+@each_wire
+def test_options_of_the_model_and_of_the_request(server: Stage, wire: str) -> None:
+    scene = server.scene(says(wire, "Yes."))
+    of_request: Json = {"top_p": 0.75}
+    if wire != "gemini":
+        of_request |= {"of_another_service": [1], "extra_headers": {"x-who": "ana"}}
+    options = {"temperature": 0.25, "top_p": 0.5}
+    asked(scene, wire, asking={"max_tokens": 3, "options": of_request}, name="my-own-model", options=options)
+    body = scene.requests[0].body
+    values = str(body.get("generationConfig", body))
+    assert "0.25" in values and "0.75" in values and "0.5," not in values
+    if wire != "gemini":
+        assert (body["model"], body["of_another_service"]) == ("my-own-model", [1])
+        assert scene.requests[0].headers["x-who"] == "ana"
+    assert wire != "openai" or body["max_tokens"] == 3
+
+
+@NEEDS_SDK["openai"]
+@each_row("wire", "openai", "openai-responses")
+def test_fields_of_the_cache_go_to_openai_or_to_who_asks_for_them(server: Stage, wire: str) -> None:
+    def body(options: Json) -> Any:
+        scene = server.scene(says(wire, "Hello."))
+
+        async def run() -> None:
+            async with Model(f"{wire}:gpt-5.6@{scene.base_url}/v1", api_key="k", options=options) as model:
+                session = Session.open("ana@example.com/q3", store="memory:")
+                agent = Agent(session, model=model, instructions="Be brief. " * 800)
+                assert str(await agent.ask("Hi.")) == "Hello."
+
+        asyncio.run(run())
+        return scene.requests[0].body
+
+    for options in ({}, {CACHE_KEY: None}):
+        plain = body(options)
+        assert CACHE_KEY not in plain and BREAKPOINT not in str(plain) and "ana@example" not in str(plain)
+    keyed = body({CACHE_KEY: "my-key"})
+    assert keyed[CACHE_KEY] == "my-key" and BREAKPOINT in str(keyed)
+
+
+# --- answers ---------------------------------------------------------------------------------------------
+
+
+@each_wire
+def test_thinking_text_and_calls_come_whole_and_in_pieces(server: Stage, wire: str) -> None:
+    wire_name = next(iter(provider_for(wire).render(QUESTION, tools=TOOLS[:1]).names))
+    scene = server.scene(says(wire, "I ", "look.", calls=[(wire_name, {"q": "x"})], thought="Hm."))
+
+    async def run() -> None:
+        async with model_at(scene, wire) as model:
+            whole = await model.ask(QUESTION, tools=TOOLS)
+            answer = model.stream(QUESTION, tools=TOOLS)
+            deltas = [delta async for delta in answer.deltas()]
+        text = [Delta("text", "I "), Delta("text", "look.")]
+        assert deltas == [Delta("thinking", "Hm."), *text, Delta("call", "look up")]
+        for parsed in (whole, answer.parsed):
+            thought, said, call = parsed.items
+            assert isinstance(thought, Reasoning) and thought.text == "Hm."
+            assert isinstance(said, Message) and said.text == "I look."
+            assert isinstance(call, ToolCall) and call.name == "look up"
+            assert json.loads(call.arguments) == {"q": "x"}
+            assert (parsed.usage, parsed.finish, parsed.model) == (USAGE, "calls", NAMES[wire])
+
+    asyncio.run(run())
+
+
+@each_wire
+def test_exactly_what_was_rendered_is_sent(server: Stage, wire: str) -> None:
+    scene = server.scene(says(wire, "Yes", "."))
+    rendered = provider_for(wire).render(QUESTION, model=NAMES[wire])
+
+    async def run() -> None:
+        async with model_at(scene, wire) as model:
+            for stream in (True, False):
+                assert (await model.send(rendered, stream=stream).whole()).finish == "stop"
+
+    asyncio.run(run())
+    for exchange in scene.requests:
+        assert exchange.body[HISTORY[wire]] == rendered.payload[HISTORY[wire]]
+
+
+@each_wire
+def test_chat(server: Stage, wire: str) -> None:
+    scene = server.scene(says(wire, "Good ", "day."))
+    content = {"type": "text", "text": "Say hello."}
+
+    async def run() -> None:
+        async with model_at(scene, wire) as model:
+            messages: list[Json] = [{"role": "user", "content": content}]
+            reply = await model.complete_chat(messages, max_tokens=5, temperature=0.5)
+        assert (str(reply), reply.usage) == ("Good day.", USAGE)
+        assert reply.cost is not None and 0 < reply.cost < 0.01
+
+    asyncio.run(run())
+    body = json.dumps(scene.requests[0].body)
+    assert "Say hello." in body and '"temperature": 0.5' in body
+
+
+# --- clients and keys ------------------------------------------------------------------------------------
+
+
+@each_wire
+def test_one_model_in_many_loops_and_threads(server: Stage, wire: str) -> None:
+    scene = server.scene(says(wire, "Yes", "."))
+    model = model_at(scene, wire)
+
+    def in_a_loop() -> None:
+        assert text_of(asyncio.run(model.ask(QUESTION))) == "Yes."
+
+    async def after_closing() -> None:
+        async with model:
+            await model.ask(QUESTION)
+        await model.close()
+        assert text_of(await model.ask(QUESTION)) == "Yes."
+
+    in_a_loop()
+    asyncio.run(after_closing())
+    threads = [threading.Thread(target=in_a_loop) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(scene.requests) == 7
+
+
+@each_wire
+def test_a_client_of_the_caller_is_used_and_left_open(server: Stage, wire: str) -> None:
+    scene = server.scene(fails(500, {}), says(wire, "Yes", "."))
+
+    async def run() -> None:
+        client = _client(wire, scene)
+        model = model_at(scene, wire, client=client)
+        async with model:
+            assert text_of(await model.ask(QUESTION)) == "Yes."
+        assert text_of(await model.stream(QUESTION).whole()) == "Yes."
+        await (client.aio.aclose() if wire == "gemini" else client.close())
+
+    asyncio.run(run())
+    assert len(scene.requests) == 3
+
+
+def _client(wire: str, scene: Scene) -> Any:
+    if wire == "gemini":
+        genai: Any = pytest.importorskip("google.genai")
+        return genai.Client(api_key="k", http_options={"base_url": scene.base_url})
+    if wire == "anthropic":
+        return pytest.importorskip("anthropic").AsyncAnthropic(api_key="k", base_url=scene.base_url)
+    return pytest.importorskip("openai").AsyncOpenAI(api_key="k", base_url=f"{scene.base_url}/v1")
+
+
+@each_wire
+def test_a_key_of_the_environment_goes_to_no_other_address(
+    server: Stage, wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in KEYS:
+        if "USE" not in name and "PROFILE" not in name:
+            monkeypatch.setenv(name, "secret-key")
+    scene = server.scene(says(wire, "Yes."))
+    asked(scene, wire)
+    assert "secret-key" not in str(scene.requests[0].headers) + scene.requests[0].path
+    asked(scene, wire, api_key="my-key")
+    assert "my-key" in str(scene.requests[1].headers)
+
+
+@each_row(
+    "name variable sdk",
+    ("gpt-5.6", "OPENAI_API_KEY", "openai"),
+    ("nova-micro-v1", "NOVA_API_KEY", "openai"),
+    ("claude-sonnet-5", "ANTHROPIC_API_KEY", "anthropic"),
+    ("google:gemini-3-pro", "GEMINI_API_KEY", "google.genai"),
+)
+def test_a_missing_key_is_named(
+    name: str, variable: str, sdk: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    pytest.importorskip(sdk)
+    for key in (*KEYS, "ANTHROPIC_CONFIG_DIR"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for _ in range(2):
+        with pytest.raises(NotAuthorized, match=f"set {variable}, or give api_key"):
+            asyncio.run(Model(name, timeout=5, retries=0).ask(QUESTION))
+        monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path))  # one that has no files in it

@@ -1,0 +1,263 @@
+"""Streams through the official SDKs: what came is kept, nothing is told twice, nothing stays open."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from quire.errors import ModelFailed, ModelTimeout, Overloaded
+from quire.items import Message
+from quire.models import Delta, Patience, Retries
+from quire.providers import Parsed
+from tests.clients.scenes import PATIENCE, Exchange, Scene, Stage, Step
+from tests.clients.speaking import Said, begun, breaks_off, error, events, fails, says, send, sends, whole
+from tests.models.answerers import (
+    NEEDS_SDK,
+    QUESTION,
+    answered,
+    asked,
+    both_ways,
+    each_row,
+    each_wire,
+    model_at,
+    text_of,
+)
+
+SECRET = "the words of a person"
+SAID = {
+    "words": Said(["Hello", " there."]),
+    "thought": Said(["Hello", " there."], thought="Greet them."),
+    "call": Said(calls=[("look_up", {"q": "pens"})]),
+}
+
+
+def hold_interrupted(parsed: Parsed, words: str) -> None:
+    (said,) = parsed.items
+    assert isinstance(said, Message) and said.interrupted and said.text == words
+
+
+def sends_lines(*lines: str) -> Step:
+    """A stream of these lines, as they are."""
+
+    def step(exchange: Exchange) -> None:
+        exchange.begin()
+        for line in lines:
+            exchange.chunk(f"{line}\n")
+        exchange.end()
+
+    return step
+
+
+# --- connections that hang, break or are left ------------------------------------------------------------
+
+
+@each_wire
+@both_ways
+def test_a_hung_connection_ends_in_time(server: Stage, wire: str, how: str) -> None:
+    scene = server.scene(Exchange.wait)
+    with pytest.raises(ModelTimeout) as caught:
+        asked(scene, wire, how, timeout=1.0)
+    assert isinstance(caught.value, TimeoutError)
+    if scene.requests:  # on a busy machine, the time may be over before the server has heard of it
+        assert scene.left.wait(PATIENCE), "the connection was not closed"
+
+
+@each_wire
+@each_row(
+    "end kind", (Exchange.hang_up, ModelFailed), (Exchange.end, ModelFailed), (Exchange.wait, ModelTimeout)
+)
+def test_a_stream_that_breaks_off_leaves_what_came(
+    server: Stage, wire: str, end: Callable[[Exchange], None], kind: type[ModelFailed]
+) -> None:
+    scene = server.scene(breaks_off(wire, "Hello", " there", then=end))
+
+    async def run() -> None:
+        async with model_at(scene, wire, timeout=Patience(idle=2.0)) as model:
+            answer = model.stream(QUESTION)
+            pieces: list[str] = []
+            with pytest.raises(kind):
+                async for piece in answer:
+                    pieces.append(piece)
+            assert pieces == ["Hello", " there"]
+            hold_interrupted(answer.parsed, "Hello there")
+
+    asyncio.run(run())
+    assert len(scene.requests) == 1, "pieces were handed on, so it is not sent again"
+    assert end is not Exchange.wait or scene.left.wait(PATIENCE)
+
+
+@each_wire
+@both_ways
+def test_a_connection_that_is_lost_or_hangs_at_once_is_tried_again(
+    server: Stage, wire: str, how: str
+) -> None:
+    scene = server.scene(Exchange.hang_up, says(wire, "Here", " I am."))
+    assert text_of(asked(scene, wire, how)) == "Here I am."
+    assert len(scene.requests) == 2
+    hung = server.scene(Exchange.wait, says(wire, "Here", " I am."))
+    patient: Any = {"timeout": Patience(idle=1.0), "retries": Retries(times=9, first=0.0)}
+    assert text_of(asked(hung, wire, "streamed", **patient)) == "Here I am."
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nobody = Scene(f"http://127.0.0.1:{free.getsockname()[1]}", ())
+        with pytest.raises(ModelFailed, match=r"the connection to .* failed") as caught:
+            asked(nobody, wire, how)
+    assert caught.value.__cause__ is not None
+
+
+@each_wire
+@both_ways
+def test_cancelling_or_leaving_closes_the_connection(server: Stage, wire: str, how: str) -> None:
+    async def run() -> None:
+        scene = server.scene(Exchange.wait)
+        async with model_at(scene, wire) as model:
+            task = asyncio.ensure_future(answered(model, how))
+            while not scene.requests:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await asyncio.to_thread(scene.left.wait, PATIENCE), "it was still open"
+        scene = server.scene(breaks_off(wire, "Hello", " there", then=Exchange.wait))
+        async with model_at(scene, wire) as model:
+            async with model.stream(QUESTION) as answer:
+                assert await anext(answer) == "Hello"
+            assert await asyncio.to_thread(scene.left.wait, PATIENCE), "it was still open"
+
+    asyncio.run(run())
+
+
+# --- asked again before the first piece, and never after -------------------------------------------------
+
+
+@each_wire
+@each_row("kind", *SAID)
+@each_row("end", Exchange.hang_up, Exchange.end)
+def test_wherever_a_stream_breaks_off_nothing_is_told_twice(
+    server: Stage, wire: str, kind: str, end: Callable[[Exchange], None]
+) -> None:
+    def told(scene: Scene) -> tuple[list[Delta], bool]:
+        """What a listener is told, and whether it came to its end."""
+
+        async def run() -> tuple[list[Delta], bool]:
+            deltas: list[Delta] = []
+            async with model_at(scene, wire) as model:
+                try:
+                    async for delta in model.stream(QUESTION).deltas():
+                        deltas.append(delta)
+                except ModelFailed:
+                    return deltas, False
+                return deltas, True
+
+        return asyncio.run(run())
+
+    complete = says(wire, *SAID[kind].pieces, calls=SAID[kind].calls, thought=SAID[kind].thought)
+    everything, _ = told(server.scene(complete))
+    opening = events(wire, SAID[kind])
+    for length in range(len(opening)):
+        scene = server.scene(partial(_sends, wire, opening[:length], end), complete)
+        deltas, is_whole = told(scene)
+        assert deltas == everything[: len(deltas)]
+        if len(scene.requests) == 2:
+            assert is_whole and deltas == everything
+        else:
+            assert deltas, f"nothing had come after {length} events, and it was not sent again"
+
+
+def _sends(wire: str, told: list[Any], end: Callable[[Exchange], None], exchange: Exchange) -> None:
+    send(wire, exchange, told, end)
+
+
+@each_wire
+def test_an_error_inside_a_stream(server: Stage, wire: str) -> None:
+    told: dict[str, Any] = error(wire, 503, "overloaded_error", f"busy with {SECRET}")
+    fault = {**told["error"], "type": "error"} if wire == "openai-responses" else {"type": "error", **told}
+    pieces = begun(wire, ["Hello", " there"])
+
+    async def run() -> None:
+        scene = server.scene(lambda exchange: send(wire, exchange, [*pieces, fault]))
+        async with model_at(scene, wire) as model:
+            answer = model.stream(QUESTION)
+            with pytest.raises(Overloaded) as caught:
+                await answer.whole()
+            assert SECRET not in str(caught.value) and SECRET in "".join(caught.value.__notes__)
+            hold_interrupted(answer.parsed, "Hello there")
+        assert len(scene.requests) == 1
+
+    asyncio.run(run())
+    first = pieces[:1] if wire == "anthropic" else []  # the opening of an answer, without a piece of it
+    early = server.scene(lambda exchange: send(wire, exchange, [*first, fault]), says(wire, "Here."))
+    assert text_of(asked(early, wire, "streamed")) == "Here."
+
+
+# --- bodies with a good status that are something else ---------------------------------------------------
+
+
+@each_wire
+@both_ways
+def test_what_is_no_answer_is_told_and_asked_again(server: Stage, wire: str, how: str) -> None:
+    blocked = "Blocked by the gateway"
+    page = f"<html><head><title>{blocked}</title></head></html>".encode()
+    told: list[tuple[Step, str]] = [
+        (sends(page, "text/html"), blocked),
+        (sends(blocked.encode(), "text/plain"), blocked),
+        (sends({"detail": [{"loc": ["body"], "msg": "Not Found"}]}), "Not Found"),
+        *((sends(body), "") for body in (b"", b'{"id": "1", "cho', b"null", b"[]", b"{}")),
+    ]
+    for step, words in told:
+        scene = server.scene(step, says(wire, "Here", " I am."))
+        assert text_of(asked(scene, wire, how)) == "Here I am.", words
+        assert len(scene.requests) == 2
+        with pytest.raises(ModelFailed) as caught:
+            asked(server.scene(step), wire, how)
+        assert words in "".join(getattr(caught.value, "__notes__", ()))
+    answer = {**whole(wire, SAID["words"]), "detail": "served from afar", "message": "all is well"}
+    assert text_of(asked(server.scene(sends(answer)), wire, how)) == "Hello there."
+
+
+@each_wire
+def test_what_cannot_be_read_is_a_failure(server: Stage, wire: str) -> None:
+    odd: list[Any] = [{"type": "content_block_delta", "choices": "none", "index": "x", "output_index": "y"}]
+    garbled = sends_lines("event: message_start", "data: {not json", "")
+    steps: list[Step] = [garbled, lambda exchange: send(wire, exchange, odd)]
+    for step in steps:
+        with pytest.raises(ModelFailed):
+            asked(server.scene(step), wire, "streamed")
+    wrong = b'{"choices": "none", "output": 3, "content": "no", "candidates": 7}'
+    with pytest.raises(ModelFailed):
+        asked(server.scene(fails(200, wrong)), wire, "whole")
+
+
+@each_wire
+def test_another_form_than_was_asked_for_is_taken(server: Stage, wire: str) -> None:
+    said = Said(["Here", " I am."], calls=[("look_up", {"q": "pens"})], thought="Greet them.")
+
+    async def run() -> list[Delta]:
+        async with model_at(server.scene(sends(whole(wire, said))), wire) as model:
+            return [delta async for delta in model.stream(QUESTION).deltas()]
+
+    told = asyncio.run(run())
+    assert "".join(delta.text for delta in told if delta.kind == "text") == "Here I am."
+    assert Delta("call", "look_up") in told
+    name = "event: {type}\n" if wire in ("anthropic", "openai-responses") else ""
+    lines = [name.format(**event) + f"data: {json.dumps(event)}\n\n" for event in events(wire, said)]
+    scene = server.scene(sends("".join(lines).encode(), "text/plain"))
+    assert text_of(asked(scene, wire, "streamed")) == "Here I am."
+
+
+@NEEDS_SDK["gemini"]
+@each_row("beside", [": PROCESSING", ""], [":", ""], ["event: message", "id: 7"], ["retry: 9"])
+@each_row("before", "data: ", "data:")
+def test_lines_of_a_gemini_stream_that_its_sdk_does_not_know(
+    server: Stage, beside: list[str], before: str
+) -> None:
+    told: list[str] = []
+    for event in events("gemini", Said(["Here", " I am."])):
+        told += [*beside, f"{before}{json.dumps(event)}", ""]
+    scene = server.scene(sends_lines(*told, *beside))
+    assert text_of(asked(scene, "gemini", "streamed")) == "Here I am."
+    assert len(scene.requests) == 1
