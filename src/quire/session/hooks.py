@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from inspect import iscoroutinefunction
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, get_args
 
 from quire.compactors import Outcome, Plan
 from quire.context import Context, Template
@@ -131,30 +131,14 @@ class Called(NamedTuple):
     fault: str | None = None
 
 
+_Recording = Adding | Added | Removing | Removed | Clearing | Cleared | Evicting | Evicted
+Event = _Recording | Compacting | Compacted | Building | Built | Calling | Called
+
 BEFORE = (Adding, Removing, Clearing, Evicting, Compacting, Building, Calling)
 AFTER = (Added, Removed, Cleared, Evicted, Compacted, Built, Called)
 EVENTS = (*BEFORE, *AFTER)
-RECORDING = (Adding, Added, Removing, Removed, Clearing, Cleared, Evicting, Evicted)
+RECORDING = get_args(_Recording)
 """The events of what is written, which comes to nothing where a draft does."""
-
-_AFTER = dict(zip(BEFORE, AFTER, strict=True))
-
-Event = (
-    Adding
-    | Added
-    | Removing
-    | Removed
-    | Clearing
-    | Cleared
-    | Evicting
-    | Evicted
-    | Compacting
-    | Compacted
-    | Building
-    | Built
-    | Calling
-    | Called
-)
 
 
 class Hook:
@@ -186,28 +170,19 @@ class Hook:
         return isinstance(event, self.events) and (self.where is None or self.where(event))
 
 
-class Named(Protocol):
-    """A function under a name."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def function(self) -> Callable[..., Any]: ...
-
-
-Declared = TypeVar("Declared", bound=Named)
+Declared = TypeVar("Declared", bound=Any)
 
 
 class Register(Generic[Declared]):
-    """Hooks by name, so that a saved session finds them again."""
+    """Hooks by name, so that a saved session finds them again. Each has a `name` and a `function`."""
 
     def __init__(self) -> None:
         self._declared: dict[str, Declared] = {}
 
     def declare(self, one: Declared) -> Declared:
         """Make a hook known by its name; another function under the same name is an error."""
-        earlier = self._declared.get(one.name)
-        if earlier is not None and not _is_same(earlier.function, one.function):
+        earlier = self._declared.setdefault(one.name, one)
+        if earlier.function is not one.function and _origin(earlier.function) != _origin(one.function):
             raise InvalidValue(f"another hook is called {cut(one.name)!r} already")
         self._declared[one.name] = one
         return one
@@ -223,16 +198,11 @@ class Register(Generic[Declared]):
         self._declared.clear()
 
 
-def _is_same(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
-    """Whether two functions are the same one; a module that is loaded again declares its hooks again."""
-    return one is other or (_origin(one) is not None and _origin(one) == _origin(other))
-
-
-def _origin(function: Callable[..., Any]) -> tuple[str, str, str] | None:
-    """Where a function was defined; `None` for lambdas, which all have one name."""
+def _origin(function: Callable[..., Any]) -> object:
+    """Where a function was defined: a module that is loaded again declares its hooks again."""
     code = getattr(function, "__code__", None)
-    if code is None or code.co_name == "<lambda>":
-        return None
+    if code is None or code.co_name == "<lambda>":  # lambdas all have one name
+        return object()
     return function.__module__, function.__qualname__, code.co_filename
 
 
@@ -298,7 +268,7 @@ class Hooks:
     def fire(self, event: Event) -> None:
         """Call the hooks of an event; an async hook is refused before anything happens."""
         if isinstance(event, BEFORE):
-            self.refuse_async((type(event), _AFTER[type(event)]))
+            self.refuse_async((type(event), AFTER[BEFORE.index(type(event))]))
         for one in self._hooks:
             try:
                 answer = one(event) if one.hears(event) else None
