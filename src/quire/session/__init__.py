@@ -32,6 +32,7 @@ from quire.session.hooks import (
     hook_named,
 )
 from quire.session.log import (
+    Work as Work,
     close_stores as close_stores,
     open_log as open_log,
     open_store as open_store,
@@ -42,7 +43,7 @@ from quire.session.receipts import Kept, is_receipt as is_receipt
 from quire.session.session import AioSession, Session, current_session, timeline
 from quire.session.spending import Caps, Metered as Metered, Spending
 from quire.session.state import Written
-from quire.session.steps import Instead as Instead, Steps, Unkept as Unkept, Work as Work
+from quire.session.steps import Instead as Instead, Steps, Unkept as Unkept
 
 __all__ = [
     "Added",

@@ -108,12 +108,15 @@ def run(verb: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("the body of a plain verb waited for something")
 
 
-class _Runner(asyncio.Runner):
+class _Loop:
     """The event loop of a thread for its plain verbs; it is closed when the thread ends."""
+
+    def __init__(self) -> None:
+        self.runner = asyncio.Runner()
 
     def __del__(self) -> None:
         with suppress(Exception):
-            self.close()
+            self.runner.close()
 
 
 _loops = local()
@@ -127,10 +130,10 @@ def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        if not hasattr(_loops, "runner"):  # one for all verbs of a thread: to make a loop takes its time
-            _loops.runner = _Runner()
-        runner: _Runner = _loops.runner
-        return runner.run(verb)
+        if not hasattr(_loops, "own"):  # one for all verbs of a thread: to make a loop takes its time
+            _loops.own = _Loop()
+        own: _Loop = _loops.own
+        return own.runner.run(verb)
     with ThreadPoolExecutor(1, "quire-verb") as thread:
         return thread.submit(contextvars.copy_context().run, asyncio.run, verb).result()
 
@@ -157,7 +160,7 @@ class Change(NamedTuple):
     def __add__(self, other: "Change") -> "Change":  # type: ignore[override]
         """Both, one after the other."""
         pairs = zip(self, other, strict=True)
-        return Change(*([*one, *another] for one, another in pairs))  # type: ignore[arg-type,list-item]
+        return Change(*([*one, *another] for one, another in pairs))  # type: ignore[arg-type]
 
 
 class Writer:

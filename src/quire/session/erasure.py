@@ -80,8 +80,8 @@ def find(log: Log, text: str) -> list[str]:
     wanted = text.casefold()
     log.root.catch_up()
     with log.lock:
-        rows = [transcript.recorded() for transcript in log.state.transcripts.values()]
-        items = {item.id: item for row in (*rows, list(log.state.pool)) for item in row}
+        found: list[Item] = [item for one in log.state.transcripts.values() for item in one.recorded()]
+        items = {item.id: item for item in (*found, *log.state.pool)}
     return [item.id for item in items.values() if any(wanted in one.casefold() for one in _texts(item))]
 
 

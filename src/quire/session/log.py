@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock, RLock
 from time import sleep
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from quire.errors import Conflict, Forgotten, QuireError, StoreDamaged, StoreError, TurnBusy, WrongType, cut
@@ -43,6 +43,19 @@ _MOST_OPEN = 64
 """How many logs of one store stay in memory though no session uses them, the latest used."""
 
 
+class Work(Protocol):
+    """A turn on its way to its answer."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+    async def interrupt(self) -> None:
+        """Stop it, and wait until its outcome is recorded."""
+        ...
+
+
 class Log:
     """The entries of one place, and the state they amount to. Any thread may write; one does at a time."""
 
@@ -54,6 +67,7 @@ class Log:
         self._begin = begin
         self._last = b""  # the body of the last entry that was applied
         self.state = begin()
+        self.work: Work | None = None  # the turn that is on its way in this process
         _all.add(self)
         self.catch_up()
 
@@ -384,7 +398,7 @@ def _unlock() -> None:
     global _lock
     _lock = Lock()
     for log in _all:
-        log.lock = RLock()
+        log.lock, log.work = RLock(), None
         log.store.attached.setdefault("session", _Open()).lock = Lock()
 
 

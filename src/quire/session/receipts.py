@@ -5,10 +5,10 @@ sections made, and the definitions of tools, are kept once, and named by their v
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from operator import is_not
-from typing import Any, NamedTuple, cast, overload
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec.json import encode
@@ -95,35 +95,17 @@ class Kept:
         raise StoreDamaged("an item that a receipt names is not here")
 
 
-class Receipts(Sequence[Kept]):
-    """The requests that were sent in a conversation, oldest first. Each access reads the store."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-
-    def __len__(self) -> int:
-        return len(self._kept())
-
-    def __iter__(self) -> Iterator[Kept]:
-        return iter(self._kept())
-
-    @overload
-    def __getitem__(self, index: int) -> Kept: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Kept]: ...
-    def __getitem__(self, index: int | slice) -> Kept | list[Kept]:
-        return self._kept()[index]
-
-    def _kept(self) -> list[Kept]:
-        with self._log.lock:
-            state = self._log.state
-            versions = state.versions(RECEIPTS)
-            made = dict(zip(versions, self._log.read_at(versions), strict=True))
-        return [
-            Kept(version, item, state, made)
-            for version, item in made.items()
-            if isinstance(item, Note) and is_receipt(item)
-        ]
+def receipts_of(log: Log) -> list[Kept]:
+    """The requests that were sent in a conversation, oldest first."""
+    with log.lock:
+        state = log.state
+        versions = state.versions(RECEIPTS)
+        made = dict(zip(versions, log.read_at(versions), strict=True))
+    return [
+        Kept(version, item, state, made)
+        for version, item in made.items()
+        if isinstance(item, Note) and is_receipt(item)
+    ]
 
 
 def is_receipt(item: Item) -> bool:

@@ -25,7 +25,7 @@ from quire.session.erasure import find, finish_erasing, forget
 from quire.session.hooks import Hook, Hooks
 from quire.session.log import Log, follow, open_log, open_store
 from quire.session.pool import AioPool, SessionPool
-from quire.session.receipts import Receipts
+from quire.session.receipts import Kept, receipts_of
 from quire.session.redaction import Redact, Redaction
 from quire.session.responses import AioListening, Listening, Responses
 from quire.session.spending import Caps, Spending, named_prices
@@ -57,12 +57,12 @@ class AioSession:
         """
         return await self._writer.append(self._io, items, to, expected)
 
-    async def user(self, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
+    async def user(self, /, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
         """Record a message of the user."""
         return await self._one(Message("user", content, **fields), to)
 
     async def assistant(
-        self, content: Content = "", *, calls: Iterable[ToolCall] = (), to: str = MAIN, **fields: Any
+        self, /, content: Content = "", *, calls: Iterable[ToolCall] = (), to: str = MAIN, **fields: Any
     ) -> Message | None:
         """Record a message of the assistant, and the calls it made with it."""
         said = [Message("assistant", content, **fields)] if content else []
@@ -75,11 +75,11 @@ class AioSession:
         return await self._one(ToolCall(f"call_{new_id()}", name, text), to)
 
     async def tool(
-        self, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
+        self, /, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
     ) -> ToolResult:
         """Record the result of a call; the name of the tool is that of the open call."""
-        name = name or await self._do(lambda: self._session._tool_of(call_id, to))
-        return await self._one(ToolResult(call_id, name, content, **fields), to)
+        tool = name or await self._do(lambda: self._session._tool_of(call_id, to))
+        return await self._one(ToolResult(call_id, tool, content, **fields), to)
 
     async def pin(self, item_id: str, *, to: str = MAIN) -> Pin:
         """Keep an item shown, whatever else is cut, masked or summarised."""
@@ -262,11 +262,9 @@ class Session:
         """Use `Session.open`."""
         self._log = log
         self._caps, self._prices = caps, named_prices(prices or {})
-        self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
         redaction = Redaction(redact) if redact and not isinstance(redact, Redaction) else redact
-        self._writer = Writer(log, self.hooks, redaction)
+        self._writer = Writer(log, hooks if isinstance(hooks, Hooks) else Hooks(hooks), redaction)
         self.pool = SessionPool(self._writer, pool_limit)
-        self.receipts = Receipts(log)
         self.steps = Steps(self._writer, self.pool)
         self.compaction = Compaction(self._writer, caps, self._prices)
         self._contexts = Contexts(self._writer, self.compaction, caps, self._prices)
@@ -324,6 +322,20 @@ class Session:
     def memory(self) -> Memory:
         """What the scope of this conversation remembers: all its conversations and documents."""
         return Memory.of(self._log.root.store, self.place.scope)
+
+    @property
+    def hooks(self) -> Hooks:
+        """The hooks, and those that failed."""
+        return self._writer.hooks
+
+    @hooks.setter
+    def hooks(self, hooks: Hooks) -> None:
+        self._writer.hooks = hooks
+
+    @property
+    def receipts(self) -> list[Kept]:
+        """The requests that were sent, oldest first; each can be rendered again as it was."""
+        return receipts_of(self._log)
 
     @property
     def spending(self) -> Spending:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -15,7 +14,7 @@ from quire.errors import CapReached, InvalidValue, ModelFailed, WrongType, cut
 from quire.items import Item, Note
 from quire.models import Answering, AnyModel
 from quire.providers import Parsed, Rendered
-from quire.stores import Place, Store, Stored
+from quire.stores import Place, Store
 from quire.stores.decoding import items_in
 from quire.stores.store import Standing
 from quire.stores.streams import USAGE, is_tombstone
@@ -235,55 +234,11 @@ class Metered:
         return used
 
 
-class _Read(NamedTuple):
-    """How far a conversation was read, a mark of the last entry, and what it had spent."""
+class _Tally(NamedTuple):
+    """What is known of the spending of a scope: by conversation how far it was read, and its sum."""
 
-    standing: Standing
-    last: bytes
-    spending: Spending
-
-
-class _Tally:
-    """What the conversations of one scope have spent."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self._read: dict[str, _Read] = {}
-
-    def total(self, store: Store, scope: str) -> Spending:
-        """The sum. Each conversation is read once, and from then on what it has grown by."""
-        standings = store.conversations(scope)
-        self._read = {name: read for name, read in self._read.items() if name in standings}
-        for name, standing in standings.items():
-            read = self._read.get(name)
-            if read is None or read.standing != standing or not standing.log:
-                self._follow(store, Place(scope, name), standing, read)
-        return sum((read.spending for read in self._read.values()), Spending())
-
-    def _follow(self, store: Store, place: Place, standing: Standing, read: _Read | None) -> None:
-        """Read on after the last entry that was read, if that is still what it was."""
-        before, stored = Spending(), list[Stored]()
-        if read is not None and read.standing.log == standing.log:
-            stored = store.read(place, after=read.standing.version - 1)
-            if stored and _mark(stored[0]) == read.last:
-                before = read.spending
-                new = stored[1:]
-            else:
-                new = stored = store.read(place)
-        else:
-            new = stored = store.read(place)
-        if not stored:
-            return  # it was removed meanwhile
-        for item in items_in(place, [one for one in new if one.stream == USAGE]):
-            if isinstance(item, Note) and not is_tombstone(item):
-                before = before.with_usage(item.content)
-        found = standing._replace(version=stored[-1].version)
-        self._read[place.conversation] = _Read(found, _mark(stored[-1]), before)
-
-
-def _mark(stored: Stored) -> bytes:
-    """Tells whether an entry is the one that was read, without keeping its content."""
-    return blake2b(stored.body, digest_size=16).digest()
+    lock: Lock
+    read: dict[str, tuple[Standing, Spending]]
 
 
 _tallies: "WeakKeyDictionary[Store, dict[str, _Tally]]" = WeakKeyDictionary()
@@ -291,7 +246,21 @@ os.register_at_fork(after_in_child=_tallies.clear)
 
 
 def scope_spending(store: Store, scope: str) -> Spending:
-    """What all conversations of a scope have spent together."""
-    tally = _tallies.setdefault(store, {}).setdefault(scope, _Tally())
+    """What all conversations of a scope have spent together. Each is read once, and then what it grew by."""
+    tally = _tallies.setdefault(store, {}).setdefault(scope, _Tally(Lock(), {}))
     with tally.lock:
-        return tally.total(store, scope)
+        standings, total = store.conversations(scope), Spending()
+        for name, standing in standings.items():
+            known, spent = tally.read.get(name, (Standing(0), Spending()))
+            if known.log != standing.log or not standing.log or known.version > standing.version:
+                known, spent = Standing(0), Spending()  # another conversation began at its address
+            if known != standing:
+                stored = store.read(Place(scope, name), after=known.version)
+                usage = items_in(Place(scope, name), [one for one in stored if one.stream == USAGE])
+                for item in usage:
+                    if isinstance(item, Note) and not is_tombstone(item):
+                        spent = spent.with_usage(item.content)
+                version = stored[-1].version if stored else known.version
+                tally.read[name] = standing._replace(version=version), spent
+            total += spent
+        return total

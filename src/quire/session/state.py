@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
 from quire.items import EDITS, JSON, KINDS, Hide, Item, Mask, Message, Note, ToolCall, ToolResult
@@ -124,7 +124,7 @@ def held_for(call_id: str) -> Note:
     return Note(content={_HELD: call_id}, key=_HELD)
 
 
-def is_step(item: Item) -> bool:
+def is_step(item: Item) -> TypeGuard[Note]:
     """Whether an item of the stream of steps is a note of ours: notes of tools have no key there."""
     return isinstance(item, Note) and item.key is not None
 

@@ -12,9 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from threading import Lock
-from typing import Any, Literal, Protocol
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -31,14 +29,13 @@ from quire.errors import (
     cut,
 )
 from quire.items import JSON, Item, Note, ToolCall, ToolResult, new_id, now
-from quire.session.aio import AWAITED, Writer
 from quire.memory.quotes import Quote
+from quire.session.aio import AWAITED, Writer
 from quire.session.erasure import link_sources, names_of
 from quire.session.hooks import Added, Adding
-from quire.session.log import Entries
+from quire.session.log import Entries, Work
 from quire.session.pool import AioPool, SessionPool, handle_of
 from quire.session.state import State, Written, begun, by_result, held_for, is_step
-from quire.stores import Place, Store
 from quire.stores.streams import MAIN, OF, STEPS
 
 logger = logging.getLogger("quire.session")
@@ -60,19 +57,6 @@ _UNFIT = (InvalidValue, CodecError, WrongType, UnknownId, EditRefused)
 
 class Unkept(Exception):
     """Why a result, or what came with it, cannot be recorded though no hook refuses it."""
-
-
-class Work(Protocol):
-    """A turn on its way to its answer."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended."""
-        ...
-
-    async def interrupt(self) -> None:
-        """Stop it, and wait until its outcome is recorded."""
-        ...
 
 
 def raised(_: ToolResult, fault: Exception) -> ToolResult:
@@ -282,11 +266,15 @@ class Steps:
     @property
     def at_work(self) -> Work | None:
         """The turn that is on its way in this conversation, in this process."""
-        return _turns.at(self._log.store, self._log.place)
+        work = self._log.work
+        return None if work is None or work.is_over else work
 
     def take_turn(self, work: Work) -> Work | None:
         """Let a turn be the one on its way; if another still is, that one is returned."""
-        return _turns.take(self._log.store, self._log.place, work)
+        with self._log.lock:
+            other = self.at_work
+            self._log.work = other or work
+            return other
 
     # Provenance
 
@@ -401,7 +389,7 @@ def lease() -> dict[str, Any]:
 
 def is_leased(note: Note) -> bool:
     """Whether the work of a note goes on: the lease was renewed in time, and the process is not gone."""
-    return note.content["until"] > now() and not is_abandoned(note)
+    return bool(note.content["until"] > now()) and not is_abandoned(note)
 
 
 def is_abandoned(note: Note) -> bool:
@@ -434,29 +422,3 @@ def _started(process: int) -> str | None:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return None
-
-
-class _Turns:
-    """The turns on their way, by store and place: a log may be closed and opened again meanwhile."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._work: WeakKeyDictionary[Store, WeakValueDictionary[Place, Work]] = WeakKeyDictionary()
-
-    def at(self, store: Store, place: Place) -> Work | None:
-        with self._lock:
-            work = self._work.setdefault(store, WeakValueDictionary()).get(place)
-            return None if work is None or work.is_over else work
-
-    def take(self, store: Store, place: Place, work: Work) -> Work | None:
-        with self._lock:
-            turns = self._work.setdefault(store, WeakValueDictionary())
-            other = turns.get(place)
-            if other is not None and not other.is_over:
-                return other
-            turns[place] = work
-            return None
-
-
-_turns = _Turns()
-os.register_at_fork(after_in_child=lambda: _turns.__init__())  # type: ignore[misc]
