@@ -112,7 +112,7 @@ class Loop:
                 if not self._sent or not narrowing.narrow(self._sent, exceeded):
                     raise
                 await self._close_calls_since(before)
-                if self.session.compaction is not None:
+                if self.session.compaction.compactor is not None:
                     await self.session.aio.compaction.run()
             except OverBudget:
                 if narrowing.exceeded is not None:
