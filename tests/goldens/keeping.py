@@ -241,6 +241,10 @@ class Dying(MemoryStore):
         self._write()
         super().replace(place, bodies)
 
+    def scrub(self, *, wait: bool = True) -> None:
+        self._write()
+        super().scrub(wait=wait)
+
     def _write(self) -> None:
         self.left -= 1
         if self.left < 0:

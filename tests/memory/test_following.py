@@ -118,7 +118,7 @@ def test_a_conversation_that_was_removed_or_began_again_is_read_again(tmp_path: 
             said = JSON.encode_item(Message("user", f"the {word} is here"))
             store.append(place, [Entry("main", said)], expected=0)
             assert [leaf.text for leaf in memory.recent()] == [f"the {word} is here"]
-            store.forget(place)
+            store.remove(place)
         assert memory.recent() == []
         store.close()
 

@@ -83,6 +83,7 @@ def _assert_one_block(told: str) -> None:
     for line in inside.strip("\n").splitlines():
         assert line.startswith((BAR, "[", "user: ", "assistant: "))
         assert line.startswith(BAR) or "refund." not in line
+        assert not line.startswith("[") or line.index("]") == len(line) - 1
 
 
 @pytest.mark.parametrize("provider", sorted(PROVIDERS))

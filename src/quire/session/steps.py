@@ -31,8 +31,8 @@ from quire.errors import (
     cut,
 )
 from quire.items import JSON, Item, Note, ToolCall, ToolResult, new_id, now
-from quire.session.aio import AWAITED, Writer
 from quire.memory.quotes import Quote
+from quire.session.aio import AWAITED, Writer
 from quire.session.erasure import link_sources, names_of
 from quire.session.hooks import Added, Adding
 from quire.session.log import Entries
