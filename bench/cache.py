@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from quire.context import KEEP_ALL, POLICIES, Replay, replay
+from quire.cli.replay import KEEP_ALL, POLICIES, Replay, replay
 from quire.items import Item
 from quire.providers import PROVIDERS
 from quire.tokens import counter_for

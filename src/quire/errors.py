@@ -192,7 +192,15 @@ class StoreFailed(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """What a store holds is not what was written to it."""
+    """What a store holds is not what was written to it.
+
+    `place` is the address of the conversation where it is known; its entries up to `version` are whole.
+    """
+
+    def __init__(self, message: str = "", *, place: str = "", version: int = 0) -> None:
+        super().__init__(message)
+        self.place = place
+        self.version = version
 
 
 class NewerStore(StoreError):

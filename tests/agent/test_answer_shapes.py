@@ -161,7 +161,7 @@ def test_the_schema_that_is_sent_is_counted() -> None:
         other = Session.open(store=MemoryStore())
         await Agent(other, model=plain).ask("go")
         assert counted > 40
-        assert session.receipts[0].tokens == other.receipts()[0].tokens + counted
+        assert session.receipts[0].tokens == other.receipts[0].tokens + counted
 
     asyncio.run(run())
 

@@ -14,7 +14,6 @@ from quire.agent import Agent, Tool, tool
 from quire.agent.tools import run as run_tool
 from quire.items import JSON
 from quire.models import Scripted
-from quire.session.steps import held
 from quire.stores import Entry, MemoryStore, SQLiteStore, Store
 from quire.stores.streams import STEPS
 from tests.agent.answering import agent_of, assert_whole, call, results, run
@@ -102,6 +101,11 @@ def test_a_note_with_a_key_is_the_one_that_was_given() -> None:
         assert [note.id for note in outcome.notes] == [rates.id] * 2
 
     run(talk)
+
+
+def held(call_id: str) -> Note:
+    """The note that the next held result is of a call, as it stands in the log."""
+    return Note(content={"held": call_id}, key="held")
 
 
 def left_by_another(store: Store, *came: Item, name: str = "hours") -> tuple[Session, ToolCall]:

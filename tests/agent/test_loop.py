@@ -328,7 +328,7 @@ def test_notes_of_a_tool_go_to_the_pool_or_the_transcript() -> None:
     async def talk() -> None:
         agent = agent_of(call("fetch"), "Kept.", tools=[fetch])
         await agent.ask("fetch")
-        assert agent.session.pool.get("q3").content == "figures"
+        assert agent.session.pool["q3"].content == "figures"
         assert [item.content for item in agent.session.view() if isinstance(item, Note)] == ["aside"]
         assert "q3" in results(agent)[0].text
         assert_whole(agent)

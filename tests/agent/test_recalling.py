@@ -11,7 +11,7 @@ from quire.agent import run
 from quire.agent.builtin import recall_tools
 from quire.items import Message
 from quire.memory import Knowledge, Memory, recalled
-from quire.session import Session
+from quire.session import Session, remove_conversation
 from quire.stores import MemoryStore, Store
 from quire.tokens import Measured
 from tests.agent.answering import agent_of, call, results
@@ -125,7 +125,7 @@ def test_documents_that_change_and_go() -> None:
     knowledge.remove("desk.md")
     assert found() == "Nothing was found."
     knowledge.add_text("The locker is gone.", source="desk.md")
-    store.forget(knowledge.place)
+    remove_conversation(store, knowledge.place)
     assert found() == "Nothing was found."
     knowledge.add_text("The locker is new.", source="other.md")
     assert "new" in found()

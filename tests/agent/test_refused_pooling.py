@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,9 @@ from quire import Agent, Note, Session, tool
 from quire.errors import InvalidValue
 from quire.models import Scripted
 from quire.session import Added, Adding, Evicted, Evicting, Hook
-from quire.stores import Entry, MemoryStore, Place
+from quire.stores import Entry, MemoryStore, Place, SQLiteStore
 from quire.stores.streams import FORGOTTEN, POOL
 from tests.agent.answering import assert_whole, call, results, run
-from tests.session.opened import PLACE, apart
 
 Pooled = list[tuple[str | None, Any]]
 OUTPUT, OLDER = "output-0123456789", "output-9876543210"
@@ -120,7 +120,7 @@ def test_notes_are_pooled_as_one_by_one_and_where_hooks_refuse_nothing_has_chang
         assert (await agent.ask("go")).text == "Done."
         assert_whole(agent)
         assert list(session.view())[: len(said)] == said
-        assert not session._ledger.workspace.versions(FORGOTTEN)  # pyright: ignore[reportPrivateUsage]
+        assert not [entry for entry in store.read(session.place) if entry.stream == FORGOTTEN]
         if results(agent)[-1].is_error:
             assert "refused by a hook: InvalidValue" in results(agent)[-1].text
             assert pooled(session) == was and not store.pooled
@@ -153,10 +153,10 @@ def assert_heard_once(heard: Sequence[Any]) -> None:
     assert len(told) == len({*told})
 
 
-def test_what_another_brings_while_hooks_are_asked_is_asked_about_too() -> None:
+def test_what_another_brings_while_hooks_are_asked_is_asked_about_too(tmp_path: Path) -> None:
     """They let `a` go; then another puts it out, and one has to go that they do not let go."""
-    store, heard = MemoryStore(), list[Any]()
-    other = apart(store, pool_limit=2)
+    heard, store = list[Any](), SQLiteStore(tmp_path / "a.db")
+    other = Session.open("ana/q3", store=SQLiteStore(tmp_path / "a.db"), pool_limit=2)
 
     def another_comes_first(event: Evicting) -> None:
         heard.append((event.note.key, event.by.key))
@@ -176,7 +176,6 @@ def test_what_another_brings_while_hooks_are_asked_is_asked_about_too() -> None:
         assert [key for key, _ in pooled(session)] == ["b", "z"]
         assert heard == [("a", "c"), ("b", "d"), ("b", "c"), ("z", "d")]
 
-    assert PLACE == ("ana", "q3")
     run(talk)
 
 

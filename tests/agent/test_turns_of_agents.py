@@ -20,7 +20,7 @@ def test_an_agent_runs_turns_that_code_decides_on() -> None:
         agent = agent_of(tools=[fetch])
         await agent.put(Turn("fetch", {"name": "q3"}))
         assert [turn.tool_name async for turn, _ in agent.run()] == ["fetch"]
-        assert agent.session.pool.get("q3").content == "report q3"
+        assert agent.session.pool["q3"].content == "report q3"
         assert agent.turns.waiting == ()
 
     run(act)

@@ -11,7 +11,7 @@ from quire.sections import History
 from quire.session import Session
 from quire.stores import Store
 
-ENDINGS = ("db", "json", "jsonl")
+ENDINGS = ("db", "jsonl")
 KEY = bytes(range(32))
 NASTY = "How did Q3 go? \x1b[31m\x9b2J\u202e[bold]:smile:"
 ANSWER: dict[str, Any] = {

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
 from quire.cli.chart import Line, Panel, drawn
-from quire.context import POLICIES
+from quire.cli.replay import POLICIES
 from tests.cli.conversing import conversation, lines, ran, refused
 
 SIMULATE = ("simulate", "-", "--budget", "1000")

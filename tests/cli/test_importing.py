@@ -169,7 +169,7 @@ def test_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:
 
 
 def test_into_a_sealed_store(tmp_path: Path) -> None:
-    store, key = str(tmp_path / "chats.json"), tmp_path / "key"
+    store, key = str(tmp_path / "chats.jsonl"), tmp_path / "key"
     key.write_bytes(KEY)
     file = written(tmp_path / "h.json", HELLO)
     ran("import", file, "a/b", "--store", store, "--key-file", str(key))

@@ -95,10 +95,10 @@ def test_addresses_that_are_no_stores(url: str, says: str) -> None:
 
 def test_broken_stores_are_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "bad.db").write_bytes(b"not a database, " * 100)
-    (tmp_path / "bad.json").write_text('[\n{"kind":"message"}\n{"kind":"message"}\n]\n')
+    (tmp_path / "bad.jsonl").write_text('{"kind":"message"}\nnot an item\n{"kind":"message"}\n')
     sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE t (x)").connection.close()
     assert "is not a SQLite database" in refused(2, "ls", "--store", "bad.db")
-    assert "damaged at byte" in refused(2, "ls", "--store", "bad.json")
+    assert "damaged at byte" in refused(2, "ls", "--store", "bad.jsonl")
     assert "another application" in refused(2, "ls", "--store", "other.db")
 
 
@@ -109,7 +109,7 @@ def test_a_damaged_conversation_does_not_hide_the_others(tmp_path: Path) -> None
         database.execute("UPDATE entries SET body = ? WHERE at & 4294967295 = 2 AND at >> 32 = 1", (b"{",))
     database.close()
     done = run("ls", "--store", store, "--json")
-    assert done.exit_code == 2 and "ana/q3: the entry of version 2 is damaged" in done.stderr
+    assert done.exit_code == 2 and "ana/q3 is damaged after version 1: entry 2" in done.stderr
     damaged, whole = json.loads(done.stdout)
     assert (damaged["version"], damaged["items"], whole["items"]) == (8, None, 5)
 
@@ -119,7 +119,7 @@ def test_a_torn_end_is_mended_and_said(tmp_path: Path) -> None:
     with open(store, "ab") as file:
         file.write(b'{"at":{"scope":"ana"')
     done = run("ls", "--store", store)
-    assert done.exit_code == 0 and "its end was torn" in done.stderr
+    assert done.exit_code == 0 and "had an unfinished end" in done.stderr
 
 
 @pytest.mark.parametrize("key", [KEY, KEY.hex().encode() + b"\n"], ids=["bytes", "digits"])

@@ -70,7 +70,7 @@ def test_sealed_stores_stay_sealed_or_change_their_key(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(KEY[::-1])
     ran("migrate", one, str(tmp_path / "same.db"))
     assert conversation_in(tmp_path / "same.db", key=KEY) == conversation_in(one, key=KEY)
-    opened, sealed = str(tmp_path / "open.json"), str(tmp_path / "new.db")
+    opened, sealed = str(tmp_path / "open.jsonl"), str(tmp_path / "new.db")
     ran("migrate", one, opened, "--key-file", str(tmp_path / "key"))
     assert conversation_in(opened) == conversation_in(one, key=KEY)
     ran("migrate", opened, sealed, "--target-key-file", str(tmp_path / "other"))
@@ -79,14 +79,14 @@ def test_sealed_stores_stay_sealed_or_change_their_key(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("ending", "says"),
-    [("db", "SQLite, at version 1, the newest"), ("json", "JSON, which has no"), ("jsonl", "JSON lines")],
+    [("db", "SQLite, at version 2, the newest"), ("jsonl", "JSON lines, at version 2")],
 )
 def test_which_version_a_store_has(ending: str, says: str, tmp_path: Path) -> None:
     one = two(tmp_path / f"one.{ending}")
     said = ran("migrate", one).stdout
     assert says in said and "2 scopes, 2 conversations" in said
     data = json.loads(ran("migrate", one, "--json").stdout)
-    assert (data["conversations"], data["version"]) == (2, 1 if ending == "db" else None)
+    assert (data["conversations"], data["version"]) == (2, 2)
 
 
 def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:

@@ -200,4 +200,4 @@ def test_a_conversation_that_is_damaged_is_a_sentence(tmp_path: Path) -> None:
         database.execute("UPDATE entries SET body = ? WHERE at & 4294967295 = 2", (b'{"kind":"message"}',))
     database.close()
     for verb in ("show", "log", "export"):
-        assert "the entry of version 2 is damaged" in refused(2, verb, "ana/q3", "--store", store)
+        assert "is damaged after version 1: entry 2" in refused(2, verb, "ana/q3", "--store", store)

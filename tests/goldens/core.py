@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any, cast
 
 from quire import compactors, context, sections, state, tokens
+from quire.cli.replay import POLICIES, replay
 from quire.errors import Irreducible, OverBudget, QuireError
 from quire.items import (
     JSON,
@@ -517,8 +518,8 @@ def conversations(run: Run, given: Json) -> Json:
 
 def replays(run: Run, given: Json) -> Json:
     options = {name: given[name] for name in ("tokens", "volatile", "tools")}
-    policy = context.POLICIES[given["policy"]]
-    played = context.replay(items_of(given["items"]), policy, counter=FOUR, **options)
+    policy = POLICIES[given["policy"]]
+    played = replay(items_of(given["items"]), policy, counter=FOUR, **options)
     return {"refused": played.refused, "calls": [list(call) for call in played.calls]}
 
 

@@ -125,13 +125,9 @@ def write(one: Session, step: Json, run: "Playing") -> None:
         case "name":
             one.new(step["label"])
         case "keep":
-<<<<<<< HEAD
             one.pool.keep(
                 Note(step["content"], key=step["key"], description=step.get("about"), id=step["id"])
             )
-=======
-            one.pool.keep(Note(step["content"], key=step["key"], description=step.get("about"), id=step["id"]))
->>>>>>> 2b8bce4 (Session verbs have one body; drafts are rebased entry by entry)
         case "drop":
             one.pool.drop(step["key"])
         case "clear":
@@ -244,6 +240,10 @@ class Dying(MemoryStore):
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         self._write()
         super().replace(place, bodies)
+
+    def scrub(self, *, wait: bool = True) -> None:
+        self._write()
+        super().scrub(wait=wait)
 
     def _write(self) -> None:
         self.left -= 1

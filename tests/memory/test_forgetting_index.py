@@ -16,7 +16,7 @@ from quire.memory import Knowledge, Memory
 from quire.memory.index import opening
 from quire.memory.index.lasting import Lasting
 from quire.memory.index.lasting.removing import is_unclean
-from quire.session import Session, forgetting
+from quire.session import Session, forgetting, remove_conversation
 from quire.stores import Place, Store
 from tests.stores.server import database
 
@@ -51,16 +51,8 @@ def pruned(store: Store, _: str) -> None:
         Knowledge(store, "ana").add(folder, name="notes", prune=True)
 
 
-ALONE = """
-import sys
-from quire.stores import Place, Store
-with Store.open(sys.argv[1]) as store:
-    store.forget(Place("ana", "zinnia"))
-assert "quire.memory" not in sys.modules
-"""
-
 CONVERSATIONS: dict[str, Verb] = {
-    "store.forget": lambda store, _: store.forget(TALK),
+    "store.forget": lambda store, _: remove_conversation(store, TALK),
     "quire forget --all": command("forget", "ana/zinnia", "--all", "--yes"),
 }
 DOCUMENTS: dict[str, Verb] = {
@@ -208,19 +200,6 @@ def counted(wipe: Callable[[Lasting], None], wiped: list[bool]) -> Callable[[Las
         wipe(index)
 
     return wiping
-
-
-def test_nothing_stays_where_only_the_store_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "SMALL", 0)
-    address = str(tmp_path / "chats.db")
-    with Store.open(address) as store:
-        talk(store)
-        Session.open("ana/other", store=store).user("It was mild, with a little wind.")
-        assert Memory.of(store, "ana").search("locker").hits
-    run("-c", ALONE, address)
-    with Store.open(address) as store:
-        assert found_in_files(tmp_path) == set()
-        assert [hit.leaf.source for hit in Memory.of(store, "ana").search("locker mild").hits] == ["other"]
 
 
 def found_in_files(folder: Path) -> set[bytes]:

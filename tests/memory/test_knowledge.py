@@ -183,10 +183,10 @@ class Failing(SQLiteStore):
 
     fails = True
 
-    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
+    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         if self.fails:
             raise StoreFailed("no space left")
-        super().forget(place, bodies)
+        super().replace(place, bodies)
 
 
 @pytest.mark.parametrize("is_reopened", [True, False])
@@ -286,7 +286,7 @@ def test_documents_are_removed_while_others_search(store: Store) -> None:
 
 def test_a_log_that_began_again_is_read_again(store: Store, knowledge: Knowledge) -> None:
     knowledge.add_text(guide("tide", "lamp"), source="a.md")
-    store.forget(HERE)
+    store.remove(HERE)
     assert knowledge.sources() == []
     Knowledge(store, "ana").add_text(guide("quay", "rope"), source="b.md")
     assert names(knowledge) == ["b.md"]

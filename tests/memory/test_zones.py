@@ -1,6 +1,5 @@
 """Days are those of the zone that the asker gives: in what is found, in headings, and on the command line."""
 
-import asyncio
 import json
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path

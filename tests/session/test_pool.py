@@ -40,8 +40,9 @@ def _nothing_heard() -> None:  # pyright: ignore[reportUnusedFunction]
 
 @hook(Adding, Added, Removing, Removed, Evicting, Evicted, Clearing, Cleared, name="hear_the_pool")
 def hear(event: Any) -> None:
-    notes = event.items if isinstance(event, Adding | Added) else getattr(event, "notes", None)
-    notes = (event.note,) if notes is None else notes
+    one: Any = event
+    notes = one.items if isinstance(event, Adding | Added) else getattr(event, "notes", None)
+    notes = (one.note,) if notes is None else notes
     heard.append((type(event).__name__, [note.content for note in notes]))
 
 
@@ -75,7 +76,7 @@ KEEPS: dict[str, Act] = {
 }
 
 
-def each(verbs: dict[str, Act]) -> Any:
+def each(verbs: dict[str, Act]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("act", verbs.values(), ids=verbs)
 
 

@@ -333,7 +333,8 @@ def test_what_was_sent_says_which_request_is_answered(is_awaited: bool, is_rende
 def test_what_was_not_sent_is_refused() -> None:
     one, context = asked()
     said = reply(context.render("anthropic"))
-    for wrong in (5, {"messages": []}):
+    refused: list[Any] = [5, {"messages": []}]
+    for wrong in refused:
         with pytest.raises((WrongType, InvalidValue)):
             one.record(said, sent=wrong)
     assert not called(one)

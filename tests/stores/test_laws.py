@@ -2,26 +2,22 @@
 
 import threading
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from quire.errors import Conflict, InvalidValue, StoreFailed
+from quire.errors import Conflict, InvalidValue, OutOfRange, StoreFailed, WrongType
 from quire.items import JSON, Item
 from quire.stores import Entry, Place, Store
 from tests.items.strategies import FIELDS, items, of_kind, same
-from tests.stores.keeping import NAMES, ODD_NAMES, Kept, Oracle, bodies, entries, kept, places
+from tests.stores.keeping import HERE, NAMES, ODD_NAMES, Kept, Oracle, bodies, entries, entry, kept, places
 
 pytestmark = pytest.mark.laws
 EVERY = pytest.mark.parametrize("name", NAMES)
 # Each example makes a store, and a server makes a database: a few go a long way.
 FEW = settings(max_examples=max(5, settings().max_examples // 10))
 FEWER = settings(max_examples=max(5, settings().max_examples // 20))
-HERE = Place("ana", "q3")
-
-
-def entry(text: str, stream: str = "main") -> Entry:
-    return Entry(stream, f'{{"kind":"message","text":"{text}"}}'.encode())
 
 
 @EVERY
@@ -41,7 +37,9 @@ def test_a_store_holds_what_a_dictionary_would(name: str, data: st.DataObject) -
 
 def _step(held: Kept, oracle: Oracle, place: Place, data: st.DataObject) -> None:
     match data.draw(
-        st.sampled_from(["append", "append", "append", "stale", "read", "change", "forget", "reopen"])
+        st.sampled_from(
+            ["append", "append", "append", "stale", "read", "change", "remove", "scrub", "reopen"]
+        )
     ):
         case "append":
             added = data.draw(st.lists(entries(), max_size=4))
@@ -56,10 +54,12 @@ def _step(held: Kept, oracle: Oracle, place: Place, data: st.DataObject) -> None
             assert held.store.read(place, after=after) == oracle.read(place, after)
         case "change":
             _change(held.store, oracle, place, data)
-        case "forget":
-            held.store.forget(place)
+        case "remove":
+            held.store.remove(place)
             oracle.rows.pop(place, None)
             assert held.store.version(place) == 0
+        case "scrub":
+            held.store.scrub()
         case _:
             held.reopen()
 
@@ -76,7 +76,7 @@ def _refuse(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> 
 def _change(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> None:
     versions = st.integers(1, max(1, oracle.version(place)))
     others = data.draw(st.dictionaries(versions, bodies(), max_size=3)) if oracle.version(place) else {}
-    store.forget(place, others)
+    store.replace(place, others)
     for version, body in others.items():
         row = oracle.rows[place]
         row[version - 1] = row[version - 1]._replace(body=body)
@@ -162,13 +162,11 @@ def test_law_18_nothing_of_one_scope_is_readable_from_another(name: str) -> None
         for place in [*others, Place("", "ana/q3"), Place("ana/", "q3"), Place("ana", "Q3"), Place("", "")]:
             assert store.read(place) == []
             assert store.version(place) == 0
-            store.forget(place)
+            store.remove(place)
             assert store.wait(place, 0, 0.0) == 0
         for scope in ODD_NAMES:
-            assert store.conversations(scope) == (["q3"] if scope == "ana" else [])
-            assert {name: at.version for name, at in store.standings(scope).items()} == (
-                {"q3": 1} if scope == "ana" else {}
-            )
+            found = {name: at.version for name, at in store.conversations(scope).items()}
+            assert found == ({"q3": 1} if scope == "ana" else {})
         assert [stored.body for stored in store.read(secret)] == [entry("secret").body]
 
 
@@ -206,10 +204,10 @@ def test_what_is_forgotten_is_gone_for_every_opening(name: str) -> None:
         other = held.open()
         held.store.append(HERE, [entry("one"), entry("two", "side")], expected=0)
         assert len(other.read(HERE)) == 2
-        held.store.forget(HERE, {2: b'{"kind":"gone"}'})
+        held.store.replace(HERE, {2: b'{"kind":"gone"}'})
         assert [stored[1:] for stored in other.read(HERE)] == [entry("one"), ("side", b'{"kind":"gone"}')]
         other.append(HERE, [entry("three")], expected=2)
-        held.store.forget(HERE)
+        held.store.remove(HERE)
         assert other.version(HERE) == 0 and other.read(HERE) == [] and other.scopes() == []
         assert other.append(HERE, [entry("again")], expected=0) == 1
         assert held.store.read(HERE) == other.read(HERE)
@@ -219,7 +217,7 @@ def test_what_is_forgotten_is_gone_for_every_opening(name: str) -> None:
 def test_nothing_appended_is_nothing_kept(name: str) -> None:
     with kept(name) as held:
         assert held.store.append(HERE, [], expected=0) == 0
-        assert held.store.scopes() == [] and held.store.conversations("ana") == []
+        assert held.store.scopes() == [] and held.store.conversations("ana") == {}
         with pytest.raises(Conflict):
             held.store.append(HERE, [], expected=1)
 
@@ -231,22 +229,44 @@ def test_the_standings_of_a_scope_are_those_of_its_conversations(name: str) -> N
         for conversation, many in (("q3", 2), ("q4", 1), ("", 3)):
             store.append(Place("ana", conversation), [entry("one")] * many, expected=0)
         store.append(Place("bo", "q3"), [entry("one")], expected=0)
-        before = store.standings("ana")
+        before = store.conversations("ana")
         assert {name: at.version for name, at in before.items()} == {"": 3, "q3": 2, "q4": 1}
-        store.forget(Place("ana", "q3"))
-        assert store.standings("ana") == {name: before[name] for name in ("", "q4")}
+        store.remove(Place("ana", "q3"))
+        assert store.conversations("ana") == {name: before[name] for name in ("", "q4")}
         store.append(Place("ana", "q3"), [entry("one")] * 2, expected=0)
-        again = store.standings("ana")["q3"]
+        again = store.conversations("ana")["q3"]
         assert again.version == 2 and (not again.log or again.log != before["q3"].log)
 
 
 @EVERY
-def test_a_stream_needs_a_name(name: str) -> None:
+def test_what_is_wrong_is_refused_and_changes_nothing(name: str) -> None:
     with kept(name) as held:
-        for stream in ("", "a\nb", "a\0"):
+        store = held.store
+        store.append(HERE, [entry("fine")], expected=0)
+        for stream in ("", "a\nb", "a\0", "x" * 501):
             with pytest.raises(InvalidValue):
-                held.store.append(HERE, [entry("fine"), entry("not", stream)], expected=0)
-        assert held.store.version(HERE) == 0
+                store.append(HERE, [entry("fine"), entry("not", stream)], expected=1)
+        wrong: list[tuple[type[Exception], Any, Any, Any]] = [
+            (WrongType, HERE, entry("not"), "1"),
+            (WrongType, HERE, entry("not"), 1.0),
+            (WrongType, HERE, entry("not"), True),
+            (WrongType, HERE, ("main", "{}"), 1),
+            (WrongType, HERE, (5, b"{}"), 1),
+            (WrongType, Place(5, "q3"), entry("not"), 0),  # type: ignore[arg-type]
+            (InvalidValue, Place("a\0", "q3"), entry("not"), 0),
+            (InvalidValue, Place("a\ud800", "q3"), entry("not"), 0),
+        ]
+        for error, place, one, expected in wrong:
+            with pytest.raises(error):
+                store.append(place, [one], expected=expected)
+        for version in (0, -1, 2, 1 << 40):
+            with pytest.raises(OutOfRange):
+                store.replace(HERE, {1: b"{}", version: b"{}"})
+        with pytest.raises(WrongType):
+            store.replace(HERE, {1: "{}"})  # type: ignore[dict-item]
+        assert store.scopes() == ["ana"] and [stored.body for stored in store.read(HERE)] == [
+            entry("fine").body
+        ]
 
 
 @EVERY
@@ -261,9 +281,9 @@ def test_a_closed_store_says_so(name: str) -> None:
             lambda: store.read(HERE),
             lambda: store.version(HERE),
             lambda: store.conversations("ana"),
-            lambda: store.standings("ana"),
             store.scopes,
-            lambda: store.forget(HERE),
+            lambda: store.replace(HERE, {1: b"{}"}),
+            lambda: store.remove(HERE),
             lambda: store.wait(HERE, 0, 0.01),
         ):
             with pytest.raises(StoreFailed, match="closed"):

@@ -123,7 +123,7 @@ def _spent(session: Session) -> str:
 
 def _compaction(chat: "Chat") -> list[str]:
     work = chat.agent.session.compaction
-    if work is None:
+    if work.compactor is None:
         return []
     metrics = work.metrics
     fault = f"; the last one failed: {metrics.fault}" if metrics.fault else ""

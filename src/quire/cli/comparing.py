@@ -13,9 +13,9 @@ from quire.cli.files import as_json, read_histories, write_text
 from quire.cli.fitting import checked_policy
 from quire.cli.plotting import chart
 from quire.cli.progress import progress
+from quire.cli.replay import POLICIES
 from quire.cli.simulating import model_for, played, report, simulated, with_keep_all
 from quire.cli.telling import clear_errors
-from quire.context import POLICIES
 from quire.errors import cut
 
 

@@ -111,7 +111,7 @@ class _Play:
     async def _waited(self) -> None:
         """Wait for the summary, which is written while the turns go on."""
         work = self._session.compaction
-        if work is not None and work.metrics.pending:
+        if work.metrics.pending:
             self._telling.line("\n  the summary is still being written: all turns above went on without it")
         await self._session.aio.close()
         if self._summary() is None:
@@ -142,7 +142,6 @@ class _Play:
 
     def _tell_totals(self) -> None:
         work, spending = self._session.compaction, self._session.spending
-        assert work is not None
         metrics, live = work.metrics, 0 if self._embedded is None else _CALLS - self._embedded.calls_left
         self._telling.title("In all")
         self._telling.line(f"  {several(spending.requests, 'request')}, {live} of them to the real model")

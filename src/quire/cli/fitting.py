@@ -10,8 +10,9 @@ from quire.cli.counting import read_items
 from quire.cli.explaining import named_parts
 from quire.cli.files import History
 from quire.cli.fixing import outgrown, said_of, shaped
+from quire.cli.replay import POLICIES
 from quire.compactors import Plan, Room, Summarize, record
-from quire.context import POLICIES, Context, Piece, Template
+from quire.context import Context, Piece, Template
 from quire.errors import InvalidValue, Irreducible, cut
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade

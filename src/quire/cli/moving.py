@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from quire.stores import Store
 
 _KINDS = {
-    "SQLiteStore": ("SQLite", "sqlite_schema"),
-    "PostgresStore": ("PostgreSQL", "postgres_schema"),
-    "JSONStore": ("JSON", None),
-    "JSONLinesStore": ("JSON lines", None),
+    "SQLiteStore": ("SQLite", "sqlite"),
+    "PostgresStore": ("PostgreSQL", "postgres"),
+    "JSONLinesStore": ("JSON lines", "jsonl"),
 }
 
 
@@ -70,13 +69,13 @@ def _tell_version(store: "Store", json: bool) -> None:
         found: dict[str, Any] = {"kind": kind, "version": version}
         write_json({**found, "scopes": len(scopes), "conversations": conversations})
         return
-    told = "which has no versions" if version is None else f"at version {version}, the newest"
+    told = f"at version {version}, the newest"
     counts = f"{several(len(scopes), 'scope')}, {several(conversations, 'conversation')}"
     typer.echo(f"{kind}, {told}: {counts}")
 
 
-def _version(store: "Store") -> tuple[str, int | None]:
+def _version(store: "Store") -> tuple[str, int]:
     from importlib import import_module
 
     kind, schema = _KINDS[type(store).__name__]
-    return kind, None if schema is None else len(import_module(f"quire.stores.{schema}").MIGRATIONS)
+    return kind, import_module(f"quire.stores.{schema}").VERSION

@@ -5,8 +5,8 @@ from itertools import accumulate
 from typing import Any
 
 from quire.cli.chart import Line, Panel, drawn
+from quire.cli.replay import KEEP_ALL, POLICIES, Call, Replay
 from quire.cli.simulating import Simulation, prices_for
-from quire.context import KEEP_ALL, POLICIES, Call, Replay
 
 _FEW = 40
 """Histories whose beginnings are marked; with more there would be marks and little else."""

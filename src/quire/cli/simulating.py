@@ -8,7 +8,7 @@ from quire.cli import formats
 from quire.cli.counting import read_items
 from quire.cli.files import History
 from quire.cli.fitting import COUNTED_AS
-from quire.context import KEEP_ALL, POLICIES, USUAL_PRICES, Replay, replay
+from quire.cli.replay import KEEP_ALL, POLICIES, USUAL_PRICES, Replay, replay
 from quire.errors import InvalidValue
 from quire.items import Item
 from quire.tokens import Prices, counter_for, facts_for

@@ -2,14 +2,6 @@
 
 from quire.context.context import Context, Entry, Line, Receipt, shared_prefix as shared_prefix
 from quire.context.fit import Fitted, Piece, fit
-from quire.context.replay import (
-    KEEP_ALL as KEEP_ALL,
-    POLICIES,
-    USUAL_PRICES as USUAL_PRICES,
-    Call,
-    Replay,
-    replay,
-)
 from quire.context.template import (
     DEFAULT_MODEL as DEFAULT_MODEL,
     Template,
@@ -18,5 +10,5 @@ from quire.context.template import (
     gather_section as gather_section,
 )
 
-__all__ = ["POLICIES", "Call", "Context", "Entry", "Fitted", "Line", "Piece", "Receipt", "Replay"]
-__all__ += ["Template", "fit", "gather", "replay"]
+__all__ = ["Context", "Entry", "Fitted", "Line", "Piece", "Receipt"]
+__all__ += ["Template", "fit", "gather"]

@@ -16,8 +16,7 @@ from quire.memory.index import Gone, Index, Only
 from quire.memory.knowledge import Knowledge
 from quire.memory.leaf import KNOWLEDGE, Leaf, leaves_of_document
 from quire.memory.log_leaves import LogLeaves
-from quire.stores import Place, Store, Stored
-from quire.stores.store import Standing
+from quire.stores import Place, Standing, Store, Stored
 from quire.stores.streams import FORGOTTEN
 
 _LOOKS = 3
@@ -52,7 +51,7 @@ class Follower:
     def _look(self) -> bool:
         """Read what is new; return whether there was something."""
         marked = self.index.marked()  # first: a conversation that begins after this is not taken for gone
-        standings = self._store.standings(self._scope)
+        standings = self._store.conversations(self._scope)
         gone = [name for name in marked if name not in standings]
         for name in gone:
             self._drop(name)

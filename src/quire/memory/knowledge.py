@@ -10,8 +10,7 @@ import msgspec
 
 from quire.errors import Conflict, InvalidValue, QuireError, StoreError, UnknownKey, WrongType, cut
 from quire.items import now
-from quire.memory.documents import Chunk, Document, chunks, read_document
-from quire.memory.documents.reading import content_of
+from quire.memory.documents import Chunk, Document, chunks, content_of, read_document
 from quire.memory.knowledge_log import DocumentLog, Documents, Record, chunk_entry, removal
 from quire.stores import Entry, Place, Store
 from quire.tokens import Counter, Measured, checked_counter

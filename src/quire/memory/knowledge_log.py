@@ -16,11 +16,9 @@ import msgspec
 
 from quire.errors import Conflict, NewerStore, StoreDamaged
 from quire.items import JSON, Note
-from quire.memory.documents import Chunk
-from quire.memory.documents.chunking import unsaid_title
+from quire.memory.documents import Chunk, unsaid_title
 from quire.memory.leaf import KNOWLEDGE
-from quire.stores import Entry, Place, Store, Stored, place_at
-from quire.stores.decoding import items_in
+from quire.stores import Entry, Place, Store, Stored, items_in, place_at
 from quire.stores.streams import FORGOTTEN_TEXT, is_tombstone
 
 _BEGINNING, _SOURCES, _CHUNKS = ".knowledge", ".sources", ".chunks"
@@ -265,6 +263,7 @@ class DocumentLog:
         for listener in _listeners:  # without the lock: an index that catches up takes it after its own
             listener(self._store, self.place, ids)
         with self.lock:
-            self._store.forget(self.place, {version: kept.emptied() for version, kept in stale.items()})
+            self._store.replace(self.place, {version: kept.emptied() for version, kept in stale.items()})
+            self._store.scrub()
             for version in stale:
                 self._documents.stale.pop(version, None)

@@ -5,8 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from quire.memory.documents import Chunk
-from quire.memory.documents.chunking import file_name
+from quire.memory.documents import Chunk, file_name
 
 KNOWLEDGE = "~knowledge"
 """The conversation of a scope in which its documents are kept, and the source of their leaves."""

@@ -76,7 +76,7 @@ class Memory:
         """
         own = None if zone is None else zone_of(zone)
         with _lock:
-            shared = store.memories = store.memories or _Shared()
+            shared: _Shared = store.attached.setdefault("memory", _Shared())
             if embed is not None:
                 shared.embeddings[scope] = Embedding(embed)
             if own is not None:
@@ -87,7 +87,8 @@ class Memory:
     def let_go(store: Store, scope: str) -> None:
         """Remove what was forgotten from the index of a scope, if there is one."""
         with _lock:
-            known = None if store.memories is None else store.memories.alive.get(scope)
+            shared: _Shared | None = store.attached.get("memory")
+            known = None if shared is None else shared.alive.get(scope)
         if known is not None:
             known.catch_up()
         if known is None or isinstance(known._index, InProcess):

@@ -40,6 +40,8 @@ class Profile(NamedTuple):
     """The cloud that serves a model of another maker, as far as the model name shows it."""
     media: frozenset[str] = MEDIA
     """Of `image_input`, `pdf_input` and `audio_input`, what the model takes."""
+    features: frozenset[str] = frozenset()
+    """Of the features that `models.toml` explains, those of the model."""
 
     # OpenAI's two wires, which many others speak
     takes_all: bool = True
@@ -50,29 +52,16 @@ class Profile(NamedTuple):
     """Whether instructions stand where they were given; else they are one message at the start."""
     call_ids: Alphabet | None = None
     """The ids that calls must have, where they are not the usual ones of the wire."""
-    answers_results: bool = False
-    """Mistral: the model speaks between a result and the user, and never last."""
-    breakpoints: bool = False
-    """Whether the model takes explicit cache breakpoints, `prompt_cache_breakpoint`."""
     cache_key: bool = False
     """Whether the service takes `prompt_cache_key`."""
 
     # Chat: what services of this wire want back beside a message
     takes_thoughts: bool = True
     """Whether reasoning goes back; OpenAI's own models neither give nor take it here, Mistral's need none."""
-    wants_thoughts: Literal["no", "calls", "always"] = "no"
-    """DeepSeek, Kimi, MiMo: a message of the model with calls, or each one, is refused without reasoning.
-
-    A missing one is added blank.
-    """
-    thoughts_with_calls_only: bool = False
-    """DeepSeek: reasoning goes back beside calls only; a plain answer goes back without it."""
     signs_calls: bool = False
     """Gemini 3 and later: the first call of a step is refused without a signature."""
 
     # Anthropic
-    mid_instructions: bool = False
-    """Whether the role `system` may stand among the messages."""
     bound_thinking: bool = False
     """Thinking is valid only after the very prefix that it was made with, the volatile part included."""
     fetches: bool = True
@@ -83,8 +72,6 @@ class Profile(NamedTuple):
     # Gemini
     signs_text: bool = False
     """Models that draw, from Gemini 3 on: text and images of the model are refused without a signature."""
-    nests_media: bool = False
-    """Whether the answer to a call may hold media."""
     mixes_tools: bool = True
     """Whether functions go together with tools of the provider."""
 
@@ -99,35 +86,27 @@ def profile_for(wire: str, model: str | None) -> Profile:
     is_gpt = _GPT.match(bare_name(model)) is not None
     is_openai = (is_gpt if facts.provider is None else facts.provider == "openai") and not has("open_weights")
     is_claude_wire, is_gemini_model = wire == "anthropic", facts.provider == "gemini"
-    has_breakpoints = has("cache_breakpoints")
     call_ids = _NINE_LETTERS if has("nine_character_ids") else _READ_IDS if has("model_reads_ids") else None
-    wants_thoughts: Literal["no", "calls", "always"] = "no"
-    if has("reasoning_with_calls"):
-        wants_thoughts = "always" if has("reasoning_with_answers") else "calls"
     limits = {name: getattr(facts.images, name) for name in ImageLimits.__struct_fields__}
     return Profile(
         model,
         cloud,
         _media(wire, facts, is_openai),
+        facts.features,
         takes_all=is_openai,
         instructions="developer" if has("developer_role") else "user" if has("no_system_role") else "system",
         instructions_anywhere=is_openai or has("system_anywhere"),
         call_ids=call_ids if wire.startswith("openai") else None,
-        answers_results=has("assistant_after_results"),
-        breakpoints=has_breakpoints,
-        cache_key=has_breakpoints or (facts.provider == "openai" and facts.cache_minimum is not None),
+        cache_key=has("cache_breakpoints")
+        or (facts.provider == "openai" and facts.cache_minimum is not None),
         takes_thoughts=not (is_openai and "/" not in model) and not has("nine_character_ids"),
-        wants_thoughts=wants_thoughts,
-        thoughts_with_calls_only=has("reasoning_with_calls_only"),
         signs_calls=has("thought_signatures"),
-        mid_instructions=has("system_mid_conversation"),
         bound_thinking=is_claude_wire and has("thinking_bound_to_prefix"),
         fetches=cloud is None if is_claude_wire else not is_gemini_model or has("web_urls"),
         images=replace(STRICTEST_IMAGES, **{name: most for name, most in limits.items() if most is not None}),
         largest_request=LARGEST_REQUEST[cloud],
         # Vertex AI does not look at the signatures of text.
         signs_text=has("thought_signatures") and "image" in model.lower() and cloud != "vertex",
-        nests_media=has("thought_signatures"),
         mixes_tools=(not is_gemini_model or has("provider_tools_with_functions")) and cloud != "vertex",
     )
 

@@ -18,7 +18,6 @@ from quire.providers.names import Names
 from quire.providers.values import Json, entries_in, fields_in, nests_deeper
 
 _TYPED = frozenset(("type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"))
-_TOP_REFUSED = rules.OPENAI_TOP_KEYWORDS
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -37,7 +36,7 @@ def is_open(schema: Json) -> bool:
 
 def is_plain_object(schema: Json) -> bool:
     """Whether the top of a schema is one object, as tools and answers must be on every wire."""
-    return schema.get("type") == "object" and _TOP_REFUSED.isdisjoint(schema)
+    return schema.get("type") == "object" and rules.OPENAI_TOP_KEYWORDS.isdisjoint(schema)
 
 
 def _allows(schema: Json, kind: str) -> bool:
@@ -75,7 +74,7 @@ def read_parameters(given: Any, path: str) -> tuple[Json, tuple[str, ...]]:
     schema = read_schema(given, path)
     if "type" in schema and not _allows(schema, "object"):
         raise InvalidValue(f"{path}.type: the parameters of a tool are an object")
-    removed = [key for key in schema if key in _TOP_REFUSED]
+    removed = [key for key in schema if key in rules.OPENAI_TOP_KEYWORDS]
     if removed and "properties" not in schema:
         raise InvalidValue(f"{path}.{removed[0]}: the parameters of a tool are one object with `properties`")
     for key in removed:

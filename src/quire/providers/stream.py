@@ -124,7 +124,6 @@ class Items:
             self.all.append(Message("assistant", content, state=state))
 
     def think(self, blocks: Sequence[Json], path: str) -> None:
-        """Add thoughts."""
         self.all.append(Reasoning(blocks_text(self._wire, blocks), self.state(blocks, path)))
 
     def keep(self, blocks: Sequence[Json], path: str) -> None:
@@ -240,7 +239,6 @@ class ReplyReader(ABC):
         return replace_surrogates(self.take(fields))
 
     def read(self, response: Any) -> Parsed:
-        """The answer of a whole response."""
         body = self.plain(response)
         self.error = error_in(body)
         try:

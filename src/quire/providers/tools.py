@@ -26,7 +26,7 @@ from quire.providers.schema import (
     with_aliases,
 )
 from quire.providers.values import Json, entries_in, exact_copy, fields_in
-from quire.tokens import Definition, single_definitions
+from quire.tokens import Definition, named, single_definitions
 
 _SCHEMAS = {
     **{"parameters": None, "input_schema": "anthropic", "inputSchema": None},
@@ -104,11 +104,8 @@ def _tool(text: bytes) -> Tool:
     if _is_native(definition):
         return Tool(_native_name(definition), text, definition)
     inner = fields_in(definition.get("function")) or definition
-    name, description, strict = inner.get("name"), inner.get("description"), inner.get("strict")
-    if not isinstance(name, str):
-        raise WrongType(f"the name of a tool must be a string, is {type_of(name)}")
-    if not name:
-        raise InvalidValue("the name of a tool is empty")
+    name = named(inner.get("name"), "the name of a tool")
+    description, strict = inner.get("description"), inner.get("strict")
     if not isinstance(description, str | None):
         raise WrongType(f"tool {cut(name)!r}, description: must be a string, is {type_of(description)}")
     if not isinstance(strict, bool | None):

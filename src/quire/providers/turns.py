@@ -32,8 +32,6 @@ from quire.providers.types import CachePlan
 from quire.providers.values import Json, json_text, nests_deeper, object_in
 from quire.state import MASKED, answered, is_output, merge_of
 
-_MOST_CALLS = rules.OPENAI_TOOL_CALL_COUNT
-
 Input = Message | Note | Summary | ConfigChange
 Output = Message | Reasoning | ToolCall
 
@@ -91,7 +89,7 @@ class Writer:
         names, ids, reads = self.draft.names.given, self.draft.ids, not self.takes_any_arguments
         taken, longest = ids.taken, ids.alphabet.longest
         write_text, write_turn = self._write_plain_text, self._write_plain_turn
-        call_part, result_part, most = self._call_part, self._result_part, _MOST_CALLS
+        call_part, result_part, most = self._call_part, self._result_part, rules.OPENAI_TOOL_CALL_COUNT
         while start < stop:
             item: Any = items[start]
             text: Any = None

@@ -1,19 +1,16 @@
 """The four wires: each is a writer, a reader of replies and a reader of histories."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Item
-from quire.providers.anthropic import read as anthropic
-from quire.providers.anthropic.write import MessagesWriter
+from quire.providers.anthropic import read as anthropic, write as to_anthropic
 from quire.providers.check import check
-from quire.providers.gemini import read as gemini
-from quire.providers.gemini.write import ContentWriter
-from quire.providers.openai_chat import read as chat
-from quire.providers.openai_chat.write import ChatWriter
-from quire.providers.openai_responses import read as responses
-from quire.providers.openai_responses.write import ResponsesWriter
+from quire.providers.gemini import read as gemini, write as to_gemini
+from quire.providers.openai_chat import read as chat, write as to_chat
+from quire.providers.openai_responses import read as responses, write as to_responses
 from quire.providers.profiles import Profile, profile_for
 from quire.providers.render import render
 from quire.providers.state import ANTHROPIC, GEMINI, OPENAI, RESPONSES
@@ -25,20 +22,14 @@ from quire.providers.values import Json
 from quire.tokens import Definition
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Provider:
     """A two-way codec for one wire: its writer, and its readers of replies and of histories."""
 
-    def __init__(
-        self,
-        name: str,
-        writer: Callable[[Profile, Sequence[Tool]], Writer],
-        reader: Callable[[Rendered | None, str | None], ReplyReader],
-        add_history: Callable[[Json, Items], None],
-    ) -> None:
-        self.name = name
-        self._writer = writer
-        self._reader = reader
-        self._add_history = add_history
+    name: str
+    _writer: Callable[[Profile, Sequence[Tool]], Writer]
+    _reader: Callable[[Rendered | None, str | None], ReplyReader]
+    _add_history: Callable[[Json, Items], None]
 
     def render(
         self,
@@ -83,10 +74,10 @@ class Provider:
 
 
 _WIRES = (
-    Provider(OPENAI, ChatWriter, chat.ChatReader, chat.add_history),
-    Provider(RESPONSES, ResponsesWriter, responses.ResponsesReader, responses.add_history),
-    Provider(ANTHROPIC, MessagesWriter, anthropic.MessagesReader, anthropic.add_history),
-    Provider(GEMINI, ContentWriter, gemini.GeminiReader, gemini.add_history),
+    Provider(OPENAI, to_chat.ChatWriter, chat.ChatReader, chat.add_history),
+    Provider(RESPONSES, to_responses.ResponsesWriter, responses.ResponsesReader, responses.add_history),
+    Provider(ANTHROPIC, to_anthropic.MessagesWriter, anthropic.MessagesReader, anthropic.add_history),
+    Provider(GEMINI, to_gemini.ContentWriter, gemini.GeminiReader, gemini.add_history),
 )
 PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _WIRES}
 """The wires by name. The laws of rendering and reading run on each."""

@@ -25,8 +25,7 @@ from quire.items import JSON, Item, Note, ToolResult
 from quire.session.spending import Spending
 from quire.session.state import State, Written
 from quire.state import Transcript
-from quire.stores import Durability, Entry, Place, Store, Stored
-from quire.stores.decoding import items_in
+from quire.stores import Durability, Entry, Place, Store, Stored, items_in
 from quire.stores.streams import FORGOTTEN, POOL, RECEIPTS, STEPS, is_own, tombstone
 
 logger = logging.getLogger("quire.session")

@@ -1,15 +1,13 @@
-"""A store that keeps nothing beyond its own life: for tests, and for conversations that need no keeping."""
+"""The store in memory: for tests, drafts and conversations that need no keeping."""
 
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from quire.errors import Conflict, OutOfRange, StoreFailed
-from quire.stores.beside import tell
-from quire.stores.forking import watch
-from quire.stores.place import Place, checked_stream, place_at
-from quire.stores.recalls import begin_forgetting
-from quire.stores.store import Entry, Store, Stored
+from quire.errors import StoreFailed
+from quire.stores.entries import check_bodies, check_seal, checked, conflict
+from quire.stores.store import Damage, Entry, Place, Standing, Store, Stored
+from quire.stores.threads import at_forks
 
 
 class MemoryStore(Store):
@@ -18,85 +16,89 @@ class MemoryStore(Store):
     is_quick = True
 
     def __init__(self) -> None:
-        self._rows: dict[Place, list[Entry]] = {}
+        self._logs: dict[Place, list[Entry]] = {}
         self._changed = threading.Condition()
         self._is_closed = False
-        watch(self)
+        at_forks(self)
 
     def __repr__(self) -> str:
-        return f"<MemoryStore of {len(self._rows)} conversations>"
+        return f"<MemoryStore of {len(self._logs)} conversations>"
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        place = place_at(scope=place.scope, conversation=place.conversation)
-        added = [Entry(checked_stream(entry.stream), bytes(entry.body)) for entry in entries]
+        place = checked(place, entries, expected)
         with self._alone():
-            found = len(self._rows.get(place, ()))
-            if found != expected:
-                raise Conflict(
-                    f"version {expected} of {place} was expected, and {found} found", expected, found
-                )
-            if added:
-                self._rows.setdefault(place, []).extend(added)
+            log = self._logs.get(place, [])
+            if len(log) != expected:
+                raise conflict(place, expected, len(log))
+            if entries:
+                if log:
+                    check_seal(place, log[0].body, entries)
+                self._logs.setdefault(place, log).extend(Entry(*entry) for entry in entries)
                 self._changed.notify_all()
-            return found + len(added)
+            return len(log)
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
+        start = max(after, 0)
         with self._alone():
-            entries = self._rows.get(place, [])[max(after, 0) :]
-        return [Stored(version, *entry) for version, entry in enumerate(entries, max(after, 0) + 1)]
+            entries = self._logs.get(place, [])[start:]
+        return [Stored(version, *entry) for version, entry in enumerate(entries, start + 1)]
 
     def version(self, place: Place) -> int:
         with self._alone():
-            return len(self._rows.get(place, ()))
+            return len(self._logs.get(place, ()))
 
-    def conversations(self, scope: str) -> list[str]:
+    def conversations(self, scope: str) -> dict[str, Standing]:
         with self._alone():
-            return sorted(place.conversation for place in self._rows if place.scope == scope)
+            found = {
+                place.conversation: len(log) for place, log in self._logs.items() if place.scope == scope
+            }
+        return {name: Standing(found[name]) for name in sorted(found)}
 
     def scopes(self) -> list[str]:
         with self._alone():
-            return sorted({place.scope for place in self._rows})
+            return sorted({place.scope for place in self._logs})
 
-    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
-        if bodies is None and not begin_forgetting(self, place):
-            return
+    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         with self._alone():
-            row = self._rows.get(place, [])
-            for version in bodies or ():
-                if not 1 <= version <= len(row):
-                    raise OutOfRange(f"{place} has no version {version}: it has {len(row)}")
-            if bodies is None:
-                self._rows.pop(place, None)
-                self._changed.notify_all()
-            for version, body in (bodies or {}).items():
-                row[version - 1] = row[version - 1]._replace(body=bytes(body))
-        if bodies is None:
-            tell(self, place)
+            log = self._logs.get(place, [])
+            check_bodies(place, bodies, len(log))
+            for version, body in bodies.items():
+                log[version - 1] = Entry(log[version - 1].stream, body)
+
+    def remove(self, place: Place) -> None:
+        with self._alone():
+            self._logs.pop(place, None)
+            self._changed.notify_all()
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
         with self._alone():
             self._changed.wait_for(
-                lambda: self._is_closed or len(self._rows.get(place, ())) != version, max(timeout, 0)
+                lambda: self._is_closed or len(self._logs.get(place, ())) != version, max(timeout, 0)
             )
             self._check_open()
-            return len(self._rows.get(place, ()))
+            return len(self._logs.get(place, ()))
+
+    def verify(self, place: Place | None = None) -> Iterator[Damage]:
+        return iter(())
+
+    def recover(self) -> Iterator[tuple[Place, Stored]]:
+        with self._alone():
+            places = list(self._logs)
+        return ((place, stored) for place in places for stored in self.read(place))
 
     def close(self) -> None:
         with self._changed:
             self._is_closed = True
-            self._rows.clear()
+            self._logs.clear()
             self._changed.notify_all()
 
-    def hold(self) -> None:
-        """At a fork: nobody is in the middle of a verb."""
+    def before_fork(self) -> None:
+        """Wait until nobody is in the middle of a verb."""
         self._changed.acquire()
 
-    def let_go(self) -> None:
-        """After a fork."""
+    def after_fork(self, *, is_child: bool) -> None:
+        """Go on, in both processes: each has memory of its own."""
         self._changed.release()
-
-    def begin_anew(self) -> None:
-        """In a process that was forked off: what is in memory is its own from then on."""
 
     @contextmanager
     def _alone(self) -> Generator[None, None, None]:

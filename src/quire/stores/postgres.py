@@ -1,266 +1,382 @@
-"""The PostgreSQL store: many processes, many machines, and readers that are told when something was added."""
+"""The PostgreSQL store: many processes, many machines, and readers that are told of what is added."""
 
+import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from quire.errors import Conflict, InvalidValue, OutOfRange
-from quire.stores.beside import tell
-from quire.stores.place import Place
-from quire.stores.postgres_link import CameFirst, Link
-from quire.stores.postgres_listening import tell_all
-from quire.stores.postgres_wiping import wipe
-from quire.stores.recalls import begin_forgetting
-from quire.stores.seals import check_seal
-from quire.stores.store import Durability, Entry, Standing, Store, Stored
-from quire.stores.versions import checked, conflict, whole_row
-from quire.stores.wiping import Wiping
+from quire.errors import (
+    Conflict,
+    InvalidValue,
+    MissingExtra,
+    NewerStore,
+    StoreDamaged,
+    StoreError,
+    StoreFailed,
+)
+from quire.stores.entries import (
+    check_bodies,
+    check_seal,
+    checked,
+    conflict,
+    damaged,
+    entry_sum,
+    seed_of,
+    sifted,
+    summed,
+    verified,
+)
+from quire.stores.postgres_link import Link, announce
+from quire.stores.store import Damage, Durability, Entry, Place, Standing, Store, Stored, place_at
 
-if TYPE_CHECKING:
+try:
     from psycopg import Connection
+    from psycopg.errors import FeatureNotSupported, UniqueViolation
+except ImportError as missing:
+    raise MissingExtra("psycopg", "postgres") from missing
 
-LOOKING = 5.0
-"""Whoever waits looks again after so many seconds: who added something may have died before telling."""
+VERSION = 3
+"""The version of the tables, which is in the table `quire.about`."""
+
+_ONE_AT_A_TIME = 0x51756972
+"""The advisory lock of whoever changes the tables."""
+
+_LOOKING = 5.0
+"""Who waits looks again after so many seconds: the writer may have died before it announced its append."""
+
+_SCRUBBING, _MOMENT, _PAUSE = 10.0, 0.05, 0.01
+"""How long a scrub waits for transactions of others, and where it may not wait: appends under way take as long."""
 
 _LAST = (1 << 63) - 1
-_REMEMBERED = 10_000
+_MOST_KNOWN = 10_000
 
-# Without the entry before it nothing is added; where another came first, the primary key refuses.
-_ADD = """
-    INSERT INTO quire.entries (conversation, version, stream, body)
-    SELECT conversation, version + 1, %s, %s FROM quire.entries WHERE conversation = %s AND version = %s"""
-_ADD_MANY = """
-    INSERT INTO quire.entries (conversation, version, stream, body)
-    SELECT %s, %s + nth, stream, body
-    FROM unnest(%s::text[], %s::bytea[]) WITH ORDINALITY AS added (stream, body, nth)"""
-_NUMBER = "SELECT number FROM quire.conversations WHERE address = %s"
-_NEW_NUMBER = """
-    INSERT INTO quire.conversations (address, scope, name) VALUES (%s, %s, %s)
-    ON CONFLICT (address) DO NOTHING"""
-_VERSION = """
-    SELECT (SELECT version FROM quire.entries WHERE conversation = number ORDER BY version DESC LIMIT 1)
-    FROM quire.conversations WHERE address = %s"""
-_STANDINGS = """
-    SELECT name, coalesce((SELECT version FROM quire.entries WHERE conversation = number
-                           ORDER BY version DESC LIMIT 1), 0), number
-    FROM quire.conversations WHERE scope = %s"""
+# A conversation is found by the hash of its address: names can be longer than what an index takes.
+_TABLES = """
+    CREATE TABLE quire.conversations (
+        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        address bytea NOT NULL UNIQUE, scope text NOT NULL, name text NOT NULL, version bigint NOT NULL);
+    CREATE INDEX conversations_of_scope ON quire.conversations (scope);
+    CREATE TABLE quire.entries (
+        conversation bigint, version bigint, stream text NOT NULL, body bytea NOT NULL, sum bigint NOT NULL,
+        PRIMARY KEY (conversation, version))"""
+_COLUMNS = """
+    ALTER TABLE quire.conversations ADD COLUMN version bigint;
+    UPDATE quire.conversations SET version =
+        (SELECT coalesce(max(entries.version), 0) FROM quire.entries WHERE conversation = number);
+    ALTER TABLE quire.conversations ALTER version SET NOT NULL;
+    ALTER TABLE quire.entries ADD COLUMN sum bigint"""
+# The server would keep samples of content for its plans, also after the content is removed.
+_SAMPLED = (
+    ("entries", "body", "bytea"),
+    ("conversations", "scope", "text"),
+    ("conversations", "name", "text"),
+)
+
+# The count is the compare and swap: another append waits for its row, and then finds another version.
+_ENTRIES = """
+    INSERT INTO quire.entries (conversation, version, stream, body, sum)
+    SELECT counted.number, added.* FROM counted,
+        unnest(%s::bigint[], %s::text[], %s::bytea[], %s::bigint[]) AS added (version, stream, body, sum)"""
+_ADD = f"""
+    WITH counted AS (
+        UPDATE quire.conversations SET version = %s WHERE address = %s AND version = %s RETURNING number)
+    {_ENTRIES}"""
+_BEGIN = f"""
+    WITH counted AS (
+        INSERT INTO quire.conversations (version, address, scope, name) VALUES (%s, %s, %s, %s)
+        ON CONFLICT (address) DO NOTHING RETURNING number)
+    {_ENTRIES}"""
+_STANDING = "SELECT number, version FROM quire.conversations WHERE address = %s"
+_STANDINGS = "SELECT name, version, number FROM quire.conversations WHERE scope = %s"
 _READ = """
-    SELECT version, stream, body FROM quire.conversations JOIN quire.entries ON conversation = number
-    WHERE address = %s AND version > %s ORDER BY version"""
-_FIRST = "SELECT body FROM quire.entries WHERE conversation = %s AND version = 1"
-_REPLACE = "UPDATE quire.entries SET body = %s WHERE conversation = %s AND version = %s"
+    SELECT counted.version, entries.version, stream, body, sum
+    FROM quire.conversations AS counted LEFT JOIN quire.entries ON conversation = number AND entries.version > %s
+    WHERE address = %s ORDER BY entries.version"""
+_FIRST = """
+    SELECT body FROM quire.conversations JOIN quire.entries ON conversation = number AND entries.version = 1
+    WHERE address = %s"""
+
+# All that is committed by now has a lesser number than this.
+_NOW = "SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text"
+# Who sees rows of an earlier moment keeps them, by the rules of VACUUM: whoever is in this database, or copies
+# the whole server, but not another VACUUM.
+_STILL_SEEN = """
+    SELECT EXISTS (SELECT FROM (
+        SELECT unnest(ARRAY[backend_xid, backend_xmin]) AS since FROM pg_stat_activity
+        WHERE coalesce(datname, current_database()) = current_database() AND pid <> pg_backend_pid()
+            AND pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)
+        UNION ALL SELECT transaction FROM pg_prepared_xacts WHERE database = current_database()
+        UNION ALL SELECT xmin FROM pg_replication_slots) AS seeing
+    WHERE age(since) > age(%s::xid))"""
+
+_log = logging.getLogger("quire.stores")
 
 
 class PostgresStore(Store):
     """All conversations in the schema `quire` of a database.
 
-    With `durable="process"` an append waits for what the server's keeper chose, which is the server's disk
-    unless `synchronous_commit` was changed there; with `"power"` it waits for the disk in any case. `forget`
-    deletes, waits for transactions in which it can still be read, and vacuums. The bytes stay in the free
-    room of the tables until others are written over them; the server's own log, its copies and backups are
-    its keeper's affair, and so is what they may still hold.
+    With `durable="process"` an append waits for what the server's `synchronous_commit` says, which is the
+    server's disk unless it was changed; with `"power"` it waits for the disk in any case.
     """
 
     def __init__(self, url: str, *, durable: Durability = "process", pool_size: int = 4) -> None:
         if pool_size < 1:
             raise InvalidValue("pool_size is at least 1")
-        self._link = Link(url, durable, pool_size)
-        self.wiping = Wiping(self._wipe)
-        self._numbers: dict[Place, int] = {}
-        # Appends whose connection was lost before the answer came.
-        self._unsure: dict[Place, tuple[int, tuple[Entry, ...]]] = {}
+        self.link = Link(url, durable, pool_size)
+        self.link.first(_prepare)
+        self._looked_at: set[Place] = set()
 
     def __repr__(self) -> str:
         return "<PostgresStore>"  # the address may hold a password
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        """Add entries, all or none, and give the new version.
+        """Add entries, all or none, if the version is the expected one, and return the new version.
 
-        An append that may have arrived although the connection was lost is recognised when it is tried
-        again: it is never added twice.
+        An append whose connection was lost before the answer came is tried again, and never added twice.
         """
-        place, _ = checked(place, entries)
-        doubt = (expected, tuple(entries))
+        place = checked(place, entries, expected)
+        losses: list[None] = []
         try:
-            version = self._link.run(
+            self.link.run(
                 lambda connection: self._append(connection, place, entries, expected),
-                lambda: self._unsure.update({place: doubt}),
+                lambda: losses.append(None),
             )
         except Conflict:
-            if self._unsure.pop(place, None) == doubt and self._holds(place, expected, entries):
-                return expected + len(entries)
-            raise
-        self._unsure.pop(place, None)
-        return version
+            if not losses or not self._holds(place, expected, entries):
+                raise
+        return expected + len(entries)
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
-        """The entries of a place from a version on."""
         start = min(max(after, 0), _LAST)
-        rows = self._rows(_READ, _address(place), start)
-        return whole_row(place, start, list(map(Stored._make, rows)))
+        rows = self._rows(_READ, start, _address(place))
+        if not rows:
+            return []
+        count = rows[0][0]
+        found = [] if rows[0][1] is None else [row[1:] for row in rows]
+        return verified(place, min(start, count), count, found)
 
     def version(self, place: Place) -> int:
-        """How many entries a place has."""
-        return self._link.run(lambda connection: _version(connection, place), _nothing)
+        rows = self._rows(_STANDING, _address(place))
+        return int(rows[0][1]) if rows else 0
 
-    def conversations(self, scope: str) -> list[str]:
-        """The names of the conversations of one scope."""
-        checked(Place(scope, ""), ())
-        return sorted(
-            row[0] for row in self._rows("SELECT name FROM quire.conversations WHERE scope = %s", scope)
-        )
-
-    def standings(self, scope: str) -> dict[str, Standing]:
-        """How far every conversation of one scope has come, of one moment."""
-        checked(Place(scope, ""), ())
+    def conversations(self, scope: str) -> dict[str, Standing]:
+        place_at(scope=scope)
         rows = self._rows(_STANDINGS, scope)
-        return {name: Standing(int(version), str(number)) for name, version, number in rows}
+        return dict(sorted((name, Standing(version, str(number))) for name, version, number in rows))
 
     def scopes(self) -> list[str]:
-        """All scopes."""
         return sorted(row[0] for row in self._rows("SELECT DISTINCT scope FROM quire.conversations"))
 
-    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
-        """Put other bodies in the place of some, or take away the whole conversation; then vacuum."""
-        if bodies is not None:
-            self._link.run(lambda connection: _replace(connection, place, bodies), _nothing)
-            self.wiping.after(place)
-            return
-        if not begin_forgetting(self, place):
-            return
-        with self.wiping.once():
-            self._link.run(lambda connection: _remove(connection, place), _nothing)
-            self._numbers.pop(place, None)
-            self.wiping.after(place)
-            tell(self, place)
+    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
+        self.link.run(lambda connection: _replace(connection, place, bodies))
+
+    def remove(self, place: Place) -> None:
+        self.link.run(lambda connection: _remove(connection, _address(place)))
+        self._looked_at.discard(place)
+
+    def scrub(self, *, wait: bool = True) -> None:
+        """Vacuum the tables, once no transaction sees what was removed from them.
+
+        The bytes stay in free room of the tables' files until other rows are written over them. The server's
+        log, its copies and backups are the affair of whoever runs it.
+        """
+        scrub(self.link, "quire.entries, quire.conversations", wait=wait)
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
-        """The version of a place once it is another than this one, or the time is over."""
         if timeout <= 0:
             return self.version(place)
         until = time.monotonic() + timeout
-        with self._link.listening(_channel(_address(place))) as rest:
+        with self.link.listening(_address(place).hex()) as rest:
             while (found := self.version(place)) == version and (left := until - time.monotonic()) > 0:
-                rest(min(left, LOOKING))
+                rest(min(left, _LOOKING))
         return found
 
+    def verify(self, place: Place | None = None) -> Iterator[Damage]:
+        try:
+            for one in self._places() if place is None else [place]:
+                rows = self._rows(_READ, 0, _address(one))
+                yield from sifted(one, rows[0][0] if rows else 0, _entries_in(rows))[1]
+        except StoreError as fault:
+            yield Damage(place, 0, str(fault))
+
+    def recover(self) -> Iterator[tuple[Place, Stored]]:
+        for place in self._places():
+            for stored in sifted(place, 0, _entries_in(self._rows(_READ, 0, _address(place))))[0]:
+                yield place, stored
+
     def close(self) -> None:
-        """Close all connections."""
-        self._link.close()
+        self.link.close()
 
     def _append(
-        self, connection: "Connection[Any]", place: Place, entries: Sequence[Entry], expected: int
-    ) -> int:
-        number = self._numbers.get(place)
-        if number is not None and len(entries) == 1 and 0 < expected < _LAST:
-            stream, body = entries[0]
+        self, connection: Connection[Any], place: Place, entries: Sequence[Entry], expected: int
+    ) -> None:
+        address = _address(place)
+        if expected and entries and place not in self._looked_at:
+            for (first,) in connection.execute(_FIRST, [address]):
+                check_seal(place, first, entries)
+        if entries and 0 <= expected < _LAST:
+            columns = [list(column) for column in zip(*summed(place, entries, expected), strict=True)]
+            new = expected + len(entries)
+            begin = (_ADD, (new, address, expected)) if expected else (_BEGIN, (new, address, *place))
             try:
-                if connection.execute(_ADD, (stream, body, number, expected)).rowcount == 1:
-                    tell_all(connection, _channel(_address(place)))
-                    return expected + 1
-            except CameFirst:
-                pass
-        return self._append_checked(connection, place, entries, expected)
-
-    def _append_checked(
-        self, connection: "Connection[Any]", place: Place, entries: Sequence[Entry], expected: int
-    ) -> int:
-        while True:
-            try:
-                with connection.transaction():
-                    number = _add_all(connection, place, entries, expected, self._numbers.get(place))
-            except CameFirst:  # another came in between: look again
-                continue
-            if len(self._numbers) >= _REMEMBERED:
-                self._numbers.clear()
-            if number is not None:
-                self._numbers[place] = number
-                tell_all(connection, _channel(_address(place)))
-            return expected + len(entries)
-
-    def _wipe(self, _: Place) -> None:
-        wipe(self._link, "quire.entries, quire.conversations", waits=self.wiping.waits)
+                added = connection.execute(begin[0].encode(), (*begin[1], *columns)).rowcount
+            except UniqueViolation:
+                raise damaged(place, expected, f"entry {expected + 1} is there, and is not counted") from None
+            if added:
+                self._looked_at = self._looked_at if len(self._looked_at) < _MOST_KNOWN else set()
+                self._looked_at.add(place)
+                announce(connection, address.hex())
+                return
+        row = connection.execute(_STANDING, [address]).fetchone()
+        found = int(row[1]) if row else 0
+        if found != expected or entries:
+            raise conflict(place, expected, found)
 
     def _holds(self, place: Place, expected: int, entries: Sequence[Entry]) -> bool:
         found = self.read(place, after=expected)[: len(entries)]
         return [Entry(*stored[1:]) for stored in found] == list(entries)
 
+    def _places(self) -> list[Place]:
+        return [
+            Place(*row) for row in self._rows("SELECT scope, name FROM quire.conversations ORDER BY number")
+        ]
+
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        return self._link.run(
-            lambda connection: connection.execute(query.encode(), values, binary=True).fetchall(), _nothing
+        return self.link.run(
+            lambda connection: connection.execute(query.encode(), values, binary=True).fetchall()
         )
 
 
-def _add_all(
-    connection: "Connection[Any]", place: Place, entries: Sequence[Entry], expected: int, known: int | None
-) -> int | None:
-    # Whoever forgets a conversation keeps writers out: so none writes to one that is being taken away.
-    connection.execute("LOCK TABLE quire.entries IN ROW EXCLUSIVE MODE")
-    found = _version(connection, place)
-    if found != expected:
-        raise conflict(place, expected, found)
-    if not entries:
-        return None
-    address = _address(place)
-    number = _number(connection, address)
-    if number is None:
-        connection.execute(_NEW_NUMBER, (address, *place))
-        number = _number(connection, address)
-    if number != known:
-        _look_at(connection, place, number, entries)
-    streams, bodies = zip(*entries, strict=True)
-    connection.execute(_ADD_MANY, (number, found, list(streams), list(bodies)))
-    return number
+def scrub(link: Link, tables: str, *, wait: bool = True) -> None:
+    """Vacuum tables as soon as no transaction sees what was removed; `StoreFailed` where one stays.
+
+    VACUUM itself does not say that it left rows.
+    """
+    now = _one(link, _NOW)
+    until = time.monotonic() + (_SCRUBBING if wait else _MOMENT)
+    while _one(link, _STILL_SEEN, now):
+        if time.monotonic() > until:
+            raise StoreFailed(
+                "a transaction of another is open in the database since before: "
+                "removed content may still be read in it"
+            )
+        time.sleep(_PAUSE)
+    # To shorten the files, VACUUM would wait for whoever has only read a table.
+    vacuum = f"VACUUM (TRUNCATE {'on' if wait else 'off'}) {tables}"
+    link.run(lambda connection: connection.execute(vacuum.encode()))
 
 
-def _look_at(
-    connection: "Connection[Any]", place: Place, number: int | None, entries: Sequence[Entry]
-) -> None:
-    for (first,) in connection.execute(_FIRST, [number]):
-        check_seal(place, first, entries)
+def _one(link: Link, query: str, *values: object) -> object:
+    row = link.run(lambda connection: connection.execute(query.encode(), values).fetchone())
+    return row[0] if row else None
 
 
-def _remove(connection: "Connection[Any]", place: Place) -> None:
-    address = _address(place)
+def _entries_in(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    return [row[1:] for row in rows if row[1] is not None]
+
+
+def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, bytes]) -> None:
     with connection.transaction():
-        connection.execute("LOCK TABLE quire.entries IN SHARE ROW EXCLUSIVE MODE")
-        number = _number(connection, address)
-        connection.execute("DELETE FROM quire.entries WHERE conversation = %s", [number])
-        connection.execute("DELETE FROM quire.conversations WHERE number = %s", [number])
-    tell_all(connection, _channel(address))
-
-
-def _replace(connection: "Connection[Any]", place: Place, bodies: Mapping[int, bytes]) -> None:
-    with connection.transaction():
-        number = _number(connection, _address(place))
+        row = connection.execute(f"{_STANDING} FOR UPDATE".encode(), [_address(place)]).fetchone()
+        number, count = row or (None, 0)
+        check_bodies(place, bodies, count)
+        streams: dict[int, str] = dict(
+            connection.execute(
+                "SELECT version, stream FROM quire.entries WHERE conversation = %s AND version = ANY(%s)",
+                [number, list(bodies)],
+            ).fetchall()
+        )
         for version, body in bodies.items():
-            known = number is not None and 0 < version <= _LAST
-            if not known or not connection.execute(_REPLACE, (body, number, version)).rowcount:
-                raise OutOfRange(f"{place} has no version {version}")
+            if version not in streams:
+                raise damaged(place, version - 1, f"entry {version} is missing")
+            values = (body, entry_sum(seed_of(place), version, streams[version], body), number, version)
+            connection.execute(
+                "UPDATE quire.entries SET body = %s, sum = %s WHERE conversation = %s AND version = %s",
+                values,
+            )
 
 
-def _version(connection: "Connection[Any]", place: Place) -> int:
-    row = connection.execute(_VERSION, [_address(place)]).fetchone()
-    return int(row[0] or 0) if row else 0
-
-
-def _number(connection: "Connection[Any]", address: bytes) -> int | None:
-    row = connection.execute(_NUMBER, [address]).fetchone()
-    return int(row[0]) if row else None
+def _remove(connection: Connection[Any], address: bytes) -> None:
+    with connection.transaction():
+        removed = "DELETE FROM quire.conversations WHERE address = %s RETURNING number"
+        for row in connection.execute(removed, [address]).fetchall():
+            connection.execute("DELETE FROM quire.entries WHERE conversation = %s", row)
+    announce(connection, address.hex())
 
 
 def _address(place: Place) -> bytes:
     """What a place is found by. A slash within a part is escaped, so no two places are written alike."""
-    try:
-        return sha256(str(place).encode()).digest()
-    except UnicodeEncodeError:
-        raise InvalidValue("a name is made of printable characters") from None
+    return sha256(str(place).encode()).digest()
 
 
-def _channel(address: bytes) -> str:
-    return f"quire_{address.hex()[:40]}"
+def _prepare(connection: Connection[Any]) -> None:
+    """Make the tables, or upgrade those of an earlier version, all or nothing. What is not ours is left."""
+    if _version(connection) == VERSION:
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_AT_A_TIME])
+        found = _version(connection)  # another may have been first
+        if not found:
+            connection.execute("CREATE SCHEMA IF NOT EXISTS quire")
+            connection.execute("CREATE TABLE quire.about (version integer NOT NULL)")
+            connection.execute("INSERT INTO quire.about VALUES (0)")
+            connection.execute(_TABLES)
+        elif found < VERSION:
+            _upgrade(connection)
+        if found in (0, 1):
+            _keep_no_samples(connection)
+        connection.execute("UPDATE quire.about SET version = %s", [VERSION])
+    if found:
+        _log.info("a postgres store was brought from version %d to %d", found, VERSION)
 
 
-def _nothing() -> None:
-    """What is asked for again if the connection was lost may simply be asked for again."""
+def _upgrade(connection: Connection[Any]) -> None:
+    """Versions 1 and 2 had no counts and no sums."""
+    connection.execute("LOCK TABLE quire.entries, quire.conversations IN ACCESS EXCLUSIVE MODE")
+    connection.execute(_COLUMNS)
+    for number, scope, name in connection.execute(
+        "SELECT number, scope, name FROM quire.conversations"
+    ).fetchall():
+        seed = seed_of(Place(scope, name))
+        rows = connection.execute(
+            "SELECT version, stream, body FROM quire.entries WHERE conversation = %s", [number], binary=True
+        ).fetchall()
+        sums = [entry_sum(seed, version, stream, body) for version, stream, body in rows]
+        connection.execute(
+            "UPDATE quire.entries SET sum = added.sum FROM unnest(%s::bigint[], %s::bigint[])"
+            " AS added (version, sum) WHERE conversation = %s AND entries.version = added.version",
+            [[row[0] for row in rows], sums, number],
+        )
+    connection.execute("ALTER TABLE quire.entries ALTER sum SET NOT NULL")
+
+
+def _keep_no_samples(connection: Connection[Any]) -> None:
+    for table, column, kind in _SAMPLED:
+        alter = f"ALTER TABLE quire.{table} ALTER {column}"
+        connection.execute(f"{alter} SET STATISTICS 0".encode())
+        # Setting a type again removes the samples that are there; a view on the column forbids it.
+        with suppress(FeatureNotSupported), connection.transaction():
+            connection.execute(f"{alter} TYPE {kind}".encode())
+
+
+def _version(connection: Connection[Any]) -> int:
+    """The version of our tables; 0 where there are none."""
+
+    def one(query: str) -> Any:
+        row = connection.execute(query.encode()).fetchone()
+        return row[0] if row else None
+
+    if not one("SELECT count(*) FROM pg_tables WHERE schemaname = 'quire'"):
+        return 0
+    if one("SELECT to_regclass('quire.about') IS NULL"):
+        raise StoreDamaged(
+            "the schema quire of this database is another application's, and was left as it is"
+        )
+    version = int(one("SELECT max(version) FROM quire.about") or 0)
+    if version > VERSION:
+        raise NewerStore(
+            f"the database is of version {version}, and this Quire knows {VERSION}: update Quire"
+        )
+    return version

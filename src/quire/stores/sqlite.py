@@ -1,61 +1,105 @@
 """The SQLite store: one file, safe across threads and processes. The default."""
 
+import logging
 import os
 import sqlite3
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from quire.errors import OutOfRange, StoreFailed
-from quire.stores.beside import tell
-from quire.stores.place import Place
-from quire.stores.recalls import begin_forgetting
-from quire.stores.seals import check_seal
-from quire.stores.sqlite_file import SQLiteFile
-from quire.stores.sqlite_wiping import wipe
-from quire.stores.store import Durability, Entry, Standing, Store, Stored
-from quire.stores.versions import checked, conflict, whole_row
-from quire.stores.wiping import Wiping
+from quire.errors import NewerStore, StoreDamaged, StoreError
+from quire.stores.entries import (
+    check_bodies,
+    check_seal,
+    checked,
+    conflict,
+    damaged,
+    entry_sum,
+    seed_of,
+    sifted,
+    sum_of,
+    summed,
+    verified,
+)
+from quire.stores.salvage import recover_sqlite
+from quire.stores.sqlite_file import SQLiteFile, begin, ended, keep_log
+from quire.stores.store import Damage, Durability, Entry, Place, Standing, Store, Stored
+
+APPLICATION = 0x51756972
+"""SQLite's application id: it tells our databases from those of others."""
+
+VERSION = 2
+"""The version of the tables, which is the database's `user_version`."""
 
 _BITS = 32
 _LAST = (1 << _BITS) - 1
-_REMEMBERED = 10_000
-_INDEX = ("-index-shm", "-index-wal", "-index")
-"""The files of the index that a room above may keep beside a store."""
+_MOST_KNOWN = 10_000
+
+# `at` is number << 32 | version: the key of one b-tree is the compare and swap. A number is never given twice.
+# A name is found by either index, so that a damaged index does not hide a conversation.
+_TABLES = (
+    "CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
+    " name TEXT NOT NULL, version INTEGER NOT NULL, scope_sum INTEGER NOT NULL, name_sum INTEGER NOT NULL)",
+    "CREATE UNIQUE INDEX by_name ON conversations (scope, name)",
+    "CREATE INDEX by_sum ON conversations (scope_sum, name_sum)",
+    "CREATE TABLE entries"
+    " (at INTEGER PRIMARY KEY, stream TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER NOT NULL)",
+    "CREATE TRIGGER counted AFTER INSERT ON entries BEGIN"
+    " UPDATE conversations SET version = version + 1"
+    f" WHERE number = new.at >> {_BITS} AND version = (new.at & {_LAST}) - 1;"
+    " SELECT RAISE(ABORT, 'not the next version') WHERE changes() = 0; END",
+)
+_FIRST_TABLES = {"conversations", "entries", "sqlite_sequence", "sqlite_autoindex_conversations_1"}
+"""What a store of version 1 has."""
+
+# Version 1 had no sums and no counts. What may not be written is read through these.
+_FIRST_VIEWS = (
+    "CREATE TEMP VIEW conversations AS SELECT number, scope, name, coalesce((SELECT at & {last} FROM"
+    " main.entries WHERE at BETWEEN number << {bits} AND number << {bits} | {last} ORDER BY at DESC LIMIT 1),"
+    " 0) AS version, sum_of(scope) AS scope_sum, sum_of(name) AS name_sum FROM main.conversations",
+    "CREATE TEMP VIEW entries AS SELECT at, stream, body, NULL AS sum FROM main.entries",
+)
+_UPGRADE = (
+    "ALTER TABLE conversations RENAME TO first_conversations",
+    "ALTER TABLE entries RENAME TO first_entries",
+    *_TABLES,
+    "INSERT INTO conversations SELECT number, scope, name, 0, sum_of(scope), sum_of(name)"
+    " FROM first_conversations",
+    "INSERT INTO entries SELECT at, stream, body, entry_sum(scope, name, at & {last}, stream, body)"
+    " FROM first_entries JOIN first_conversations ON number = at >> {bits} ORDER BY at",
+    "UPDATE sqlite_sequence SET seq = (SELECT seq FROM sqlite_sequence WHERE name = 'first_conversations')"
+    " WHERE name = 'conversations'",
+    "DROP TABLE first_entries",
+    "DROP TABLE first_conversations",
+)
 
 # Without the entry before it the stream is NULL, which the table refuses: an append that expects too much
-# fails as one that expects too little does, by a constraint, and costs no statement more.
-_ADD = "INSERT INTO entries VALUES (?, (SELECT ? FROM entries WHERE at = ?), ?)"
-_ADD_MANY = "INSERT INTO entries VALUES (?, ?, ?)"
-_NUMBER = "SELECT number FROM conversations WHERE scope = ? AND name = ?"
-_VERSION = f"""
-    SELECT (SELECT at & {_LAST} FROM entries
-            WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
-    FROM conversations WHERE scope = ? AND name = ?"""
-_STANDINGS = f"""
-    SELECT name, coalesce((SELECT at & {_LAST} FROM entries
-            WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1), 0),
-        number
-    FROM conversations WHERE scope = ? ORDER BY name"""
+# fails as one that expects too little does, by a constraint, and needs no statement more.
+_ADD = "INSERT INTO entries VALUES (?, (SELECT ? FROM entries WHERE at = ?), ?, ?)"
+_STANDING = f"""
+    SELECT number, version, coalesce((SELECT at & {_LAST} FROM entries
+        WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1), 0), name, name_sum
+    FROM conversations"""
 _READ = f"""
-    SELECT at & {_LAST}, stream, body FROM conversations JOIN entries
+    SELECT version, at & {_LAST}, stream, body, sum FROM conversations LEFT JOIN entries
     ON at BETWEEN (number << {_BITS} | ?) + 1 AND number << {_BITS} | {_LAST}
     WHERE scope = ? AND name = ? ORDER BY at"""
+_BY_SUM = "SELECT scope, name FROM conversations WHERE scope_sum = ? AND name_sum = ?"
+
+_log = logging.getLogger("quire.stores")
 
 
 class SQLiteStore(Store):
     """All conversations in one file.
 
-    `durable="process"` leaves it to the system when the disk is written: an append costs some 20 µs, and what
-    was acknowledged survives the end of the process, not always the loss of power. With `"power"` every
-    append waits for the disk. `forget` reads the whole file, and overwrites whatever of it stayed behind.
+    With `durable="process"` the system decides when the disk is written: what was acknowledged survives the end
+    of the process, not always the loss of power. With `"power"` every append waits for the disk.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
-        self._file = SQLiteFile(path, durable)
-        # What was checked already, so that the next append need not ask for it.
-        self._starts: dict[Place, int] = {}
+        self._file = _File(path, durable)
+        self.reports = self._file.reports
+        # What an append checked already: the first row and the sum of a place, and names of streams.
+        self._known: dict[Place, tuple[int, int]] = {}
         self._streams: set[str] = set()
-        self.wiping = Wiping(self._wipe)
 
     def __repr__(self) -> str:
         return f"<SQLiteStore {self._file.path!r}>"
@@ -66,180 +110,265 @@ class SQLiteStore(Store):
         return self._file.path
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        """Add entries, all or none, and give the new version."""
-        start = self._starts.get(place)
-        if start is None or len(entries) != 1 or not 0 < expected < _LAST:
+        known = self._known.get(place)
+        if known is None or len(entries) != 1 or type(expected) is not int or not 0 < expected < _LAST:
             return self._append_checked(place, entries, expected)
         stream, body = entries[0]
-        if stream not in self._streams:
+        if stream not in self._streams or type(body) is not bytes:
             return self._append_checked(place, entries, expected)
-        at = start + expected
+        start, seed = known
+        row = (
+            start + expected + 1,
+            stream,
+            start + expected,
+            body,
+            entry_sum(seed, expected + 1, stream, body),
+        )
         file = self._file
         try:
             with file.writing:
-                adder = file.adder or file.writer()
+                cursor = file.cursor or file.writer().cursor()
                 file.check_place()
-                adder.execute(_ADD, (at + 1, stream, at, body))
-        except sqlite3.IntegrityError:  # another came first, or forgot the conversation
+                cursor.execute(_ADD, row)
+        except sqlite3.IntegrityError:  # another came first, or removed the conversation
             return self._append_checked(place, entries, expected)
         except sqlite3.Error as error:
             raise file.failure(error) from error
         return expected + 1
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
-        """The entries of a place from a version on."""
         start = min(max(after, 0), _LAST)
-        with self._reading() as connection:
-            found = list(map(Stored._make, connection.execute(_READ, (start, *place))))
-        return whole_row(place, start, found)
+        with self._file.snapshot() as connection:
+            rows = connection.execute(_READ, (start, *place)).fetchall()
+            if not rows:
+                self._check_absent(connection, place)
+                return []
+            count = _number(rows[0][0])
+            found = [] if rows[0][1] is None else [row[1:] for row in rows]
+            return verified(place, min(start, count), count, found)
 
     def version(self, place: Place) -> int:
-        """How many entries a place has."""
-        with self._reading() as connection:
-            return _version(connection, place)
+        with self._file.snapshot() as connection:
+            return self._standing(connection, place)[1]
 
-    def conversations(self, scope: str) -> list[str]:
-        """The names of the conversations of one scope."""
-        with self._reading() as connection:
-            rows = connection.execute(
-                "SELECT name FROM conversations WHERE scope = ? ORDER BY name", (scope,)
+    def conversations(self, scope: str) -> dict[str, Standing]:
+        with self._file.snapshot() as connection:
+            connection.execute("BEGIN")
+            with ended(connection):
+                rows = connection.execute(f"{_STANDING} WHERE scope = ?", (scope,)).fetchall()
+                (other,) = connection.execute(
+                    "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scope = ?",
+                    (sum_of(scope), scope),
+                ).fetchone()
+        if other != len(rows) or any(_name_sum(row[3]) != row[4] for row in rows):
+            raise StoreDamaged(
+                f"{self.path} is damaged: conversations of the scope {scope!r} are not as written"
             )
-            return [name for (name,) in rows]
-
-    def standings(self, scope: str) -> dict[str, Standing]:
-        """How far every conversation of one scope has come, of one moment."""
-        with self._reading() as connection:
-            rows = connection.execute(_STANDINGS, (scope,)).fetchall()
-        return {name: Standing(version, str(number)) for name, version, number in rows}
+        standings = {
+            name: Standing(_whole(Place(scope, name), version, last), str(number))
+            for number, version, last, name, _ in rows
+        }
+        return dict(sorted(standings.items()))
 
     def scopes(self) -> list[str]:
-        """All scopes."""
-        with self._reading() as connection:
-            return [
-                scope
-                for (scope,) in connection.execute("SELECT DISTINCT scope FROM conversations ORDER BY 1")
-            ]
+        with self._file.snapshot() as connection:
+            connection.execute("BEGIN")
+            with ended(connection):
+                found = [row[0] for row in connection.execute("SELECT DISTINCT scope FROM conversations")]
+                sums = {row[0] for row in connection.execute("SELECT DISTINCT scope_sum FROM conversations")}
+        if {_name_sum(scope) for scope in found} != sums:
+            raise StoreDamaged(
+                f"{self.path} is damaged: the names of its scopes are not as they were written"
+            )
+        return sorted(found)
 
-    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
-        """Put other bodies in the place of some, or take the whole away; then wipe the file."""
-        if bodies is not None:
-            with self._writing() as connection:
-                _replace(connection, place, _number(connection, place) or 0, bodies)
-            self.wiping.after(place)
+    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
+        with self._file.transaction() as connection:
+            number, count = self._standing(connection, place)
+            check_bodies(place, bodies, count)
+            seed = seed_of(place)
+            for version, body in bodies.items():
+                at = number << _BITS | version
+                row = connection.execute("SELECT stream FROM entries WHERE at = ?", (at,)).fetchone()
+                if row is None:
+                    raise damaged(place, version - 1, f"entry {version} is missing")
+                values = (body, entry_sum(seed, version, row[0], body), at)
+                connection.execute("UPDATE entries SET body = ?, sum = ? WHERE at = ?", values)
+
+    def remove(self, place: Place) -> None:
+        with self._file.transaction() as connection:
+            row = connection.execute(f"{_STANDING} WHERE scope = ? AND name = ?", place).fetchone()
+            if row is not None:
+                start = row[0] << _BITS
+                connection.execute("DELETE FROM entries WHERE at BETWEEN ? AND ?", (start, start | _LAST))
+                connection.execute("DELETE FROM conversations WHERE number = ?", row[:1])
+        self._known.pop(place, None)
+
+    def scrub(self, *, wait: bool = True) -> None:
+        """Rewrite the file without what was removed, and empty its log.
+
+        SQLite overwrites what it deletes (`secure_delete`), but not copies that it left when it moved rows.
+        """
+        self._file.vacuum(wait=wait)
+
+    def verify(self, place: Place | None = None) -> Iterator[Damage]:
+        try:
+            if place is None:
+                yield from self._faults()
+            places = [place] if place else self._places()
+        except StoreError as fault:
+            yield Damage(place, 0, str(fault))
             return
-        if not begin_forgetting(self, place):
-            return
-        with self.wiping.once():
-            with self._writing() as connection:
-                _remove(connection, _number(connection, place))
-            self._starts.pop(place, None)
-            self.wiping.after(place)
-            if not tell(self, place):
-                self._take_index_away()
+        for one in places:
+            try:
+                self.read(one)
+            except StoreDamaged as fault:
+                yield from self._damage_to(one, fault)
+
+    def recover(self) -> Iterator[tuple[Place, Stored]]:
+        return recover_sqlite(self.path)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def _append_checked(self, place: Place, entries: Sequence[Entry], expected: int) -> int:
-        place, streams = checked(place, entries)
-        with self._writing() as connection:
-            found = _version(connection, place)
+        place = checked(place, entries, expected)
+        with self._file.transaction() as connection:
+            number, found = self._standing(connection, place)
             if found != expected:
                 raise conflict(place, expected, found)
             if not entries:
                 return found
-            number = _number(connection, place) or _added(connection, place)
-            start = number << _BITS
-            if self._starts.get(place) != start:
-                _look_at(connection, place, start, entries)
-            rows = [(at, *entry) for at, entry in enumerate(entries, start + found + 1)]
-            connection.executemany(_ADD_MANY, rows)
-        self._remember(place, start, streams)
+            number = number or _new_number(connection, place)
+            start, seed = number << _BITS, seed_of(place)
+            if self._known.get(place) != (start, seed):
+                first = connection.execute("SELECT body FROM entries WHERE at = ?", (start + 1,)).fetchone()
+                if first:
+                    check_seal(place, first[0], entries)
+            rows = [(start + version, *rest) for version, *rest in summed(place, entries, found)]
+            connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
+        if len(self._known) >= _MOST_KNOWN or len(self._streams) >= _MOST_KNOWN:
+            self._known.clear()
+            self._streams = set()
+        self._known[place] = start, seed
+        self._streams.update(entry.stream for entry in entries)
         return found + len(entries)
 
-    def _remember(self, place: Place, start: int, streams: set[str]) -> None:
-        if len(self._starts) >= _REMEMBERED or len(self._streams) >= _REMEMBERED:
-            self._starts.clear()
-            self._streams = set()
-        self._starts[place] = start
-        self._streams |= streams
+    def _standing(self, connection: sqlite3.Connection, place: Place) -> tuple[int, int]:
+        """The number and the version of a conversation; zeros where there is none."""
+        row = connection.execute(f"{_STANDING} WHERE scope = ? AND name = ?", place).fetchone()
+        if row is None:
+            self._check_absent(connection, place)
+            return 0, 0
+        return row[0], _whole(place, row[1], row[2])
 
-    def _wipe(self, place: Place) -> None:
-        wipe(self._file, self._writing, waits=self.wiping.waits)
+    def _check_absent(self, connection: sqlite3.Connection, place: Place) -> None:
+        """`StoreDamaged` where one index finds a conversation that the other does not."""
+        if place in connection.execute(_BY_SUM, (sum_of(place.scope), sum_of(place.conversation))).fetchall():
+            named = connection.execute(f"{_STANDING} WHERE scope = ? AND name = ?", place).fetchone()
+            if named is None:  # otherwise another process made it in between
+                raise damaged(place, 0, "its name is missing in an index")
 
-    def _take_index_away(self) -> None:
-        # Nobody here knows what is in it, but other processes may have made one, and may again: it is a copy.
-        for ending in _INDEX:
-            try:
-                os.remove(self.path + ending)
-            except FileNotFoundError:
-                pass
-            except OSError as error:
-                raise StoreFailed(
-                    f"{self.path}{ending} cannot be removed ({type(error).__name__})"
-                ) from error
+    def _places(self) -> list[Place]:
+        with self._file.snapshot() as connection:
+            return list(map(Place._make, connection.execute("SELECT scope, name FROM conversations")))
 
-    @contextmanager
-    def _reading(self) -> Generator[sqlite3.Connection, None, None]:
-        with self._file.guarded(), self._file.reading:
-            connection = self._file.reader()
-            self._file.check_place()
-            yield connection
+    def _faults(self) -> Iterator[Damage]:
+        """Damage to the tables and to the list of conversations."""
+        with self._file.snapshot() as connection:
+            for (text,) in connection.execute("PRAGMA integrity_check(100)").fetchall():
+                if text != "ok":
+                    yield Damage(None, 0, text)
+        for scope in self.scopes():
+            self.conversations(scope)
 
-    @contextmanager
-    def _writing(self) -> Generator[sqlite3.Connection, None, None]:
-        with self._file.guarded(), self._file.writing:
-            connection = self._file.writer()
-            self._file.check_place()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+    def _damage_to(self, place: Place, fault: StoreDamaged) -> list[Damage]:
+        """The damage to a conversation entry by entry, where its entries can be read at all."""
+        try:
+            with self._file.snapshot() as connection:
+                rows = connection.execute(_READ, (0, *place)).fetchall()
+            return sifted(place, _number(rows[0][0]), [row[1:] for row in rows if row[1] is not None])[1]
+        except (StoreError, IndexError):
+            return [Damage(place, fault.version, str(fault))]
 
 
-def _version(connection: sqlite3.Connection, place: Place) -> int:
-    row = connection.execute(_VERSION, place).fetchone()
-    return int(row[0] or 0) if row else 0
+class _File(SQLiteFile):
+    """The file of a store: its tables are made, checked or upgraded when it is opened."""
+
+    reports: tuple[str, ...] = ()
+
+    def prepare(self, connection: sqlite3.Connection) -> None:
+        connection.create_function("sum_of", 1, sum_of, deterministic=True)
+        connection.create_function("entry_sum", 5, _entry_sum, deterministic=True)
+        connection.execute("BEGIN")  # of one moment: another may be making the tables now
+        with ended(connection):
+            found = self._version(connection)
+        if found == VERSION:
+            return
+        if not self.is_writable:
+            _run(connection, _FIRST_VIEWS if found else _TABLES)
+            return
+        keep_log(connection)
+        begin(connection)
+        with ended(connection):
+            found = self._version(connection)  # another may have been first
+            if found < VERSION:
+                _run(connection, _UPGRADE if found else _TABLES)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        if found:
+            _log.info("a sqlite store was brought from version %d to %d", found, VERSION)
+        elif not self.is_new:
+            self.reports = (f"{self.path} was an empty file: a new store was begun in it",)
+            _log.warning("%s", self.reports[0])
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        """The version of the tables; 0 for an empty database. What is not ours is left as it is."""
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = connection.execute("SELECT name, sql FROM sqlite_master").fetchall()
+        if application != APPLICATION and (application or version or tables):
+            raise StoreDamaged(f"{self.path} is a database of another application, and was left as it is")
+        if version > VERSION:
+            raise NewerStore(
+                f"{self.path} is of version {version}, and this Quire knows {VERSION}: update Quire"
+            )
+        texts = {sql for name, sql in tables if not str(name).startswith("sqlite_")}
+        is_first = version == 1 and {name for name, _ in tables} == _FIRST_TABLES
+        if (version == VERSION and texts == set(_TABLES)) or is_first or not (version or tables):
+            return int(version)
+        raise StoreDamaged(f"{self.path} is damaged: its tables are not those of version {version}")
 
 
-def _number(connection: sqlite3.Connection, place: Place) -> int | None:
-    row = connection.execute(_NUMBER, place).fetchone()
-    return int(row[0]) if row else None
+def _run(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
+    for statement in statements:
+        connection.execute(statement.replace("{bits}", str(_BITS)).replace("{last}", str(_LAST)))
 
 
-def _look_at(connection: sqlite3.Connection, place: Place, start: int, entries: Sequence[Entry]) -> None:
-    row = connection.execute("SELECT body FROM entries WHERE at = ?", (start + 1,)).fetchone()
-    if row:
-        check_seal(place, row[0], entries)
+def _entry_sum(scope: str, name: str, version: int, stream: str, body: bytes) -> int:
+    return entry_sum(seed_of(Place(scope, name)), version, stream, body)
 
 
-def _added(connection: sqlite3.Connection, place: Place) -> int:
-    return int(
-        connection.execute(
-            "INSERT INTO conversations (scope, name) VALUES (?, ?) RETURNING number", place
-        ).fetchone()[0]
-    )
+def _new_number(connection: sqlite3.Connection, place: Place) -> int:
+    values = (*place, sum_of(place.scope), sum_of(place.conversation))
+    insert = "INSERT INTO conversations VALUES (NULL, ?, ?, 0, ?, ?) RETURNING number"
+    return int(connection.execute(insert, values).fetchone()[0])
 
 
-def _remove(connection: sqlite3.Connection, number: int | None) -> None:
-    if number is not None:
-        entries = (number << _BITS, number << _BITS | _LAST)
-        connection.execute("DELETE FROM entries WHERE at BETWEEN ? AND ?", entries)
-        connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
-        # The names are in its index too, and copies of them where that moved them: it is made anew.
-        connection.execute("REINDEX conversations")
+def _whole(place: Place, version: object, last: int) -> int:
+    """The version of a conversation, if its count and its last entry agree."""
+    if version != last:
+        found = min(_number(version), last)
+        raise damaged(
+            place, found, f"its count of entries is {version!r}, and its last entry has version {last}"
+        )
+    return last
 
 
-def _replace(connection: sqlite3.Connection, place: Place, number: int, bodies: Mapping[int, bytes]) -> None:
-    for version, body in bodies.items():
-        known = 0 < version <= _LAST
-        at = (number << _BITS) + version
-        if (
-            not known
-            or not connection.execute("UPDATE entries SET body = ? WHERE at = ?", (body, at)).rowcount
-        ):
-            raise OutOfRange(f"{place} has no version {version}")
+def _number(value: object) -> int:
+    """A count as it was read: of any type, where the file is damaged."""
+    return value if isinstance(value, int) else 0
+
+
+def _name_sum(name: object) -> int | None:
+    return sum_of(name) if isinstance(name, str) else None

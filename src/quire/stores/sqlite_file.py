@@ -1,4 +1,4 @@
-"""One SQLite file: made for its owner alone, with one connection to write and one to read."""
+"""One SQLite file: its connections and locks, forks, read-only folders, and SQLite's errors as ours."""
 
 import os
 import sqlite3
@@ -7,23 +7,21 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from urllib.parse import quote
 
 from quire.errors import InvalidValue, StoreDamaged, StoreError, StoreFailed
-from quire.stores.bare_files import bare, identity_of, share
-from quire.stores.forking import watch
-from quire.stores.sqlite_schema import settle
 from quire.stores.store import Durability
+from quire.stores.threads import at_forks
 
 PATIENCE = 10.0
 """How long a verb waits for another writer, in seconds."""
 
 _LOG_PAGES = 4000
-"""How far the log grows before it is worked into the file, which waits for the disk: 16 MB, four times what
-SQLite does by itself."""
+"""The log grows to 16 MB before a checkpoint, which waits for the disk: four times SQLite's default."""
 
-_NAP = 0.02
+_PAUSE = 0.005
 _TURN = 250
-"""Milliseconds that one try to empty the log waits for readers: so long it keeps writers waiting too."""
+"""Milliseconds that one attempt of a checkpoint waits for readers; writers wait as long."""
 
 _SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 _REASONS = {
@@ -34,128 +32,150 @@ _REASONS = {
     sqlite3.SQLITE_CANTOPEN: "cannot be opened",
     sqlite3.SQLITE_PERM: "may not be opened",
     sqlite3.SQLITE_IOERR: "could not be read or written",
+    sqlite3.SQLITE_NOMEM: "needs more memory than there is",
+    sqlite3.SQLITE_TOOBIG: "has or was given a value that is too large",
+    sqlite3.SQLITE_MISUSE: "was closed",
+    sqlite3.SQLITE_INTERRUPT: "was interrupted",
 }
 
 
 class SQLiteFile:
-    """A file and its two connections. Whoever uses one holds its lock: `writing`, `reading`.
+    """A file with one connection that writes and one that reads. A caller holds `writing` or `reading`.
 
-    `adder` is a cursor of the one that writes, if that is open: to make one costs as much as a small lookup.
+    `cursor` belongs to the connection that writes, once that is open: making one costs as much as a lookup.
+    A file that may not be written, or whose folder may not, is opened to be read.
     """
 
     def __init__(self, path: str | os.PathLike[str], durable: Durability) -> None:
         if durable not in _SYNCHRONOUS:
-            raise InvalidValue('durable is "process" or "power"')
+            raise InvalidValue("durable is 'process' or 'power'")
         self.path = os.path.abspath(path)
         self.writing = Lock()
         self.reading = Lock()
+        self.cursor: sqlite3.Cursor | None = None
         self._synchronous = _SYNCHRONOUS[durable]
-        self.adder: sqlite3.Cursor | None = None
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._closed = False
-        _make(self.path)
-        watch(self)  # before it is opened: SQLite has locks of its own, which a fork would copy
-        with self.guarded(), self.writing:
-            self.writer()
-        self._identity = identity_of(self.path) or (0, 0)
-        self._let_go_of_bytes = share(self, self._identity)
+        self.is_new = _create(self.path)
+        self.is_writable = os.access(self.path, os.W_OK) and os.access(os.path.dirname(self.path), os.W_OK)
+        self._identity = _identity(self.path)
+        at_forks(self)  # before it is opened: SQLite has locks of its own, which a fork would copy
+        with self.guarded(), self.writing, self.reading:
+            try:
+                self.reader() if not self.is_writable else self.writer()
+            except BaseException:
+                self._disconnect()
+                raise
+
+    def prepare(self, connection: sqlite3.Connection) -> None:
+        """Called for a new connection before its first use: to look at the tables, or to make them."""
 
     def writer(self) -> sqlite3.Connection:
-        """The connection that writes; opened again in a process that was forked off."""
+        """The connection that writes; opened again in a forked process."""
         if self._writer is None:
+            if not self.is_writable:
+                raise StoreFailed(f"{self.path} may not be written")
             self._writer = self._connected()
-            self.adder = self._writer.cursor()
+            self.cursor = self._writer.cursor()
         return self._writer
 
     def reader(self) -> sqlite3.Connection:
-        """The connection that reads, so that a long reading holds up no writer."""
+        """The connection that reads, so that a long read delays no writer."""
         if self._reader is None:
             self._reader = self._connected()
         return self._reader
 
     def check_place(self) -> None:
-        """`StoreFailed` where the path no longer leads to the file that is open: nobody would find that."""
-        if identity_of(self.path) != self._identity:
+        """`StoreFailed` where the path no longer leads to the open file: nobody would find what is written."""
+        if _identity(self.path) != self._identity:
             raise StoreFailed(f"{self.path} was deleted, moved or replaced while it was open: open it again")
 
-    def bare(self) -> int:
-        """What its bytes are read by, as they are on the disk."""
-        self.check_place()
-        return bare(self.path, self._identity)
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection, None, None]:
+        """A transaction that writes."""
+        with self.guarded(), self.writing:
+            connection = self.writer()
+            self.check_place()
+            begin(connection)
+            with ended(connection):
+                yield connection
 
-    def empty_log(self, *, waits: bool = True) -> None:
-        """Work the log into the file and leave nothing in it; `StoreFailed` where others keep it in use.
+    @contextmanager
+    def snapshot(self) -> Generator[sqlite3.Connection, None, None]:
+        """The connection that reads, for as long as the block runs."""
+        with self.guarded(), self.reading:
+            connection = self.reader()
+            self.check_place()
+            yield connection
 
-        SQLite waits for readers, but not for another who works the log into the file at the moment. Who does
-        not wait tries once.
-        """
+    def vacuum(self, *, wait: bool = True) -> None:
+        """Rewrite the file without what was deleted, and empty its log."""
+        self.empty_log(
+            wait=wait
+        )  # first: where others keep it in use, rewriting the file would be for nothing
+        with self.guarded(), self.writing:
+            self.check_place()
+            _patiently(self.writer(), "VACUUM", PATIENCE if wait else 0)
+        self.empty_log(wait=wait)
+
+    def empty_log(self, *, wait: bool = True) -> None:
+        """Move the log into the file and truncate it; `StoreFailed` where others keep it in use."""
         until = time.monotonic() + PATIENCE
-        while not self._is_log_emptied(_TURN if waits else 0):
-            if not waits or time.monotonic() > until:
+        while not self._is_log_emptied(_TURN if wait else 0):
+            if not wait or time.monotonic() > until:
                 raise StoreFailed(
                     f"{self.path} is in use by another, and its log could not be emptied: "
-                    "what was forgotten may still be in it"
+                    "removed content may still be in it"
                 )
-            time.sleep(_NAP)
+            time.sleep(_PAUSE)
 
     def close(self) -> None:
-        """Close both connections, after those who use them now."""
+        """Close both connections, after running verbs."""
         with self.guarded(), self.writing, self.reading:
             self._closed = True
-            self.drop()
-            self._let_go_of_bytes()
+            self._disconnect()
 
-    def drop(self) -> None:
-        """Close both connections, both locks being held."""
-        connections = (self._writer, self._reader)
-        self.adder = self._writer = self._reader = None
-        for connection in connections:
-            if connection is not None:
-                connection.close()
-
-    def hold(self) -> None:
-        """At a fork: no connection is in use, so that the child can close what it inherits."""
+    def before_fork(self) -> None:
+        """Wait until no connection is in use, so that the child can close what it inherits."""
         self.writing.acquire()
         self.reading.acquire()
 
-    def let_go(self) -> None:
-        """After a fork."""
+    def after_fork(self, *, is_child: bool) -> None:
+        """Release the locks; the child first closes the connections that it inherited.
+
+        SQLite's locks on files stay with the parent, and SQLite does not notice: an inherited connection, or a
+        new one beside it, would write to a log that others believe they may delete.
+        """
+        if is_child:
+            self._disconnect()
         self.reading.release()
         self.writing.release()
 
-    def begin_anew(self) -> None:
-        """In a process that was forked off: close what was inherited."""
-        # The locks that SQLite holds on files stay with the parent, and SQLite does not notice: an inherited
-        # connection, or a new one beside it, would write to a log that others believe they may delete.
-        self.drop()
-
     @contextmanager
     def guarded(self) -> Generator[None, None, None]:
-        """Whatever SQLite raises within becomes an error of ours."""
+        """Turn SQLite's errors into ours."""
         try:
             yield
         except sqlite3.Error as error:
             raise self.failure(error) from error
+        except MemoryError as error:  # a damaged length asks for more than there is
+            raise StoreFailed(f"{self.path} {_REASONS[sqlite3.SQLITE_NOMEM]}") from error
         except UnicodeEncodeError:
             raise InvalidValue("a name is made of printable characters") from None
 
     def failure(self, error: sqlite3.Error) -> StoreError:
-        """What an error of SQLite is called here."""
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        """Our error for an error of SQLite."""
+        if self._closed:
+            return StoreFailed(f"{self.path} was closed")
+        full = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # without one: a text is no UTF-8
+        code, name = full & 0xFF, getattr(error, "sqlite_errorname", type(error).__name__)
         if code == sqlite3.SQLITE_NOTADB:
             return StoreDamaged(f"{self.path} is not a SQLite database, and was left as it is")
-        if code == sqlite3.SQLITE_CORRUPT:
+        if code not in _REASONS or full == sqlite3.SQLITE_IOERR_SHORT_READ:
+            # The statements are right, so the tables are not what they were.
             return StoreDamaged(f"{self.path} is damaged ({name})")
-        return StoreFailed(f"{self.path} {_REASONS.get(code, 'failed')} ({name})")
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Make the tables what they are to be, and choose how they are written."""
-        settle(connection, self.path, patience=PATIENCE)
-        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        return StoreFailed(f"{self.path} {_REASONS[code]} ({name})")
 
     def _is_log_emptied(self, turn: int) -> bool:
         with self.guarded(), self.writing:
@@ -170,25 +190,94 @@ class SQLiteFile:
         if self._closed:
             raise StoreFailed(f"{self.path} was closed")
         connection = sqlite3.connect(
-            self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            self._address(), timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True
         )
         try:
-            self._prepare(connection)
+            connection.execute("PRAGMA secure_delete = ON")
+            self.prepare(connection)
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         except BaseException:
             connection.close()
             raise
         return connection
 
+    def _address(self) -> str:
+        name = f"file:{quote(self.path)}"
+        if self.is_writable:
+            return f"{name}?mode=rw"
+        # Without a log, SQLite would have to make files beside it. Nobody can write there, so it can go without.
+        return f"{name}?mode=ro" if os.path.exists(f"{self.path}-wal") else f"{name}?immutable=1"
 
-def _make(path: str) -> None:
-    """Make a file that is not there yet, its owner's alone; SQLite gives those beside it the same mode."""
+    def _disconnect(self) -> None:
+        connections = (self._writer, self._reader)
+        self.cursor = self._writer = self._reader = None
+        for connection in connections:
+            if connection is not None:
+                connection.close()
+
+
+def begin(connection: sqlite3.Connection) -> None:
+    """Begin a transaction that writes, as soon as others let us."""
+    _patiently(connection, "BEGIN IMMEDIATE", PATIENCE)
+
+
+@contextmanager
+def ended(connection: sqlite3.Connection) -> Generator[None, None, None]:
+    """Commit at the end of a block, or roll back."""
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def keep_log(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log."""
+    _patiently(connection, "PRAGMA journal_mode = WAL", PATIENCE)
+
+
+def _patiently(connection: sqlite3.Connection, statement: str, patience: float) -> None:
+    """Run a statement that needs the file alone, until it succeeds or the time is over.
+
+    SQLite's own waiting sleeps up to a tenth of a second, misses short pauses of other writers, and does not
+    wait at all where two switch to a log at once.
+    """
+    until = time.monotonic() + patience
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                connection.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(_PAUSE)
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
+def _create(path: str) -> bool:
+    """Create a file that is not there, for its owner alone; SQLite gives files beside it the same mode."""
     if os.path.isdir(path):
         raise StoreFailed(f"{path} is a folder")
     try:
+        if os.path.exists(path):
+            return False
         for folder in reversed(Path(path).parents):
             if not folder.exists():
                 folder.mkdir(mode=0o700, exist_ok=True)
-        if not os.path.exists(path):
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except (OSError, ValueError) as error:
         raise StoreFailed(f"{path} cannot be made ({type(error).__name__})") from error
+    return True

@@ -1,27 +1,102 @@
-"""What a store is. Nothing here keeps anything.
+"""The protocol of a store: one log of entries for each conversation, at its place.
 
-A store holds one log of entries per place. An entry is one item as JSON, in a stream: a transcript by its
-name, or one of the session's own. The version of a place is how many entries it has; the first has version 1.
+An entry is one item as JSON, in a stream: a transcript by its name, or a stream of the session's own. The
+version of a conversation is the number of its entries; the first entry has version 1.
 """
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
+from urllib.parse import quote, unquote
 
-from quire.stores.place import Place
-from quire.stores.wiping import Wiping
+from quire.errors import InvalidValue, TooLarge, WrongType
 
 Durability = Literal["process", "power"]
-"""What an append that returned has survived: the end of this process, or also the loss of power."""
+"""What an append that returned survives: the end of this process, or also the loss of power."""
 
-_SHORTEST_NAP, _LONGEST_NAP = 0.005, 0.05
+KINDS = {
+    "MemoryStore": "memory",
+    "SQLiteStore": "sqlite",
+    "PostgresStore": "postgres",
+    "JSONLinesStore": "jsonl",
+    "Sealed": "sealed",
+}
+"""The stores and the modules that hold them. A module is imported when its store is first named."""
+
+_ENDINGS = {
+    ".db": "SQLiteStore",
+    ".sqlite": "SQLiteStore",
+    ".sqlite3": "SQLiteStore",
+    ".jsonl": "JSONLinesStore",
+}
+_ADDRESSES = (
+    "a store is opened by memory:, sqlite:///file.db, postgresql://…, "
+    "or a path that ends in .db, .sqlite, .sqlite3 or .jsonl"
+)
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.005, 0.05
+
+
+MAX_NAME = 500
+"""The longest scope, conversation or stream, in characters."""
+
+
+class Place(NamedTuple):
+    """The address of one conversation: a scope, such as a tenant or a user, and a name within it.
+
+    Nothing of one scope is readable from another.
+    """
+
+    scope: str
+    conversation: str
+
+    def __str__(self) -> str:
+        return f"{quote(self.scope, safe='')}/{quote(self.conversation, safe='')}"
+
+
+def place_at(address: str | None = None, *, scope: str = "", conversation: str = "") -> Place:
+    """The place of `"scope/conversation"`, or of the two given by name.
+
+    An address without a slash is a conversation of the empty scope. A slash or a percent sign within a part
+    is written as in a URL: `%2F`, `%25`.
+    """
+    if address is None:
+        return Place(_checked(scope, "a scope"), _checked(conversation, "a conversation"))
+    if scope or conversation:
+        raise InvalidValue("a place is given by its address, or by scope and conversation, not by both")
+    parts = _checked(address, "an address", 7 * MAX_NAME).split("/")
+    if len(parts) > 2:
+        raise InvalidValue("an address is scope/conversation: a slash within a part is written %2F")
+    try:
+        *before, name = (unquote(part, errors="strict") for part in parts)
+    except UnicodeDecodeError:
+        raise InvalidValue("an address escapes bytes that are not UTF-8") from None
+    return Place(_checked("".join(before), "a scope"), _checked(name, "a conversation"))
+
+
+def checked_stream(name: object) -> str:
+    """The name of a stream, if it can be one."""
+    stream = _checked(name, "a stream")
+    if not stream:
+        raise InvalidValue("a stream needs a name")
+    return stream
+
+
+def _checked(name: object, what: str, longest: int = MAX_NAME) -> str:
+    if not isinstance(name, str):
+        raise WrongType(f"{what} is a text, not {type(name).__name__}")
+    if len(name) > longest:
+        raise TooLarge(f"{what} has {len(name):,} characters; the limit is {longest:,}")
+    if not name.isprintable():
+        raise InvalidValue(f"{what} is made of printable characters")
+    return name
 
 
 class Entry(NamedTuple):
-    """What is handed to a store: an item as JSON, which is an object, and the stream it belongs to."""
+    """What is given to a store: the name of a stream, and an item as JSON, which is an object."""
 
     stream: str
     body: bytes
@@ -38,104 +113,167 @@ class Stored(NamedTuple):
 class Standing(NamedTuple):
     """How far a conversation has come.
 
-    `log` is another where one was forgotten whole and another begun at its address; empty where a store
-    cannot tell.
+    `log` differs where a conversation was removed and another begun at its address; it is empty where a store
+    cannot tell. A lower version of the same log means that the end of the log was lost.
     """
 
     version: int
     log: str = ""
 
 
+class Damage(NamedTuple):
+    """Something in a store that is not what was written to it."""
+
+    place: Place | None
+    """The conversation; `None` where the damage belongs to no known conversation."""
+
+    version: int
+    """Entries up to this version are whole."""
+
+    reason: str
+
+
 class Store(ABC):
-    """Where items rest. Every verb may be called from any thread; a verb that returned is done."""
+    """Where entries rest. Every verb may be called from any thread.
+
+    A store raises `Conflict`, errors of its arguments (`WrongType`, `InvalidValue`, `OutOfRange`) and
+    `StoreError`, and no others.
+    """
+
+    is_quick: ClassVar[bool] = False
+    """Whether a write never waits for a disk or for others, so that it needs no thread."""
 
     reports: tuple[str, ...] = ()
-    """What was found damaged and mended since the store was opened, such as the torn end of a file."""
+    """What the store repaired since it was opened, such as the unfinished append of a process that died."""
 
-    is_quick: bool = False
-    """Whether a write never waits for a disk or for others, so that no thread is worth its while."""
-
-    wiping: Wiping = Wiping(lambda _: None)
-    """What wipes files: within `wiping.once()` that is left to the end, and done once for all `forget`s."""
-
-    memories: Any = None
-    """What the room above remembers scopes by, once it does: there for as long as the store is."""
+    @cached_property
+    def attached(self) -> dict[str, Any]:
+        """What packages above keep for as long as the store lives, by the name of the package."""
+        return {}
 
     @staticmethod
     def open(
-        url: "str | Path | Store",
-        *,
-        durable: Durability | None = None,
-        key: bytes | None = None,
+        url: "str | Path | Store", *, durable: Durability | None = None, key: bytes | None = None
     ) -> "Store":
         """The store of an address: `memory:`, `sqlite:///file.db`, `postgresql://…`, or a path by its ending.
 
-        Where `durable` is not given, it is `"process"`. With a `key` of 32 bytes, content is encrypted before
-        it is written. A store that is open already is given back as it is.
+        `durable` is `"process"` unless given. With a `key` of 32 bytes, content is encrypted before it is
+        written. An open store is given back as it is.
         """
-        from quire.stores.opening import opened
-
-        return opened(url, durable=durable, key=key)
-
-    @cached_property
-    def remembered(self) -> dict[Place, Any]:
-        """What the room above knows of places, for as long as the store is there."""
-        return {}
+        if durable not in ("process", "power", None):
+            raise InvalidValue("durable is 'process' or 'power'")
+        if isinstance(url, Store):
+            if key is not None or durable is not None:
+                raise InvalidValue("key and durable are given where a store is opened; this one is open")
+            return url
+        store = _opened(url, durable or "process")
+        if key is None:
+            return store
+        try:
+            return kind_named("Sealed")(store, key)
+        except BaseException:
+            store.close()
+            raise
 
     @abstractmethod
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        """Add entries, all or none, where the version is the expected one, and give the new version.
+        """Add entries, all or none, if the version is the expected one, and return the new version.
 
-        `Conflict` where another came first, and then nothing is added.
+        `Conflict` where another wrote first: then nothing is added.
         """
 
     @abstractmethod
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
-        """The entries of a place from a version on, in order; none for a place nobody wrote to."""
+        """The entries of a conversation after a version, in order; none where there is no conversation.
+
+        `StoreDamaged` unless every entry is there and is as it was written.
+        """
 
     @abstractmethod
     def version(self, place: Place) -> int:
-        """How many entries a place has."""
+        """The number of entries of a conversation."""
 
     @abstractmethod
-    def conversations(self, scope: str) -> list[str]:
-        """The names of the conversations of one scope, sorted."""
-
-    def standings(self, scope: str) -> dict[str, Standing]:
-        """How far every conversation of one scope has come, by name."""
-        return {name: Standing(self.version(Place(scope, name))) for name in self.conversations(scope)}
+    def conversations(self, scope: str) -> dict[str, Standing]:
+        """The conversations of one scope and how far each has come, sorted by name."""
 
     @abstractmethod
     def scopes(self) -> list[str]:
         """All scopes, sorted: for whoever runs the store, never for a tenant."""
 
     @abstractmethod
-    def forget(self, place: Place, bodies: Mapping[int, bytes] | None = None) -> None:
-        """Put other bodies in the place of those at some versions; `None` takes away the whole conversation.
+    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
+        """Put other bodies at some versions, all or none; a version that is not there is `OutOfRange`.
 
-        What was there is wiped from the files of an embedded store; a server may keep it in its own log and
-        in backups for a while. Versions stay as they are, and one that is not there is `OutOfRange`. After
-        the whole conversation is gone, its version is 0 again and it is listed no more; but `~recalled`, by
-        which forgetting finds what was recalled, stays until the last other of its scope is gone.
+        The bodies that were there can no longer be read through the store. `scrub` takes them from its files.
+        """
+
+    @abstractmethod
+    def remove(self, place: Place) -> None:
+        """Take away a conversation: its version is 0 again. `scrub` takes it from the store's files."""
+
+    def scrub(self, *, wait: bool = True) -> None:
+        """Remove replaced and removed content from the store's files.
+
+        `StoreFailed` where others keep the files in use: after ten seconds, or at once unless it may `wait`.
         """
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
-        """The version of a place, as soon as it is another than this one or the time is over.
-
-        It looks again and again; a store that is told of what others write does better.
-        """
-        until, nap = time.monotonic() + timeout, _SHORTEST_NAP
+        """The version of a conversation, as soon as it differs from this one or the time is over."""
+        until, pause = time.monotonic() + timeout, _SHORTEST_PAUSE
         while (found := self.version(place)) == version and (left := until - time.monotonic()) > 0:
-            time.sleep(min(nap, left))
-            nap = min(2 * nap, _LONGEST_NAP)
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, _LONGEST_PAUSE)
         return found
 
     @abstractmethod
+    def verify(self, place: Place | None = None) -> Iterator[Damage]:
+        """The damage in one conversation or in the whole store; nothing where all is whole."""
+
+    @abstractmethod
+    def recover(self) -> Iterator[tuple[Place, Stored]]:
+        """Every entry that is whole, also of a damaged store: by conversation, in order of versions."""
+
+    @abstractmethod
     def close(self) -> None:
-        """Let go of files and connections; closing twice is fine. Other verbs are then `StoreFailed`."""
+        """Close files and connections. Closing twice is fine; other verbs then raise `StoreFailed`."""
 
     def __enter__(self) -> "Store":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def kind_named(name: str) -> "Callable[..., Store]":
+    """The class of a store; its module is imported now."""
+    kind: Callable[..., Store] = getattr(import_module(f"quire.stores.{KINDS[name]}"), name)
+    return kind
+
+
+def _opened(url: str | Path, durable: Durability) -> Store:
+    if not isinstance(url, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a store is opened by a text or a path, not {type(url).__name__}")
+    if "\0" in str(url):
+        raise InvalidValue("the address of a store has no NUL")
+    if isinstance(url, Path):
+        return _at_path(url, durable)
+    if url == "memory:":
+        return kind_named("MemoryStore")()
+    if url.startswith(("postgresql://", "postgres://")):
+        return kind_named("PostgresStore")(url, durable=durable)
+    if url.startswith("sqlite:///"):
+        name = url.removeprefix("sqlite:///")
+        if name in ("", ":memory:") or "?" in name:
+            raise InvalidValue("sqlite:/// takes a path without options; memory: keeps nothing")
+        return kind_named("SQLiteStore")(Path(name), durable=durable)
+    if "://" in url or url.partition(":")[0] in ("memory", "sqlite", "postgresql", "postgres"):
+        raise InvalidValue(_ADDRESSES)  # an address may hold a password, so it is not repeated
+    return _at_path(Path(url), durable)
+
+
+def _at_path(path: Path, durable: Durability) -> Store:
+    kind = _ENDINGS.get(path.suffix.lower())
+    if kind is None:
+        raise InvalidValue(_ADDRESSES)
+    return kind_named(kind)(path, durable=durable)

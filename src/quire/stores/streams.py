@@ -24,7 +24,7 @@ from quire.items import (
     freeze,
 )
 from quire.state import CLOSED, MERGED as MERGE_MARK, TASK
-from quire.stores.place import checked_stream
+from quire.stores.store import checked_stream
 
 MAIN = "main"
 CREW = "crew"

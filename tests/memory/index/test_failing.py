@@ -148,7 +148,7 @@ def test_what_fails_in_the_store_is_not_taken_for_the_index(
     def failing(scope: str) -> Any:
         raise StoreFailed("chats.db has no room left")
 
-    monkeypatch.setattr(store, "standings", failing)
+    monkeypatch.setattr(store, "conversations", failing)
     with pytest.raises(StoreFailed, match="no room left"):
         memory.catch_up()
     assert kind_of(memory) is Lasting

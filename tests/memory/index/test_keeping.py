@@ -15,7 +15,7 @@ from quire.memory import Memory
 from quire.memory.index import Gone, Index, InProcess, Question, opened_index, opening
 from quire.memory.index.lasting import Lasting, lasting, sqlite
 from quire.memory.index.lasting.sqlite import SQLiteTables
-from quire.session import Session
+from quire.session import Session, remove_conversation
 from quire.stores import Place, Store
 from tests.memory.index.leaves import NOW, said
 from tests.stores.server import database
@@ -90,7 +90,7 @@ def test_small_scopes_and_those_without_a_database_are_indexed_in_process(tmp_pa
     assert os.listdir(tmp_path) == ["chats.db"]
 
 
-@pytest.mark.parametrize("name", ["kept.json", "kept.jsonl", "kept.db"])
+@pytest.mark.parametrize("name", ["kept.jsonl", "kept.db"])
 def test_what_is_sealed_or_in_plain_files_leaves_no_words_elsewhere(path: str, name: str) -> None:
     folder = Path(path).parent
     with Store.open(folder / name, key=bytes(32)) as store:
@@ -168,7 +168,7 @@ def test_what_was_forgotten_is_in_no_table(address: str) -> None:
         assert Memory.of(store, "ana").search("locker").hits
         session.forget(session.view()[0].id)
         assert [leaf.text for leaf in Memory(store, "ana").recent()] == ["It was mild, with a little wind."]
-        store.forget(Place("ana", "house"))
+        remove_conversation(store, Place("ana", "house"))
         assert Memory(store, "ana").recent() == []
 
 

@@ -9,8 +9,7 @@ from quire.bridges.loom.items import is_result, task_id_in
 from quire.memory import RECALL, is_reserved
 from quire.session import Session
 from quire.state import View
-from quire.stores import Place as Address, Store
-from quire.stores.store import Standing
+from quire.stores import Place as Address, Standing, Store
 
 
 class Place(NamedTuple):
@@ -53,7 +52,7 @@ class Latest:
         Others catch up meanwhile: only who compares two of these knows that nothing changed between them.
         """
         with self._lock:
-            standings = store.standings(scope)
+            standings = store.conversations(scope)
             gone = [name for name in self._read if name not in standings]
             for name in gone:
                 self._let_go(name)

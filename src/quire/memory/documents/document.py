@@ -1,4 +1,4 @@
-"""What was read of a document: blocks in order, whatever format they came in."""
+"""A document: blocks in order, whatever format they came in."""
 
 import re
 from typing import Literal
@@ -8,17 +8,16 @@ import msgspec
 Kind = Literal["heading", "paragraph", "item", "code", "row"]
 """A heading, a paragraph, an item of a list, lines that stay as they are, or a row of a table."""
 
-LONGEST_HEADING = 300
-"""Characters; what is longer is a paragraph that somebody set in large type."""
-
+_LONGEST_HEADING = 300
+_DEEPEST_ITEM = 20
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Block(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One piece of a document. `level` is that of a heading from 1 on, or how deep an item is in its list.
+    """A piece of a document. `level` is that of a heading from 1 on, or the depth of an item in its list.
 
-    `is_header` is for the row that names the columns of a table; `page` is for documents that have pages.
+    `is_header` marks the row that names the columns of a table; `page` is for documents that have pages.
     """
 
     kind: Kind
@@ -48,26 +47,19 @@ class Draft(msgspec.Struct):
     def add(
         self, kind: Kind, text: str, *, level: int = 0, is_header: bool = False, page: int | None = None
     ) -> None:
-        """One block more, unless it says nothing."""
+        """Add a block, unless it is blank. A very long heading is a paragraph in large type."""
         text = text.strip("\n").rstrip() if kind == "code" else text.strip()
-        if not text:
-            return
-        if kind == "heading" and len(text) > LONGEST_HEADING:
+        if kind == "heading" and len(text) > _LONGEST_HEADING:
             kind, level = "paragraph", 0
         if kind == "heading":
             text = " ".join(line.strip() for line in text.split("\n"))
-        self.blocks.append(Block(kind, text, level, is_header, page))
-
-    def named(self) -> str:
-        """The title that was found, or else the first of the highest headings."""
-        headings = [block for block in self.blocks if block.kind == "heading"]
-        first = min(headings, key=lambda block: block.level, default=None)
-        return self.title or (first.text if first else "")
+        if text:
+            self.blocks.append(Block(kind, text, min(level, _DEEPEST_ITEM), is_header, page))
 
 
 def cleaned(text: str) -> str:
-    """A text with plain line ends, without byte order mark and control characters, fit to be written."""
+    """A text with plain line ends, without byte order mark, control characters and lone surrogates."""
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n\n")
-    if _HALF_PAIR.search(text):  # pairs that were written as two halves are joined, single halves replaced
+    if _SURROGATE.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return _CONTROL.sub("", text)

@@ -1,5 +1,6 @@
-"""Which reader a document wants, by its ending and by what it holds, and what is too much to read."""
+"""Reading a document: the format by its name and its content, the encoding, and the limits."""
 
+import codecs
 import os
 import re
 import stat
@@ -7,29 +8,27 @@ from collections.abc import Callable
 
 from quire.errors import InvalidValue, QuireError, TooLarge, WrongType, cut
 from quire.items import MAX_TEXT
-from quire.memory.documents.decoding import decoded
 from quire.memory.documents.document import Document, Draft, cleaned
-from quire.memory.documents.hypertext import read_html
+from quire.memory.documents.html import read_html
 from quire.memory.documents.markdown import read_markdown
 from quire.memory.documents.pdf import read_pdf
-from quire.memory.documents.plain import read_plain
 
 MAX_BYTES = 64 * 1024 * 1024
 """The largest file that is read. Of text, at most `quire.items.MAX_TEXT` characters are."""
 
-PLAIN, MARKDOWN, HTML, PDF = "text/plain", "text/markdown", "text/html", "application/pdf"
-_READERS: dict[str, Callable[[str], Draft]] = {PLAIN: read_plain, MARKDOWN: read_markdown, HTML: read_html}
+_PLAIN, _MARKDOWN, _HTML, _PDF = "text/plain", "text/markdown", "text/html", "application/pdf"
 _ENDINGS = {
-    **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd"), MARKDOWN),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
-    ".pdf": PDF,
+    **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd"), _MARKDOWN),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), _HTML),
+    ".pdf": _PDF,
 }
+_SAMPLE = 64 * 1024
 _BEGINNING = 1024
-_looks_like_html = re.compile(
+_LOOKS_LIKE_HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
-).match
-_OPENED = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # nobody may wait for a pipe
+)
+_EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 
 def read_document(
@@ -37,8 +36,7 @@ def read_document(
 ) -> Document:
     """A document from a file (a `Path`), from bytes, or from a text itself.
 
-    `name` is what it is called, and its ending says what it is where `media_type` does not. A file, or bytes,
-    of another kind than its ending says is read as what it is.
+    The format is that of `media_type`, else of the content, else of the ending of `name`.
     """
     if isinstance(content, os.PathLike):
         name = os.fspath(content) if name is None else name
@@ -46,101 +44,135 @@ def read_document(
     if not isinstance(content, bytes | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a document is a path, bytes or a text, not {type(content).__name__}")
     source = name or ""
-    if isinstance(content, bytes):
-        return _of_bytes(content, source, media_type)
-    kind = _checked(media_type) or _ENDINGS.get(_ending(source), PLAIN)
-    if kind == PDF:
-        raise WrongType("a PDF is read from a file or from bytes, not from a text")
-    return _of_text(content, source, kind, [])
+    shown, kind = cut(source) or "the document", _kind_of(content, source, media_type)
+    if kind == _PDF:
+        if isinstance(content, str):
+            raise WrongType("a PDF is read from a file or from bytes, not from a text")
+        draft = read_pdf(_within_limit(content, shown), shown)
+    else:
+        text, notes = (content, []) if isinstance(content, str) else _decoded(content, shown, kind)
+        if len(text) > MAX_TEXT:
+            raise TooLarge(f"{shown} has {len(text):,} characters; {MAX_TEXT:,} are the most")
+        draft = _READERS[kind](cleaned(text))
+        draft.notes[:0] = notes if text.strip() else [*notes, "empty"]
+    if not draft.blocks and not draft.notes:
+        draft.notes.append("nothing in it is text that a reader would see")
+    headings = (block for block in draft.blocks if block.kind == "heading")
+    first = min(headings, key=lambda block: block.level, default=None)
+    title = draft.title or (first.text if first else "") or os.path.basename(source) or source
+    return Document(source, title, kind, tuple(draft.blocks), tuple(draft.notes))
 
 
 def content_of(path: "str | os.PathLike[str]", *, follow_link: bool = True) -> bytes:
-    """The bytes of a file, if it is one and not too large."""
+    """The bytes of a regular file within the limit. A pipe is refused and not waited for."""
     shown = cut(os.fspath(path))
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow_link else os.O_NOFOLLOW)
     try:
-        opened = os.open(path, _OPENED if follow_link else _OPENED | os.O_NOFOLLOW)
+        opened = os.open(path, flags)
         try:
-            return _content(opened, shown)
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
+                raise InvalidValue(f"{shown} is no file")
+            with open(opened, "rb", closefd=False) as file:
+                return _within_limit(file.read(MAX_BYTES + 1), shown)
         finally:
             os.close(opened)
-    except QuireError:
-        raise
-    except (OSError, ValueError) as fault:
-        raise InvalidValue(f"{shown} cannot be read: {_reason(fault)}") from None
+    except OSError as fault:
+        raise InvalidValue(f"{shown} cannot be read: {fault.strerror or type(fault).__name__}") from None
+    except ValueError as fault:
+        if isinstance(fault, QuireError):
+            raise
+        raise InvalidValue(f"{shown} cannot be read: no such name") from None
 
 
-def _content(opened: int, shown: str) -> bytes:
-    found = os.fstat(opened)
-    if not stat.S_ISREG(found.st_mode):
-        raise InvalidValue(f"{shown} is no file")
-    if found.st_size > MAX_BYTES:
-        raise TooLarge(f"{shown} has {found.st_size:,} bytes; {MAX_BYTES:,} are the most")
-    with open(opened, "rb", closefd=False) as file:
-        return _read(file.read(MAX_BYTES + 1), shown)
-
-
-def _read(data: bytes, shown: str) -> bytes:
-    if len(data) > MAX_BYTES:  # it grew since, or its size is not told beforehand
+def _within_limit(data: bytes, shown: str) -> bytes:
+    if len(data) > MAX_BYTES:
         raise TooLarge(f"{shown} has more than {MAX_BYTES:,} bytes")
     return data
 
 
-def _reason(fault: Exception) -> str:
-    return (fault.strerror or type(fault).__name__) if isinstance(fault, OSError) else "no such name"
-
-
-def _of_bytes(data: bytes, source: str, media_type: str | None) -> Document:
-    shown = cut(source) or "the document"
-    data = _read(data, shown)
-    kind = _kind_of(data, source, media_type)
-    if kind == PDF:
-        return _finished(read_pdf(data, shown), source, kind, is_empty=not data)
-    text, notes = decoded(data, shown, is_marked_up=kind == HTML)
-    return _of_text(text, source, kind, notes)
-
-
-def _kind_of(data: bytes, source: str, media_type: str | None) -> str:
-    """What is said first; then what it is by its content, and then by its ending."""
-    if said := _checked(media_type):
-        return said
-    if data[:_BEGINNING].lstrip().startswith(b"%PDF-"):
-        return PDF
-    by_ending = _ENDINGS.get(_ending(source), PLAIN)
-    if by_ending != MARKDOWN and _looks_like_html(data[:_BEGINNING]):
-        return HTML
+def _kind_of(content: bytes | str, source: str, media_type: str | None) -> str:
+    if media_type:
+        plain = media_type.partition(";")[0].strip().lower()
+        if plain in (_MARKDOWN, _HTML, _PDF) or plain.startswith("text/"):
+            return plain if plain in (_MARKDOWN, _HTML, _PDF) else _PLAIN
+        if plain == "application/xhtml+xml":
+            return _HTML
+        raise InvalidValue(f"documents are text, Markdown, HTML or PDF, not {cut(plain)!r}")
+    by_ending = _ENDINGS.get(os.path.splitext(source)[1].lower(), _PLAIN)
+    if isinstance(content, bytes):
+        if content[:_BEGINNING].lstrip().startswith(b"%PDF-"):
+            return _PDF
+        if by_ending != _MARKDOWN and _LOOKS_LIKE_HTML.match(content[:_BEGINNING]):
+            return _HTML
     return by_ending
 
 
-def _checked(media_type: str | None) -> str | None:
-    """A media type, without what may come after it, such as its charset."""
-    plain = media_type.partition(";")[0].strip().lower() if media_type else None
-    if plain is None or plain == PDF or plain in _READERS:
-        return plain
-    if plain == "application/xhtml+xml":
-        return HTML
-    if plain.startswith("text/"):
-        return PLAIN
-    raise InvalidValue(f"documents are text, Markdown, HTML or PDF, not {cut(plain)!r}")
+def _read_plain(text: str) -> Draft:
+    draft = Draft()
+    for paragraph in _EMPTY_LINES.split(text):
+        draft.add("paragraph", paragraph)
+    return draft
 
 
-def _ending(source: str) -> str:
-    return os.path.splitext(source)[1].lower()
+_READERS: dict[str, Callable[[str], Draft]] = {
+    _PLAIN: _read_plain,
+    _MARKDOWN: read_markdown,
+    _HTML: read_html,
+}
+
+# Encodings.
+
+_WINDOWS = "cp1252"
+_MARKS = (  # the longer first: that of UTF-32 begins with that of UTF-16
+    *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig")),
+    *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
+)
+_DECLARED = re.compile(
+    rb"""(?:charset|encoding)\s*=\s*["']?\s*((?:iso|windows|cp125|koi8|gb|big5|shift|sjis|euc|mac)[\w.:-]{0,30})""",
+    re.IGNORECASE,
+)
+# Browsers take a declared encoding for the larger one that pages mean.
+_MEANT = {"iso8859-1": _WINDOWS, "gb2312": "gbk", "shift_jis": "cp932", "euc_kr": "cp949"}
+_CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\x0c\r\x1b"})
+_MOST_CONTROLS = 0.01
+_MOST_BROKEN = 0.25
+"""The share of characters beyond ASCII that may be broken in what is read as UTF-8."""
 
 
-def _of_text(text: str, source: str, kind: str, notes: list[str]) -> Document:
-    if len(text) > MAX_TEXT:
-        raise TooLarge(
-            f"{cut(source) or 'the document'} has {len(text):,} characters; {MAX_TEXT:,} are the most"
-        )
-    draft = _READERS[kind](cleaned(text))
-    draft.notes[:0] = notes
-    return _finished(draft, source, kind, is_empty=not text.strip())
+def _decoded(data: bytes, shown: str, kind: str) -> tuple[str, list[str]]:
+    """The text of some bytes, and notes on its encoding."""
+    for mark, encoding in _MARKS:
+        if _within_limit(data, shown).startswith(mark):
+            return _replaced(data, encoding)
+    sample = data[:_SAMPLE]
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    if b"\x00" in sample or controls > _MOST_CONTROLS * len(sample):
+        raise InvalidValue(f"{shown} is binary, and no text, Markdown, HTML or PDF")
+    try:
+        return data.decode(), []
+    except UnicodeDecodeError:
+        declared = _declared(data) if kind == _HTML else None
+    if declared:
+        return _replaced(data, declared)
+    text = data.decode(errors="replace")
+    beyond = len(text) - len(text.encode("ascii", "ignore"))
+    if text.count("\ufffd") <= _MOST_BROKEN * beyond:
+        return _replaced(data, "utf-8")
+    return data.decode(_WINDOWS, "replace"), [f"not UTF-8: read as {_WINDOWS}, which may be wrong"]
 
 
-def _finished(draft: Draft, source: str, kind: str, *, is_empty: bool) -> Document:
-    if is_empty:
-        draft.notes.append("empty")
-    elif not draft.blocks and not draft.notes:
-        draft.notes.append("nothing in it is text that a reader would see")
-    title = draft.named() or os.path.basename(source) or source
-    return Document(source, title, kind, tuple(draft.blocks), tuple(draft.notes))
+def _declared(data: bytes) -> str | None:
+    found = _DECLARED.search(data[:_BEGINNING])
+    try:
+        known = codecs.lookup(found[1].decode("ascii")).name if found else None
+    except (LookupError, ValueError):
+        return None
+    return _MEANT.get(known, known) if known else None
+
+
+def _replaced(data: bytes, encoding: str) -> tuple[str, list[str]]:
+    notes = [] if encoding == "utf-8-sig" else [f"read as {encoding}"]
+    try:
+        return data.decode(encoding), notes
+    except UnicodeError:
+        return data.decode(encoding, "replace"), [f"read as {encoding}; bytes that are not were replaced"]

@@ -48,7 +48,7 @@ def _opened(store: Store, scope: str) -> Index:
     kept = kept_index(store, scope)
     if kept is not None:
         return kept
-    if sum(standing.version for standing in store.standings(scope).values()) <= SMALL:
+    if sum(standing.version for standing in store.conversations(scope).values()) <= SMALL:
         return InProcess()
     tables = _tables(store, is_made=True)
     return InProcess() if tables is None else Lasting(tables, scope)
@@ -105,5 +105,5 @@ def _in_database(store: Store, *, is_made: bool) -> Tables | None:
 
     if not isinstance(store, PostgresStore):
         return None
-    link = store._link  # pyright: ignore[reportPrivateUsage]
+    link = store.link
     return PostgresTables(link) if is_made or is_there(link) else None

@@ -71,7 +71,6 @@ class _Block:
             fields |= {name: value for name, value in delta.items() if name != "type" and value is not None}
 
     def joined(self) -> Json:
-        """The block with its input."""
         if self.input.strip():
             text = replace_surrogates(self.input)  # a pair may come in two pieces
             value = decoded(text)

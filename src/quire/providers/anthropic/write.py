@@ -71,7 +71,6 @@ class MessagesWriter(Writer):
         self._seed()
 
     def branch(self) -> Self:
-        """A copy to be finished; both go on by themselves."""
         twin = super().branch()
         twin._system, twin._media = self._system.copy(), self._media.copy()
         twin._stable_system = len(self._system)
@@ -85,7 +84,6 @@ class MessagesWriter(Writer):
             (self._write_user if role == "user" else self._write_assistant_blocks)(blocks)
 
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
-        """The payload."""
         self._flush_trailing_instructions()
         if self._last_role() in (None, "assistant"):
             self.draft.note(None, "turn_added", "the user speaks last here")
@@ -131,7 +129,7 @@ class MessagesWriter(Writer):
             self._system.append(block)
             self._seed()
             return None
-        if not self.profile.mid_instructions:
+        if "system_mid_conversation" not in self.profile.features:
             return "the model takes instructions at the start only"
         if self._last_role() != "system":
             messages.append({"role": "system", "content": []})
@@ -237,7 +235,6 @@ class MessagesWriter(Writer):
         return blocks
 
     def _texts(self, item: Message) -> list[Json]:
-        """The text of a message of the model."""
         raw = self.draft.usable_blocks(item)
         texts = [text for part in item.parts if (text := as_text(part)) is not None]
         blocks = raw or [self._text_part(text) for text in texts]

@@ -26,7 +26,6 @@ from quire.tokens import size_of
 _THINKING = ("thinking", "redacted_thinking")
 _MEDIA = ("image", "document", "search_result")
 _FOREIGN = {"": Field("none of", rule="unknown_field", values=tuple(rules.ANTHROPIC_FOREIGN_FIELDS))}
-_IMAGE_TYPES = rules.ANTHROPIC_IMAGE_TYPES
 _PROPERTY = rules.NAMES["anthropic property"].accepted
 _UNREADABLE = ("shape", "role", "block_kind")
 """Faults after which pairing is not checked: what the unreadable block answers is not known."""
@@ -129,7 +128,7 @@ def _check_image(source: Fields, side: int, longest: int) -> None:
     data, declared = source.get("data"), source.get("media_type")
     content = bytes_of(data) or b""
     found, pixels = begun(content), max(size_of(content) or (0,))
-    if found in _IMAGE_TYPES and declared in _IMAGE_TYPES and found != declared:
+    if found in rules.ANTHROPIC_IMAGE_TYPES and declared in rules.ANTHROPIC_IMAGE_TYPES and found != declared:
         source.add("media_type", "media_type", f"the bytes are {found}")
     if pixels > side:
         source.add("", "image_side", f"{pixels} pixels, more than {side}")

@@ -151,7 +151,6 @@ class Fields:
         self.add(key, rule, f"must be {wanted}, is {type_of(self.get(key))}")
 
     def within(self, place: str, values: Json, kind: str = "") -> "Fields":
-        """The fields of another object of the payload."""
         return Fields(self.findings, place, values, kind)
 
     def inner(self, key: str) -> "Fields":
@@ -175,7 +174,6 @@ class Fields:
         self.check_fields(self.findings.shapes.get(shape, {}))
 
     def check_fields(self, fields: Mapping[str, Field]) -> None:
-        """Check these fields."""
         for key, field in fields.items():
             value = self.get(key)
             if not key:
@@ -238,7 +236,6 @@ class Turn(NamedTuple):
     parts: list[Fields]
 
     def of(self, kind: str) -> list[Fields]:
-        """The parts of a kind."""
         return [part for part in self.parts if part.kind == kind]
 
 

@@ -7,5 +7,4 @@ from quire.providers.check import assert_valid
 
 @pytest.fixture(scope="session", name="assert_valid")
 def fixture() -> object:
-    """The function `quire.providers.assert_valid`."""
     return assert_valid

@@ -171,7 +171,6 @@ class ContentWriter(Writer):
         part["thoughtSignature"] = rules.SIGNATURE_PLACEHOLDER
 
     def _result(self, result: ToolResult, call: Json) -> Json:
-        """The answer to a call."""
         text, media = split(result.parts)
         answer = self._result_part(call["id"], call["name"], text, result.is_error)
         nested = [self._media_part(result, part) for part in media if self._keeps(result, part)]
@@ -191,7 +190,7 @@ class ContentWriter(Writer):
     def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
         kind = _type_of(part) or ""
         if isinstance(item, ToolResult):
-            is_kept = self.profile.nests_media and kind in rules.GEMINI_MEDIA_IN_ANSWERS
+            is_kept = "thought_signatures" in self.profile.features and kind in rules.GEMINI_MEDIA_IN_ANSWERS
         else:
             is_kept = kind in rules.GEMINI_MEDIA_TYPES and kind.startswith("image/")
         return is_kept and inline_bytes(part) is not None

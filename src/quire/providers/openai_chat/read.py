@@ -209,7 +209,6 @@ class ChatReader(ReplyReader):
         return said
 
     def _take_call(self, piece: Json, path: str) -> None:
-        """Take a piece of a call."""
         function = object_at(piece.get("function") or {}, f"{path}.function")
         name, given = text_in(function.get("name")), function.get("arguments")
         call = self._call_of(piece, name, path)

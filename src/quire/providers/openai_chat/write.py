@@ -16,7 +16,6 @@ from quire.providers.values import Json, entries_in, text_in
 from quire.tokens import NO_OUTPUT
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
-_MOST_CALLS = rules.OPENAI_TOOL_CALL_COUNT
 _BREAKPOINT = "prompt_cache_breakpoint"
 
 
@@ -28,20 +27,20 @@ class OpenAIWriter(Writer):
 
     def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
         super().__init__(profile, tools)
-        has_more = profile.answers_results or profile.signs_calls or profile.wants_thoughts != "no"
-        self.writes_plainly = not has_more
+        self._answers_results = "assistant_after_results" in profile.features
+        wants_thoughts = "reasoning_with_calls" in profile.features
+        self.writes_plainly = not (self._answers_results or profile.signs_calls or wants_thoughts)
 
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
-        """The payload."""
         messages, profile = self.draft.messages, self.profile
         # A strict service has nothing to answer after these roles.
-        unanswerable = {"assistant"} if profile.answers_results else set[str]()
+        unanswerable = {"assistant"} if self._answers_results else set[str]()
         if not profile.instructions_anywhere:
             unanswerable.add(profile.instructions)
         if not messages or messages[-1].get("role") in unanswerable - {"user"}:
             self.draft.note(None, "turn_added", "there was nothing to answer")
             self._write_user([self._text_part(rules.CONTINUE)])
-        if plan and profile.breakpoints:
+        if plan and "cache_breakpoints" in profile.features:
             # A static item is one message.
             self._set_breakpoints({min(plan.static, self.draft.stable_count), self.draft.stable_count})
         payload: dict[str, Any] = {HISTORY[self.wire]: messages}
@@ -69,13 +68,11 @@ class OpenAIWriter(Writer):
         return None
 
     def _text(self, item: Message) -> str:
-        """The text of a message of the model."""
         if not any(item.parts):
             self.draft.note_empty(item)
         return split(item.parts)[0]
 
     def _output_text(self, result: ToolResult) -> str:
-        """The text of a result."""
         text, media = split(result.parts)
         if not text and not media:
             self.draft.note_empty(result)
@@ -113,7 +110,7 @@ class ChatWriter(OpenAIWriter):
 
     def _write_user(self, parts: list[Json]) -> None:
         messages = self.draft.messages
-        if self.profile.answers_results and messages and messages[-1]["role"] == "tool":
+        if self._answers_results and messages and messages[-1]["role"] == "tool":
             self.draft.note(None, "turn_added", "the model speaks between a result and the user here")
             messages.append({"role": "assistant", "content": rules.UNDERSTOOD})
         super()._write_user(parts)
@@ -145,8 +142,8 @@ class ChatWriter(OpenAIWriter):
         text = "\n".join(filter(None, map(self._text, said)))
         beside = self._last_thoughts(outputs, fields, has_message=bool(text or calls))
         messages, place = self.draft.messages, len(self.draft.messages)
-        for start in range(0, len(calls) or bool(text), _MOST_CALLS):
-            some = slice(start, start + _MOST_CALLS)
+        for start in range(0, len(calls) or bool(text), rules.OPENAI_TOOL_CALL_COUNT):
+            some = slice(start, start + rules.OPENAI_TOOL_CALL_COUNT)
             message: Json = {"role": "assistant", "content": text or None}
             written = self._tool_calls(calls[some], signs[some]) if calls else []
             if calls:
@@ -167,7 +164,7 @@ class ChatWriter(OpenAIWriter):
         else:
             blocks = self._thoughts(output)
             is_taken = self.profile.takes_thoughts and (
-                has_calls or not self.profile.thoughts_with_calls_only
+                has_calls or "reasoning_with_calls_only" not in self.profile.features
             )
         if is_taken or not blocks:
             return blocks[0] if blocks else {}
@@ -189,8 +186,8 @@ class ChatWriter(OpenAIWriter):
         before that, so that nothing changes when they come.
         """
         has_thoughts = not fields.keys().isdisjoint(("reasoning_content", "reasoning_details"))
-        wants = self.profile.wants_thoughts
-        if has_thoughts or wants == "no" or (wants == "calls" and not has_calls):
+        wanted = "reasoning_with_calls" if has_calls else "reasoning_with_answers"
+        if has_thoughts or wanted not in self.profile.features:
             return fields
         return {"reasoning_content": fields.get("reasoning") or rules.BLANK_THOUGHT, **fields}
 

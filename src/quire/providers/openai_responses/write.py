@@ -10,7 +10,6 @@ from quire.providers.state import OPENAI, RESPONSES
 from quire.providers.turns import Output
 from quire.providers.values import Json, fields_in, object_in
 
-_FILE_ENDINGS = RESPONSES_FILES
 _CUSTOM = "custom_tool_call"
 _CALL_FIELDS: dict[str, type] = {"namespace": str, "async": bool}
 
@@ -127,9 +126,9 @@ class ResponsesWriter(OpenAIWriter):
         if known is not None:
             return {"type": "input_file", "file_id": known}
         if data is not None:
-            name = part.name or f"document.{_FILE_ENDINGS.get(kind or '')}"
+            name = part.name or f"document.{RESPONSES_FILES.get(kind or '')}"
             file = {"type": "input_file", "filename": name, "file_data": f"data:{kind};base64,{data}"}
-            return file if kind in _FILE_ENDINGS else None
-        is_read = kind is None or kind in _FILE_ENDINGS or kind.startswith("text/")
+            return file if kind in RESPONSES_FILES else None
+        is_read = kind is None or kind in RESPONSES_FILES or kind.startswith("text/")
         is_address = (part.url or "").startswith(("http://", "https://"))
         return {"type": "input_file", "file_url": part.url} if is_read and is_address else None

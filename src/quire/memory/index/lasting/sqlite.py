@@ -116,7 +116,7 @@ class _IndexFile(SQLiteFile):
         fault.filename = self.path
         return fault
 
-    def _prepare(self, connection: sqlite3.Connection) -> None:
+    def prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("PRAGMA temp_store = MEMORY")  # no words in files that nobody wipes
         connection.execute(f"PRAGMA cache_size = {_CACHE}")

@@ -18,9 +18,7 @@ from quire.compactors import (
     TruncateOldest,
     record,
 )
-from quire.context.context import Context
-from quire.context.fit import Piece
-from quire.context.template import DEFAULT_MODEL, Template
+from quire.context import DEFAULT_MODEL, Context, Piece, Template
 from quire.errors import Irreducible, OverBudget
 from quire.items import Item, Message
 from quire.providers import provider_for

@@ -1,0 +1,278 @@
+"""Checking a store, and writing what can be read of a damaged one into a new one.
+
+A damaged SQLite file is read in two ways: through SQLite, and page by page where SQLite gives up. The sum of an
+entry says whether it is whole, however it was found.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from itertools import count, takewhile
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from quire.errors import InvalidValue, StoreDamaged
+from quire.stores.entries import Row, is_sealed, sifted
+from quire.stores.sealed import Seal
+from quire.stores.store import Damage, Entry, Place, Store, Stored
+
+LOST = ".lost"
+"""The stream of entries that stand for those that could not be read, so that versions stay the same."""
+
+_LOST_BODY = b'{"kind":"lost"}'
+_BITS = 32
+_LAST = (1 << _BITS) - 1
+_LARGEST_PAGE = 65_536
+
+_kept_open: list[int] = []
+"""Files that were read page by page. Closing one would drop the locks that SQLite has on it in this process."""
+
+
+class Salvaged(NamedTuple):
+    """What was written into a new store."""
+
+    conversations: int
+    entries: int
+    lost: int
+    """Entries that are known to be missing: others may be, at the end of a conversation."""
+
+
+def check(url: str | Path, *, key: bytes | None = None) -> list[Damage]:
+    """The damage to a store; an empty list where it is whole."""
+    try:
+        with Store.open(url, key=key) as store:
+            return list(store.verify())
+    except StoreDamaged as fault:
+        return [Damage(None, fault.version, str(fault))]
+
+
+def salvage(url: str | Path, target: Store, *, key: bytes | None = None) -> Salvaged:
+    """Write every entry of a store that is whole into an empty one.
+
+    Versions stay the same: an entry in the stream `.lost` stands for one that is lost. Without its key, of an
+    encrypted conversation only the entries before the first lost one are written.
+    """
+    if target.scopes():
+        raise InvalidValue("what is salvaged is written into a new store, and this one is not empty")
+    logs: dict[Place, dict[int, Stored]] = {}
+    for place, stored in _recovered(url, key):
+        logs.setdefault(place, {})[stored.version] = stored
+    written = lost = 0
+    for place, log in logs.items():
+        entries = _written(log)
+        target.append(place, entries, expected=0)
+        found = sum(entry.stream != LOST for entry in entries)
+        written, lost = written + found, lost + max(log) - found
+    return Salvaged(len(logs), written, lost)
+
+
+def _recovered(url: str | Path, key: bytes | None) -> Iterator[tuple[Place, Stored]]:
+    try:
+        with Store.open(url) as store:
+            found = iter(list(store.recover()))
+    except StoreDamaged:
+        path = str(url).removeprefix("sqlite:///")
+        if not os.path.isfile(path):
+            raise
+        found = recover_sqlite(path)
+    return found if key is None else Seal(key).unsealed(found)
+
+
+def _written(log: dict[int, Stored]) -> list[Entry]:
+    versions = list(range(1, max(log) + 1))
+    if any(is_sealed(stored.body) for stored in log.values()):
+        versions = list(takewhile(log.__contains__, count(1)))
+    return [Entry(*log[at][1:]) if at in log else Entry(LOST, _LOST_BODY) for at in versions]
+
+
+def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
+    """Every whole entry of a SQLite store, in whatever state its file is."""
+    found = _Found()
+    if not found.read_through_sqlite(path):
+        found.read_pages(Pages(path))
+        found.read_through_sqlite(path)  # what SQLite reads is newer than what is in pages
+    for number, places in found.names.items():
+        logs = {place: sifted(place, 0, found.rows.get(number, ()))[0] for place in places}
+        place = max(logs, key=lambda one: len(logs[one]))  # a damaged name fits no entry
+        for stored in logs[place]:
+            yield place, stored
+
+
+class _Found:
+    """What was found in a file, by the numbers of conversations: names, some of them damaged, and rows."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, dict[Place, None]] = {}
+        self.rows: dict[int, list[Row]] = {}
+
+    def read_through_sqlite(self, path: str) -> bool:
+        """Take what SQLite reads; whether that was all there is, and whole."""
+        is_whole, counts = True, dict[int, Any]()
+
+        def rows(statement: str) -> Iterator[Any]:
+            nonlocal is_whole
+            try:
+                yield from connection.execute(statement)
+            except (sqlite3.Error, MemoryError):
+                is_whole = False
+
+        try:
+            connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
+        except sqlite3.Error:
+            return False
+        with closing(connection):
+            connection.text_factory = lambda text: text.decode("utf-8", "replace")
+            for number, scope, name, version in rows(
+                "SELECT number, scope, name, version FROM conversations"
+            ):
+                self._name(number, scope, name)
+                counts[number] = version
+            for number, scope, name in rows(
+                "SELECT number, scope, name FROM conversations INDEXED BY by_name"
+            ):
+                self._name(number, scope, name)
+            for at, *values in rows("SELECT at, stream, body, sum FROM entries"):
+                self._add(at, values)
+        return is_whole and all(
+            len(places) == 1 and not sifted(next(iter(places)), counts.get(number, 0), self.rows.get(number, ()))[1]
+            for number, places in self.names.items()
+        )
+
+    def read_pages(self, pages: "Pages") -> None:
+        """Take the rows of all pages. The rows of our tables differ in their first values."""
+        for key, values in pages.rows():
+            match values:
+                case [None, str(scope), str(name)] | [None, str(scope), str(name), *_]:
+                    self._name(key, scope, name)
+                case [None, str(), bytes(), *_]:
+                    self._add(key, [*values[1:], None][:3])
+                case _:
+                    continue
+
+    def _name(self, number: int, scope: object, name: object) -> None:
+        if isinstance(scope, str) and isinstance(name, str):
+            self.names.setdefault(number, {})[Place(scope, name)] = None
+
+    def _add(self, at: int, values: list[Any]) -> None:
+        self.rows.setdefault(at >> _BITS, []).append((at & _LAST, *values))
+
+
+class Pages:
+    """The pages of a SQLite file and of its log, as the format has them: https://sqlite.org/fileformat.html."""
+
+    def __init__(self, path: str) -> None:
+        self._file = _opened(path)
+        size = int.from_bytes(os.pread(self._file, 2, 16), "big")
+        size = _LARGEST_PAGE if size == 1 else size
+        self._size = size if size >= 512 and not size & (size - 1) else 4096
+        self._in_log: dict[int, int] = {}
+        with suppress(OSError):
+            self._log = _opened(f"{path}-wal")
+            self._find_in_log()
+
+    def rows(self) -> Iterator[tuple[int, list[Any]]]:
+        """The key and the values of every row that can be made out; nonsense where a page holds no rows."""
+        last = max((os.fstat(self._file).st_size + self._size - 1) // self._size, *self._in_log, 0, 0)
+        for number in range(1, last + 1):
+            for page in {self._in_file(number), self._page(number)}:
+                yield from self._rows_of(page, 100 if number == 1 else 0)
+
+    def _rows_of(self, page: bytes, start: int) -> Iterator[tuple[int, list[Any]]]:
+        """The rows of one page. Each pointer leads to a row, and where one is damaged, the row before it does."""
+        end, begins = len(page), list[int]()
+        for at in range(start + 8, end - 1, 2):
+            if begins and at >= min(begins):
+                break
+            pointer = int.from_bytes(page[at : at + 2], "big")
+            if start + 8 <= pointer < end:
+                begins.append(pointer)
+        seen = set[int]()
+        while begins:
+            begin = begins.pop()
+            if begin not in seen:
+                seen.add(begin)
+                with suppress(IndexError, ValueError, OverflowError):
+                    key, payload, after = self._cell(page, begin)
+                    begins.append(after)
+                    yield key, _values(payload)
+
+    def _cell(self, page: bytes, at: int) -> tuple[int, bytes, int]:
+        """The key and the payload of the row at an offset, and where the row ends."""
+        length, at = _varint(page, at)
+        key, at = _varint(page, at)
+        most = self._size - 35
+        if length <= most:
+            return key, page[at : at + length], at + length
+        least = (self._size - 12) * 32 // 255 - 23
+        here = least + (length - least) % (self._size - 4)
+        here = here if here <= most else least
+        parts, left = [page[at : at + here]], length - here
+        following = int.from_bytes(page[at + here : at + here + 4], "big")
+        while left > 0 and following:
+            rest = self._page(following)
+            if not rest:
+                break
+            parts.append(rest[4 : 4 + left])
+            left, following = left - len(parts[-1]), int.from_bytes(rest[:4], "big")
+        return key, b"".join(parts), at + here + 4
+
+    def _page(self, number: int) -> bytes:
+        if number in self._in_log:
+            return os.pread(self._log, self._size, self._in_log[number])
+        return self._in_file(number)
+
+    def _in_file(self, number: int) -> bytes:
+        return os.pread(self._file, self._size, (number - 1) * self._size)
+
+    def _find_in_log(self) -> None:
+        """The last frame of each page in the log, whether or not SQLite would still read it."""
+        salts, at = os.pread(self._log, 8, 16), 32
+        while len(head := os.pread(self._log, 24, at)) == 24:
+            if head[8:16] == salts:
+                self._in_log[int.from_bytes(head[:4], "big")] = at + 24
+            at += 24 + self._size
+
+
+def _opened(path: str) -> int:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    _kept_open.append(fd)
+    return fd
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of up to nine bytes, seven bits each but for the last, and where it ends."""
+    found = 0
+    for step in range(8):
+        found = found << 7 | data[at + step] & 0x7F
+        if data[at + step] < 0x80:
+            return found, at + step + 1
+    return found << 8 | data[at + 8], at + 9
+
+
+_NUMBERS: dict[int, int] = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+"""The sizes of numbers by the codes of their types."""
+
+
+def _values(payload: bytes) -> list[Any]:
+    """The values of a row."""
+    end, at = _varint(payload, 0)
+    readers: list[tuple[int, Callable[[bytes], Any]]] = []
+    while at < end:
+        code, at = _varint(payload, at)
+        if code >= 12:
+            readers.append(((code - 12) // 2, bytes.decode if code % 2 else bytes))
+        elif code in _NUMBERS:
+            readers.append((_NUMBERS[code], lambda data: int.from_bytes(data, "big", signed=True)))
+        elif code in (0, 8, 9):
+            readers.append((0, {0: lambda _: None, 8: lambda _: 0, 9: lambda _: 1}[code]))
+        else:
+            raise ValueError("not a type of ours")
+    found: list[Any] = []
+    for size, read in readers:
+        if at + size > len(payload):
+            raise ValueError("the row is cut")
+        found.append(read(payload[at : at + size]))
+        at += size
+    return found

@@ -1,0 +1,171 @@
+"""Encryption at rest: a store around another one, which then sees no content."""
+
+import json
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from quire.errors import InvalidValue, MissingExtra, StoreDamaged
+from quire.stores.entries import SEALED, check_bodies, checked, damaged, is_sealed
+from quire.stores.store import Damage, Entry, Place, Standing, Store, Stored
+
+KEY_LENGTH = 32
+_NONCE_LENGTH = 12
+_MOST_KNOWN = 10_000
+
+
+class _Shell(msgspec.Struct, omit_defaults=True, gc=False):
+    """What stays readable: an item of an unknown kind, with the id and the time of the encrypted one."""
+
+    kind: str
+    id: str | None = None
+    created_at: float | None = None
+    sealed: str = ""
+
+
+_read_shell = msgspec.json.Decoder(_Shell).decode
+
+
+class Seal:
+    """Encrypts bodies with AES-256-GCM. Each body is bound to its place, version and stream."""
+
+    def __init__(self, key: bytes) -> None:
+        if not isinstance(key, bytes) or len(key) != KEY_LENGTH:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidValue(f"a key is {KEY_LENGTH} bytes")
+        try:
+            from cryptography.exceptions import InvalidTag
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        except ImportError as missing:
+            raise MissingExtra("cryptography", "sealed") from missing
+        self._cipher: Any = AESGCM(key)
+        self._invalid: type[Exception] = InvalidTag
+
+    def seal(self, place: Place, version: int, stream: str, body: bytes) -> bytes:
+        """An encrypted body."""
+        shell = _shell_of(body)
+        nonce = os.urandom(_NONCE_LENGTH)
+        hidden = self._cipher.encrypt(nonce, body, _bound_to(place, version, stream, shell))
+        shell.sealed = b64encode(nonce + hidden).decode()
+        return msgspec.json.encode(shell)
+
+    def unseal(self, place: Place, stored: Stored) -> Stored:
+        """An entry in clear; `StoreDamaged` where the key is another, or the entry was changed or moved."""
+        version, stream, body = stored
+        if not is_sealed(body):
+            raise damaged(place, version - 1, f"entry {version} was written without a key")
+        try:
+            shell = _read_shell(body)
+            data = b64decode(shell.sealed, validate=True)
+            bound = _bound_to(place, version, stream, shell)
+            clear = self._cipher.decrypt(data[:_NONCE_LENGTH], data[_NONCE_LENGTH:], bound)
+        except (self._invalid, msgspec.MsgspecError, ValueError, RecursionError):
+            reason = f"entry {version} was sealed with another key, changed or moved"
+            raise damaged(place, version - 1, reason) from None
+        return Stored(version, stream, bytes(clear))
+
+    def unsealed(self, found: Iterable[tuple[Place, Stored]]) -> Iterator[tuple[Place, Stored]]:
+        """Those of some entries that this key opens, in clear."""
+        for place, stored in found:
+            try:
+                yield place, self.unseal(place, stored)
+            except StoreDamaged:
+                continue
+
+
+class Sealed(Store):
+    """Encrypts bodies with a key of 32 bytes that only the caller keeps.
+
+    Names of scopes, conversations and streams, ids, times and sizes stay readable. A wrong key is
+    `StoreDamaged`, also for an append, before anything is written. Entries that were written without a key
+    cannot be read with one.
+    """
+
+    def __init__(self, store: Store, key: bytes) -> None:
+        self._seal = Seal(key)
+        self._store = store
+        # Up to which version the key is known to be right: an append need not look again.
+        self._known: dict[Place, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<Sealed {self._store!r}>"
+
+    @property
+    def reports(self) -> tuple[str, ...]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What the store inside repaired since it was opened."""
+        return self._store.reports
+
+    def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
+        place = checked(place, entries, expected)
+        if expected > 0 and self._known.get(place) != expected:
+            for last in self._store.read(place, after=expected - 1)[:1]:
+                self._seal.unseal(place, last)
+        sealed = [
+            Entry(stream, self._seal.seal(place, version, stream, body))
+            for version, (stream, body) in enumerate(entries, expected + 1)
+        ]
+        version = self._store.append(place, sealed, expected=expected)
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[place] = version
+        return version
+
+    def read(self, place: Place, *, after: int = 0) -> list[Stored]:
+        return [self._seal.unseal(place, stored) for stored in self._store.read(place, after=after)]
+
+    def version(self, place: Place) -> int:
+        return self._store.version(place)
+
+    def conversations(self, scope: str) -> dict[str, Standing]:
+        return self._store.conversations(scope)
+
+    def scopes(self) -> list[str]:
+        return self._store.scopes()
+
+    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
+        stored = self._store.read(place)
+        check_bodies(place, bodies, len(stored))
+        sealed = {at: self._seal.seal(place, at, stored[at - 1].stream, body) for at, body in bodies.items()}
+        self._store.replace(place, sealed)
+
+    def remove(self, place: Place) -> None:
+        self._known.pop(place, None)
+        self._store.remove(place)
+
+    def scrub(self, *, wait: bool = True) -> None:
+        self._store.scrub(wait=wait)
+
+    def wait(self, place: Place, version: int, timeout: float) -> int:
+        return self._store.wait(place, version, timeout)
+
+    def verify(self, place: Place | None = None) -> Iterator[Damage]:
+        """Damage to the store inside, and entries that the key does not open."""
+        found = list(self._store.verify(place))
+        yield from found
+        if not found:
+            for one, stored in self._store.recover():
+                if place in (None, one):
+                    try:
+                        self._seal.unseal(one, stored)
+                    except StoreDamaged as fault:
+                        yield Damage(one, stored.version - 1, str(fault))
+
+    def recover(self) -> Iterator[tuple[Place, Stored]]:
+        return self._seal.unsealed(self._store.recover())
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def _shell_of(body: bytes) -> _Shell:
+    try:
+        item = _read_shell(body)
+        return _Shell(SEALED, item.id, item.created_at)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return _Shell(SEALED)
+
+
+def _bound_to(place: Place, version: int, stream: str, shell: _Shell) -> bytes:
+    return json.dumps([*place, version, stream, shell.id, shell.created_at]).encode()
