@@ -15,7 +15,6 @@ from quire.items import Item, Note
 from quire.models import Answering, AnyModel
 from quire.providers import Parsed, Rendered
 from quire.stores import Place, Standing, Store, items_in
-from quire.stores.store import Standing
 from quire.stores.streams import USAGE, is_tombstone
 from quire.tokens import ModelFacts, Prices, Usage, cost, facts_for, model_named
 
