@@ -120,10 +120,12 @@ class World:
         if verb not in ("merge", "result", "gist") or other.place == one.place:
             return
         if verb == "gist":
-            item_id, word = self.word(*ids(other.view()))
+            item_id, word = self.word()
             made = one.merge(other, keep="summary", model=Scripted([f"gist {word}"]))
+            told = set(made[0].extras[SOURCES]) if made else set[str]()
+            assert told <= set(ids(other.view().recorded())), "it names what the model was told of"
             self.words[made[0].id if made else "none"] = self.words.pop(item_id)
-            self.sources[made[0].id if made else "none"] = self.sources.pop(item_id)
+            self.sources[made[0].id if made else "none"] = told
         else:
             one.merge(other, keep="all" if verb == "merge" else "result")
 

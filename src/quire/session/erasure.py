@@ -389,7 +389,8 @@ class _Erasing:
     def _begin(self, log: Log, family: _Family) -> None:
         """Note the intent, unless one that is not finished says as much."""
         times = {item_id: sorted(found) for item_id, found in family.ids.items() if found}
-        names = sorted({*family.ids, *family.names, *self._qualified})
+        quoted = self._qualified if len(self.families) > 1 or len(family.logs) > 1 else ()
+        names = sorted({*family.ids, *family.names, *quoted})
         content = {"ids": sorted(family.ids), "times": times, "names": names}
 
         def entries(state: State) -> Entries:
