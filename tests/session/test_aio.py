@@ -15,7 +15,7 @@ from quire.errors import StoreFailed
 from quire.items import Message, Note, ToolCall
 from quire.models import Scripted
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, answer, run, said, session, talk, texts, watch
+from tests.session.opened import TEMPLATE, answer, run, said, session, talk, watch
 
 SUMMARIZE = Summarize(floor=4, ceiling=8)
 VERBS: dict[str, Callable[[Session, Session], Awaitable[Any]]] = {
@@ -75,30 +75,6 @@ def test_the_names_are_those_of_the_plain_verbs() -> None:
     assert names <= {name for name in dir(Session) if not name.startswith("_")} | {"pool", "compaction"}
     for name in names - {"pool", "compaction", "listen", "follow", "draft"}:
         assert inspect.iscoroutinefunction(getattr(session().aio, name)), name
-
-
-def test_many_at_once_lose_nothing() -> None:
-    one = session(Threaded())
-
-    async def conversation() -> None:
-        await asyncio.gather(*(one.aio.append(Message("user", f"hello {n}")) for n in range(20)))
-
-    run(conversation())
-    assert sorted(texts(one.view())) == sorted(f"hello {n}" for n in range(20))
-
-
-def test_a_merge_that_is_cancelled_is_whole() -> None:
-    one, child = parent_and_child(Threaded())
-
-    async def conversation() -> None:
-        merging = asyncio.ensure_future(one.aio.merge(child))
-        await asyncio.sleep(0)
-        merging.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await merging
-
-    run(conversation())
-    assert [text for text in texts(one.view()) if text in ("look", "found")] in ([], ["look", "found"])
 
 
 def test_what_fails_after_it_was_cancelled_is_not_left_to_the_loop() -> None:

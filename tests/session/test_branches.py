@@ -1,15 +1,14 @@
 """Forks, children and merges: a past that is shared, ways that are apart, and what comes back."""
 
-import threading
 from typing import Any
 
 import pytest
 
 from quire.compactors import Cascade, Offload, TruncateOldest, read_back
-from quire.errors import Conflict, DuplicateId, Forgotten, InvalidValue, UnknownKey
+from quire.errors import DuplicateId, Forgotten, InvalidValue
 from quire.items import Message, Note, Summary, ToolCall, ToolResult
 from quire.models import Scripted
-from quire.session import Added, Adding, Session, hook
+from quire.session import Session
 from quire.stores import MemoryStore
 from quire.tokens import counter_for
 from tests.session.opened import TEMPLATE, ids, run, said, session, shelf, texts, twin, watch
@@ -106,14 +105,6 @@ def test_a_summary_of_what_a_fork_did(way: str) -> None:
     assert one.merge(child, keep="summary", model=model) == ()
 
 
-def test_the_model_of_a_session_writes_where_none_is_given() -> None:
-    one = session(model=Scripted(["It was checked."]))
-    child = one.child("x")
-    child.append(*said("Check it.", "It is right."))
-    (summary,) = one.merge(child, keep="summary")
-    assert isinstance(summary, Summary) and summary.text == "It was checked."
-
-
 def test_what_is_of_another_scope_or_store_is_not_merged() -> None:
     store = MemoryStore()
     one = session(store)
@@ -196,59 +187,3 @@ def test_a_long_output_that_a_stub_names_comes_with_the_merge(redacts: bool) -> 
     assert ("hidden" in told) if redacts else told.startswith("the marmalade is here")
     one.merge(child)
     assert len(one.pool) == 1
-
-
-def test_hooks_hear_of_the_outputs_that_a_merge_brings() -> None:
-    heard: list[tuple[str, str]] = []
-
-    @hook(Adding, Added, name="hear_merged_outputs")
-    def hears(event: Any) -> None:
-        heard.append((type(event).__name__, event.stream))
-
-    store = MemoryStore()
-    other = opened("other", store)
-    key = f"output-{7:010x}"
-    other.append(ToolCall("c1", "look"), ToolResult("c1", "look", f"[kept as {key}]"))
-    other.pool.keep(Note("the marmalade is here", key=key))
-    one = session(store, hooks=[hears])
-    one.merge(other)
-    assert [note.key for note in one.pool] == [key]
-    assert heard == [(when, where) for when in ("Adding", "Added") for where in ("main", ".pool")]
-
-
-def test_a_merge_waits_for_no_reader_of_the_fork() -> None:
-    store = MemoryStore()
-    one = session(store)
-    one.user("go")
-    child = one.fork("x")
-    child.assistant("done")
-    is_over = threading.Event()
-
-    def read() -> None:
-        while not is_over.is_set():
-            opened("q3/x", store).refresh()
-
-    readers = [threading.Thread(target=read, daemon=True) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    merging = threading.Thread(target=one.merge, args=(child,), daemon=True)
-    merging.start()
-    merging.join(20)
-    is_over.set()
-    assert not merging.is_alive() and texts(one.view()) == ["go", "done"]
-
-
-def test_two_who_fork_under_one_name_have_one_fork() -> None:
-    with shelf("sqlite") as held:
-        one, other = session(held.store), session(held.open())
-        one.user("go")
-        one.fork("x")
-        with pytest.raises((InvalidValue, Conflict)):
-            other.fork("x")
-
-
-def test_a_name_that_no_conversation_may_have_is_refused() -> None:
-    for name in ("", ".x"):
-        for verb in (session().fork, session().child):
-            with pytest.raises((InvalidValue, UnknownKey)):
-                verb(name)

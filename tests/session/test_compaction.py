@@ -14,7 +14,7 @@ from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions
 from quire.session import Compacted, Compacting, Session, hook
 from quire.stores import MemoryStore
-from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, said, session, shelf, talk, texts, twin
+from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, session, shelf, talk, texts, twin
 
 SUMMARIZE = Summarize(floor=4, ceiling=8)
 COUNTER = counter_for("gpt-5.6")
@@ -198,16 +198,6 @@ def test_running_it_says_what_came_of_it_and_hooks_hear_of_it() -> None:
         session().compaction.run()
 
 
-def test_the_end_of_a_block_waits_for_it() -> None:
-    async def conversation() -> Session:
-        async with session(compactor=SUMMARIZE, model=GIST) as one:
-            one.append(*said(*(f"{n}" for n in range(12))), Message("user", "last"))
-            await one.aio.build(TEMPLATE)
-        return one
-
-    assert summaries(run(conversation())) == 1
-
-
 class Windowed:
     """A model that reads so much at once, as every real one does; more than that is a `fault`."""
 
@@ -239,26 +229,6 @@ def turn(one: Session, template: Template = TEMPLATE) -> None:
     one.close()
 
 
-HISTORIES: dict[str, Callable[[], History]] = {
-    "all": lambda: History(),
-    "where": lambda: History(where=lambda item: not isinstance(item, ToolCall | ToolResult)),
-    "turns": lambda: History(turns=3),
-}
-
-
-@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
-def test_whatever_the_history_shows_the_transcript_is_kept_small(history: Callable[[], History]) -> None:
-    template = Template(Instructions("Be exact."), history(), budget=Budget(window=500), model="gpt-5.6")
-    one = session(compactor=TruncateOldest())
-    for n in range(20):
-        one.user("w " * 40)
-        one.build(template)
-        one.close()
-        assert one.view().tokens(COUNTER) <= 500
-        one.assistant(f"{n} " + "a " * 40)
-    assert one.compaction.metrics.hits + one.compaction.metrics.misses == 20
-
-
 @pytest.mark.parametrize("unit", ["messages", "tokens"])
 @pytest.mark.parametrize("says_so", [False, True])
 def test_a_past_that_no_model_reads_at_once_is_told_in_steps(unit: Any, says_so: bool) -> None:
@@ -268,19 +238,6 @@ def test_a_past_that_no_model_reads_at_once_is_told_in_steps(unit: Any, says_so:
     turn(one)
     assert len(model.asked) > 2 and model.asked[-1] <= (3_000 if says_so else WINDOW)
     assert summaries(one) == 1 and one.view().tokens(COUNTER) <= WINDOW
-
-
-def test_after_an_outage_it_recovers() -> None:
-    time, model = [1_000_000.0], Windowed()
-    with use_clock(lambda: time[0]):
-        one = session(compactor=Summarize(unit="tokens"), model=model)
-        for n in range(80):
-            model.is_down = 30 < n < 60
-            time[0] += 700
-            long_talk(one, 1)
-            turn(one)
-            assert model.is_down or one.view().tokens(COUNTER) <= WINDOW + 100
-    assert summaries(one) == 1
 
 
 @pytest.mark.parametrize("model", [None, Scripted([ModelFailed("busy")]), Scripted(["long " * 9_000])])

@@ -1,6 +1,5 @@
 """Drafts: merged at once when their block ends well, gone when it raises, closed when it has ended."""
 
-import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from quire.errors import CapReached, Conflict, Forgotten, StoreFailed
-from quire.items import Hide, Message, Note, Span, ToolCall
+from quire.items import Hide, Message, Note, Span
 from quire.session import Caps, Session
 from quire.stores import MemoryStore
 from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, run, said, session, texts, twin, two
@@ -82,14 +81,6 @@ def test_a_draft_comes_after_what_was_said_meanwhile_or_no_longer_fits() -> None
         assert texts(one.view())[-1] == "x" and "a" in texts(one.view())
 
 
-def test_a_draft_may_not_answer_what_was_answered_meanwhile() -> None:
-    one = session()
-    one.append(*said("look"), ToolCall("c1", "look"))
-    with pytest.raises(Conflict), one.draft() as draft:
-        draft.tool("drafted", call_id="c1")
-        one.tool("first", call_id="c1")
-
-
 def test_drafts_are_held_to_the_caps_and_their_spending_stays() -> None:
     one = session(caps=Caps(tokens=60, scope_tokens=60))
     one.user("hello")
@@ -120,20 +111,6 @@ def test_a_draft_holds_nothing_that_was_forgotten() -> None:
     with one.draft() as draft:
         draft.user("again")
     assert texts(one.view()) == ["[forgotten]", "again"]
-
-
-def test_a_draft_sends_nothing_that_was_forgotten() -> None:
-    with two() as (one, other):
-        secret = one.user(SECRET)
-        one.user("go on")
-        other.refresh()
-        with suppress(Forgotten), one.draft() as draft:
-            context = draft.build(TEMPLATE)
-            other.forget(secret.id)
-            with pytest.raises(Forgotten):
-                context.render("openai")
-            with suppress(Forgotten):
-                assert "swordfish" not in str(draft.build(TEMPLATE).render("openai").payload)
 
 
 def ended(one: Session, *, is_merged: bool = True) -> Session:
@@ -209,22 +186,3 @@ def test_what_was_acknowledged_is_kept_whoever_writes_while_the_block_ends() -> 
         for writer in writers:
             writer.join()
         assert sorted(kept) == sorted(item.id for item in one.view())
-
-
-def test_a_task_that_outlives_its_draft_hears_of_it() -> None:
-    async def work(draft: Session, kept: list[str]) -> None:
-        while True:
-            await asyncio.sleep(0.002)
-            kept.append((await draft.aio.append(Message("assistant", "step")))[0].id)
-
-    async def conversation() -> None:
-        one, kept = session(), list[str]()
-        async with one.draft() as draft:
-            working = asyncio.create_task(work(draft, kept))
-            while not kept:
-                await asyncio.sleep(0.002)
-        with pytest.raises(StoreFailed):
-            await working
-        assert kept == [item.id for item in one.view()] != []
-
-    run(conversation())

@@ -10,7 +10,7 @@ import pytest
 from quire import Agent, Budget, Session, Template, tool
 from quire.agent.builtin import Role, bringing_back_tools, delegating_tools
 from quire.compactors import Offload, Room
-from quire.errors import Forgotten, InvalidValue, StoreFailed, UnknownId
+from quire.errors import Forgotten, StoreFailed, UnknownId
 from quire.items import Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
 from quire.memory import Knowledge
 from quire.models import Scripted
@@ -22,7 +22,6 @@ from quire.tokens import counter_for
 from tests.session.opened import (
     SECRET,
     TEMPLATE,
-    Died,
     ids,
     kept_bytes,
     run,
@@ -153,18 +152,6 @@ def test_without_ids_all_that_was_said_and_kept_goes() -> None:
     assert texts(child.view())[-1] == "[forgotten]"
 
 
-def test_the_entries_a_session_goes_by_stay() -> None:
-    store = MemoryStore()
-    one = session(store)
-    one.user("hello")
-    one.build(TEMPLATE).render("openai")
-    for entry in store.read(one.place):
-        if entry.stream.startswith(".") and b'"receipt' in entry.body:
-            found = entry.body.split(b'"id":"')[1].split(b'"')[0].decode()
-            with pytest.raises(InvalidValue):
-                one.forget(found)
-
-
 SIDES: dict[str, Callable[[Session, Store], Session]] = {
     "a fork": lambda one, _: one.fork("side"),
     "a child": lambda one, _: one.child("side"),
@@ -228,16 +215,6 @@ def test_what_others_recalled_goes_and_nothing_else_of_theirs() -> None:
     with pytest.raises(Forgotten):
         tuesday.receipts[-1].payload()
     assert "swordfish" not in str(tuesday.build(QUOTING).render("openai").payload)
-
-
-def test_whoever_forgets_and_though_nobody_has_it_open() -> None:
-    store = MemoryStore()
-    told(store)
-    quoted(store, "tuesday")
-    looked_up(store, "wednesday")
-    copied = twin(store)
-    opened("monday", copied).forget(opened("monday", copied).view()[0].id)
-    assert b"swordfish" not in kept_bytes(copied)
 
 
 def test_ids_of_ones_own_may_be_the_same_elsewhere() -> None:
@@ -322,39 +299,6 @@ def test_the_brief_of_a_sub_agent_goes_with_the_call_that_gave_it(returns: Any) 
     assert kept_bytes(store).count(b"swordfish") >= 2
     one.forget(next(item.id for item in one.view() if isinstance(item, ToolCall)))
     assert b"swordfish" not in kept_bytes(store)
-
-
-def test_a_result_that_names_what_was_forgotten_since_its_call_was_begun() -> None:
-    store = MemoryStore()
-    one = session(store)
-    secret, call = one.user(SECRET), one.call("read")
-    run(one.steps.begin(call))
-    one.forget(secret.id)
-    extras = {"quire.of": [secret.id]}
-    one.append(ToolResult(call.call_id, "read", f"It says: {SECRET}", extras=extras))
-    assert results(one) == ["[forgotten]"] and b"swordfish" not in kept_bytes(store)
-
-
-def test_who_forgets_and_dies_is_finished_by_any_relative() -> None:
-    for fatal in ("before append", "after append", "before replace", "after replace", "before scrub"):
-        store = MemoryStore()
-        monday, secret = told(store)
-        looked_up(store, "wednesday")
-        monday.fork("x")
-        seen: list[str] = []
-
-        def step(name: str, _: Any, fatal: str = fatal, seen: list[str] = seen) -> None:
-            seen.append(name)
-            if name == fatal and seen.count("after append") > 1:
-                raise Died
-
-        watch(store, step)
-        with pytest.raises(Died):
-            monday.forget(secret.id)
-        copied = twin(store)
-        for name in ("monday/x", "wednesday", "monday"):
-            assert "swordfish" not in str(list(opened(name, copied).view()))
-        assert b"swordfish" not in kept_bytes(copied)
 
 
 def test_a_store_that_fails_is_told_and_forgets_the_next_time() -> None:

@@ -16,7 +16,7 @@ from quire import Session
 from quire.errors import DuplicateId, EditRefused, QuireError
 from quire.items import EDITS, Item, Mask, Message, Note, Span, Summary, ToolResult, Undo, new_id
 from quire.models import Scripted
-from quire.stores import Place, Store
+from quire.stores import Store
 from tests.session.opened import KINDS, Died, Shelf, dies_at, ids, run, shelf
 from tests.session.recalling import ASKED, PLAIN, QUOTING
 
@@ -270,13 +270,3 @@ def test_what_is_written_later_and_names_it_is_a_tombstone(
         with suppress(QuireError):
             world.play(more)
         assert held.holding(word) == []
-
-
-def test_places_are_as_they_were() -> None:
-    with shelf("memory") as held:
-        world = World(held.store)
-        world.play([("say", 0, 1), ("say", 0, 0), ("fork", 0, 1)])
-        one = world.sessions[0]
-        before, versions = ids(one.view()), [held.store.version(Place("ana", "one"))]
-        one.forget(before[1])
-        assert ids(one.view()) == before and one.version >= versions[0]

@@ -114,17 +114,6 @@ def test_a_hook_that_fails_after_loses_nothing(caplog: pytest.LogCaptureFixture)
     assert one.hooks.failures == [("fail", "Added", "RuntimeError")] and "fail" in caplog.text
 
 
-@hook(Added, where=lambda event: event.items[0].text == "x")
-def picky(event: Any) -> None:
-    heard.append(event)
-
-
-def test_a_question_that_fails_after_the_fact_loses_nothing() -> None:
-    one = session(hooks=[picky])
-    one.call("look")
-    assert one.version == 1 and one.hooks.failures[0].hook == "picky"
-
-
 async def _no(event: Any) -> None:
     raise PermissionError("no")
 
@@ -186,18 +175,6 @@ def test_what_is_no_hook() -> None:
         hook(Added, name="refuse")(lambda event: None)
 
 
-def test_forks_and_merges_are_heard() -> None:
-    one = session(hooks=[hear_all, refuse])
-    one.user("hello")
-    child = one.fork("x")
-    child.assistant("found")
-    heard.clear()
-    one.merge(child)
-    assert kinds() == ["Adding", "Added"] and heard[0].place == one.place
-    with pytest.raises(PermissionError):
-        child.user("a secret")
-
-
 @hook(Building, Built, Compacting, Compacted)
 async def hear_building(event: Any) -> None:
     heard.append(event)
@@ -231,27 +208,6 @@ def test_what_is_cancelled_while_it_is_written_is_written_and_heard() -> None:
 
     run(cancelled())
     assert one.version == 1 and heard == [("later", "main")]
-
-
-def test_who_is_cancelled_does_not_wait_for_a_stuck_hook() -> None:
-    async def timed_out() -> None:
-        go, over = asyncio.Event(), asyncio.Event()
-
-        @hook(Added, name="waits for a server")
-        async def stuck(_: Added) -> None:
-            heard.append("begun")
-            await go.wait()
-            over.set()
-
-        one = session(hooks=[stuck])
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await one.aio.append(Message("user", "hello"))
-        assert one.version == 1 and heard == ["begun"]
-        go.set()
-        await over.wait()
-
-    run(timed_out())
 
 
 async def _wait_for_nothing(event: Any) -> None:

@@ -1,7 +1,6 @@
 """The pool of a session: notes by key, a limit, hooks that hear of each change, and other writers."""
 
 import re
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -98,14 +97,6 @@ def test_notes_are_kept_by_key_and_are_there_again() -> None:
     assert len(session(twin(store)).pool) == 0
 
 
-def test_a_copy_is_what_the_pool_held() -> None:
-    one = session()
-    one.pool.keep(note("a"))
-    before = one.pool.copy()
-    one.pool.clear()
-    assert [each.key for each in before] == ["a"] and len(one.pool) == 0
-
-
 def test_hooks_hear_of_each_change_before_and_after() -> None:
     one = session(hooks=[hear], pool_limit=1)
     one.pool.keep(note("a", "1"))
@@ -139,16 +130,6 @@ def test_a_note_of_another_is_not_dropped_unheard(act: Act) -> None:
         assert contents(other) == contents(one) == [KEPT]
 
 
-@each(CLEARS)
-def test_what_another_kept_is_not_cleared_unheard(act: Act) -> None:
-    with two(hooks=[guard]) as (one, other):
-        one.pool.keep(note("a", "1"))
-        other.pool.keep(note("b", KEPT))
-        with pytest.raises(PermissionError):
-            act(one)
-        assert contents(one) == ["1", KEPT]
-
-
 @each(KEEPS)
 def test_which_note_gives_way_is_decided_on_what_is_there(act: Act) -> None:
     with two(hooks=[hear], pool_limit=2) as (one, other):
@@ -160,31 +141,10 @@ def test_which_note_gives_way_is_decided_on_what_is_there(act: Act) -> None:
         assert contents(one) == ["2", "new"] and ("Evicted", ["2"]) not in heard
 
 
-@hook(Clearing, name="note_down_a_clearing")
-def note_down(event: Any) -> None:
-    at_hand[0].pool.keep(note("audit", f"{len(event.notes)} cleared"))
-
-
-@hook(Clearing, name="drop_while_it_is_cleared")
-def drop_first(event: Any) -> None:
-    at_hand[0].pool.drop("a")
-
-
 @hook(Removing, Evicting, name="replace_what_goes")
 def replace_it(event: Any) -> None:
     heard.append(("gone", event.note.content))
     at_hand[0].pool.keep(Note(f"v{len(heard)}", key=event.note.key))
-
-
-@each(CLEARS)
-def test_what_hooks_keep_and_drop_while_they_hear_of_a_clearing(act: Act) -> None:
-    at_hand.append(one := session(hooks=[note_down, hear]))
-    one.pool.keep(note("a", "1"))
-    assert [each.content for each in act(one)] == ["1"] and contents(one) == ["1 cleared"]
-    at_hand[:] = [other := session(hooks=[drop_first, hear])]
-    for key in "ab":
-        other.pool.keep(note(key, key))
-    assert [each.content for each in act(other)] == ["b"] and contents(other) == []
 
 
 @each({**DROPS, **{f"keep {name}": act for name, act in KEEPS.items()}})
@@ -194,35 +154,6 @@ def test_a_note_that_is_replaced_each_time_is_a_conflict_in_the_end(act: Act) ->
     with pytest.raises(Conflict):
         act(one)
     assert 2 < len(heard) <= 1_000 and contents(one) == [f"v{len(heard)}"]
-
-
-def test_clearing_ends_while_others_keep_adding() -> None:
-    one, is_done = session(), threading.Event()
-    one.pool.keep(note("first", "first"))
-
-    def add() -> None:
-        n = 0
-        while not is_done.is_set():
-            n += 1
-            one.pool.keep(note(f"{n}", f"{n}"))
-
-    writer = threading.Thread(target=add)
-    writer.start()
-    try:
-        taken = run(one.aio.pool.clear())
-    finally:
-        is_done.set()
-        writer.join()
-    assert "first" in [each.content for each in taken] and "first" not in contents(one)
-
-
-def test_two_who_drop_a_note_drop_it_once() -> None:
-    one = session()
-    one.pool.keep(note("a"))
-    with one.draft() as draft:
-        draft.pool.drop("a")
-        one.pool.drop("a")
-    assert contents(one) == []
 
 
 def test_a_draft_drops_the_note_that_it_saw() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from quire import Budget, Session, Template
 from quire.errors import InvalidValue, ModelFailed, WrongType
-from quire.items import Message, Reasoning, ToolCall
+from quire.items import Message, ToolCall
 from quire.sections import History, Instructions
 from quire.session import Adding, hook
 from quire.stores import MemoryStore
@@ -183,13 +183,6 @@ def test_an_event_that_cannot_be_read_loses_nothing_of_those_before_it() -> None
     assert parsed.error is not None and texts(one.view()) == ["Take an ", "Hel"]
 
 
-def test_events_are_handed_on_before_anything_is_recorded() -> None:
-    one = session()
-    for event in one.listen(chunks("Hel", "lo")):
-        assert one.version == 0 and event["object"] == "chat.completion.chunk"
-    assert texts(one.view()) == ["Hello"]
-
-
 async def _leaves_awaited(one: Session) -> None:
     async for _ in one.aio.listen(awaited(chunks("one ", "two"))):
         break
@@ -347,17 +340,3 @@ def test_after_a_restart_a_receipt_says_what_was_sent() -> None:
     again = session(twin(store))
     again.record(said, sent=again.receipts[-1].payload())
     assert called(again) == OWN and goes_back(again)
-
-
-def test_thoughts_are_kept_with_who_can_read_them() -> None:
-    one, context = asked()
-    one.record(reply(context.render("anthropic")))
-    thought = one.view()[1]
-    assert isinstance(thought, Reasoning) and thought.state is not None
-    assert thought.state.provider == "anthropic"
-
-
-def test_the_name_of_a_tool_is_that_of_its_call_also_of_another_writer() -> None:
-    one = session()
-    one.record(OPENAI)
-    assert one.tool("found", call_id="c1").name == "look" and one.view().pending() == []

@@ -3,7 +3,6 @@
 import gc
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any, cast
 from weakref import ref
@@ -22,9 +21,9 @@ from quire.errors import (
     UnknownKey,
     WrongType,
 )
-from quire.items import Handoff, Hide, Message, Note, Span, Summary, ToolCall, ToolResult, use_clock
+from quire.items import Handoff, Hide, Message, Span, ToolCall, ToolResult
 from quire.session import Caps, Session, current_session, timeline
-from quire.stores import MemoryStore, SQLiteStore, Store
+from quire.stores import MemoryStore
 from tests.session.opened import ids, run, said, session, shelf, texts, twin, two
 
 PUBLIC = """open place version transcripts view at append user assistant call tool pin undo record listen
@@ -179,14 +178,6 @@ def test_named_transcripts_and_the_timeline() -> None:
         one.view("nobody")
 
 
-def test_a_timeline_keeps_the_order_of_what_is_shown() -> None:
-    one = session()
-    a, b, *_ = one.append(*said("a", "b", "c", "d"), to="side")
-    one.append(Summary("a and b", (Span(a.id, b.id),)), to="side")
-    one.user("later")
-    assert texts(timeline(one)) == ["Summary", "c", "d", "later"]
-
-
 def test_a_name_is_given_once_though_nothing_is_written_to_it_yet() -> None:
     with two() as (one, other):
         with one.draft() as draft:
@@ -210,25 +201,6 @@ def test_what_was_before() -> None:
     for wrong in (-1, one.version + 1):
         with pytest.raises(OutOfRange):
             one.at(wrong)
-
-
-def test_what_others_wrote_comes_before() -> None:
-    with two() as (one, other):
-        one.user("a")
-        other.user("b")
-        one.user("c")
-        assert [texts([item]) for _, item in other.refresh()] == [["c"]]
-        assert texts(one.view()) == texts(other.view()) == ["a", "b", "c"]
-
-
-def test_items_are_shown_as_they_came_though_a_clock_goes_behind() -> None:
-    with two() as (one, other):
-        with use_clock(lambda: 1_000.0):
-            one.user("What is the time?")
-        with use_clock(lambda: 990.0):
-            other.assistant("It is noon.")
-        one.refresh()
-        assert texts(one.view()) == ["What is the time?", "It is noon."]
 
 
 def test_an_expected_version_is_kept_to() -> None:
@@ -277,21 +249,6 @@ def test_a_conversation_that_was_taken_out_begins_again() -> None:
         assert texts(other.view()) == ["x", "y", "z", "w", "after"]
 
 
-def test_threads_share_a_session() -> None:
-    one = session()
-
-    def write(name: int) -> None:
-        for n in range(25):
-            one.user(f"{name} {n}")
-
-    threads = [threading.Thread(target=write, args=(name,)) for name in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(texts(one.view()))) == 100 == one.version
-
-
 def test_the_session_at_work() -> None:
     one, other = session(), session()
     with pytest.raises(UnknownKey):
@@ -321,20 +278,6 @@ def test_a_store_that_nobody_uses_is_given_back() -> None:
     del store
     gc.collect()
     assert gone() is None
-
-
-@pytest.mark.parametrize("durable", ["process", "power"])
-def test_an_open_store_is_as_durable_as_it_was_opened(tmp_path: Path, durable: Any) -> None:
-    with SQLiteStore(tmp_path / "kept.db") as store, pytest.raises(InvalidValue):
-        Session.open("ana/q3", store=store, durable=durable)
-
-
-def test_a_sealed_conversation_is_not_read_without_its_key(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "kept.db", key=bytes(32)) as store:
-        session(store).user("hello")
-    for key in (None, bytes(range(32))):
-        with Store.open(tmp_path / "kept.db", key=key) as store, pytest.raises((InvalidValue, StoreError)):
-            session(store)
 
 
 FOLLOWER = """
@@ -383,9 +326,3 @@ def test_following_begins_at_a_version_and_goes_on_when_a_conversation_begins_ag
         return found
 
     assert run(heard()) == ["b", "new"]
-
-
-def test_notes_without_a_key_are_items_of_a_transcript() -> None:
-    one = session()
-    note = one.append(Note({"n": 1}))[0]
-    assert one.view()[0] is note and len(one.pool) == 0

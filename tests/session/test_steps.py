@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from quire import Item, Message, Note, Session, ToolCall, ToolResult
 from quire.errors import CodecError, Conflict, DuplicateId, TurnBusy
-from quire.items import now, use_clock
+from quire.items import now
 from quire.session import Adding, hook
 from quire.stores import MemoryStore, SQLiteStore, Store
 from tests.session.opened import kept_bytes, run, session, two
@@ -72,19 +72,6 @@ def test_a_call_is_run_by_one_alone() -> None:
                 assert one.steps.is_run(call) and other.steps.is_run(call)
             assert not one.steps.is_run(call) and one.steps.standing() == [(call, "begun")]
             await other.steps.begin(call)
-
-    run(steps())
-
-
-def test_a_lease_runs_out() -> None:
-    async def steps() -> None:
-        with two() as (one, other):
-            call = one.call("pay")
-            async with one.steps.running(call):
-                other.refresh()
-                started = now()
-                with use_clock(lambda: started + 3_600):
-                    assert one.steps.is_run(call) and isinstance(other.steps.is_run(call), bool)
 
     run(steps())
 
