@@ -78,7 +78,7 @@ class AioSession:
         self, /, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
     ) -> ToolResult:
         """Record the result of a call; the name of the tool is that of the open call."""
-        tool = name or await self._do(lambda: self._session._tool_of(call_id, to))
+        tool: str = name or await self._do(lambda: self._session._tool_of(call_id, to))
         return await self._one(ToolResult(call_id, tool, content, **fields), to)
 
     async def pin(self, item_id: str, *, to: str = MAIN) -> Pin:

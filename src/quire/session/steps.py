@@ -397,7 +397,7 @@ def is_abandoned(note: Note) -> bool:
     if note.content.get("process") is None:
         return False
     machine, process, started = note.content["process"]
-    return machine == _machine() and _started(process) != started
+    return bool(machine == _machine() and _started(process) != started)
 
 
 @cache
