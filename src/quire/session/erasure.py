@@ -12,7 +12,6 @@ and names an erased item is written as a tombstone (see `Log.commit`).
 import logging
 import os
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import RLock
@@ -30,7 +29,7 @@ from quire.session.log import Entries, Log, open_log
 from quire.session.pool import PLAIN_HANDLE, handle_of
 from quire.session.receipts import is_receipt
 from quire.session.state import State, Written, digest_of, is_step, sources_of
-from quire.state import MERGED as MERGE_MARK, Transcript
+from quire.state import Transcript
 from quire.stores import Place, Store
 from quire.stores.streams import (
     ALL,
@@ -55,9 +54,6 @@ logger = logging.getLogger("quire.session")
 
 LINKS = "~recalled"
 """The conversation of a scope that says which conversations quoted which, by digests of their names."""
-
-_ANY_TIME = -1.0
-"""The time of a merged item: the one it was merged from has another."""
 
 _BOOKS = frozenset((ORIGIN, USAGE, PLANS, MERGED, RECALLED, FORGOTTEN, WIPED, NAMED))
 """Streams of ids and numbers, without which a conversation could not be read."""
@@ -218,7 +214,7 @@ def forget(log: Log, ids: Sequence[str]) -> None:
             raise WrongType(f"items are forgotten by their ids, not by {type(item_id).__name__}")
     log.catch_up()
     with _lock_of(log.store, log.place.scope):
-        _Erasing(log.store, log.place.scope).run(_Family(log, _times_of(log, set(ids))))
+        _Erasing(log.store, log.place.scope).run(_Family(log, _checked_ids(log, set(ids))))
     logger.info("forgot items of %s", log.place)
 
 
@@ -229,7 +225,7 @@ def forget_quotes(store: Store, place: Place, ids: Collection[str]) -> None:
     with _lock_of(store, place.scope):
         found = _quoting(store, place.scope, [place.conversation])
         if found:
-            _Erasing(store, place.scope).run(*(_Family(log, {}, names) for log in found))
+            _Erasing(store, place.scope).run(*(_Family(log, (), names) for log in found))
     with suppress(InvalidValue):  # within a sealed store
         Memory.let_go(store, place.scope)
 
@@ -272,13 +268,11 @@ def _intents(log: Log) -> list[Note]:
     return [note for one in logs for note in one.state.forgetting.values()]
 
 
-def _noted(note: Note) -> tuple[dict[str, set[float]], set[str]]:
-    """The items of an intent by id, with their times; and the names of items of other conversations."""
-    content = note.content
-    if content.get("elsewhere"):  # of an older version, which noted quoted items by their ids alone
-        return {}, {f"*/{item_id}" for item_id in content["ids"]}
-    times = content.get("times") or {}
-    return {one: set(times.get(one, ())) for one in content["ids"]}, set(content.get("names", ()))
+def _noted(note: Note) -> tuple[Collection[str], Collection[str]]:
+    """The ids of an intent, and the names of items of other conversations."""
+    if note.content.get("elsewhere"):  # of an older version, which noted quoted items by their ids alone
+        return (), [f"*/{item_id}" for item_id in note.content["ids"]]
+    return note.content["ids"], note.content.get("names", ())
 
 
 def _may_go(stream: str, item: Item) -> bool:
@@ -288,58 +282,35 @@ def _may_go(stream: str, item: Item) -> bool:
     return stream not in _BOOKS and not (stream == RECEIPTS and is_receipt(item))
 
 
-def _times_of(log: Log, ids: Collection[str]) -> dict[str, set[float]]:
-    """The items of some ids, or all that was said and kept, with their times; an error for other ids.
-
-    Two conversations may use one id for two items, which have other times.
-    """
-    found, own = defaultdict[str, set[float]](set), dict[str, str]()
+def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
+    """The ids, or without any those of all that was said and kept; an error if one cannot be erased here."""
+    found, own = set[str](), dict[str, str]()
     for stream, item in log.recorded():
         if not _may_go(stream, item):
             own[item.id] = stream
         elif item.id in ids or (not ids and (not is_own(stream) or stream in (POOL, STEPS))):
-            found[item.id].add(_time_of(item))
-    for item_id in ids - found.keys():
-        found[item_id].update(map(_time_of, log.state.inherited(item_id)))
+            found.add(item.id)
+    for item_id in set(ids) - found:
         if item_id in own:
             raise InvalidValue(
                 f"entry {cut(item_id)!r} of {own[item_id]} holds nothing that was said, and stays"
             )
-        if not found[item_id]:
+        if not any(True for _ in log.state.inherited(item_id)):
             raise UnknownId(f"no item {cut(item_id)!r} in {log.place}")
         if log.state.origin is None:
             raise UnknownId(f"item {cut(item_id)!r} is not of the draft: forget it in {log.place} itself")
-    return found
-
-
-def _time_of(item: Item) -> float:
-    return _ANY_TIME if MERGE_MARK in getattr(item, "extras", ()) else item.created_at
+    return found.union(ids)
 
 
 class _Family:
-    """Conversations that share items, and the items to be erased in them: by id, with their times.
+    """Conversations that share items, and the ids of those to be erased in them.
 
     `names` are those of erased items of other conversations.
     """
 
-    def __init__(self, log: Log, ids: Mapping[str, Collection[float]], names: Collection[str] = ()) -> None:
+    def __init__(self, log: Log, ids: Collection[str], names: Collection[str] = ()) -> None:
         self.logs = [log]
-        self.ids: dict[str, set[float]] = {item_id: set(times) for item_id, times in ids.items()}
-        self.names = set(names)
-
-    def has(self, item: Item) -> bool:
-        """Whether an item is one of them: it has the id, and the time if that is known."""
-        times = self.ids.get(item.id)
-        if times is None:
-            return False
-        return not times or _ANY_TIME in times or _time_of(item) in (_ANY_TIME, *times)
-
-    def add(self, item: Item) -> bool:
-        """Add an item; whether it is new."""
-        times = self.ids.setdefault(item.id, set())
-        is_new = _time_of(item) not in times
-        times.add(_time_of(item))
-        return is_new
+        self.ids, self.names = set(ids), set(names)
 
 
 class _Erasing:
@@ -361,7 +332,7 @@ class _Erasing:
             self._close_over()
             known = {log.place: log for family in self.families for log in family.logs}
             quoting = _quoting(self.store, self.scope, [place.conversation for place in known])
-            new = [_Family(log, {}, self._qualified) for log in quoting if log.place not in known]
+            new = [_Family(log, (), self._qualified) for log in quoting if log.place not in known]
         for family, log in self._all():
             self._begin(log, family)
         # The items themselves come last: as long as they are there, a rerun finds what names them.
@@ -388,14 +359,12 @@ class _Erasing:
 
     def _begin(self, log: Log, family: _Family) -> None:
         """Note the intent, unless one that is not finished says as much."""
-        times = {item_id: sorted(found) for item_id, found in family.ids.items() if found}
         quoted = self._qualified if len(self.families) > 1 or len(family.logs) > 1 else ()
         names = sorted({*family.ids, *family.names, *quoted})
-        content = {"ids": sorted(family.ids), "times": times, "names": names}
+        content = {"ids": sorted(family.ids), "names": names}
 
         def entries(state: State) -> Entries:
-            known = [begun.content for begun in state.forgetting.values()]
-            if any(one.get("names") == names and one.get("times") == times for one in known):
+            if any(begun.content.get("names") == names for begun in state.forgetting.values()):
                 return []
             return [Written(FORGOTTEN, Note(content=content, description="forgetting"))]
 
@@ -408,11 +377,12 @@ class _Erasing:
         while grows:
             grows = False
             for family, log in self._all():
-                for item in self._derived(family, log.state, read[log.place]):
-                    grows |= family.add(item)
+                found = {item.id for item in self._derived(family, log.state, read[log.place])}
+                grows |= not found <= family.ids
+                family.ids |= found
         for family, log in self._all():
             digest = digest_of(log.place.conversation)
-            self._qualified |= {f"{digest}/{item.id}" for _, item in read[log.place] if family.has(item)}
+            self._qualified |= {f"{digest}/{item.id}" for _, item in read[log.place] if item.id in family.ids}
 
     def _is_named(self, family: _Family, name: str) -> bool:
         """Whether a source that an item names is to be erased."""
@@ -426,7 +396,7 @@ class _Erasing:
     def _derived(self, family: _Family, state: State, entries: Entries) -> Iterator[Item]:
         """The entries of a log that are to be erased: they are named, or name what is."""
         covering = {name: _Covering(one, family) for name, one in state.transcripts.items()}
-        handles = {one for _, item in entries if family.has(item) for one in _handles_of(item)}
+        handles = {one for _, item in entries if item.id in family.ids for one in _handles_of(item)}
         calls = _reading_back(entries, handles)
         listed = self._listed(family, entries)
         is_before = any(any(True for _ in state.inherited(item_id)) for item_id in family.ids)
@@ -435,7 +405,7 @@ class _Erasing:
                 continue
             sources = sources_of(item)
             if (
-                family.has(item)
+                item.id in family.ids
                 or any(self._is_named(family, name) for name in sources)
                 or (is_before and ALL in sources)
                 or (isinstance(item, Summary) and stream in covering and covering[stream].has(item))
@@ -458,7 +428,7 @@ class _Erasing:
         }
 
     def _holds_source(self, family: _Family, log: Log) -> bool:
-        return any(family.has(item) and not sources_of(item) for _, item in log.recorded())
+        return any(item.id in family.ids and not sources_of(item) for _, item in log.recorded())
 
     def _empty(self, log: Log, family: _Family) -> None:
         with log.lock:
@@ -491,7 +461,7 @@ def _done(family: _Family, mark: str, state: State) -> Entries:
     ends = [
         Written(FORGOTTEN, Note(content={"of": begun.id, "unwiped": [mark]}, description="forgotten"))
         for begun in state.forgetting.values()
-        if begun.content.get("elsewhere") or family.ids.keys() >= set(begun.content["ids"])
+        if begun.content.get("elsewhere") or family.ids.issuperset(begun.content["ids"])
     ]
     for name, transcript in state.transcripts.items():
         trial = transcript.copy()
@@ -515,7 +485,7 @@ def _left(entries: Entries, family: _Family) -> Iterator[tuple[int, Item]]:
         if is_tombstone(item) or not _may_go(stream, item):
             continue
         extras: dict[str, str] = {}
-        is_gone = family.has(item)
+        is_gone = item.id in family.ids
         if stream == POOL and isinstance(item, Hide):  # it has the key of the note
             is_gone = any(span.first in family.ids for span in item.spans)
         elif stream == POOL and isinstance(item, Note):
