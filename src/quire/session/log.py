@@ -180,7 +180,7 @@ class Log:
 
     def _check_expected(self, expected: int | None) -> None:
         version = self.state.version
-        if expected is not None and not isinstance(expected, int):
+        if expected is not None and not isinstance(expected, int):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the expected version is a number, not {type(expected).__name__}")
         if expected is not None and expected != version:
             raise Conflict(f"{self.place} is at version {version}, not at {expected}", expected, version)
