@@ -43,16 +43,11 @@ _MOST_OPEN = 64
 
 
 class Work(Protocol):
-    """A turn on its way to its answer."""
+    """A turn on its way to its answer. `interrupt` stops it, and waits until its outcome is recorded."""
 
     @property
-    def is_over(self) -> bool:
-        """Whether it has ended."""
-        ...
-
-    async def interrupt(self) -> None:
-        """Stop it, and wait until its outcome is recorded."""
-        ...
+    def is_over(self) -> bool: ...
+    async def interrupt(self) -> None: ...
 
 
 class Log:
