@@ -120,7 +120,7 @@ class Contexts:
             turn, context = await self._fitted(io, template, asked, counter, fit)
         self._previous = (template, context)
         history = turn.history
-        if history is not None:
+        if history is not None and self._compaction.compactor is not None:
             name = history.section.name
             await self._compaction.consider(
                 turn.ask.views[MAIN],
