@@ -181,6 +181,11 @@ class Writer:
                 raise WrongType(f"a session keeps items, not {type(item).__name__}")
         return ready if self.redaction is None else tuple(map(self.redaction.item, ready))
 
+    def is_plain(self, item: Item, to: str) -> bool:
+        """Whether nobody has to look at an item before it is appended: the common case."""
+        is_seen = self.redaction is not None or bool(self.hooks) or type(item) in _LOOKED_AT
+        return not is_seen and to in self.log.state.transcripts
+
     async def append(
         self, io: IO, items: Iterable[Item], to: str = MAIN, expected: int | None = None
     ) -> tuple[Item, ...]:

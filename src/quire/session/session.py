@@ -199,6 +199,8 @@ class AioSession:
         return AioCompaction(self._parts.compaction)
 
     async def _one(self, item: I, to: str) -> I:
+        if not self._io.is_offloaded and self._writer.is_plain(item, to):
+            return cast(I, self._log.append(to, item))
         return cast(I, (await self._writer.append(self._io, (item,), to))[0])
 
     async def _do(self, work: Callable[[], T]) -> T:
