@@ -18,8 +18,8 @@ from quire.errors import (
     Refused,
     WindowExceeded,
 )
-from tests.clients.scenes import Stage
-from tests.clients.speaking import error, fails, sends
+from tests.clients.scenes import Exchange, Stage
+from tests.clients.speaking import error, fails, send, sends
 from tests.models.answerers import NEEDS_SDK, asked, both_ways, each_row, each_wire
 
 pytestmark = NEEDS_SDK["openai"]
@@ -70,21 +70,33 @@ def test_errors_are_told_apart(
     assert type(caught.value) is kind and len(scene.requests) == tries
 
 
+@both_ways
 @each_row(
-    "code kind tries",
-    (429, RateLimited, 3),
-    ("503", Overloaded, 3),
-    (502, ModelFailed, 3),
-    (404, ModelFailed, 1),
-    ("there are 503 of them", ModelFailed, 1),
+    "body kind tries",
+    ({"error": {"message": "not now", "code": 429}}, RateLimited, 3),
+    ({"error": {"message": "not now", "code": "503"}}, Overloaded, 3),
+    ({"error": {"message": "not now", "code": 404}}, ModelFailed, 1),
+    ({"error": {"message": "not now", "code": "there are 503 of them"}}, ModelFailed, 1),
+    ({"error": {"message": "Rate limit exceeded"}}, RateLimited, 3),
+    ({"error": {"message": "Too Many Requests."}}, RateLimited, 3),
+    ({"error": {"message": "no article: Rate limit exceeded, a novel"}}, ModelFailed, 1),
+    (
+        {"object": "error", "message": "Internal error", "type": "InternalServerError", "code": 500},
+        ModelFailed,
+        3,
+    ),
 )
-def test_the_status_of_an_error_under_a_good_status_is_its_code(
-    server: Stage, code: int | str, kind: type[ModelFailed], tries: int
+def test_an_error_under_a_good_status_is_told_apart_by_its_code_or_words(
+    server: Stage, how: str, body: Any, kind: type[ModelFailed], tries: int
 ) -> None:
-    scene = server.scene(sends({"error": {"message": "not now", "code": code}}))
-    with pytest.raises(ModelFailed) as caught:
-        asked(scene, "openai")
-    assert type(caught.value) is kind and len(scene.requests) == tries
+    def as_event(exchange: Exchange) -> None:
+        send("openai", exchange, [body])
+
+    for step in [sends(body), *([as_event] if how == "streamed" else [])]:
+        scene = server.scene(step)
+        with pytest.raises(ModelFailed) as caught:
+            asked(scene, "openai", how)
+        assert type(caught.value) is kind and len(scene.requests) == tries
 
 
 @each_row(

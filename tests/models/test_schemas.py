@@ -2,18 +2,16 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
-from quire import Agent, tool
 from quire.agent.answer_types import answer_type
 from quire.errors import ModelFailed
 from quire.items import Message
 from quire.models import AnswerShape, Model, Scripted, shape_for, shape_of
-from quire.providers import subschemas
+from quire.providers import fields_in, subschemas
 from quire.state import Scroll, Transcript
 from tests.clients.scenes import Exchange, Scene, Stage, Step
 from tests.clients.speaking import error, fails, says, sends
@@ -177,17 +175,12 @@ ANSWER = '{"price": 3.5}'
 OBJECT = {"response_format": {"type": "json_object"}}
 
 
-@dataclass
-class Offer:
-    price: float
-
-
 def service_at(scene: Scene, name: str = "qwen3:30b", **options: Any) -> Model:
     return Model(f"openai:{name}@{scene.base_url}/v1", **options)
 
 
 def shapes_in(scene: Scene) -> list[str | None]:
-    return [(sent.body.get("response_format") or {}).get("type") for sent in scene.requests]
+    return [fields_in(sent.body.get("response_format")).get("type") for sent in scene.requests]
 
 
 def refuses_a_schema(refusal: Step) -> Step:
@@ -239,31 +232,5 @@ def test_what_is_refused_otherwise_is_a_failure(
             with pytest.raises(ModelFailed):
                 await answered(model, output=PRICE)
         assert shapes_in(scene) == [sent]
-
-    asyncio.run(run())
-
-
-@NEEDS_SDK["openai"]
-def test_a_service_that_writes_the_schema_where_one_is_sent_still_calls_its_tools(server: Stage) -> None:
-    ran: list[str] = []
-
-    @tool
-    async def price_of(article: str) -> float:
-        """The price of an article."""
-        ran.append(article)
-        return 3.5
-
-    def play(exchange: Exchange) -> None:
-        has_called = any(message["role"] == "tool" for message in exchange.body["messages"])
-        calls = () if "response_format" in exchange.body or has_called else [("price_of", {"article": "pen"})]
-        says("openai", *(() if calls else (ANSWER,)), calls=calls)(exchange)
-
-    async def run() -> None:
-        scene = server.scene(play)
-        async with service_at(scene) as model:
-            reply = await Agent("Look up.", model=model, tools=[price_of]).ask("A pen.", output=Offer)
-        assert reply.output == Offer(3.5) and ran == ["pen"]
-        assert shapes_in(scene) == [None, None]
-        assert all(TOLD in str(sent.body["messages"]) for sent in scene.requests)
 
     asyncio.run(run())

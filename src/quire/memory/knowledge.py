@@ -20,7 +20,7 @@ Progress = Callable[[int, int, str], None]
 
 _MAX_NAME = 4_096
 _RESERVED = "~"
-_READING = "5"
+_READING = "6"
 """Changed whenever the same file would be read or cut otherwise: then it is read again."""
 
 
