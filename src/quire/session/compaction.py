@@ -149,9 +149,9 @@ class Compaction:
         self, view: View, room: Room, *, was_cut: bool, guard: Guard | None = None, waits: bool = False
     ) -> None:
         """Begin to compact if that is due, beside the turn; with `waits`, wait for it."""
-        self.room = room
         if self.compactor is None:
             return
+        self.room = room
         if was_cut:
             self.metrics.misses += 1
         else:

@@ -107,7 +107,7 @@ class Contexts:
 
     async def build(self, io: IO, template: Template, **asked: Unpack[Asked]) -> Context:
         """The body of `Session.build`."""
-        if not isinstance(template, Template):
+        if not isinstance(template, Template):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a context is built from a Template, not from {type(template).__name__}")
         await io.fire(self._writer.hooks, [Building(self._log.place, template)])
         model = asked.get("model") or template.model
@@ -120,7 +120,7 @@ class Contexts:
             turn, context = await self._fitted(io, template, asked, counter, fit)
         self._previous = (template, context)
         history = turn.history
-        if history is not None:
+        if history is not None and self._compaction.compactor is not None:
             name = history.section.name
             await self._compaction.consider(
                 turn.ask.views[MAIN],
@@ -171,12 +171,14 @@ class Contexts:
 
     async def _gathered(self, io: IO, template: Template, asked: Asked) -> _Turn:
         """What the sections show; they are asked again if something was forgotten meanwhile."""
+        guard, ask = Guard(self._log), self._ask(asked)
+        pieces = await _gather(template.sections, ask)
         for _ in range(_MOST_ROUNDS):
-            guard, ask = Guard(self._log), self._ask(asked)
-            pieces = await _gather(template.sections, ask)
             if guard.is_intact:
                 break
             await self._catch_up(io)
+            guard, ask = Guard(self._log), self._ask(asked)
+            pieces = await _gather(template.sections, ask)
         if self._writer.redaction is not None:
             pieces = self._writer.redaction.pieces(pieces, ask.views.values())
         return _Turn(ask, pieces, guard)

@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import RLock
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -69,7 +69,7 @@ def _lock_of(store: Store, scope: str) -> RLock:
 
 def find(log: Log, text: str) -> list[str]:
     """The ids of items in all transcripts and the pool that contain a text, in any letter case."""
-    if not isinstance(text, str):
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a text is searched for, not {type(text).__name__}")
     if not text.strip():
         raise InvalidValue("an empty text is in every item")
@@ -97,9 +97,10 @@ def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        yield from _strings([*value.keys(), *value.values()])
+        fields = cast("Mapping[str, Any]", value)
+        yield from _strings([*fields.keys(), *fields.values()])
     elif isinstance(value, list | tuple):
-        for inner in value:
+        for inner in cast("list[Any]", value):
             yield from _strings(inner)
 
 
@@ -210,7 +211,7 @@ def _opened(store: Store, places: Iterable[Place]) -> list[Log]:
 def forget(log: Log, ids: Sequence[str]) -> None:
     """Erase items of a conversation by their ids, or all that was said and kept in it."""
     for item_id in ids:
-        if not isinstance(item_id, str):
+        if not isinstance(item_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"items are forgotten by their ids, not by {type(item_id).__name__}")
     log.catch_up()
     with _lock_of(log.store, log.place.scope):

@@ -249,7 +249,7 @@ class Hooks:
     def __init__(self, hooks: Iterable[Hook | str] = ()) -> None:
         given = [hook_named(one) if isinstance(one, str) else one for one in hooks]
         for one in given:
-            if not isinstance(one, Hook):
+            if not isinstance(one, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise WrongType(f"a session takes hooks, made by @hook, not {type(one).__name__}")
         self._hooks = given
         self.failures: list[Failure] = []

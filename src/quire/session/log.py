@@ -43,16 +43,11 @@ _MOST_OPEN = 64
 
 
 class Work(Protocol):
-    """A turn on its way to its answer."""
+    """A turn on its way to its answer. `interrupt` stops it, and waits until its outcome is recorded."""
 
     @property
-    def is_over(self) -> bool:
-        """Whether it has ended."""
-        ...
-
-    async def interrupt(self) -> None:
-        """Stop it, and wait until its outcome is recorded."""
-        ...
+    def is_over(self) -> bool: ...
+    async def interrupt(self) -> None: ...
 
 
 class Log:
@@ -180,7 +175,7 @@ class Log:
 
     def _check_expected(self, expected: int | None) -> None:
         version = self.state.version
-        if expected is not None and not isinstance(expected, int):
+        if expected is not None and not isinstance(expected, int):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the expected version is a number, not {type(expected).__name__}")
         if expected is not None and expected != version:
             raise Conflict(f"{self.place} is at version {version}, not at {expected}", expected, version)

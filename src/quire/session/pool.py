@@ -132,7 +132,7 @@ class SessionPool:
         """Notes as they may be kept: checked, and redacted."""
         given = list(notes)
         for note in given:
-            if not isinstance(note, Note):
+            if not isinstance(note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise WrongType(f"a pool keeps notes, not {type(note).__name__}")
             if note.key is None:
                 raise InvalidValue("a note needs a key to be kept in a pool")

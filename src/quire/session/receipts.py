@@ -181,8 +181,8 @@ class _Naming:
             position = self._view.log.find(item.id, self._view.end)
             if position is not None and self._view.log.item(position) == item:
                 return item.id
-        extras = {} if isinstance(item, Unknown) else item.extras
-        sources = self._quoted.get(item.id, extras.get(OF, () if is_static else (ALL,)))
+        extras: Mapping[str, Any] = {} if isinstance(item, Unknown) else item.extras
+        sources: Sequence[str] = self._quoted.get(item.id, extras.get(OF, () if is_static else (ALL,)))
         if sources and not isinstance(item, Unknown | Note):
             item = replace(item, extras={**extras, OF: list(sources)})
         return self.keep(item)

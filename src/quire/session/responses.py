@@ -2,8 +2,8 @@
 
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping
-from typing import Any, Self
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
+from typing import Any, Self, cast
 
 import msgspec
 
@@ -26,14 +26,13 @@ _ANTHROPIC_EVENTS = {
 _TELLING = ("object", "type", "choices", "candidates", "usage_metadata", "usageMetadata")
 
 
-def wire_of(response: Any) -> str:
+def wire_of(response: object) -> str:
     """The wire of a response, or of one event of a stream, by its shape."""
-    fields: Mapping[str, Any] = (
-        response
-        if isinstance(response, Mapping)
-        else {name: getattr(response, name, None) for name in _TELLING}
+    read = (
+        cast("Mapping[str, Any]", response).get if isinstance(response, Mapping) else _attribute_of(response)
     )
-    has = {name for name in _TELLING if fields.get(name) is not None}
+    fields = {name: read(name) for name in _TELLING}
+    has = {name for name in _TELLING if fields[name] is not None}
     kind, sort = fields.get("object"), fields.get("type")
     if kind in ("chat.completion", "chat.completion.chunk") or "choices" in has:
         return "openai"
@@ -43,9 +42,11 @@ def wire_of(response: Any) -> str:
         return "anthropic"
     if has & {"candidates", "usageMetadata", "usage_metadata"}:
         return "gemini"
-    raise WrongType(
-        f"{type(response).__name__} is no response of a client known here: name its wire with `provider=`"
-    )
+    raise WrongType("this is no response of a client known here: name its wire with `provider=`")
+
+
+def _attribute_of(response: object) -> Callable[[str], Any]:
+    return lambda name: getattr(response, name, None)
 
 
 def is_stream(response: Any) -> bool:

@@ -18,7 +18,7 @@ from quire.memory import Memory
 from quire.models import AnyModel
 from quire.providers import Parsed
 from quire.session.aio import AWAITED, BLOCKING, IO, Writer, plain
-from quire.session.branches import Draft, DraftLog, Keep, Merge, begin_fork, labelled, take_name, woven
+from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, take_name, woven
 from quire.session.compaction import AioCompaction, Close, Compaction
 from quire.session.contexts import Asked, Contexts
 from quire.session.erasure import find, finish_erasing, forget
@@ -46,9 +46,9 @@ class AioSession:
     A cancellation does not take back what had begun to be written.
     """
 
-    def __init__(self, session: "Session", io: IO) -> None:
-        self._session, self._io = session, io
-        self._writer, self._log = session._writer, session._log
+    def __init__(self, parts: "Parts", io: IO) -> None:
+        self._parts, self._io = parts, io
+        self._writer, self._log = parts.writer, parts.log
 
     async def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
         """Record items, all or none; returns them as they were kept.
@@ -78,8 +78,9 @@ class AioSession:
         self, /, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
     ) -> ToolResult:
         """Record the result of a call; the name of the tool is that of the open call."""
-        tool: str = name or await self._do(lambda: self._session._tool_of(call_id, to))
-        return await self._one(ToolResult(call_id, tool, content, **fields), to)
+        if name is None:
+            name = await self._do(lambda: self._parts.tool_of(call_id, to))
+        return await self._one(ToolResult(call_id, name, content, **fields), to)
 
     async def pin(self, item_id: str, *, to: str = MAIN) -> Pin:
         """Keep an item shown, whatever else is cut, masked or summarised."""
@@ -89,7 +90,7 @@ class AioSession:
         """Undo an edit; without an id, the last one in force."""
         if edit_id is None:
             await self._do(self._log.catch_up)  # the last edit may be another's
-        return await self._one(Undo(edit_id or _last_edit(self._session.view(to).recorded())), to)
+        return await self._one(Undo(edit_id or _last_edit(self._parts.transcript(to).recorded())), to)
 
     async def build(self, template: Template, **asked: Unpack[Asked]) -> Context:
         """Build what the model sees this turn. Each rendering of it is kept as a receipt.
@@ -97,7 +98,7 @@ class AioSession:
         See `Asked` for the options. The plain verb runs async sections on an event loop of its own, and
         blocks one that runs here.
         """
-        return await self._session._contexts.build(self._io, template, **asked)
+        return await self._parts.contexts.build(self._io, template, **asked)
 
     async def record(
         self, response: Any, *, provider: str | None = None, to: str = MAIN, sent: Any = None
@@ -109,13 +110,13 @@ class AioSession:
         added to the spending and calibrates the token counter. A response that is only an error raises
         `ModelFailed`. If a stream breaks, what came is recorded as interrupted, and its error is raised.
         """
-        return await self._session._responses.record(self._io, response, provider, to, sent)
+        return await self._parts.responses.record(self._io, response, provider, to, sent)
 
     def listen(
         self, events: AsyncIterator[Any], *, provider: str | None = None, to: str = MAIN, sent: Any = None
     ) -> AioListening:
         """`Session.listen` for an async stream; the block is `async with`."""
-        return AioListening(self._session._responses.passed_on_async(events, provider, to, sent))
+        return AioListening(self._parts.responses.passed_on_async(events, provider, to, sent))
 
     async def new(self, label: str) -> str:
         """Reserve a name for another transcript: `label_a`, `label_b`, … the first that is free."""
@@ -129,15 +130,16 @@ class AioSession:
         The past can be narrowed to the last so many turns of the user, and to some tools. Open calls are
         closed in it. It has the notes of the pool and the options of this session, compaction included.
         """
-        self._session._transcript(of)
+        self._parts.transcript(of)
         log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, tools, of))
-        return self._session._child(log)
+        return self._parts.session(log, is_fork=True)
 
     async def child(self, name: str) -> "Session":
         """Open the conversation at `conversation/name`: a fork of this one, or one that begins empty."""
         conversation = f"{self._log.place.conversation}/{checked_name(name)}"
         place = place_at(scope=self._log.place.scope, conversation=conversation)
-        return self._session._child(await self._do(lambda: _opened(self._log.root.store, place)))
+        log = await self._do(lambda: _opened(self._log.root.store, place))
+        return self._parts.session(log, is_fork=log.state.origin is not None)
 
     async def merge(
         self,
@@ -151,11 +153,10 @@ class AioSession:
 
         The child may be any conversation of the same scope and store. Returns what was recorded here.
         """
-        if not isinstance(child, Session):
+        if not isinstance(child, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a session merges a session, not {type(child).__name__}")
-        session = self._session
-        writes = session.compaction.checked_writer(model) if keep == "summary" else None
-        merge = Merge(self._writer, child._log, keep, writes, session._prices, agent_id)
+        writes = self._parts.compaction.checked_writer(model) if keep == "summary" else None
+        merge = Merge(self._writer, child.aio._log, keep, writes, self._parts.prices, agent_id)
         return await merge.run(self._io)
 
     async def forget(self, *ids: str) -> None:
@@ -181,21 +182,21 @@ class AioSession:
 
         What takes longer than `timeout` seconds is handed over.
         """
-        await self._session.compaction.close(how, timeout)
+        await self._parts.compaction.close(how, timeout)
 
     def draft(self) -> "Draft[Session]":
-        """`Session.draft`, for `async with`."""
-        return self._session.draft()
+        """`Session.draft`."""
+        return Draft(self._writer, self._parts.pool, self._parts.session)
 
     @property
     def pool(self) -> AioPool:
         """`keep`, `drop` and `clear`."""
-        return AioPool(self._session.pool, self._io)
+        return AioPool(self._parts.pool, self._io)
 
     @property
     def compaction(self) -> AioCompaction:
         """`run`."""
-        return AioCompaction(self._session.compaction)
+        return AioCompaction(self._parts.compaction)
 
     async def _one(self, item: I, to: str) -> I:
         return cast(I, (await self._writer.append(self._io, (item,), to))[0])
@@ -220,6 +221,67 @@ class Options(TypedDict, total=False):
     pool_limit: int | None
     compactor: Compactor | None
     model: AnyModel | None
+
+
+class Parts:
+    """What a session is made of, and how to make another from it."""
+
+    def __init__(
+        self,
+        log: Log,
+        hooks: Iterable[Hook | str] | Hooks = (),
+        redact: Redact | None = None,
+        caps: Caps | None = None,
+        prices: Mapping[str, Prices] | None = None,
+        pool_limit: int | None = None,
+        compactor: Compactor | None = None,
+        model: AnyModel | None = None,
+    ) -> None:
+        self.log, self.caps, self.prices = log, caps, named_prices(prices or {})
+        redaction = Redaction(redact) if redact and not isinstance(redact, Redaction) else redact
+        self.writer = Writer(log, hooks if isinstance(hooks, Hooks) else Hooks(hooks), redaction)
+        self.pool = SessionPool(self.writer, pool_limit)
+        self.steps = Steps(self.writer, self.pool)
+        self.compaction = Compaction(self.writer, caps, self.prices)
+        self.contexts = Contexts(self.writer, self.compaction, caps, self.prices)
+        self.responses = Responses(self.writer, self.contexts, self.prices)
+        self.compaction.model = model
+        if compactor is not None:
+            self.compaction.use(compactor, model)
+
+    def session(self, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False) -> "Session":
+        """A session of another log with the same options; a fork has the compactor, too."""
+        return Session(
+            Parts(
+                log,
+                hooks or self.writer.hooks.given(),
+                self.writer.redaction,
+                self.caps,
+                self.prices,
+                self.pool.limit,
+                self.compaction.compactor if is_fork else None,
+                self.compaction.model,
+            )
+        )
+
+    def transcript(self, name: str) -> Transcript:
+        """A transcript by its name."""
+        self.log.check_known()
+        transcripts = self.log.state.transcripts
+        if name not in transcripts:
+            known = ", ".join(map(repr, transcripts))
+            raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
+        return transcripts[name]
+
+    def tool_of(self, call_id: str, to: str) -> str:
+        """The name of the tool of an open call, which may be another's."""
+        for read in (list, self.log.catch_up):
+            read()
+            transcript = self.log.state.transcripts.get(to)
+            for call in () if transcript is None else transcript.view.pending():
+                if call.call_id == call_id:
+                    return call.name
+        raise UnknownId(f"no call {cut(str(call_id))!r} waits for a result: give the name of the tool")
 
 
 class Session:
@@ -247,31 +309,10 @@ class Session:
     merge = plain(AioSession.merge, BLOCKING)
     close = plain(AioSession.close, BLOCKING)
 
-    def __init__(
-        self,
-        log: Log,
-        *,
-        hooks: Iterable[Hook | str] | Hooks = (),
-        redact: Redact | None = None,
-        caps: Caps | None = None,
-        prices: Mapping[str, Prices] | None = None,
-        pool_limit: int | None = None,
-        compactor: Compactor | None = None,
-        model: AnyModel | None = None,
-    ) -> None:
+    def __init__(self, parts: Parts) -> None:
         """Use `Session.open`."""
-        self._log = log
-        self._caps, self._prices = caps, named_prices(prices or {})
-        redaction = Redaction(redact) if redact and not isinstance(redact, Redaction) else redact
-        self._writer = Writer(log, hooks if isinstance(hooks, Hooks) else Hooks(hooks), redaction)
-        self.pool = SessionPool(self._writer, pool_limit)
-        self.steps = Steps(self._writer, self.pool)
-        self.compaction = Compaction(self._writer, caps, self._prices)
-        self._contexts = Contexts(self._writer, self.compaction, caps, self._prices)
-        self._responses = Responses(self._writer, self._contexts, self._prices)
-        self.compaction.model = model
-        if compactor is not None:
-            self.compaction.use(compactor, model)
+        self._parts, self._log = parts, parts.log
+        self.pool, self.compaction, self.steps = parts.pool, parts.compaction, parts.steps
 
     @staticmethod
     def open(
@@ -290,7 +331,7 @@ class Session:
         encrypts what is stored. See `Options` for the rest.
         """
         place = place_at(address, scope=scope, conversation=conversation)
-        return Session(_opened(open_store(store, durable, key), place), **options)
+        return Session(Parts(_opened(open_store(store, durable, key), place), **options))
 
     def __repr__(self) -> str:
         return f"<Session {self.place} at version {self.version}>"
@@ -298,10 +339,10 @@ class Session:
     @property
     def aio(self) -> AioSession:
         """The same verbs to be awaited."""
-        return AioSession(self, AWAITED)
+        return AioSession(self._parts, AWAITED)
 
     def _verbs(self, io: IO) -> AioSession:
-        return AioSession(self, io)
+        return AioSession(self._parts, io)
 
     @property
     def place(self) -> Place:
@@ -326,11 +367,11 @@ class Session:
     @property
     def hooks(self) -> Hooks:
         """The hooks, and those that failed."""
-        return self._writer.hooks
+        return self._parts.writer.hooks
 
     @hooks.setter
     def hooks(self, hooks: Hooks) -> None:
-        self._writer.hooks = hooks
+        self._parts.writer.hooks = hooks
 
     @property
     def receipts(self) -> list[Kept]:
@@ -345,7 +386,7 @@ class Session:
     def view(self, name: str = MAIN) -> View:
         """What a transcript shows now; `view().recorded()` are all items, edits and hidden ones included."""
         with self._log.lock:  # another thread may be writing
-            return self._transcript(name).view
+            return self._parts.transcript(name).view
 
     def at(self, version: int) -> dict[str, View]:
         """What each transcript showed at an earlier version of the conversation."""
@@ -359,15 +400,15 @@ class Session:
         It is also recorded if the stream breaks, at the end of a `with` block, and when the iterator is
         dropped. See `record`.
         """
-        return Listening(self._responses.passed_on(events, provider, to, sent))
+        return Listening(self._parts.responses.passed_on(events, provider, to, sent))
 
-    def draft(self) -> Draft[Self]:
+    def draft(self) -> "Draft[Session]":
         """A fork that is merged all at once when its block ends well, and forgotten if it raises.
 
         What it spent is spent either way. Hooks hear what it recorded when it is merged, and may refuse it.
         The block is `with`, or `async with` if hooks are async.
         """
-        return Draft(self._writer, self.pool, self._drafted)
+        return self.aio.draft()
 
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
         """What is appended from now on, or after a version, by whomever."""
@@ -392,42 +433,6 @@ class Session:
         self.__exit__(kind, fault, trace)
         # After a failure nobody waits for a model: the next session takes the compaction up.
         await self.compaction.close("wait" if kind is None else "hand over")
-
-    def _transcript(self, name: str) -> Transcript:
-        self._log.check_known()
-        transcripts = self._log.state.transcripts
-        if name not in transcripts:
-            known = ", ".join(map(repr, transcripts))
-            raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
-        return transcripts[name]
-
-    def _tool_of(self, call_id: str, to: str) -> str:
-        """The name of the tool of an open call, which may be another's."""
-        for read in (list, self._log.catch_up):
-            read()
-            calls = self.view(to).pending() if to in self.transcripts else ()
-            for call in calls:
-                if call.call_id == call_id:
-                    return call.name
-        raise UnknownId(f"no call {cut(str(call_id))!r} waits for a result: give the name of the tool")
-
-    def _drafted(self, log: DraftLog, hooks: Hooks) -> Self:
-        return type(self)(log, **{**self._inherited(is_fork=False), "hooks": hooks})
-
-    def _child(self, log: Log) -> Self:
-        return type(self)(log, **self._inherited(is_fork=log.state.origin is not None))
-
-    def _inherited(self, *, is_fork: bool) -> dict[str, Any]:
-        """The options of a session that is opened from this one; a fork has the compactor, too."""
-        return {
-            "hooks": self.hooks.given(),
-            "redact": self._writer.redaction,
-            "caps": self._caps,
-            "prices": self._prices,
-            "pool_limit": self.pool.limit,
-            "compactor": self.compaction.compactor if is_fork else None,
-            "model": self.compaction.model,
-        }
 
 
 _entered: ContextVar[tuple[Session, ...]] = ContextVar("quire_sessions", default=())

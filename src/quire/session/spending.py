@@ -119,7 +119,7 @@ def _less(usage: Usage, earlier: Usage) -> Usage:
 def named_prices(prices: Mapping[str, Prices]) -> PricesByName:
     """Prices by the names of models as the list of models spells them."""
     for price in prices.values():
-        if not isinstance(price, Prices):
+        if not isinstance(price, Prices):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the price of a model is given as Prices, not as {type(price).__name__}")
     return {model_named(model): price for model, price in prices.items()}
 

@@ -7,7 +7,7 @@ side: a result that comes before its turn is held in a stream of its own.
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -82,7 +82,7 @@ class Steps:
         await self._claim(calls, _claim())
 
     @asynccontextmanager
-    async def running(self, *calls: ToolCall) -> AsyncIterator[None]:
+    async def running(self, *calls: ToolCall) -> AsyncGenerator[None]:
         """Begin calls, and hold the claim on them for as long as the block takes."""
         claim = _claim()
         _running.add(claim["claim"])
@@ -297,7 +297,7 @@ class Steps:
             traced.update(names)
 
     @contextmanager
-    def tracing(self) -> Iterator[set[str]]:
+    def tracing(self) -> Generator[set[str]]:
         """Collect the ids of what a call reads: its result names them under `extras["quire.of"]`."""
         found: set[str] = set()
         token = _traced.set(found)
@@ -312,7 +312,7 @@ _traced: ContextVar[set[str] | None] = ContextVar("quire_traced", default=None)
 
 def _made_of(result: ToolResult, note: Note) -> Note:
     """A note that holds a long output names the result that shows its ends."""
-    if not isinstance(note, Note) or handle_of(note) is None:
+    if handle_of(note) is None:
         return note
     return replace(note, extras={**note.extras, OF: [*note.extras.get(OF, ()), result.id]})
 
@@ -350,7 +350,7 @@ class _Refused(Exception):
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def _refusals() -> Generator[None]:
     """Tell what hooks raise, which may be anything, from what a store raises."""
     try:
         yield
