@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from locomo import Conversation
-from made_up import made_up
+from locomo import Conversation, made_up
 from quire.memory.found import once
 from quire.memory.index import Index
 from quire.memory.leaf import Leaf

@@ -14,8 +14,8 @@ from quire.models import AnswerShape, Model, Scripted, shape_for, shape_of
 from quire.providers import fields_in, subschemas
 from quire.state import Scroll, Transcript
 from tests.clients.scenes import Exchange, Scene, Stage, Step
-from tests.clients.speaking import error, fails, says, sends
-from tests.models.answerers import NEEDS_SDK, answered, both_ways, each_row, text_of
+from tests.clients.speaking import begun, error, fails, says, send, sends
+from tests.models.answerers import NEEDS_SDK, answered, asked, both_ways, each_row, text_of
 
 Json = dict[str, Any]
 
@@ -185,8 +185,8 @@ def shapes_in(scene: Scene) -> list[str | None]:
 
 def refuses_a_schema(refusal: Step) -> Step:
     def step(exchange: Exchange) -> None:
-        asked: Json = exchange.body.get("response_format") or {}
-        (refusal if asked.get("type") == "json_schema" else says("openai", ANSWER))(exchange)
+        format: Json = exchange.body.get("response_format") or {}
+        (refusal if format.get("type") == "json_schema" else says("openai", ANSWER))(exchange)
 
     return step
 
@@ -234,3 +234,12 @@ def test_what_is_refused_otherwise_is_a_failure(
         assert shapes_in(scene) == [sent]
 
     asyncio.run(run())
+
+
+@NEEDS_SDK["openai"]
+def test_a_refusal_after_the_first_piece_is_a_failure(server: Stage) -> None:
+    refusal = {"error": {"message": "response_format is not supported", "code": 400}}
+    scene = server.scene(lambda exchange: send("openai", exchange, [*begun("openai", ["Hello"]), refusal]))
+    with pytest.raises(ModelFailed):
+        asked(scene, "openai", "streamed", {"output": PRICE}, name="qwen3:30b")
+    assert len(scene.requests) == 1, "nothing is told twice"

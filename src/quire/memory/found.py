@@ -56,8 +56,8 @@ class Found:
         lacking: Sequence[Leaf] = (),
         is_evident: bool = True,
     ) -> None:
-        self.question, self._around, self.how, self.lacking = question, around, how, lacking
-        self.is_evident = is_evident
+        self.question, self._around, self.lacking, self.is_evident = question, around, lacking, is_evident
+        self.how: How = how
         self._note = ""
         self.hits = tuple(Hit(leaf, score, self) for leaf, score in best)
 

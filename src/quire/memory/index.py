@@ -4,7 +4,7 @@ Everything is in memory, and exact whatever came and went. `lasting` keeps snaps
 """
 
 from array import array
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from heapq import merge, nlargest
@@ -65,21 +65,15 @@ class _Source:
         self.transcripts: dict[str, _Transcript] = {}
         self.times = array("d")
         self.numbers = array("q")
-        self.by_weight: list[tuple[float, float, int]] | None = None
-        """Importance, time and number, in order; made when it is first asked for."""
 
     def add(self, leaf: Leaf, number: int) -> None:
         at = bisect_right(self.times, leaf.at)
         self.times.insert(at, leaf.at)
         self.numbers.insert(at, number)
-        if self.by_weight is not None:
-            insort(self.by_weight, (leaf.importance, leaf.at, number))
 
     def remove(self, leaf: Leaf, number: int) -> None:
         at = self.numbers.index(number, bisect_left(self.times, leaf.at))
         del self.times[at], self.numbers[at]
-        if self.by_weight is not None:
-            del self.by_weight[bisect_left(self.by_weight, (leaf.importance, leaf.at, number))]
         transcript = self.transcripts[leaf.transcript]
         del transcript.keys[leaf.key]
         if not transcript.keys:
@@ -94,269 +88,150 @@ class _Source:
         return self.numbers[slice(*(bisect_left(self.times, at) for at in span))]
 
 
-class Index:
-    """Leaves that can be found. A key of a transcript, and a place in it, has one leaf: the last put.
+class _Held:
+    """All that an index holds of its leaves. Not for two threads at once."""
 
-    What is found depends on the leaves and not on how they came there; of leaves with equal scores and times
-    the last put comes first. Calls may come from any thread.
-    """
+    def __init__(self, weights: Weights) -> None:
+        self.weights = weights
+        self.postings = Postings(weights.lent())
+        self.leaves: dict[int, Leaf | bytes] = {}
+        """By number; those of a snapshot stay encoded until they are needed."""
+        self.at: dict[int, float] = {}
+        self.sources: dict[str, _Source] = {}
+        self.speakers: defaultdict[str, set[int]] = defaultdict(set)
+        self.kinds: defaultdict[Kind, set[int]] = defaultdict(set)
+        self.asking: set[int] = set()
+        self.timed: set[int] = set()
+        self.vectors: dict[int, array[float]] = {}
+        self.last_row = 0
 
-    def __init__(self, weights: Weights | None = None) -> None:
-        self._weights = weights or Weights()
-        self._postings = Postings(self._weights.lent())
-        self._leaves: dict[int, Leaf | bytes] = {}
-        self._at: dict[int, float] = {}
-        self._sources: dict[str, _Source] = {}
-        self._last_row = 0
-        self._speakers: defaultdict[str, set[int]] = defaultdict(set)
-        self._kinds: defaultdict[Kind, set[int]] = defaultdict(set)
-        self._asking: set[int] = set()
-        self._timed: set[int] = set()
-        self._vectors: dict[int, array[float]] = {}
-        self._marks: dict[str, bytes] = {}
-        self._lock = RLock()
-        self.changes = 0
-        """How many leaves were put or removed."""
-        self.saved = 0
-        """What `changes` was when the last snapshot was made."""
-
-    def __len__(self) -> int:
-        return len(self._leaves)
-
-    def put(self, leaves: Iterable[Leaf]) -> None:
-        """Add leaves, in place of those with the same keys or in the same places."""
-        with self._lock:
-            for leaf in leaves:
-                self._put(leaf)
-
-    def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
-        """Keep vectors for leaves that are there as they are given; a vector goes with its leaf."""
-        with self._lock:
-            for leaf, vector in zip(leaves, vectors, strict=True):
-                transcript = self._transcript(leaf)
-                number = transcript.keys.get(leaf.key) if transcript else None
-                if number is not None and self._leaf(number) == leaf:
-                    self._vectors[number] = unit(vector)
-
-    def remove(self, source: str, keys: Iterable[str]) -> None:
-        """Remove leaves of a source, in whichever transcript; a key that is not there does no harm."""
-        with self._lock:
-            for key in keys:
-                for number in self._numbered([(source, key)]):
-                    self._remove(number)
-
-    def drop(self, source: str) -> None:
-        """Remove all leaves of a source."""
-        with self._lock:
-            for number in list(self._sources[source].numbers) if source in self._sources else ():
-                self._remove(number)
-
-    def update(
-        self, source: str, mark: bytes | None, *, gone: Iterable[str] = (), leaves: Iterable[Leaf] = ()
-    ) -> None:
-        """Remove the keys that are gone, put leaves, and mark how far a source was read, in one step.
-
-        Without a mark, before or now, nothing of the source stays that was there.
-        """
-        with self._lock:
-            if mark is None or source not in self._marks:
-                self.drop(source)
-            self.remove(source, gone)
-            self.put(leaves)
-            self._marks.pop(source, None)
-            if mark is not None:
-                self._marks[source] = mark
-
-    def mark(self, source: str) -> bytes | None:
-        """How far a source was read, as it was told."""
-        return self._marks.get(source)
-
-    def marked(self) -> list[str]:
-        """The sources that have a mark."""
-        return list(self._marks)
-
-    def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
-        """The leaves that answer a question, best first; none where nothing does."""
-        _check(limit)
-        with self._lock:
-            search = _Search(self, question, only)
-            best = [(self._leaf(number), score) for number, score in search.run(limit)]
-            lacking = [self._leaf(number) for number in search.lacking]
-            asked, how, is_evident = search.question, search.how, search.is_evident
-            return Found(asked, best, self.around, how, lacking=lacking, is_evident=is_evident)
-
-    def newest(self, limit: int, only: Only | None = None) -> list[Leaf]:
-        """The newest leaves, oldest first."""
-        _check(limit)
-        with self._lock:
-            return [self._leaf(number) for number in islice(self._newest_first(only), limit)][::-1]
-
-    def weightiest(self, limit: int, only: Only | None = None) -> list[Leaf]:
-        """The most important leaves, of equal ones the newest, the most important first."""
-        _check(limit)
-        with self._lock:
-            rows = [reversed(self._by_weight(source)) for source in self._of_sources(only)]
-            numbers = (number for _, _, number in merge(*rows, reverse=True))
-            return [self._leaf(number) for number in islice(self._of_kinds(numbers, only), limit)]
-
-    def around(self, leaf: Leaf, before: int, after: int) -> list[Leaf]:
-        """The neighbours of a leaf, in order, without it."""
-        with self._lock:
-            transcript = self._transcript(leaf)
-            if transcript is None or leaf.stretch not in transcript.rows:
-                return []
-            own = transcript.rows[leaf.stretch] * ROW + leaf.order
-            near = (*range(own - before, own), *range(own + 1, own + after + 1))
-            return [self._leaf(number) for number in near if number in self._leaves]
-
-    # Leaves come and go
-
-    def _put(self, leaf: Leaf) -> None:
-        known = self._transcript(leaf)
+    def put(self, leaf: Leaf) -> None:
+        known = self.transcript(leaf)
         if known and leaf.key in known.keys:
-            self._remove(known.keys[leaf.key])
-        if (number := self._number(leaf)) in self._leaves:
-            self._remove(number)
+            self.remove(known.keys[leaf.key])
+        if (number := self._number(leaf)) in self.leaves:
+            self.remove(number)
             number = self._number(leaf)  # its transcript may have gone with it
-        source = self._sources[leaf.source]
+        source = self.sources[leaf.source]
         source.transcripts[leaf.transcript].keys[leaf.key] = number
         source.add(leaf, number)
-        self._leaves[number], self._at[number] = leaf, leaf.at
+        self.leaves[number], self.at[number] = leaf, leaf.at
         found = _terms_of(leaf)
-        self._postings.add(number, found.named, found.told, found.asked)
-        self._kinds[leaf.kind].add(number)
+        self.postings.add(number, found.named, found.told, found.asked)
+        self.kinds[leaf.kind].add(number)
         for name in terms(leaf.speaker):
-            self._speakers[name].add(number)
+            self.speakers[name].add(number)
         if found.asks:
-            self._asking.add(number)
+            self.asking.add(number)
         if found.says_time:
-            self._timed.add(number)
-        self.changes += 1
+            self.timed.add(number)
 
     def _number(self, leaf: Leaf) -> int:
         """The number of the place of a leaf."""
-        source = self._sources.setdefault(leaf.source, _Source())
+        source = self.sources.setdefault(leaf.source, _Source())
         rows = source.transcripts.setdefault(leaf.transcript, _Transcript({}, {})).rows
         if leaf.stretch not in rows:
-            self._last_row += 1
-            rows[leaf.stretch] = self._last_row
+            self.last_row += 1
+            rows[leaf.stretch] = self.last_row
         return rows[leaf.stretch] * ROW + leaf.order
 
-    def _remove(self, number: int) -> None:
-        leaf = self._leaf(number)
+    def remove(self, number: int) -> None:
+        leaf = self.leaf(number)
         found = _terms_of(leaf)
-        self._postings.remove(number, (*map(name_term, found.named), *found.told, *found.asked))
-        self._sources[leaf.source].remove(leaf, number)
-        if not self._sources[leaf.source].transcripts:
-            del self._sources[leaf.source]
+        self.postings.remove(number, (*map(name_term, found.named), *found.told, *found.asked))
+        self.sources[leaf.source].remove(leaf, number)
+        if not self.sources[leaf.source].transcripts:
+            del self.sources[leaf.source]
         for name in set(terms(leaf.speaker)):
-            _discard(self._speakers, name, number)
-        _discard(self._kinds, leaf.kind, number)
-        self._asking.discard(number)
-        self._timed.discard(number)
-        self._vectors.pop(number, None)
-        del self._leaves[number], self._at[number]
-        self.changes += 1
+            _discard(self.speakers, name, number)
+        _discard(self.kinds, leaf.kind, number)
+        self.asking.discard(number)
+        self.timed.discard(number)
+        self.vectors.pop(number, None)
+        del self.leaves[number], self.at[number]
 
-    # Leaves by number, key, time and importance
-
-    def _leaf(self, number: int) -> Leaf:
-        leaf = self._leaves[number]
+    def leaf(self, number: int) -> Leaf:
+        leaf = self.leaves[number]
         if isinstance(leaf, bytes):
-            leaf = self._leaves[number] = _decode_leaf(leaf)
+            leaf = self.leaves[number] = _decode_leaf(leaf)
         return leaf
 
-    def _transcript(self, leaf: Leaf) -> _Transcript | None:
-        source = self._sources.get(leaf.source)
+    def transcript(self, leaf: Leaf) -> _Transcript | None:
+        source = self.sources.get(leaf.source)
         return source.transcripts.get(leaf.transcript) if source else None
 
-    def _numbered(self, keys: Iterable[tuple[str, str]]) -> set[int]:
+    def numbered(self, keys: Iterable[tuple[str, str]]) -> set[int]:
         """The leaves by source and key."""
-        known = self._sources
+        known = self.sources
         return {number for source, key in keys if source in known for number in known[source].numbered(key)}
 
-    def _of_sources(self, only: Only | None) -> list[_Source]:
+    def of_sources(self, only: Only | None) -> list[_Source]:
         if only is None or only.sources is None:
-            return list(self._sources.values())
-        return [self._sources[name] for name in only.sources if name in self._sources]
+            return list(self.sources.values())
+        return [self.sources[name] for name in only.sources if name in self.sources]
 
     def _of_kinds(self, numbers: Iterable[int], only: Only | None) -> Iterator[int]:
         if only is None or only.kinds is None:
             return iter(numbers)
-        kinds = set[int]().union(*(self._kinds[kind] for kind in only.kinds if kind in self._kinds))
+        kinds = set[int]().union(*(self.kinds[kind] for kind in only.kinds if kind in self.kinds))
         return filter(kinds.__contains__, numbers)
 
-    def _newest_first(self, only: Only | None = None) -> Iterator[int]:
-        rows = [reversed(source.numbers) for source in self._of_sources(only)]
-        return self._of_kinds(merge(*rows, key=self._at.__getitem__, reverse=True), only)
+    def newest_first(self, only: Only | None = None) -> Iterator[int]:
+        rows = [reversed(source.numbers) for source in self.of_sources(only)]
+        return self._of_kinds(merge(*rows, key=self.at.__getitem__, reverse=True), only)
 
-    def _oldest_first(self, span: tuple[float, float] = (-inf, inf)) -> Iterator[int]:
-        rows = [source.within(span) for source in self._sources.values()]
-        return merge(*rows, key=self._at.__getitem__)
+    def oldest_first(self, span: tuple[float, float] = (-inf, inf)) -> Iterator[int]:
+        rows = [source.within(span) for source in self.sources.values()]
+        return merge(*rows, key=self.at.__getitem__)
 
-    def _by_weight(self, source: _Source) -> list[tuple[float, float, int]]:
-        if source.by_weight is None:
-            leaves = ((self._leaf(number), number) for number in source.numbers)
-            source.by_weight = sorted((leaf.importance, leaf.at, number) for leaf, number in leaves)
-        return source.by_weight
-
-    def _allowed(self, only: Only) -> set[int]:
-        numbers = (number for source in self._of_sources(only) for number in source.numbers)
+    def allowed(self, only: Only) -> set[int]:
+        numbers = (number for source in self.of_sources(only) for number in source.numbers)
         return set(self._of_kinds(numbers, only))
 
-    def _newest_of(self, places: Iterable[int], count: int) -> list[int]:
+    def newest_of(self, places: Iterable[int], count: int) -> list[int]:
         """Of places of four, by their first number, the newest."""
-        at = self._at.get
+        at = self.at.get
 
         def newest(one: int) -> float:
             return at(one + 3) or at(one) or at(one + 1) or at(one + 2) or 0.0
 
         return nlargest(count, places, key=newest)
 
-    # Snapshots
-
-    def snapshot(self) -> bytes:
-        """All that is here, as bytes."""
-        with self._lock:
-            return _encode(
-                _Snapshot(
-                    sources={
-                        name: (source.times.tobytes(), source.numbers.tobytes(), source.transcripts)
-                        for name, source in self._sources.items()
-                    },
-                    last_row=self._last_row,
-                    numbers=_packed(self._leaves),
-                    leaves=[one if isinstance(one, bytes) else _encode(one) for one in self._leaves.values()],
-                    speakers={name: _packed(numbers) for name, numbers in self._speakers.items()},
-                    kinds={kind: _packed(numbers) for kind, numbers in self._kinds.items()},
-                    asking=_packed(self._asking),
-                    timed=_packed(self._timed),
-                    vectors={number: vector.tobytes() for number, vector in self._vectors.items()},
-                    marks=self._marks,
-                    postings=self._postings.packed(),
-                )
+    def pack(self, marks: dict[str, bytes]) -> bytes:
+        """All of it, with the marks of an index, as bytes."""
+        return _encode(
+            _Snapshot(
+                sources={
+                    name: (source.times.tobytes(), source.numbers.tobytes(), source.transcripts)
+                    for name, source in self.sources.items()
+                },
+                last_row=self.last_row,
+                numbers=_packed(self.leaves),
+                leaves=[one if isinstance(one, bytes) else _encode(one) for one in self.leaves.values()],
+                speakers={name: _packed(numbers) for name, numbers in self.speakers.items()},
+                kinds={kind: _packed(numbers) for kind, numbers in self.kinds.items()},
+                asking=_packed(self.asking),
+                timed=_packed(self.timed),
+                vectors={number: vector.tobytes() for number, vector in self.vectors.items()},
+                marks=marks,
+                postings=self.postings.packed(),
             )
+        )
 
-    @classmethod
-    def of_snapshot(cls, snapshot: bytes | memoryview) -> "Index":
-        """The index that a snapshot was made of; `ValueError` where the bytes are not a snapshot."""
-        kept, index = _decode_snapshot(snapshot), cls()
-        index._postings.unpack(kept.postings)
-        index._leaves = dict(zip(_unpacked(kept.numbers), kept.leaves, strict=True))
-        index._last_row, index._marks = kept.last_row, kept.marks
-        index._speakers.update((name, set(_unpacked(packed))) for name, packed in kept.speakers.items())
-        index._kinds.update((kind, set(_unpacked(packed))) for kind, packed in kept.kinds.items())
-        index._asking, index._timed = set(_unpacked(kept.asking)), set(_unpacked(kept.timed))
-        index._vectors = {number: array("f", vector) for number, vector in kept.vectors.items()}
+    def unpack(self, kept: "_Snapshot") -> None:
+        """Take what was packed; nothing else may be there."""
+        self.postings.unpack(kept.postings)
+        self.leaves = dict(zip(_unpacked(kept.numbers), kept.leaves, strict=True))
+        self.last_row = kept.last_row
+        self.speakers.update((name, set(_unpacked(packed))) for name, packed in kept.speakers.items())
+        self.kinds.update((kind, set(_unpacked(packed))) for kind, packed in kept.kinds.items())
+        self.asking, self.timed = set(_unpacked(kept.asking)), set(_unpacked(kept.timed))
+        self.vectors = {number: array("f", vector) for number, vector in kept.vectors.items()}
         for name, (times, numbers, transcripts) in kept.sources.items():
-            source = index._sources[name] = _Source()
-            source.times, source.numbers, source.transcripts = (
-                array("d", times),
-                _unpacked(numbers),
-                transcripts,
-            )
-            index._at.update(zip(source.numbers, source.times, strict=True))
-        return index
+            source = self.sources[name] = _Source()
+            source.times, source.numbers = array("d", times), _unpacked(numbers)
+            source.transcripts = transcripts
+            self.at.update(zip(source.numbers, source.times, strict=True))
 
 
 class _Snapshot(msgspec.Struct, array_like=True):
@@ -428,6 +303,128 @@ def _bounded(found: list[str]) -> list[str]:
     return found if len(found) <= MOST_TERMS else list(dict.fromkeys(found))
 
 
+class Index:
+    """Leaves that can be found. A key of a transcript, and a place in it, has one leaf: the last put.
+
+    What is found depends on the leaves and not on how they came there; of leaves with equal scores and times
+    the last put comes first. Calls may come from any thread.
+    """
+
+    def __init__(self, weights: Weights | None = None) -> None:
+        self._held = _Held(weights or Weights())
+        self._marks: dict[str, bytes] = {}
+        self._lock = RLock()
+        self.changes = 0
+        """How many leaves were put or removed."""
+        self.saved = 0
+        """What `changes` was when the last snapshot was made."""
+
+    def __len__(self) -> int:
+        return len(self._held.leaves)
+
+    def put(self, leaves: Iterable[Leaf]) -> None:
+        """Add leaves, in place of those with the same keys or in the same places."""
+        with self._lock:
+            for leaf in leaves:
+                self._held.put(leaf)
+                self.changes += 1
+
+    def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
+        """Keep vectors for leaves that are there as they are given; a vector goes with its leaf."""
+        with self._lock:
+            for leaf, vector in zip(leaves, vectors, strict=True):
+                transcript = self._held.transcript(leaf)
+                number = transcript.keys.get(leaf.key) if transcript else None
+                if number is not None and self._held.leaf(number) == leaf:
+                    self._held.vectors[number] = unit(vector)
+
+    def remove(self, source: str, keys: Iterable[str]) -> None:
+        """Remove leaves of a source, in whichever transcript; a key that is not there does no harm."""
+        with self._lock:
+            self._remove(self._held.numbered((source, key) for key in keys))
+
+    def drop(self, source: str) -> None:
+        """Remove all leaves of a source."""
+        with self._lock:
+            known = self._held.sources.get(source)
+            self._remove(list(known.numbers) if known else ())
+
+    def _remove(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._held.remove(number)
+            self.changes += 1
+
+    def update(
+        self, source: str, mark: bytes | None, *, gone: Iterable[str] = (), leaves: Iterable[Leaf] = ()
+    ) -> None:
+        """Remove the keys that are gone, put leaves, and mark how far a source was read, in one step.
+
+        Without a mark, before or now, nothing of the source stays that was there.
+        """
+        with self._lock:
+            if mark is None or source not in self._marks:
+                self.drop(source)
+            self.remove(source, gone)
+            self.put(leaves)
+            self._marks.pop(source, None)
+            if mark is not None:
+                self._marks[source] = mark
+
+    def mark(self, source: str) -> bytes | None:
+        """How far a source was read, as it was told."""
+        return self._marks.get(source)
+
+    def marked(self) -> list[str]:
+        """The sources that have a mark."""
+        return list(self._marks)
+
+    def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
+        """The leaves that answer a question, best first; none where nothing does."""
+        _check(limit)
+        with self._lock:
+            search = _Search(self._held, question, only)
+            best = [(self._held.leaf(number), score) for number, score in search.run(limit)]
+            lacking = list(map(self._held.leaf, search.lacking))
+            asked, how, is_evident = search.question, search.how, search.is_evident
+            return Found(asked, best, self.around, how, lacking=lacking, is_evident=is_evident)
+
+    def newest(self, limit: int, only: Only | None = None) -> list[Leaf]:
+        """The newest leaves, oldest first."""
+        _check(limit)
+        with self._lock:
+            return list(map(self._held.leaf, islice(self._held.newest_first(only), limit)))[::-1]
+
+    def weightiest(self, limit: int, only: Only | None = None) -> list[Leaf]:
+        """The most important leaves, of equal ones the newest, the most important first."""
+        _check(limit)
+        with self._lock:
+            leaves = map(self._held.leaf, self._held.newest_first(only))
+            return nlargest(limit, leaves, key=lambda leaf: leaf.importance)  # of equal ones the first
+
+    def around(self, leaf: Leaf, before: int, after: int) -> list[Leaf]:
+        """The neighbours of a leaf, in order, without it."""
+        with self._lock:
+            transcript = self._held.transcript(leaf)
+            if transcript is None or leaf.stretch not in transcript.rows:
+                return []
+            own = transcript.rows[leaf.stretch] * ROW + leaf.order
+            near = (*range(own - before, own), *range(own + 1, own + after + 1))
+            return [self._held.leaf(number) for number in near if number in self._held.leaves]
+
+    def snapshot(self) -> bytes:
+        """All that is here, as bytes."""
+        with self._lock:
+            return self._held.pack(self._marks)
+
+    @classmethod
+    def of_snapshot(cls, snapshot: bytes | memoryview) -> "Index":
+        """The index that a snapshot was made of; `ValueError` where the bytes are not a snapshot."""
+        kept, index = _decode_snapshot(snapshot), cls()
+        index._held.unpack(kept)
+        index._marks = kept.marks
+        return index
+
+
 # A search
 
 _Ranked = list[tuple[int, float]]
@@ -441,18 +438,18 @@ _LOOKED_INTO = 10
 
 
 class _Search:
-    """One question put to an index: by terms, then by cues, then by vectors where the question has one."""
+    """One question: by terms, then by cues, then by vectors where the question has one."""
 
-    def __init__(self, index: Index, question: Question, only: Only | None) -> None:
-        self._index, self._weights, self._postings = index, index._weights, index._postings
-        self.question = question = question.among(index._speakers)
+    def __init__(self, held: _Held, question: Question, only: Only | None) -> None:
+        self._held, self._weights, self._postings = held, held.weights, held.postings
+        self.question = question = question.among(held.speakers)
         self.how: How = "words"
         self.lacking: Sequence[int] = ()
         """The leaves that have no vector yet."""
         self.is_evident = True
-        self._allowed = None if only is None else index._allowed(only)
-        self._own = index._numbered(question.own)
-        self._names = [term for term in question.terms if term in index._speakers]
+        self._allowed = None if only is None else held.allowed(only)
+        self._own = held.numbered(question.own)
+        self._names = [term for term in question.terms if term in held.speakers]
         counted = [term for term in question.terms if question.dated.is_word(term)]
         self._asked = [term for term in counted if term not in self._names] or counted
         self._words = wanted(self._asked, self._postings, self._weights)
@@ -491,12 +488,12 @@ class _Search:
         return {number: one for number, one in scores.items() if number not in self._own}
 
     def _candidates(self) -> set[int]:
-        index, question = self._index, self.question
+        held, question = self._held, self.question
         names, span, meant = self._names, question.span, question.meant()
-        named = (self._weights.speaker, index._speakers[names[0]]) if len(names) == 1 else None
-        spans = {(span.start, span.end), meant} if span and meant else set()
-        times = [set(index._oldest_first(one)) for one in spans]
-        return candidates(self._words, self._postings, named, times, self._allowed, index._newest_of)
+        named = (self._weights.speaker, held.speakers[names[0]]) if len(names) == 1 else None
+        spans = {(span.start, span.end), meant} if span and meant else set[tuple[float, float]]()
+        times = [set(held.oldest_first(one)) for one in spans]
+        return candidates(self._words, self._postings, named, times, self._allowed, held.newest_of)
 
     def _of_times(self, scores: Scores, within: Set[int] | None) -> Iterator[tuple[list[str], set[int]]]:
         """The terms of each time that the question names, and the leaves in which they count."""
@@ -517,34 +514,34 @@ class _Search:
 
         Who somebody is, they say early. In a long history only the time counts, where it is short.
         """
-        index, meant = self._index, self.question.meant()
+        held, meant = self._held, self.question.meant()
         if self._is_short and len(self._names) == 1:
-            said = index._speakers[self._names[0]]
+            said = held.speakers[self._names[0]]
             if len(said) <= _NAMED:
                 yield from said
             else:
-                oldest = islice(index._oldest_first(), _LOOKED_AT)
+                oldest = islice(held.oldest_first(), _LOOKED_AT)
                 yield from islice((number for number in oldest if number in said), _NAMED)
         if meant:
-            found = list(islice(index._oldest_first(meant), _NAMED + 1))
+            found = list(islice(held.oldest_first(meant), _NAMED + 1))
             if self._is_short or len(found) <= _NAMED:
                 yield from found[:_NAMED]
 
     def _add_cues(self, scores: Scores, top: float) -> None:
         """Add what cues are worth, as shares of the best score by terms."""
-        index, weights, question = self._index, self._weights, self.question
-        cues: list[tuple[float, Set[int]]] = [(weights.asks, index._asking)]
+        held, weights, question = self._held, self._weights, self.question
+        cues: list[tuple[float, Set[int]]] = [(weights.asks, held.asking)]
         if len(self._names) == 1:
-            cues.append((weights.speaker, index._speakers[self._names[0]]))
+            cues.append((weights.speaker, held.speakers[self._names[0]]))
         if question.asks_when:
-            cues.append((weights.says_time, index._timed))
+            cues.append((weights.says_time, held.timed))
         for share, leaves in cues:
             for number in leaves & scores.keys() if share else ():
                 scores[number] += share * top
         if question.span is not None:
             worth = top * (weights.said_then if question.asks_what_was_said else weights.date)
             for number in scores:
-                scores[number] += worth * question.nearness(index._at[number])
+                scores[number] += worth * question.nearness(held.at[number])
 
     def _ranked(self, scores: Scores, limit: int, by_terms: Container[int]) -> _Ranked:
         """Best first, of equal ones the newest: what was said later holds.
@@ -555,7 +552,7 @@ class _Search:
         if len(scores) > limit:
             least = sorted(scores.values())[-limit] if limit else inf
             scores = {number: one for number, one in scores.items() if one >= least}
-        at = self._index._at
+        at = self._held.at
         oldest = sorted(scores, key=lambda number: (at[number], number))
         ranked = [number for number in reversed(oldest) if number in by_terms]
         ranked += [number for number in oldest if number not in by_terms]
@@ -565,7 +562,7 @@ class _Search:
     def _with_vectors(self, vector: Sequence[float], ranked: _Ranked) -> _Ranked:
         """The best, moved by their vectors; the rest stays behind them."""
         best, rest = ranked[:RANKED], ranked[RANKED:]
-        asked, vectors = unit(vector), self._index._vectors
+        asked, vectors = unit(vector), self._held.vectors
         alike = {number: likeness(asked, vectors[number]) for number, _ in best if number in vectors}
         self.lacking = [number for number, _ in best if number not in vectors]
         moved = fused(best, alike, self._weights.vector)
@@ -573,10 +570,10 @@ class _Search:
 
     def _by_vectors_alone(self, limit: int) -> _Ranked:
         """The newest leaves by their vectors; nothing for a turn that asks nothing, whatever its vector."""
-        question, vectors = self.question, self._index._vectors
+        question, vectors = self.question, self._held.vectors
         if question.vector is None or not question.terms:
             return []
-        newest = self._index._newest_first()
+        newest = self._held.newest_first()
         those = (number for number in newest if self._allowed is None or number in self._allowed)
         looked_at = list(islice(those, _LOOKED_AT))
         asked = unit(question.vector)

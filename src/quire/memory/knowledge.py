@@ -210,7 +210,8 @@ class Knowledge:
                 sum(chunk.tokens for chunk in found),
                 now() if known is None else known.added_at,
             )
-            new = [chunk_entry(chunk) for chunk in found if not documents.has(chunk.id)]
+            named = documents.named
+            new = [chunk_entry(chunk) for chunk in found if chunk.id not in named]
             return "updated" if known else "added", (record.entry(kept.note_id if kept else None), *new)
 
         return self._log.write(change)

@@ -16,7 +16,7 @@ import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -61,13 +61,17 @@ def save_index(store: Store, scope: str, index: Index, catch_up: Callable[[], ob
 
     Under the lock `catch_up` is called again. A failure is logged: the next process reads more of the log.
     """
-    changed = index.changes - index.saved
-    if len(index) <= SMALL or changed < max(LEAST_CHANGES, len(index) // _SHARE):
+    if len(index) <= SMALL or index.changes - index.saved < max(LEAST_CHANGES, len(index) // _SHARE):
         return
+
+    def make(_: bool) -> bytes:
+        catch_up()
+        return _dumped(index)
+
     index.saved = index.changes  # not tried again at once, where it fails
     try:
         if snapshots := _snapshots_of(store, is_made=True):
-            snapshots.write(_address(scope), lambda _: _caught_up(index, catch_up))
+            snapshots.write(_address(scope), make)
     except StoreError as fault:
         logger.warning("no snapshot of an index was written: %s", fault)
 
@@ -80,12 +84,6 @@ def forget_saved(store: Store, scope: str, caught_up: Callable[[], Index]) -> No
     snapshots = _snapshots_of(store)
     if snapshots and snapshots.read(_address(scope)) is not None:
         snapshots.write(_address(scope), lambda is_there: _dumped(caught_up()) if is_there else None)
-        snapshots.wipe()
-
-
-def _caught_up(index: Index, catch_up: Callable[[], object]) -> bytes:
-    catch_up()
-    return _dumped(index)
 
 
 def _dumped(index: Index) -> bytes:
@@ -117,16 +115,7 @@ Make = Callable[[bool], bytes | None]
 """Given whether a snapshot is there, the bytes of a new one, or None to leave it."""
 
 
-class _Snapshots(Protocol):
-    def read(self, scope: str) -> bytes | None: ...
-    def write(self, scope: str, make: Make) -> None:
-        """Replace the snapshot of a scope by what `make` gives, while nobody else writes."""
-
-    def wipe(self) -> None:
-        """Leave nothing behind of what was replaced."""
-
-
-def _snapshots_of(store: Store, *, is_made: bool = False) -> _Snapshots | None:
+def _snapshots_of(store: Store, *, is_made: bool = False) -> "_SQLiteSnapshots | _PostgresSnapshots | None":
     if isinstance(store, SQLiteStore):
         path = f"{store.path}{_ENDING}"
         return _SQLiteSnapshots(path) if is_made or os.path.isfile(path) else None
@@ -163,9 +152,6 @@ class _SQLiteSnapshots:
                 connection.execute("DELETE FROM snapshots WHERE scope = ?", (scope,))
                 connection.executemany("INSERT INTO snapshots VALUES (?, ?, ?)", _parts(scope, body))
             connection.execute("COMMIT")
-
-    def wipe(self) -> None:
-        """Nothing to do: what is deleted is overwritten with zeros."""
 
     @contextmanager
     def _opened(self) -> Generator[sqlite3.Connection, None, None]:
@@ -237,8 +223,6 @@ class _PostgresSnapshots:
                         connection.execute("INSERT INTO quire_index.snapshots VALUES (%s, %s, %s)", part)
 
         self._run(work)
-
-    def wipe(self) -> None:
         self._run(lambda connection: connection.execute("VACUUM quire_index.snapshots"))
 
     def _run(self, work: Callable[[Any], _Result]) -> _Result:

@@ -7,7 +7,7 @@ shares of the best score. `Weights` is the one table of what counts how much.
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, tzinfo
 from functools import partial
 from math import log, sqrt
@@ -266,12 +266,16 @@ _YOUNG = 200
 _LEAST_WORTH = 0.5
 """What the commonest term of a record counts as evidence, against one that was never heard."""
 
+_LONG = 3
+"""A leaf of so many times the usual length is evidence if it has half of the question: each of its terms
+counts little in it."""
+
 _MOST_WORTH = 4.0
 """What the terms of a long turn count together: most of them are of no matter."""
 
 
 def is_evident(
-    asked: Sequence[str], best: Iterable[int], postings: Postings, weights: Weights, without: Set[int]
+    asked: Sequence[str], best: Collection[int], postings: Postings, weights: Weights, without: Set[int]
 ) -> bool:
     """Whether one of the best leaves shares so much with a question that it has to do with the record."""
     count = len(postings)
@@ -286,7 +290,12 @@ def is_evident(
     near = {leaf + step for leaf in best for step in range(-_PLACE, _PLACE + 1)}
     shares = score(wanted(asked, postings, weights, worth), postings, weights, near, without)
     least = weights.evidence * min(1.0, count / _YOUNG)
-    return bool(shares) and max(shares.values()) >= least * possible
+    if max(shares.values(), default=0.0) >= least * possible > 0:
+        return True
+    long = [leaf for leaf in best if postings.length.get(leaf, 0.0) * count > _LONG * postings.total]
+    half = sum(map(worth, words)) / 2
+    held = [term for term in words if term in postings]
+    return any(sum(worth(term) for term in held if leaf in postings[term]) >= half for leaf in long)
 
 
 def _is_one(term: str, other: str) -> bool:
@@ -332,11 +341,17 @@ def _best(
                 if leaf not in without:
                     best[leaf] = best.get(leaf, 0.0) + scale * told / (told + _NAME_SATURATION)
             continue
-        for leaf, one in _carried(held, postings, without).items():
-            if leaf in lengths:
-                value = scale * one / (one + flat + slope * lengths[leaf])
-                if leaf not in best or value > best[leaf]:
-                    best[leaf] = value
+        values = {
+            leaf: scale * one / (one + flat + slope * lengths[leaf])
+            for leaf, one in _carried(held, postings, without).items()
+            if leaf in lengths
+        }
+        if not best:
+            best = values
+            continue
+        for leaf, value in values.items():
+            if leaf not in best or value > best[leaf]:
+                best[leaf] = value
     return best
 
 
@@ -375,14 +390,6 @@ _CHOSEN = 60
 _LOOKED_AT = 10 * _CHOSEN
 
 
-class Listed(NamedTuple):
-    """The leaves that have one member of the nth term of a question, and how much it counts."""
-
-    worth: float
-    nth: int
-    leaves: Set[int]
-
-
 def is_short(words: Sequence[Wanted], postings: Postings) -> bool:
     """Whether a question has so few postings that every leaf is scored."""
     return sum(len(postings[member]) for word in words for member, _ in word.members) <= FEW
@@ -403,29 +410,27 @@ def candidates(
     of the next. A place counts once for each term. `newest` chooses among equal places by first numbers.
     """
     whole = sum(max(worth for _, worth in word.members) for word in words)
-    listed = [
-        Listed(worth, nth, postings[member].keys() if allowed is None else postings[member].keys() & allowed)
+    listed: list[tuple[float, int, Set[int]]] = [
+        (worth, nth, postings[member].keys() if allowed is None else postings[member].keys() & allowed)
         for nth, word in enumerate(words)
         for member, worth in word.members
     ]
-    listed.sort(key=lambda one: (-one.worth, one.nth))
-    places = _Places(len(words) + 1 + len(times), newest)
-    common: list[Listed] = []
+    listed.sort(key=lambda one: (-one[0], one[1]))
+    places = _Places(newest)
+    common = [] if named is None else [(named[0] * whole, len(words), named[1])]
     left = _READ
-    for one in listed:
-        if len(one.leaves) > left and places.weight:
-            common.append(one)
+    for worth, nth, leaves in listed:
+        if len(leaves) > left and places.weight:
+            common.append((worth, nth, leaves))
         else:
-            left -= len(one.leaves)
-            places.add(one, {leaf // _PLACE for leaf in one.leaves})
+            left -= len(leaves)
+            places.add(worth, nth, leaves)
     for nth, leaves in enumerate(times, len(words) + 1):
-        places.add(Listed(whole, nth, leaves), {leaf // _PLACE for leaf in leaves} & places.weight.keys())
+        places.add(whole, nth, leaves & _leaves_of(places.weight))
     places.keep_best(_LOOKED_AT)
     among = _leaves_of(places.weight)
-    if named is not None:
-        common.append(Listed(named[0] * whole, len(words), named[1]))
-    for one in common:
-        places.add(one, {leaf // _PLACE for leaf in one.leaves & among})
+    for worth, nth, leaves in common:
+        places.add(worth, nth, leaves & among)
     places.keep_best(_CHOSEN)
     near = {place + step for place in places.weight for step in (-1, 0, 1)}
     return _leaves_of(near) & postings.length.keys()
@@ -438,16 +443,16 @@ def _leaves_of(places: Iterable[int]) -> set[int]:
 class _Places:
     """How much of a question is in each place."""
 
-    def __init__(self, terms: int, newest: Callable[[Iterable[int], int], list[int]]) -> None:
+    def __init__(self, newest: Callable[[Iterable[int], int], list[int]]) -> None:
         self.weight: dict[int, float] = {}
-        self._counted: list[set[int]] = [set() for _ in range(terms)]
+        self._counted: defaultdict[int, set[int]] = defaultdict(set)
         self._newest = newest
 
-    def add(self, one: Listed, places: set[int]) -> None:
-        """Count a term in some places, where it is not counted yet."""
-        places -= self._counted[one.nth]
-        self._counted[one.nth] |= places
-        weight, worth = self.weight, one.worth
+    def add(self, worth: float, nth: int, leaves: Set[int]) -> None:
+        """Count the nth term in the places of some leaves, where it is not counted yet."""
+        places = {leaf // _PLACE for leaf in leaves} - self._counted[nth]
+        self._counted[nth] |= places
+        weight = self.weight
         for place in places:
             weight[place] = weight.get(place, 0.0) + worth
 
