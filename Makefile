@@ -41,6 +41,7 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/benchmarks.md
 	@$(BIN)/python bench/writers.py --page docs/benchmarks.md
 	@$(BIN)/python bench/crash.py --page docs/benchmarks.md
+	@$(BIN)/python bench/damage.py --page docs/benchmarks.md
 	@$(BIN)/python bench/loop.py --peers .venv-peers/bin/python --page docs/benchmarks.md
 	@$(BIN)/python bench/load.py --page docs/benchmarks.md
 	@$(BIN)/python bench/resume.py --page docs/benchmarks.md

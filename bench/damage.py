@@ -2,10 +2,11 @@
 
 Usage: python bench/damage.py [--flips N] [--cuts N] [--aimed N] [--seed N] [--json] [--page FILE]
 
-A store of several conversations is written, sealed and not. In a copy of its file one random bit is flipped, the
-file is cut at a random byte, or a bit is flipped in a row number, a version or a name. Then every verb is called.
-Whatever is given back must be as it was written, all of it; otherwise the store must raise an error of its own. An
-append must succeed or be refused, within a second. Salvaging must give back every entry that was not damaged.
+A store of several conversations is written, sealed and not. In a copy of its file one random bit is flipped,
+the file is cut at a random byte, or a bit is flipped in a row number, a version or a name. Then every verb is
+called. Whatever is given back must be as it was written, all of it; otherwise the store must raise an error of
+its own. An append must succeed or be refused, within a second. Salvaging must give back every entry that was
+not damaged.
 """
 
 import argparse
@@ -165,7 +166,7 @@ def damages(
 
 
 def may_be_lost(way: str, data: bytes, log: Log, lost: set[tuple[Place, int]]) -> bool:
-    """Whether only entries are lost that were damaged: one by a flip, by a cut those that are not in the rest."""
+    """Whether only entries are lost that were damaged: one by a flip, by a cut those beyond it."""
     if way != "cut":
         return len(lost) <= 1
     page = 4096 if data[:6] == b"SQLite" else 1

@@ -24,7 +24,7 @@ class Instant(Asks):
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Any) -> Answering:
         """The answer."""
-        said = self._said(rendered) if callable(self._said) else self._said
+        said: Any = self._said(rendered) if callable(self._said) else self._said
         parsed = Parsed((Message("assistant", said),), Usage(100, 5), "stop", self.name)
         return Answering(self._deltas(), lambda: parsed)
 

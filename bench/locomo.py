@@ -2,11 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
+
+from msgspec.structs import replace
 
 from quire.items import Message
 from quire.memory import Leaf
@@ -16,6 +19,8 @@ CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 
 _SESSION = re.compile(r"session_(\d+)")
 _EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
 _A_TURN_TAKES = 20.0
+_STRETCH = 20
+_BETWEEN_STRETCHES = 43_200.0
 
 
 @dataclass(frozen=True)
@@ -82,3 +87,20 @@ def _asked(questions: list[dict[str, Any]], turns: dict[str, str]) -> Iterator[A
         gold = frozenset(ids) & turns.keys()
         if gold:
             yield Asked(question["question"], CATEGORIES[question["category"]], gold)
+
+
+def made_up(found: Sequence[Conversation], count: int, seed: int = 7) -> list[Leaf]:
+    """A long history: so many leaves, each the first half of one turn and the second half of another."""
+    chance = Random(seed)
+    turns = [leaf for one in found for leaf in one.leaves]
+    begun = turns[0].at
+    return [_mixed(nth, chance.choice(turns), chance.choice(turns), begun) for nth in range(count)]
+
+
+def _mixed(nth: int, one: Leaf, other: Leaf, begun: float) -> Leaf:
+    first, second = one.text.split(), other.text.split()
+    text = " ".join(first[: len(first) // 2 + 1] + second[len(second) // 2 :])
+    stretch = nth // _STRETCH
+    at = begun + stretch * _BETWEEN_STRETCHES + nth * _A_TURN_TAKES
+    key = f"t{nth}"
+    return replace(one, source="made up", key=key, order=nth, stretch=stretch, ids=(key,), at=at, text=text)

@@ -8,7 +8,7 @@ from locomo import Conversation
 from quire.items import Message
 from quire.memory import Memory, recalled
 from quire.memory.embedding import Embed
-from quire.memory.index import InProcess
+from quire.memory.index import Index
 from quire.memory.quotes import Quote
 from quire.memory.ranking import Weights
 from quire.memory.words import terms
@@ -35,7 +35,7 @@ def quire(
         session = Session.open(scope="bench", conversation=conversation.name, store=store)
         session.append(*conversation.messages)
         embed = None if embedding is None else embedding(conversation)
-        memory = Memory(store, "bench", index=InProcess(weights), embed=embed)
+        memory = Memory(store, "bench", index=Index(weights), embed=embed)
 
         def asked(text: str) -> Sequence[Quote]:
             turn = Message("user", text, created_at=conversation.now)
@@ -45,7 +45,14 @@ def quire(
             return found
 
         def told(text: str, turns: Iterable[tuple[str, str]] = ()) -> Sequence[Quote]:
-            return recalled(memory, text, conversation=conversation.name, at=conversation.now, asked_in=turns)
+            return recalled(
+                memory,
+                text,
+                conversation=conversation.name,
+                at=conversation.now,
+                asked_in=turns,
+                evident=True,
+            )
 
         return asked if asked_in else told
 

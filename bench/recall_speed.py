@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from locomo import Conversation
-from made_up import made_up
-from quire.memory.distinct import once
-from quire.memory.index import InProcess, Question
+from locomo import Conversation, made_up
+from quire.memory.found import once
+from quire.memory.index import Index
 from quire.memory.leaf import Leaf
 from quire.memory.quotes import Quotes
+from quire.memory.ranking import Question
 from quire.memory.recall import HitQuotes
 from recall_scores import count
 
@@ -50,7 +50,7 @@ def speed(found: Sequence[Conversation], peers: Path | None, sizes: Sequence[int
 
 
 def _ours(leaves: Sequence[Leaf], questions: Sequence[str]) -> dict[str, Timings]:
-    index, now = InProcess(), leaves[-1].at + 1.0
+    index, now = Index(), leaves[-1].at + 1.0
 
     def search(text: str) -> Any:
         return index.search(Question.of(text, now), limit=_LIMIT)

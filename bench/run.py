@@ -9,15 +9,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import imports
 import page
-from aims import as_dicts, judged
 from libraries import LEFT_OUT, OURS, PEERS
-from rounds import Report, failed, merged, share
-from tables import Results, as_text, grid, tables
-from timing import Patience
+from page import Results, as_dicts, as_text, grid, judged, tables
+from timing import Patience, Report, failed, merged, share
 from workloads import SIZES, WORKLOADS
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -93,9 +91,9 @@ def _in_rounds(workload: str, pythons: dict[str, str], options: argparse.Namespa
 def _measured(workload: str, library: str, python: str, options: argparse.Namespace) -> dict[str, Any]:
     print(f"{workload:9} {library:14}", end="", file=sys.stderr, flush=True)
     start = time.perf_counter()
-    environment = imports.environment(options.before if library == "before" else None)
+    environment = _environment(options.before if library == "before" else None)
     if workload == "import":
-        found = imports.report(python, library, 3 if options.quick else 5, environment)
+        found = _import_report(python, library, 3 if options.quick else 5, environment)
     else:
         found = _worked(workload, library, python, options, environment)
     faults = "; ".join(line["fault"] for line in found["lines"] if "fault" in line)
@@ -154,6 +152,55 @@ def _as_text(report: dict[str, Any]) -> str:
         parts += [f"\n{table.title} ({table.unit})", as_text(*grid(table))]
     lines = [(aim["aim"], aim["measured"], aim["verdict"]) for aim in report["aims"]]
     return "\n".join([*parts, "\nAims", as_text(("aim", "measured", "verdict"), lines)])
+
+
+# --- imports --------------------------------------------------------------------------------------------
+
+MODULES = {
+    "floor": ("msgspec",),
+    "before": ("quire", "quire.state"),
+    "quire": ("quire", "quire.state"),
+    "loom": ("loom",),
+    "pydantic-ai": ("pydantic_ai.messages",),
+    "langchain": ("langchain_core.messages",),
+    "livekit": ("livekit.agents.llm",),
+    "videosdk": ("videosdk.agents",),
+    "llama-index": ("llama_index.core.memory",),
+    "openai-agents": ("agents",),
+}
+
+
+def _environment(source: Path | None = None) -> dict[str, str]:
+    """The environment of a measured process: bytecode is kept, and hashes are the same in each run.
+
+    `source` is a source tree to import from in place of what is installed.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONHASHSEED": "0"} | ({"PYTHONPATH": str(source)} if source else {})
+
+
+def _import_time(python: str, module: str, runs: int, env: dict[str, str]) -> dict[str, Any]:
+    """Milliseconds to import a module, or why it cannot be; the bare start is timed in turn with it."""
+    statement = f"import {module}"
+    tried = subprocess.run([python, "-c", statement], env=env, capture_output=True, text=True)
+    if tried.returncode:
+        return {"way": f"`{statement}`", "fault": (tried.stderr.strip().splitlines() or ["failed"])[-1][:200]}
+    bare, full = zip(
+        *((_start(python, "pass", env), _start(python, statement, env)) for _ in range(runs)), strict=True
+    )
+    found = {"best": min(full) - min(bare), "median": median(full) - median(bare), "runs": runs}
+    return {"way": f"`{statement}`", **found}
+
+
+def _import_report(python: str, library: str, runs: int, env: dict[str, str]) -> dict[str, Any]:
+    """All that is imported to use a library."""
+    return {"how": "", "lines": [_import_time(python, module, runs, env) for module in MODULES[library]]}
+
+
+def _start(python: str, statement: str, env: dict[str, str]) -> float:
+    start = time.perf_counter()
+    subprocess.run([python, "-c", statement], env=env, check=True, capture_output=True)
+    return 1e3 * (time.perf_counter() - start)
 
 
 if __name__ == "__main__":

@@ -15,16 +15,65 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from payload_tokens import definition_tokens, payload_tokens
 from quire.errors import Irreducible
 from quire.providers import PROVIDERS
 from quire.state import Transcript, truncate
-from quire.tokens import counter_for
+from quire.tokens import Measured, counter_for
+
+MODELS = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro"}
+MESSAGE, ROLE, REPLY = 3, 1, 3
+IDS = {"id", "call_id", "tool_call_id", "tool_use_id", "signature", "thoughtSignature", "encrypted_content"}
+UNREAD = IDS | {"type", "role", "model", "status", "tool_choice", "cache_control", "is_error"}
+"""Fields that no model reads as text."""
+
+AS_JSON = {"input", "args", "input_schema", "parameters", "parametersJsonSchema"}
+"""Fields whose objects are read as JSON, here without blanks; how a provider writes them is not published."""
+
+
+def payload_tokens(wire: str, payload: dict[str, Any]) -> int:
+    """Tokens of all that a model reads in a payload, but for the definitions of tools."""
+    count = _measure(wire)
+    text = sum(map(count, texts({name: value for name, value in payload.items() if name != "tools"})))
+    if wire in MODELS:
+        return text
+    entries = payload.get("messages") or payload["input"]
+    messages = len(entries) + bool(payload.get("instructions"))
+    return text + (MESSAGE + ROLE) * messages + REPLY
+
+
+def definition_tokens(wire: str, payload: dict[str, Any]) -> int:
+    """Tokens of the definitions of tools."""
+    config = payload.get("config") or {}
+    return sum(map(_measure(wire), texts([payload.get("tools") or (), config.get("tools") or ()])))
+
+
+def texts(value: Any, name: str = "") -> Iterator[str]:
+    """The texts in a payload that a model reads."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict) and name in AS_JSON:
+        yield json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    elif isinstance(value, dict):
+        for inner, field in value.items():
+            if inner not in UNREAD:
+                yield from texts(field, inner)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from texts(entry)
+
+
+def _measure(wire: str) -> Callable[[str], int]:
+    if wire not in MODELS:
+        return Measured("o200k_base").text
+    counter = counter_for(MODELS[wire])
+    assert isinstance(counter, Measured)
+    return counter.text
+
 
 LIMITS = (1_000, 2_000, 4_000, 8_000)
 MODELS = {

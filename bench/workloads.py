@@ -5,13 +5,97 @@ import json
 import sys
 import tracemalloc
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
-import spoken
 from libraries import OURS, Adapter
 from timing import Clocked, Patience, clocked, clocked_in_a_row, clocked_in_bulk
 from transcript import ONE_MORE, Entry, entries, messages, texts
-from turns import turn
+
+Json = dict[str, Any]
+
+
+def payload_fault(wire: str, turns: Sequence[Any], chat: Sequence[Entry]) -> str:
+    """What is wrong with the messages of a payload: too few, too many, or a text that is not there."""
+    fewest, most = _numbers(chat) if wire == "openai" else _numbers_in_turns(chat)
+    if not fewest <= len(turns) <= most:
+        return f"{len(chat)} messages became {len(turns)}"
+    return _lost(turns, [text for role, text, *_ in chat if role != "system"])
+
+
+def payload_difference(turns: Sequence[Json], messages: Sequence[Json]) -> str:
+    """Where chat messages are not the same, the names of tools in results and of instructors aside."""
+    for place, (turn, message) in enumerate(zip(map(_bare, turns), map(_bare, messages), strict=True)):
+        if turn != message:
+            return f"message {place} is not the same"
+    return ""
+
+
+def _numbers(chat: Sequence[Entry]) -> tuple[int, int]:
+    """One message for each, or one for each text and call."""
+    return len(chat), sum(bool(text) + len(calls) for _, text, calls, _, _ in chat)
+
+
+def _numbers_in_turns(chat: Sequence[Entry]) -> tuple[int, int]:
+    """From whole turns to one for each text and call; one may be added at either end."""
+    spoken = [entry for entry in chat if entry[0] != "system"]
+    turns = sum(1 for _ in groupby(spoken, key=lambda entry: entry[0] == "assistant"))
+    return turns, _numbers(spoken)[1] + 2
+
+
+def _lost(turns: Sequence[Any], texts: Sequence[str]) -> str:
+    written, place = json.dumps(turns, default=_dumped), 0
+    for number, text in enumerate(texts):
+        found = written.find(json.dumps(text)[1:-1], place)
+        if found < 0:
+            return f"text {number} of {len(texts)} is not where it should be"
+        place = found + len(text)
+    return ""
+
+
+def _dumped(thing: Any) -> Any:
+    return repr(thing) if isinstance(thing, bytes) else thing.model_dump(exclude_none=True)
+
+
+def _bare(message: Json) -> Json:
+    kept = {name: value for name, value in message.items() if name != "name"}
+    return kept | {"role": "system"} if message["role"] == "developer" else kept
+
+
+PARTS = {"within a tenth": 10, "with all of it": 0}
+"""The budget as a part of what the whole history takes; with none, it is more than that."""
+
+
+def turn(library: Adapter, size: int, patience: Patience) -> dict[str, dict[str, Any]]:
+    """Milliseconds for a turn on a history of so many messages.
+
+    Who keeps its history goes on with the same one. Who cuts it in place is given a whole one for each turn,
+    copied off the clock: otherwise there would be nothing left to cut after the first.
+    """
+    chat = entries(messages(size), library.parsed)
+    found: dict[str, dict[str, Any]] = {}
+    for way, part in PARTS.items():
+        if f"turn {way}" in library.absent:
+            continue
+        history = library.filled(chat)
+        whole = library.total(history) if library.by_tokens else library.length(history)
+        limit = whole // part if part else 2 * whole + 100_000
+        found[way] = _figures(_clocked(library, history, limit, patience))
+    return found
+
+
+def _clocked(library: Adapter, history: Any, limit: int, patience: Patience) -> Clocked:
+    if library.keeps_history:
+        taker = library.turns_of(history, limit)
+        taker(history)  # the first cuts what was never cut before
+        return clocked_in_a_row(taker, lambda: history, patience)
+    taker = library.turns_of(history, limit)
+    return clocked(taker, lambda: library.spare(history), patience)
+
+
+def _figures(found: Clocked) -> dict[str, Any]:
+    return {"best": found.best * 1e3, "median": found.median * 1e3, "runs": found.runs}
+
 
 Found = dict[str, Any]
 """What was measured under one label: best, median and runs, and where it applies what was kept."""
@@ -183,9 +267,9 @@ def _one_more(
 
 def _check_payload(library: Adapter, wire: str, payload: Any, said: Sequence[dict[str, Any]]) -> None:
     turns = library.turns(payload)
-    fault = spoken.fault(wire, turns, entries(said))
+    fault = payload_fault(wire, turns, entries(said))
     if not fault and wire == "openai" and library.name in OURS:
-        fault = spoken.differs(turns, said)
+        fault = payload_difference(turns, said)
     if fault:
         raise Wrong(f"{wire}: {fault}")
 

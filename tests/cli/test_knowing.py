@@ -61,7 +61,7 @@ def test_several_paths_and_notes(tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_bytes(b"caf\xe9 au lait")
     done = run("knowledge", "add", "old.txt", "handbook", "--scope", "ana", "--store", "k.db")
     assert done.exit_code == 0 and done.stdout.endswith("3 added\n")
-    assert "latin-1" in done.stderr
+    assert "cp1252" in done.stderr
     assert len(names()) == 3 and names()[-1] == str(tmp_path / "old.txt")
 
 

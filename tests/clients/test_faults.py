@@ -106,25 +106,6 @@ def test_an_error_under_a_good_status(
 
 @NEEDS_SDK["openai"]
 @both_ways
-def test_an_error_without_a_status_is_told_apart_by_its_words(server: Stage, how: str) -> None:
-    of_vllm = {"object": "error", "message": "Internal error", "type": "InternalServerError", "code": 500}
-    for body in (
-        of_vllm,
-        *({"error": {"message": text}} for text in ("Rate limit exceeded", "Too Many Requests.")),
-    ):
-
-        def step(exchange: Exchange, body: Any = body) -> None:
-            if is_streamed("openai", exchange):
-                send("openai", exchange, [body])
-            else:
-                exchange.answer(body)
-
-        scene = server.scene(step, says("openai", "Hello", " there."))
-        assert text_of(asked(scene, "openai", how)) == "Hello there.", body
-
-
-@NEEDS_SDK["openai"]
-@both_ways
 def test_an_error_that_says_what_was_used_counts(server: Stage, how: str) -> None:
     failed = {"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "not now"}}
     body = {**whole("openai-responses", Said()), **failed, "usage": {"input_tokens": 11, "output_tokens": 0}}

@@ -48,47 +48,59 @@ def sent(server: Stage, wire: str, **asking: Any) -> Any:
 # --- terms -----------------------------------------------------------------------------------------------
 
 
-@NEEDS_SDK["openai"]
-def test_terms_in_the_words_of_chat_completions(server: Stage) -> None:
-    body = sent(server, "openai", tools=TOOLS, max_tokens=9, tool_choice="required", output=SCHEMA)
-    assert (body["max_completion_tokens"], body["tool_choice"]) == (9, "required")
-    assert body["response_format"]["json_schema"] == {"name": "answer", "schema": SCHEMA, "strict": True}
-    body = sent(server, "openai", tools=TOOLS, tool_choice="look up", output={"type": "object"})
-    assert body["tool_choice"]["function"]["name"] == body["tools"][0]["function"]["name"]
-    assert body["response_format"]["json_schema"]["strict"] is False
+STRICT = {"name": "answer", "schema": SCHEMA, "strict": True}
+FUNCTION = {"type": "function", "name": "wait"}
+UNLIMITED = {**SCHEMA, "properties": {"town": {"type": "string"}}}
+TERMS: dict[str, list[tuple[Json, Json]]] = {
+    "openai": [
+        ({"max_tokens": 9}, {"max_completion_tokens": 9}),
+        ({"tools": TOOLS, "tool_choice": "required"}, {"tool_choice": "required"}),
+        (
+            {"tools": TOOLS, "tool_choice": "wait"},
+            {"tool_choice": {"type": "function", "function": {"name": "wait"}}},
+        ),
+        ({"output": SCHEMA}, {"response_format": {"type": "json_schema", "json_schema": STRICT}}),
+    ],
+    "openai-responses": [
+        (
+            {"max_tokens": 9},
+            {"max_output_tokens": 9, "store": False, "include": ["reasoning.encrypted_content"]},
+        ),
+        ({"tools": TOOLS, "tool_choice": "wait"}, {"tool_choice": FUNCTION}),
+        ({"output": SCHEMA}, {"text": {"format": {"type": "json_schema", **STRICT}}}),
+    ],
+    "anthropic": [
+        ({}, {"max_tokens": 16_384}),
+        ({"max_tokens": 128_000}, {"max_tokens": 128_000}),
+        ({"tools": TOOLS, "tool_choice": "required"}, {"tool_choice": {"type": "any"}}),
+        ({"tools": TOOLS, "tool_choice": "wait"}, {"tool_choice": {"type": "tool", "name": "wait"}}),
+        ({"output": SCHEMA}, {"output_config": {"format": {"type": "json_schema", "schema": UNLIMITED}}}),
+    ],
+    "gemini": [
+        ({"max_tokens": 9}, {"generationConfig": {"maxOutputTokens": 9}}),
+        (
+            {"tools": TOOLS, "tool_choice": "wait"},
+            {"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["wait"]}}},
+        ),
+        (
+            {"tools": TOOLS, "tool_choice": "none"},
+            {"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}},
+        ),
+        (
+            {"output": SCHEMA},
+            {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}},
+        ),
+    ],
+}
 
 
-@NEEDS_SDK["openai"]
-def test_terms_in_the_words_of_responses(server: Stage) -> None:
-    body = sent(server, "openai-responses", tools=TOOLS, max_tokens=9, tool_choice="wait", output=SCHEMA)
-    assert (body["max_output_tokens"], body["tool_choice"]) == (9, {"type": "function", "name": "wait"})
-    shape = {"type": "json_schema", "name": "answer", "schema": SCHEMA, "strict": True}
-    assert body["text"]["format"] == shape
-    assert (body["store"], body["include"]) == (False, ["reasoning.encrypted_content"])
-
-
-@NEEDS_SDK["anthropic"]
-def test_terms_in_the_words_of_messages(server: Stage) -> None:
-    body = sent(server, "anthropic", tools=TOOLS, tool_choice="required", output=SCHEMA)
-    assert (body["max_tokens"], body["tool_choice"]) == (16_384, {"type": "any"})
-    schema = body["output_config"]["format"]["schema"]
-    assert schema["additionalProperties"] is False and "maxLength" not in schema["properties"]["town"]
-    assert sent(server, "anthropic", max_tokens=128_000)["max_tokens"] == 128_000, "the SDK may refuse it"
-    body = sent(server, "anthropic", tools=TOOLS, max_tokens=9, tool_choice="wait")
-    assert (body["max_tokens"], body["tool_choice"]) == (9, {"type": "tool", "name": "wait"})
-
-
-@NEEDS_SDK["gemini"]
-def test_terms_in_the_words_of_gemini(server: Stage) -> None:
-    config = sent(server, "gemini", max_tokens=9, output=SCHEMA)["generationConfig"]
-    assert (config["maxOutputTokens"], config["responseMimeType"]) == (9, "application/json")
-    assert config["responseJsonSchema"] == SCHEMA
-    body = sent(server, "gemini", tools=TOOLS, tool_choice="wait")
-    calling = body["toolConfig"]["functionCallingConfig"]
-    assert calling == {"mode": "ANY", "allowedFunctionNames": ["wait"]}
-    body = sent(server, "gemini", tools=TOOLS, tool_choice="none", options={"temperature": 0.5})
-    assert body["toolConfig"]["functionCallingConfig"] == {"mode": "NONE"}
-    assert body["generationConfig"]["temperature"] == 0.5
+@each_wire
+def test_terms_in_the_words_of_each_wire(server: Stage, wire: str) -> None:
+    for asking, expected in TERMS[wire]:
+        body = sent(server, wire, **asking)
+        assert {name: body.get(name) for name in expected} == expected, asking
+    wire_name = next(iter(provider_for(wire).render(QUESTION, tools=TOOLS).names))
+    assert f'"{wire_name}"' in json.dumps(sent(server, wire, tools=TOOLS, tool_choice="look up"))
 
 
 @each_wire

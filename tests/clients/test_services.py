@@ -1,77 +1,54 @@
-"""Models by name ask servers that others wrote: a mock of all providers, and a real model on this machine."""
+"""Models by name ask a server that others wrote: llama.cpp's, with a real model, which speaks three wires."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from quire.items import Message, ToolCall
+from quire.items import Message
 from quire.models import Model
 from quire.providers import PROVIDERS, Parsed
-from tests.clients.histories import HISTORIES, TOOLS
-from tests.clients.servers import mock_server, model_server
-from tests.models.answerers import NEEDS_LOCAL, each_wire, text_of, weights
+from tests.clients.histories import HISTORIES
+from tests.models.answerers import NEEDS_LOCAL, text_of, weights
 
-pytestmark = [
-    pytest.mark.xdist_group("servers"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20"
-    ),
-]
-NAMES = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro"}
-
-
-@pytest.fixture(scope="module")
-def mock() -> Iterator[str]:
-    pytest.importorskip("llmock", reason="llmock is not installed")
-    with mock_server() as address:
-        yield address
+_SERVER = """
+import sys, xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path = sys.argv[1]
+params.n_ctx, params.n_parallel, params.warmup = 2048, 1, False
+params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+server = xllamacpp.Server(params)
+print(server.listening_address, flush=True)
+sys.stdin.read()
+"""
 
 
 @pytest.fixture(scope="module")
-def real() -> Iterator[str]:
-    path = weights()
-    assert path is not None
-    with model_server(path) as address:
-        yield address
-
-
-def answers(wire: str, base_url: str, histories: list[Any], **asking: Any) -> list[Parsed]:
-    """The answers to histories, each asked for whole and as a stream."""
-    name = f"{'google' if wire == 'gemini' else wire}:{NAMES.get(wire, 'gpt-5.6')}"
-
-    async def run() -> list[Parsed]:
-        found: list[Parsed] = []
-        async with Model(name, base_url=base_url, timeout=300) as model:
-            for history in histories:
-                found.append(await model.ask(history, **asking))
-                found.append(await model.stream(history, **asking).whole())
-        return found
-
-    return asyncio.run(run())
-
-
-@each_wire
-def test_a_mock_of_the_provider_takes_every_history(wire: str, mock: str) -> None:
-    base_url = f"{mock}{ {'anthropic': '/anthropic', 'gemini': '/gemini/v1beta'}.get(wire, '/v1') }"
-    for parsed in answers(wire, base_url, [*HISTORIES.values()], max_tokens=99):
-        (answer,) = parsed.items
-        assert isinstance(answer, Message) and answer.role == "assistant" and answer.text
-        assert parsed.finish == "stop" and not answer.interrupted
-        assert parsed.usage is not None and parsed.usage.input > 0
-        again = PROVIDERS[wire].render([*HISTORIES["a question"], answer, Message("user", "go on")])
-        assert PROVIDERS[wire].check(again.payload) == []
-    for parsed in answers(wire, base_url, [HISTORIES["a question"]], tools=TOOLS):
-        calls = [item.name for item in parsed.items if isinstance(item, ToolCall)]
-        assert (calls, parsed.finish) == (["look_up"], "calls")
+def address() -> Iterator[str]:
+    """The process ends with its standard input, whatever happens to us."""
+    command = [sys.executable, "-c", _SERVER, str(weights())]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.kill()
 
 
 @pytest.mark.parametrize(
     "wire", [pytest.param(wire, marks=NEEDS_LOCAL) for wire in ("openai", "openai-responses", "anthropic")]
 )
-def test_a_real_model_answers(wire: str, real: str) -> None:
-    base_url = real if wire == "anthropic" else f"{real}/v1"
-    asked = [HISTORIES["a question"], HISTORIES["parallel calls"]]
-    for parsed in answers(wire, base_url, asked, max_tokens=16):
-        assert text_of(parsed)
+def test_a_real_model_answers(wire: str, address: str) -> None:
+    base_url = address if wire == "anthropic" else f"{address}/v1"
+
+    async def answers() -> list[Parsed]:
+        async with Model(f"{wire}:small", base_url=base_url, timeout=300) as model:
+            asked = [HISTORIES[name] for name in ("a question", "parallel calls", "an orphan")]
+            found = [await model.ask(history, max_tokens=9) for history in asked]
+            return [*found, await model.stream(asked[0], max_tokens=9).whole()]
+
+    for parsed in asyncio.run(answers()):
+        assert text_of(parsed) and parsed.usage is not None and parsed.usage.input > 0
+        again = PROVIDERS[wire].render([*parsed.items, Message("user", "go on")])
+        assert PROVIDERS[wire].check(again.payload) == []

@@ -12,7 +12,7 @@ from quire.items import Message, use_clock
 from quire.memory import Memory, Recall, recalled
 from quire.memory.dates import zone_of
 from quire.memory.documents import Document, chunks, read_document
-from quire.memory.times import date_words, spans_of
+from quire.memory.times import spans_of
 from quire.session import Session
 from quire.stores import MemoryStore, Store
 from quire.tokens import Budget
@@ -79,10 +79,6 @@ def times(given: Json) -> Json:
     }
 
 
-def dates(given: Json) -> Json:
-    return [date_words(moment) for moment in given["moments"]]
-
-
 def documents(given: Json) -> Json:
     content = b64decode(given["base64"]) if "base64" in given else given["text"]
     document = read_document(content, name=given["name"], media_type=given.get("media_type"))
@@ -112,5 +108,5 @@ CORPORA: dict[str, Callable[[Json], Json]] = {"times": times, "documents": docum
 
 def compute(category: str, given: Json) -> Json:
     """The outcome of a row."""
-    by_input = {"question": times, "moments": dates, "name": documents, "questions": answers}
+    by_input = {"question": times, "name": documents, "questions": answers}
     return attempt(next(compute for name, compute in by_input.items() if name in given), given)

@@ -1,8 +1,7 @@
 """Vectors beside words: from any callable, each text once, gone with what they are of, never in the way."""
 
 import asyncio
-from collections.abc import Generator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,14 +9,13 @@ from quire.context import Template
 from quire.errors import WrongType
 from quire.memory import Memory, Recall
 from quire.memory.embedding import Embed
-from quire.memory.index import Index, InProcess, Question
-from quire.memory.index.lasting import Lasting
-from quire.memory.index.lasting.sqlite import SQLiteTables
+from quire.memory.index import Index
+from quire.memory.ranking import Question
 from quire.sections import History
 from quire.session import Session
 from quire.stores import MemoryStore, Store
 from quire.tokens import Budget
-from tests.memory.index.leaves import NOW, said
+from tests.memory.leaves import NOW, said
 
 ANIMALS = ("dog", "puppy", "hound", "terrier")
 
@@ -35,13 +33,9 @@ class Counting:
         return [[1.0 + len(text) % 7, 9.0 * any(word in text for word in ANIMALS)] for text in texts]
 
 
-@pytest.fixture(params=["in process", "sqlite"])
-def index(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Index, None, None]:
-    made: Index = InProcess()
-    if request.param == "sqlite":
-        made = Lasting(SQLiteTables(tmp_path / "kept.db-index"), "")
-    yield made
-    made.close()
+@pytest.fixture
+def index() -> Index:
+    return Index()
 
 
 def spoken(store: Store, turns: int = 100) -> Session:

@@ -77,6 +77,12 @@ def test_the_receipt_says_what_was_too_long() -> None:
         ),
         (
             "look_up with {}",
+            "\n".join(["gateway log line"] * 600 + ["the reboot came of heat"] + ["gateway log line"] * 600),
+            "What was the reboot in the gateway log?",
+            "came of heat",
+        ),
+        (
+            "look_up with {}",
             f"{ROWS}\nabout C-4411\n{ROWS}\nthe phone number is 555-0199\n{ROWS}",
             "phone number of C-4411",
             "555-0199",

@@ -1,7 +1,7 @@
 """An index holds what its store does: after any writing, forking and forgetting, in any order."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from weakref import ref
@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from quire.errors import EditRefused, QuireError
 from quire.items import JSON, Hide, Item, Message, Note, Span, Summary, ToolCall, ToolResult, Undo
 from quire.memory import Leaf, Memory, memory as module
-from quire.memory.index import InProcess
+from quire.memory.index import Index
 from quire.session import Session
 from quire.stores import Entry, MemoryStore, Place, Store
 from tests.memory.talks import opened
@@ -123,16 +123,17 @@ def test_a_conversation_that_was_removed_or_began_again_is_read_again(tmp_path: 
         store.close()
 
 
-class Watched(InProcess):
+class Watched(Index):
     """An index that notes which leaves are put."""
 
     def __init__(self) -> None:
         super().__init__()
         self.done: list[int] = []
 
-    def put(self, leaves: Sequence[Leaf], *, vectors: Sequence[Sequence[float]] | None = None) -> None:
-        self.done += [leaf.order for leaf in leaves]
-        super().put(leaves, vectors=vectors)
+    def put(self, leaves: Iterable[Leaf]) -> None:
+        put = list(leaves)
+        self.done += [leaf.order for leaf in put]
+        super().put(put)
 
 
 @pytest.mark.parametrize("nth", [2, 14, -1])
@@ -151,6 +152,18 @@ def test_forgetting_one_item_changes_its_leaf_alone(nth: int) -> None:
     memory.catch_up()
     assert len(index.done) <= 1
     assert all(gone.id not in leaf.ids for leaf in memory.recent(limit=1_000))
+
+
+def test_a_result_joins_its_call_however_late_it_comes() -> None:
+    store = MemoryStore()
+    session, memory = opened("ana/one", store), Memory(store, "ana")
+    session.append(ToolCall("c1", "read_pump", "{}"))
+    for number in range(100):
+        session.user(f"Entry {number}: noted.")
+        memory.catch_up()
+    session.append(ToolResult("c1", "read_pump", "the pump runs"))
+    assert memory.recent(limit=200) == Memory(store, "ana").recent(limit=200)
+    assert memory.search("pump runs").hits[0].leaf.order == 0
 
 
 SECTIONS = [f"# Part {number}\n\nThe lamp number {number} hangs here." for number in range(40)]
@@ -207,6 +220,11 @@ def test_a_summary_that_a_later_one_covers_is_not_found() -> None:
     assert found(session, "When is Falcon due?") == ["Falcon is due in June."]
     episodes = [(one.by_rule, one.ids) for one in session.memory.episodes("one")]
     assert (False, (session.view().log.item(10).id,)) in episodes and len(episodes) == 3
+    (by_rule,) = [ids for is_by_rule, ids in episodes if is_by_rule]
+    assert by_rule[:2] == (items[6].id, items[7].id), "of what no summary covers"
+    session.append(*(Message("assistant", f"Talk {nth}.") for nth in range(9)))
+    lines = [one.text for one in session.memory.episodes("one") if one.by_rule]
+    assert any("Turn 7." in text for text in lines), "what the user said matters more"
 
 
 def test_what_is_hidden_is_found_unless_it_is_hidden_from_recall() -> None:

@@ -1,7 +1,7 @@
 """Documents: each source once, only changes are written, removed content is in no file, nothing is lost."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from threading import Event, Thread
 
@@ -18,7 +18,7 @@ from quire.errors import (
     WrongType,
 )
 from quire.items import JSON, Note, use_clock
-from quire.memory import Knowledge, Memory, Remark, Report
+from quire.memory import Knowledge, Memory, Remark, Report, on_removed
 from quire.memory.documents import chunks, read_document
 from quire.stores import Entry, MemoryStore, Place, SQLiteStore, Store
 
@@ -284,12 +284,30 @@ def test_documents_are_removed_while_others_search(store: Store) -> None:
     assert not memory.search("tide").hits and not any(thread.is_alive() for thread in threads)
 
 
+def test_whoever_keeps_copies_is_called_before_content_is_emptied(store: Store, knowledge: Knowledge) -> None:
+    heard: list[tuple[set[str], bool]] = []
+
+    @on_removed
+    def listener(at: Store, place: Place, ids: Collection[str]) -> None:
+        if at is store:
+            kept = b"".join(entry.body for entry in at.read(place))
+            heard.append((set(ids), b"walrus" in kept))
+
+    knowledge.add_text(guide("walrus"), source="diary.md")
+    (chunk,) = knowledge.chunks("diary.md")
+    knowledge.remove("diary.md")
+    ((ids, was_there),) = heard
+    assert chunk.id in ids and was_there and not [one for one in store.read(HERE) if b"walrus" in one.body]
+    assert listener is not None
+
+
 def test_a_log_that_began_again_is_read_again(store: Store, knowledge: Knowledge) -> None:
     knowledge.add_text(guide("tide", "lamp"), source="a.md")
     store.remove(HERE)
-    assert knowledge.sources() == []
     Knowledge(store, "ana").add_text(guide("quay", "rope"), source="b.md")
     assert names(knowledge) == ["b.md"]
+    store.remove(HERE)
+    assert knowledge.sources() == []
 
 
 # Found by name

@@ -6,19 +6,20 @@ The golden corpus `times` has many more rows of the same kind.
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 from hypothesis import given, strategies as st
 
 from quire.memory.dates import DAY, Span
-from quire.memory.times import date_words, readings, spans_of
+from quire.memory.times import readings, spans_of
 from quire.memory.words import terms
 
 NOW = datetime(2023, 7, 19, 15, 30, tzinfo=UTC).timestamp()  # a Wednesday
 MOMENTS = st.floats(0, 4e9)
 ZONES = st.sampled_from(sorted(available_timezones() - {"localtime"})).map(ZoneInfo)
-ROWS: dict[str, str] = tomllib.loads(Path(__file__).with_name("times.toml").read_text("utf-8"))
+ROWS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("times.toml").read_text("utf-8"))
 
 
 def shown(at: float) -> str:
@@ -82,13 +83,12 @@ def test_a_day_is_found_by_its_own_words(at: float) -> None:
     day = datetime.fromtimestamp(at, UTC)
     (span,) = meant(day.strftime("on %B %d, %Y"), at)
     assert span.start <= at < span.end
-    assert date_words(at) == terms(f"{day.year} {day:%B} {day.day} {day:%A}")
-    assert date_words(at)[:3] == terms(f"{day:%Y-%m-%d}")
+    assert terms(f"{day:%Y-%m-%d}") == terms(f"{day.year} {day:%B} {day.day}")
 
 
 @pytest.mark.parametrize("at", [float("nan"), float("inf"), -1e300])
 def test_moments_beyond_the_calendar_have_no_times(at: float) -> None:
-    assert date_words(at) == [] and spans_of("yesterday", at) == []
+    assert spans_of("yesterday", at) == []
 
 
 @pytest.mark.laws

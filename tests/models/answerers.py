@@ -83,7 +83,8 @@ def model_at(scene: Scene, wire: str, name: str = "", **options: Any) -> Model:
     """A model that asks a scene."""
     base_url = f"{scene.base_url}/v1" if wire.startswith("openai") else scene.base_url
     client = "google" if wire == "gemini" else wire
-    return Model(f"{client}:{name or NAMES[wire]}", base_url=base_url, **{"retries": AT_ONCE, **options})
+    options.setdefault("retries", AT_ONCE)
+    return Model(f"{client}:{name or NAMES[wire]}", base_url=base_url, **options)
 
 
 async def answered(model: AnyModel, how: str = "whole", **asking: Any) -> Parsed:

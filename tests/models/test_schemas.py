@@ -2,22 +2,20 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
-from quire import Agent, tool
 from quire.agent.answer_types import answer_type
 from quire.errors import ModelFailed
 from quire.items import Message
 from quire.models import AnswerShape, Model, Scripted, shape_for, shape_of
-from quire.providers import subschemas
+from quire.providers import fields_in, subschemas
 from quire.state import Scroll, Transcript
 from tests.clients.scenes import Exchange, Scene, Stage, Step
-from tests.clients.speaking import error, fails, says, sends
-from tests.models.answerers import NEEDS_SDK, answered, both_ways, each_row, text_of
+from tests.clients.speaking import begun, error, fails, says, send, sends
+from tests.models.answerers import NEEDS_SDK, answered, asked, both_ways, each_row, text_of
 
 Json = dict[str, Any]
 
@@ -177,23 +175,18 @@ ANSWER = '{"price": 3.5}'
 OBJECT = {"response_format": {"type": "json_object"}}
 
 
-@dataclass
-class Offer:
-    price: float
-
-
 def service_at(scene: Scene, name: str = "qwen3:30b", **options: Any) -> Model:
     return Model(f"openai:{name}@{scene.base_url}/v1", **options)
 
 
 def shapes_in(scene: Scene) -> list[str | None]:
-    return [(sent.body.get("response_format") or {}).get("type") for sent in scene.requests]
+    return [fields_in(sent.body.get("response_format")).get("type") for sent in scene.requests]
 
 
 def refuses_a_schema(refusal: Step) -> Step:
     def step(exchange: Exchange) -> None:
-        asked: Json = exchange.body.get("response_format") or {}
-        (refusal if asked.get("type") == "json_schema" else says("openai", ANSWER))(exchange)
+        format: Json = exchange.body.get("response_format") or {}
+        (refusal if format.get("type") == "json_schema" else says("openai", ANSWER))(exchange)
 
     return step
 
@@ -244,26 +237,9 @@ def test_what_is_refused_otherwise_is_a_failure(
 
 
 @NEEDS_SDK["openai"]
-def test_a_service_that_writes_the_schema_where_one_is_sent_still_calls_its_tools(server: Stage) -> None:
-    ran: list[str] = []
-
-    @tool
-    async def price_of(article: str) -> float:
-        """The price of an article."""
-        ran.append(article)
-        return 3.5
-
-    def play(exchange: Exchange) -> None:
-        has_called = any(message["role"] == "tool" for message in exchange.body["messages"])
-        calls = () if "response_format" in exchange.body or has_called else [("price_of", {"article": "pen"})]
-        says("openai", *(() if calls else (ANSWER,)), calls=calls)(exchange)
-
-    async def run() -> None:
-        scene = server.scene(play)
-        async with service_at(scene) as model:
-            reply = await Agent("Look up.", model=model, tools=[price_of]).ask("A pen.", output=Offer)
-        assert reply.output == Offer(3.5) and ran == ["pen"]
-        assert shapes_in(scene) == [None, None]
-        assert all(TOLD in str(sent.body["messages"]) for sent in scene.requests)
-
-    asyncio.run(run())
+def test_a_refusal_after_the_first_piece_is_a_failure(server: Stage) -> None:
+    refusal = {"error": {"message": "response_format is not supported", "code": 400}}
+    scene = server.scene(lambda exchange: send("openai", exchange, [*begun("openai", ["Hello"]), refusal]))
+    with pytest.raises(ModelFailed):
+        asked(scene, "openai", "streamed", {"output": PRICE}, name="qwen3:30b")
+    assert len(scene.requests) == 1, "nothing is told twice"

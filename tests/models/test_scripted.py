@@ -131,7 +131,10 @@ def test_replies_are_a_list(replies: Any) -> None:
 
 @each_row("reply", 3, None, b"x", [1], ["text"], {"role": "assistant"}, Parsed((3,)))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 def test_what_is_no_reply_is_refused(reply: Any) -> None:
-    for script in (reply, lambda _: reply):
+    def giving(_: Rendered) -> Any:
+        return reply
+
+    for script in (reply, giving):
         with pytest.raises(WrongType, match="a reply is"):
             ask(Scripted([script]))
 

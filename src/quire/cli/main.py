@@ -10,7 +10,7 @@ from rich.progress import track
 from rich.table import Table
 
 from quire.cli import formats
-from quire.cli.arguments import AsJson, File, Model, Output, Source, Wire
+from quire.cli.arguments import AsJson, File, KeyFile, Model, Output, Source
 from quire.cli.changing import forget, undo
 from quire.cli.chatting import chat
 from quire.cli.choosing import explain, fit
@@ -24,7 +24,7 @@ from quire.cli.fixing import outgrown, said_of, shaped
 from quire.cli.importing import import_
 from quire.cli.knowing import knowledge
 from quire.cli.listing import ls
-from quire.cli.moving import migrate
+from quire.cli.moving import check_store, migrate
 from quire.cli.playing import demo
 from quire.cli.program import program
 from quire.cli.recalling import recall
@@ -50,14 +50,26 @@ app.command()(program)
 
 @app.command()
 def check(
-    file: File,
-    provider: Wire,
+    file: Annotated[str, typer.Argument(help="a history, or a store by its path or URL", show_default=False)],
+    provider: Annotated[
+        str | None, typer.Option(help="for a history: openai, openai-responses, anthropic or gemini")
+    ] = None,
     model: Model = None,
     fix: Annotated[bool, typer.Option("--fix", help="write the history with its faults repaired")] = False,
     output: Output = None,
+    salvage: Annotated[
+        str | None, typer.Option(help="write all of a damaged store that can be read into this new store")
+    ] = None,
+    key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
-    """Say what a provider would refuse in a history; exit status 1 if there is anything."""
+    """Say what a provider would refuse in a history, or what is damaged in a store.
+
+    Without --provider, a store is checked. The exit status is 1 if anything is found.
+    """
+    if provider is None:
+        check_store(file, key_file, salvage, json)
+        return
     with clear_errors():
         wire = provider_for(provider)
         histories = read_histories(file)

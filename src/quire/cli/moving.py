@@ -6,10 +6,10 @@ import typer
 
 from quire.cli.arguments import AsJson, KeyFile
 from quire.cli.copying import copied
-from quire.cli.storing import at_store, path_of
+from quire.cli.storing import at_store, key_in, path_of, told
 from quire.cli.words import several
 from quire.cli.writing import write_json
-from quire.errors import InvalidValue
+from quire.errors import InvalidValue, StoreFailed
 
 if TYPE_CHECKING:
     from quire.stores import Store
@@ -52,6 +52,34 @@ def migrate(
         typer.echo(f"{several(done['copied'], 'conversation')} copied, {entries}, all alike")
         if done["there"]:
             typer.echo(f"{several(done['there'], 'conversation')} had been copied already")
+
+
+def check_store(source: str, key_file: str | None, target: str | None, json: bool) -> None:
+    """Say what is damaged in a store, and write what can be read of it into a new one."""
+    from quire.stores.salvage import check, salvage
+
+    with told():
+        path = path_of(source)
+        if path is not None and not path.exists():
+            raise StoreFailed(f"there is no store at {path}")
+        key = None if key_file is None else key_in(key_file)
+        damage = check(source, key=key)
+        done = None
+        if target is not None:
+            _check_apart(source, target)
+            with at_store(target, key_file, make=True) as other:
+                done = salvage(source, other, key=key)
+        if json:
+            rows = [{**one._asdict(), "place": one.place and str(one.place)} for one in damage]
+            write_json({"damage": rows, "salvaged": done and done._asdict()})
+        else:
+            typer.echo("\n".join(one.reason for one in damage) or "the store is whole")
+            if done is not None:
+                entries = several(done.entries, "entry", "entries")
+                typer.echo(
+                    f"{entries} of {several(done.conversations, 'conversation')} written, {done.lost:,} lost"
+                )
+    raise typer.Exit(1 if damage else 0)
 
 
 def _check_apart(source: str, target: str) -> None:

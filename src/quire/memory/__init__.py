@@ -1,7 +1,7 @@
 """What comes back: tiers of what was said, an index that finds the evidence, documents, and recall."""
 
 from quire.memory.excerpts import Excerpt as Excerpt, term_worths as term_worths
-from quire.memory.index import Hit
+from quire.memory.found import Hit
 from quire.memory.knowledge import (
     Knowledge,
     Remark,

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from quire.memory.leaf import Leaf, parts_read
 from quire.memory.quotes import BAR, Shorten, one_line
-from quire.memory.ranking import Weights
-from quire.memory.ranking.scoring import stand_ins
+from quire.memory.ranking import Weights, stand_ins
 from quire.memory.words import terms
 
 LONG = 600

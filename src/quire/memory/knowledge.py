@@ -20,7 +20,7 @@ Progress = Callable[[int, int, str], None]
 
 _MAX_NAME = 4_096
 _RESERVED = "~"
-_READING = "5"
+_READING = "6"
 """Changed whenever the same file would be read or cut otherwise: then it is read again."""
 
 
@@ -210,7 +210,8 @@ class Knowledge:
                 sum(chunk.tokens for chunk in found),
                 now() if known is None else known.added_at,
             )
-            new = [chunk_entry(chunk) for chunk in found if not documents.has(chunk.id)]
+            named = documents.named
+            new = [chunk_entry(chunk) for chunk in found if chunk.id not in named]
             return "updated" if known else "added", (record.entry(kept.note_id if kept else None), *new)
 
         return self._log.write(change)

@@ -108,27 +108,60 @@ class Documents:
     def __init__(self, place: Place) -> None:
         self.place, self.version, self.last_id, self.is_begun = place, 0, "", False
         self.records: dict[str, Record] = {}
-        self.stale: dict[int, _Kept] = {}
-        """What is in the log and has to be emptied, by version."""
         self.kept: dict[str, _Kept] = {}
         """The notes of the records, by source."""
         self._sources: dict[object, str] = {}  # by the id of the note of a record
-        self._owners: dict[str, str] = {}  # by the id of a chunk
         self._chunks: dict[str, tuple[_Kept, _Said]] = {}
+        self._log: dict[int, _Kept] = {}  # every note with content, by version
 
     def take(self, stored: Sequence[Stored]) -> None:
-        """Take in the next entries. Records come first: they say which chunks are still in use."""
-        notes = _notes(self.place, stored)
-        for entry, note in notes:
+        """Take in the next entries."""
+        for entry, note in _notes(self.place, stored):
+            kept = _Kept(entry.version, note.id, note.created_at, note.extras.get("instead_of"))
             if entry.stream == _BEGINNING:
                 self._begin(note)
             elif entry.stream == _SOURCES:
-                self._take_record(entry.version, note)
-        for entry, note in notes:
-            if entry.stream == _CHUNKS and not is_tombstone(note):
-                self._take_chunk(entry.version, note)
+                self._take_record(kept, note)
+            elif not is_tombstone(note):
+                self._log[kept.version] = kept
+                self._chunks[note.id] = kept, _content(note, _Said, self.place)
         if stored:
             self.version, self.last_id = stored[-1].version, _id_of(self.place, stored[-1])
+
+    def _begin(self, note: Note) -> None:
+        found = cast("dict[str, Any]", note.content).get("format", 0) if isinstance(note.content, dict) else 0
+        if not isinstance(found, int) or found > _FORMAT:
+            raise NewerStore(f"{self.place} was written by a newer version of Quire")
+        self.is_begun = True
+
+    def _take_record(self, kept: _Kept, note: Note) -> None:
+        replaced = self._sources.pop(kept.instead_of, "")
+        self.records.pop(replaced, None)
+        self.kept.pop(replaced, None)
+        if is_tombstone(note):
+            return
+        record = _content(note, Record, self.place)
+        self.records[record.source], self._sources[note.id] = record, record.source
+        self.kept[record.source] = self._log[kept.version] = kept
+
+    @property
+    def named(self) -> set[str]:
+        """The ids of the chunks of all records."""
+        return {chunk_id for record in self.records.values() for chunk_id in record.chunks}
+
+    @property
+    def stale(self) -> dict[int, _Kept]:
+        """What has content in the log and is of no record any more, by version."""
+        chunks = (self._chunks[chunk_id][0] for chunk_id in self.named if chunk_id in self._chunks)
+        used = {kept.version for kept in (*self.kept.values(), *chunks)}
+        return {version: kept for version, kept in self._log.items() if version not in used}
+
+    def emptied(self, versions: Collection[int]) -> None:
+        """Drop what has no content in the log any more."""
+        for version in versions:
+            gone = self._log.pop(version, None)
+            if gone and gone.note_id in self._chunks and self._chunks[gone.note_id][0] == gone:
+                del self._chunks[gone.note_id]
 
     def chunks(self, source: str) -> list[Chunk]:
         """Return the chunks of a source, in order."""
@@ -142,47 +175,6 @@ class Documents:
             Chunk(chunk_id, source, one.text, tuple(one.path), one.lead, one.own, page, one.tokens, title)
             for chunk_id, page, one in zip(record.chunks, record.pages, said, strict=True)
         ]
-
-    def has(self, chunk_id: str) -> bool:
-        """Whether a chunk is kept."""
-        return chunk_id in self._chunks
-
-    def _begin(self, note: Note) -> None:
-        found = cast("dict[str, Any]", note.content).get("format", 0) if isinstance(note.content, dict) else 0
-        if not isinstance(found, int) or found > _FORMAT:
-            raise NewerStore(f"{self.place} was written by a newer version of Quire")
-        self.is_begun = True
-
-    def _take_record(self, version: int, note: Note) -> None:
-        record = None if is_tombstone(note) else _content(note, Record, self.place)
-        instead_of = note.extras.get("instead_of")
-        replaced = self._sources.pop(instead_of, None) or (record.source if record else "")
-        self._drop(replaced, record.chunks if record else ())
-        if record is not None:
-            self.records[record.source] = record
-            self.kept[record.source] = _Kept(version, note.id, note.created_at, instead_of)
-            self._sources[note.id] = record.source
-            self._owners |= dict.fromkeys(record.chunks, record.source)
-
-    def _drop(self, source: str, stays: Collection[str]) -> None:
-        """Remove a record, and its chunks that are not named again."""
-        record, kept = self.records.pop(source, None), self.kept.pop(source, None)
-        if record is None or kept is None:
-            return
-        self.stale[kept.version] = kept
-        for chunk_id in set(record.chunks).difference(stays):
-            self._owners.pop(chunk_id, None)
-            if gone := self._chunks.pop(chunk_id, None):
-                self.stale[gone[0].version] = gone[0]
-
-    def _take_chunk(self, version: int, note: Note) -> None:
-        kept = _Kept(version, note.id, note.created_at)
-        if note.id not in self._owners:  # whoever removed its record did not come to empty it
-            self.stale[version] = kept
-            return
-        if before := self._chunks.get(note.id):
-            self.stale[before[0].version] = before[0]
-        self._chunks[note.id] = kept, _content(note, _Said, self.place)
 
 
 def _notes(place: Place, stored: Sequence[Stored]) -> list[tuple[Stored, Note]]:
@@ -221,9 +213,10 @@ class DocumentLog:
             known = self._documents
             stored = self._store.read(self.place, after=max(known.version - 1, 0))
             if known.version and stored and _id_of(self.place, stored[0]) == known.last_id:
-                stale = dict(known.stale)
+                stale = known.stale if len(stored) > 1 else {}
                 known.take(stored[1:])
-                known.stale = stale  # whoever replaced something empties it
+                if len(stored) > 1:  # whoever replaced something empties it
+                    known.emptied(known.stale.keys() - stale.keys())
             elif known.version or stored:  # the first reading, or another log
                 self._documents = Documents(self.place)
                 self._documents.take(self._store.read(self.place))
@@ -256,7 +249,7 @@ class DocumentLog:
         Whoever keeps copies is told first: afterwards nobody could say what it was.
         """
         with self.lock:
-            stale = dict(self._documents.stale)
+            stale = self._documents.stale
         if not stale:
             return
         ids = [kept.note_id for kept in stale.values()]
@@ -265,5 +258,4 @@ class DocumentLog:
         with self.lock:
             self._store.replace(self.place, {version: kept.emptied() for version, kept in stale.items()})
             self._store.scrub()
-            for version in stale:
-                self._documents.stale.pop(version, None)
+            self._documents.emptied(stale)

@@ -6,17 +6,18 @@ from threading import Lock
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from quire.errors import StoreDamaged, StoreError, WrongType
+from quire.errors import WrongType
 from quire.items import now
 from quire.memory.dates import zone_of
 from quire.memory.embedding import Embed, Embedding
 from quire.memory.following import Follower
-from quire.memory.index import Found, Index, InProcess, Only, Question, opened_index
-from quire.memory.index.lasting import Lasting
-from quire.memory.index.opening import SMALL, index_after, kept_index
+from quire.memory.found import Found
+from quire.memory.index import Index, Only
 from quire.memory.knowledge import Knowledge
 from quire.memory.knowledge_log import on_removed
+from quire.memory.lasting import SMALL, forget_saved, open_index, save_index
 from quire.memory.leaf import KNOWLEDGE, Leaf
+from quire.memory.ranking import Question
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.stores import Place, Store, place_at
 from quire.tokens import whole
@@ -29,7 +30,6 @@ MOST_LEAVES = 20_000
 were not used for longest are released, and read again when somebody asks."""
 
 _OWN_WEIGHT = 10
-_TRIES = 3
 _DOCUMENTS = Only(sources=frozenset((KNOWLEDGE,)))
 _Result = TypeVar("_Result")
 _lock = Lock()
@@ -63,8 +63,9 @@ class Memory:
         """The documents of the scope."""
         self._store, self._is_read = store, False
         self._embedding = None if embed is None else Embedding(embed)
-        self._replacing = Lock()
-        self._follow(opened_index(store, self.scope) if index is None else index)
+        self._is_saved = index is None
+        own = open_index(store, self.scope) if index is None else index
+        self._follower = Follower(store, self.scope, own, self.knowledge)
 
     @staticmethod
     def of(
@@ -91,27 +92,17 @@ class Memory:
             known = None if shared is None else shared.alive.get(scope)
         if known is not None:
             known.catch_up()
-        if known is None or isinstance(known._index, InProcess):
-            kept = kept_index(store, scope)
-            if kept is not None:
-                try:
-                    Memory(store, scope, index=kept).catch_up()
-                finally:
-                    kept.close()
+        forget_saved(store, scope, lambda: (known or Memory(store, scope))._caught_up())
 
     @property
     def weight(self) -> int:
         """How much it holds in memory, in leaves."""
-        index = self._index
-        if isinstance(index, Lasting):
-            return _OWN_WEIGHT + (index.sight.weight if index.sight else 0)
-        return _OWN_WEIGHT + (len(index) if isinstance(index, InProcess) else 0)
+        return _OWN_WEIGHT + len(self._follower.index)
 
     @property
     def is_quick(self) -> bool:
         """Whether a search takes a few milliseconds and waits for nothing, so that no thread is needed."""
-        index = self._index
-        is_near = self._is_read and isinstance(index, InProcess) and len(index) <= SMALL
+        is_near = self._is_read and len(self._follower.index) <= SMALL
         return is_near and self._embedding is None and self._store.is_quick
 
     def recent(self, conversation: str | None = None, limit: int = RECENT) -> list[Leaf]:
@@ -171,26 +162,17 @@ class Memory:
         """Take in what was written, and remove what was forgotten, since the last time."""
         self._with_index(lambda index: None)
 
-    @property
-    def _index(self) -> Index:
-        return self._follower.index
-
-    def _follow(self, index: Index) -> None:
-        self._follower = Follower(self._store, self.scope, index, self.knowledge)
-
     def _with_index(self, work: Callable[[Index], _Result]) -> _Result:
-        """Use an index that is up to date. One that fails is replaced: it is only a copy."""
-        for _ in range(_TRIES):
-            follower = self._follower
-            try:
-                follower.catch_up()
-                self._is_read = True
-                return work(follower.index)
-            except StoreError as fault:
-                with self._replacing:
-                    if self._follower is follower:
-                        self._follow(index_after(self._store, self.scope, fault))
-        raise StoreDamaged("an index was damaged, made again, and is damaged again")
+        """Use an index that is up to date."""
+        index = self._caught_up()
+        if self._is_saved:
+            save_index(self._store, self.scope, index, self._follower.catch_up)
+        return work(index)
+
+    def _caught_up(self) -> Index:
+        self._follower.catch_up()
+        self._is_read = True
+        return self._follower.index
 
 
 def checked_question(question: object) -> str:

@@ -237,7 +237,7 @@ class Quotes(Candidates):
         return SelectedQuotes(self, (), (), remarks)
 
     def _new(self, is_shown: IsShown | None, earlier: Sequence[Selection]) -> Iterator[Quote]:
-        """Yield the quotes of which nothing is shown or quoted, each once."""
+        """Return the quotes of which nothing is shown, nor quoted by another section."""
         selections = (one for one in earlier if isinstance(one, SelectedQuotes))
         known = {identity for one in selections for quote in one.quotes for identity in identities(quote)}
 
@@ -246,9 +246,7 @@ class Quotes(Candidates):
                 return True
             return is_shown is not None and is_shown(quote.covers or (quote.id,), quote.is_of)
 
-        for quote in not_shown(self._quotes, is_known):
-            known.update(identities(quote))
-            yield quote
+        return not_shown(self._quotes, is_known)
 
     def _fitting(
         self, quotes: Iterable[Quote], most: int, count: Count, remarks: dict[Key, str]

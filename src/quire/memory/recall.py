@@ -9,10 +9,9 @@ from typing import Unpack, overload
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message, now
 from quire.memory.dates import DAY, shown_at
-from quire.memory.distinct import Said, distinct
 from quire.memory.embedding import at_home
 from quire.memory.excerpts import shortener, term_worths
-from quire.memory.index import Found, Hit, Question
+from quire.memory.found import Found, Hit, Said, distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.memory import Memory, checked_question
 from quire.memory.quotes import (
@@ -24,6 +23,7 @@ from quire.memory.quotes import (
     one_line,
     quote_line,
 )
+from quire.memory.ranking import Question
 from quire.memory.tiers import Episode, Tier, checked_tiers
 from quire.memory.words import terms
 from quire.sections import Ask, Options, Settings
@@ -86,6 +86,7 @@ class Recall(Settings):
             limit=self._limit,
             at=ask.now or None,
             asked_in=() if question is None else ((ask.conversation, question.id),),
+            evident=True,
         )
         loop = asyncio.get_running_loop()
         quotes = find() if memory.is_quick else await RECALLING.do(at_home, loop, find)
@@ -110,12 +111,14 @@ def recalled(
     at: float | None = None,
     documents: bool = False,
     asked_in: Iterable[tuple[str, str]] = (),
+    evident: bool = False,
 ) -> Sequence[Quote]:
     """Return the quotes for a question, best first: more than `limit`, in case some are shown already.
 
     The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
     take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
-    messages in `asked_in`, each by its conversation and id, are the question and not found.
+    messages in `asked_in`, each by its conversation and id, are the question and not found. With `evident`,
+    as for a prompt that may ask for nothing recorded, nothing answers if the best shares too little with it.
     """
     wanted, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
@@ -126,7 +129,8 @@ def recalled(
 
     def quotes(tier: Tier) -> Sequence[Quote]:
         if tier == "knowledge":
-            return HitQuotes(distinct(search, question, many), conversation) if question.strip() else []
+            found = distinct(search, question, many, evident=evident) if question.strip() else ()
+            return HitQuotes(found, conversation)
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, many))
             return [_quote_episode(one, conversation, memory.zone) for one in newest]

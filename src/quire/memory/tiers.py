@@ -39,6 +39,8 @@ def checked_tiers(tiers: object) -> tuple[Tier, ...]:
 
 def leaves_in(tier: Tier, conversation: str | None) -> Only | None:
     """Return which leaves belong to a tier; without a conversation, those of all in the scope."""
+    if not isinstance(conversation, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a conversation is given by name, not as {type(conversation).__name__}")
     if tier == "knowledge":
         return None
     sources = None if conversation is None else frozenset((conversation,))

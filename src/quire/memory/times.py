@@ -9,13 +9,13 @@ import tomllib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from copy import copy
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire.memory.dates import DAY, HOUR, Calendar, Period, Span, first_of, months_before
-from quire.memory.words import WEEKDAYS, date_terms, language_of, same_length, stem, terms
+from quire.memory.words import MONTHS, language_of, same_length, stem, terms
 
 _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("times.toml").read_text("utf-8"))
 _READ = 2_000
@@ -83,6 +83,7 @@ _UNITS = {**_inverse(_LISTS["units"]), **_inverse(_LISTS["units_elsewhere"]), **
 _SECONDS = {"second": 1.0, "minute": 60.0, "hour": HOUR, "day": DAY, "week": 7 * DAY, "fortnight": 14 * DAY}
 _MONTHS_IN = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 _PARTS_OF_DAY = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
+_PARTS_SAID = {"tonight": "evening", "last night": "night"}
 _THIRDS = {"early": 0, "start": 0, "beginning": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
 _WEEKS_OF_MONTH = {"first": 0, "second": 1, "third": 2, "last": -1}
 _WEEKS_BACK = {"this week": 0, "last week": 1, "previous week": 1, "week before last": 2}
@@ -125,9 +126,9 @@ def _year_of(said: str | None, found: _Match, question: _Question) -> int | None
         said = before[1] if before else None
     if said is None or said.isdigit():
         return int(said) if said else None
-    return (
-        this + int(_YEARS_AWAY[said]) if said in _YEARS_AWAY else this + 1 - (this + 1 - int(said[1:])) % 100
-    )
+    if said in _YEARS_AWAY:
+        return this + int(_YEARS_AWAY[said])
+    return this + 1 - (this + 1 - int(said[1:])) % 100
 
 
 def _numeric_day(found: _Match, question: _Question) -> _Periods:
@@ -167,9 +168,8 @@ def _is_dated(found: _Match, question: _Question) -> bool:
 def _days_of_month(found: _Match, question: _Question) -> _Periods:
     """May 3-7, and from 3 to 7 May. With "and" alone either day is meant."""
     is_led = found["opens"] and found["month"] not in _DOUBTFUL_MONTHS
-    if _pattern("month_before").search(question.before(found.start())) or not (
-        is_led or _is_dated(found, question)
-    ):
+    is_of_another = _pattern("month_before").search(question.before(found.start()))
+    if is_of_another or not (is_led or _is_dated(found, question)):
         return None
     first, last = (_day(found[day], found, question) for day in ("day", "last"))
     if first.start >= last.start:
@@ -183,9 +183,8 @@ def _named_month(found: _Match, question: _Question) -> _Periods:
     if year is not None:
         return _month(year, month, part, question.calendar, 0.9)
     before = question.before(found.start())
-    is_namesake = found["month"] in _NAMESAKE_MONTHS and not _pattern("until_now").match(
-        question.plain, found.end()
-    )
+    is_joined = _pattern("until_now").match(question.plain, found.end())
+    is_namesake = found["month"] in _NAMESAKE_MONTHS and not is_joined
     if not (part or _pattern("leads_to_namesake" if is_namesake else "leads_to_month").search(before)):
         return None
     is_over = before.endswith("last") and month == question.calendar.today.month
@@ -218,28 +217,19 @@ def _several_months(found: _Match, question: _Question) -> _Periods:
     return periods
 
 
-def _numeric_month(found: _Match, question: _Question) -> _Periods:
-    return question.calendar.months(int(found["year"]), int(found["number"]), 1, 0.9)
-
-
-def _two_years(found: _Match, question: _Question) -> _Periods:
-    first, last = int(found["year"]), int(found["until"])
-    return question.calendar.months(first, 1, 12 * (last - first + 1), 0.8)
-
-
-def _season_of_year(found: _Match, question: _Question) -> _Periods:
-    year = _year_of(found["year"], found, question)
-    return None if year is None else question.calendar.months(year, _SEASONS[found["season"]], 3, 0.8)
-
-
-def _quarter(found: _Match, question: _Question) -> _Periods:
-    year = _year_of(found["year"], found, question)
-    return None if year is None else question.calendar.months(year, 3 * int(found["quarter"]) - 2, 3, 0.9)
-
-
-def _year_alone(found: _Match, question: _Question) -> _Periods:
+def _months(found: _Match, question: _Question) -> _Periods:
+    """2023-05, Q2 2025, the summer of 2021, from 2019 to 2021, in 2022."""
+    groups, year = found.groupdict(), _year_of(found["year"], found, question) or 0
+    if season := groups.get("season"):
+        return question.calendar.months(year, _SEASONS[season], 3, 0.8)
+    if quarter := groups.get("quarter"):
+        return question.calendar.months(year, 3 * int(quarter) - 2, 3, 0.9)
+    if number := groups.get("number"):
+        return question.calendar.months(year, int(number), 1, 0.9)
+    if until := groups.get("until"):
+        return question.calendar.months(year, 1, 12 * (int(until) - year + 1), 0.8)
     is_led = _pattern("leads_to_month").search(question.before(found.start()))
-    return question.calendar.months(int(found["year"]), 1, 12, 0.7) if is_led else None
+    return question.calendar.months(year, 1, 12, 0.7) if is_led else None
 
 
 # Weekdays.
@@ -260,17 +250,14 @@ def _day_or_part(day: date, part: str | None, question: _Question, sure: float) 
 
 
 def _weekday(found: _Match, question: _Question) -> _Periods:
-    """On Friday, last Friday, Friday last week, the Friday before last, two Fridays ago."""
-    groups, number, today = found.groupdict(), _WEEKDAYS[found["weekday"]], question.calendar.today
-    if week := groups.get("week"):
-        monday = today - timedelta(today.weekday() + 7 * _WEEKS_BACK[" ".join(week.split())])
-        day = monday + timedelta(number)
-        return None if day > today else _day_or_part(day, found["part"], question, 0.85)
-    back = 1.0 if groups.get("before_last") else _number(groups.get("amount") or "one") - 1
-    if back % 1 or back < 0 or groups.get("amount") in _VAGUE:
-        return None
-    last = today - timedelta((today.weekday() - number - 1) % 7 + 1 + 7 * back)
-    return _day_or_part(last, groups.get("part"), question, 0.8 if back else 0.7)
+    """On Friday, last Friday, Friday last week."""
+    number, today, week = _WEEKDAYS[found["weekday"]], question.calendar.today, found.groupdict().get("week")
+    if week is None:
+        last = today - timedelta((today.weekday() - number - 1) % 7 + 1)
+        return _day_or_part(last, found["part"], question, 0.7)
+    monday = today - timedelta(today.weekday() + 7 * _WEEKS_BACK[" ".join(week.split())])
+    day = monday + timedelta(number)
+    return None if day > today else _day_or_part(day, found["part"], question, 0.85)
 
 
 def _weekday_alone(found: _Match, question: _Question) -> _Periods:
@@ -296,11 +283,9 @@ def _day_alone(found: _Match, question: _Question) -> _Periods:
 
 
 def _number(said: str) -> float:
-    return float(said) if said[0].isdigit() else sum(_NUMBERS[word] for word in _words_of_number(said))
-
-
-def _words_of_number(said: str) -> list[str]:
-    return [said] if said in _NUMBERS else re.split(r"[-\s]+", said)
+    if said[0].isdigit():
+        return float(said)
+    return _NUMBERS.get(said) or sum(_NUMBERS[word] for word in re.split(r"[-\s]+", said))
 
 
 def _whole_unit(unit: str, back: int, question: _Question, sure: float) -> Period:
@@ -348,15 +333,6 @@ def _so_many_ago(found: _Match, question: _Question) -> _Periods:
     return _about(unit, amount + some, amount - some, question, 0.75)
 
 
-def _ago_to_the_day(found: _Match, question: _Question) -> _Periods:
-    """A week ago today."""
-    unit, amount = _UNITS[found["unit"]], _number(found["amount"])
-    day = question.calendar.today - timedelta(int(_DAYS_BACK[found["word"]]))
-    if unit in _MONTHS_IN:
-        return question.calendar.days(months_before(day, int(amount) * _MONTHS_IN[unit]), 1, 0.9)
-    return question.calendar.days(day - timedelta(int(amount * _SECONDS[unit] // DAY)), 1, 0.9)
-
-
 def _last_some(found: _Match, question: _Question) -> _Periods:
     """The last two hours. A unit cut short must end its clause: the last two HR meetings are no hours."""
     unit, is_joined = _UNITS[found["unit"]], question.plain[found.start("unit") - 1] == "-"
@@ -367,8 +343,11 @@ def _last_some(found: _Match, question: _Question) -> _Periods:
 
 
 def _one_unit(found: _Match, question: _Question) -> _Periods:
-    """Last week is that of the calendar; the past week, or in the last week, ends now."""
-    unit, which, before = _UNITS[found["unit"]], found["which"], question.before(found.start())
+    """Last week, or the week before last, is that of the calendar; the past week ends now."""
+    unit, which = found["unit"], found.groupdict().get("which")
+    if which is None:
+        return _whole_unit(unit, 2, question, 0.8)
+    before = question.before(found.start())
     is_within = _pattern("within_the").search(before) is not None
     if unit in ("minute", "day") and not (is_within or (unit == "day" and which in ("past", "this"))):
         return None  # the last day to apply, at the last minute
@@ -380,31 +359,19 @@ def _one_unit(found: _Match, question: _Question) -> _Periods:
     return _whole_unit(unit, 0 if which == "this" else 1, question, 0.8)
 
 
-def _unit_before_last(found: _Match, question: _Question) -> _Periods:
-    return _whole_unit(found["unit"], 2, question, 0.8)
-
-
 def _phrase(found: _Match, question: _Question) -> _Periods:
     """Last week, in other languages than English."""
     unit, *back = _PHRASES[" ".join(found["phrase"].split())].split()
     return _whole_unit(unit, int(back[0]), question, 0.8) if back else _until_now(unit, 1, question, 0.8)
 
 
-def _part_of_today(found: _Match, question: _Question) -> _Periods:
-    return _day_or_part(question.calendar.today, found["part"] or "evening", question, 0.9)
-
-
 def _day_back(found: _Match, question: _Question) -> _Periods:
+    """Today, yesterday evening, this morning, last night."""
     word = " ".join(found["word"].split())
     if word == "hier" and language_of(question.written) != "french":  # in German it is "here"
         return None
-    day = question.calendar.today - timedelta(int(_DAYS_BACK[word]))
-    return _day_or_part(day, found["part"], question, 0.9)
-
-
-def _night(found: _Match, question: _Question) -> _Periods:
-    nights = timedelta(2 if "before" in found[0] else 1)
-    return _day_or_part(question.calendar.today - nights, "night", question, 0.9)
+    day = question.calendar.today - timedelta(int(_DAYS_BACK.get(word, 0)))
+    return _day_or_part(day, found["part"] or _PARTS_SAID.get(word), question, 0.9)
 
 
 def _weekend(found: _Match, question: _Question) -> _Periods:
@@ -428,13 +395,10 @@ def _season(found: _Match, question: _Question) -> _Periods:
 # From periods to spans.
 
 _READERS: tuple[_Reader, ...] = (
-    *(_several_months, _two_years, _days_of_month, _numeric_day, _numeric_month, _named_day, _season_of_year),
-    *(_quarter, _named_month, _year_alone, _weekday, _weekday_alone, _day_alone, _ago_to_the_day, _day_back),
-    *(_part_of_today, _night, _so_many_ago, _last_some, _unit_before_last, _one_unit, _phrase, _weekend),
-    _season,
+    *(_several_months, _days_of_month, _numeric_day, _named_day, _named_month, _months, _weekday, _season),
+    *(_weekday_alone, _day_alone, _day_back, _so_many_ago, _last_some, _one_unit, _phrase, _weekend),
 )
 _LENGTHS = {"day": DAY, "week": 7 * DAY, "month": 30.5 * DAY, "year": 365.25 * DAY}
-_SUNDAY = 6
 
 
 @cache
@@ -527,7 +491,8 @@ def _opened(found: _Found, period: Period, question: _Question) -> Span:
         return Span(start, now, question.written[found.start : to_now.end()], sure)
     is_day = end - start <= DAY + 2 * HOUR
     if is_day and (week := _lead("week_of", before, question)):
-        return _week_of(week, period, question, question.written[week.start() : found.stop])
+        start, end, _ = question.calendar.week(question.calendar.day_at(start), sure)
+        return Span(start, end, question.written[week.start() : found.stop], sure)
     if distance := _lead("distance", before, question):
         return _at_distance(distance, period, question.written[distance.start() : found.stop])
     past = min(0.0, start)
@@ -544,14 +509,6 @@ def _lead(name: str, to: int, question: _Question) -> _Match | None:
     return _pattern(name).search(question.plain, max(to - _LONGEST_LEAD, 0), to)
 
 
-def _week_of(found: _Match, period: Period, question: _Question, words: str) -> Span:
-    """The week of a day, or the one that begins with it; a week named by its Sunday begins there."""
-    calendar, day = question.calendar, question.calendar.day_at(period.start)
-    begins = found["of"] is None or day.weekday() == _SUNDAY
-    start, end, sure = calendar.days(day, 7, period.sure) if begins else calendar.week(day, period.sure)
-    return Span(start, end, words, sure)
-
-
 def _at_distance(found: _Match, period: Period, words: str) -> Span:
     """The week before a time, or the one around the day some weeks before it."""
     length, is_before = _LENGTHS[found["unit"]], found["side"] == "before"
@@ -563,20 +520,6 @@ def _at_distance(found: _Match, period: Period, words: str) -> Span:
 
 
 # Times as terms.
-
-
-def date_words(at: float) -> list[str]:
-    """The terms of the UTC date of a time: year, month, day and weekday."""
-    return list(_words_of_day(at // DAY))
-
-
-@lru_cache(maxsize=4096)
-def _words_of_day(day: float) -> tuple[str, ...]:
-    try:
-        found = datetime.fromtimestamp(day * DAY, UTC)
-    except (ValueError, OverflowError, OSError):
-        return ()
-    return (*date_terms(found.year, found.month, found.day), stem(WEEKDAYS[found.weekday()]))
 
 
 def is_by_calendar(words: str) -> bool:
@@ -634,7 +577,9 @@ def dated(question: str, spans: Sequence[Span]) -> Dated:
         if is_calendar:
             months = terms(" ".join(filter(is_by_calendar, by_name)), like=question)
             beside.update(one for one in months if not one.isdigit())
-            beside.update(date_words(span.start)[1:2] if span.end - span.start <= 31 * DAY else ())
+            if span.end - span.start <= 31 * DAY:
+                middle = datetime.fromtimestamp((span.start + span.end) / 2, UTC)
+                beside.add(stem(MONTHS[middle.month - 1]))
         rest = rest.replace(span.words, " ", 1)
     elsewhere = frozenset(terms(rest, like=question))
     past = _LISTS["past"].get(language_of(question), "").split()

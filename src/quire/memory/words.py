@@ -22,7 +22,6 @@ MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 LONGEST_TERM = 64
 _MEMO_SIZE = 1 << 15
@@ -42,11 +41,6 @@ def terms(text: str, *, like: str | None = None) -> list[str]:
 def dialect() -> str:
     """The version of these rules. An index made with another dialect has other terms and is rebuilt."""
     return "5" if _snowball("german") is None else "5+snowball"
-
-
-def date_terms(year: int, month: int, day: int) -> list[str]:
-    """The terms of a date, as the words of the date give them: year, month and day."""
-    return [str(year), stem(MONTHS[month - 1]), str(day)]
 
 
 # Folding: one spelling for width, accents, case, apostrophes and digits.
@@ -112,7 +106,7 @@ _STOP_WORDS = {
 }
 _FOREIGN = frozenset[str]().union(*_STOP_WORDS.values()) - _STOP_WORDS[ENGLISH]
 _TELLING = _FOREIGN.difference(_LISTS["shared_with_english"].split())
-_DETECTED_WITHIN = 1000
+_DETECTED_WITHIN = 500
 _FUNCTION_WORD_SHARE = 10
 """One word in so many is a function word in any language. Logs, code and lists of names have fewer."""
 _ONLY_LETTERS = "".join(chr(code) if chr(code).islower() else " " for code in range(128))
@@ -362,7 +356,7 @@ def _terms_of_piece(kind: str, text: str, language: str) -> list[str]:
             return _latin(text, language)
         case "date":
             year, month, day = map(int, text.split("-"))
-            return date_terms(year, month, day)
+            return [str(year), stem(MONTHS[month - 1]), str(day)]
         case "number":
             return [_number(text)]
         case "sharp":

@@ -1,12 +1,12 @@
 """An answer on its way: the pieces of a stream, and what they add up to."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Self, cast
+from typing import Any, Literal, NamedTuple, Self
 
 from quire.errors import CodecError, InvalidValue, ModelFailed, WrongType
-from quire.items import Item, Message, Reasoning
+from quire.items import Item, Message, Reasoning, ToolCall
 from quire.models.failures import Failure, failure_in
-from quire.providers import Parsed, Provider, Rendered, entries_in
+from quire.providers import Parsed, Provider, Rendered, entries_in, fields_in
 
 _Event = Mapping[str, Any]
 
@@ -107,6 +107,16 @@ def answer_text(parsed: Parsed) -> str:
     return "".join(item.text for item in parsed.items if isinstance(item, Message))
 
 
+def deltas_of(item: Item) -> Iterator[Delta]:
+    """The pieces of a whole item."""
+    if isinstance(item, Message) and item.text:
+        yield Delta("text", item.text)
+    elif isinstance(item, Reasoning) and item.text:
+        yield Delta("thinking", item.text)
+    elif isinstance(item, ToolCall):
+        yield Delta("call", item.name)
+
+
 # --- reading ---------------------------------------------------------------------------------------------
 
 
@@ -133,14 +143,9 @@ class AnswerReader:
     def feed(self, event: Any) -> list[Delta]:
         """Take an event, or a whole response; returns what it adds, in the order of an answer."""
         try:
-            text = self._text(event)
+            deltas = self._added(event)
         except (CodecError, WrongType) as fault:
             raise ModelFailed(f"the answer of {self.model} could not be read") from fault
-        found = [delta for delta in _FINDERS[self._provider.name](event) if delta.text]
-        deltas = [delta for delta in found if delta.kind == "thinking"]
-        deltas += [Delta("text", text)] if text else []
-        names = self._sent.names
-        deltas += [Delta("call", names.get(name, name)) for kind, name in found if kind == "call"]
         self._has_deltas = self._has_deltas or bool(deltas)
         return deltas
 
@@ -159,11 +164,15 @@ class AnswerReader:
         except (CodecError, WrongType):
             return self._nothing("unreadable")
 
-    def _text(self, event: Any) -> str:
-        if self._is_stream and not isinstance(event, WholeResponse):
-            return self._stream.feed(event)
-        self._whole = self._provider.parse(event, sent=self._sent, model=self.model)
-        return answer_text(self._whole)
+    def _added(self, event: Any) -> list[Delta]:
+        if not self._is_stream or isinstance(event, WholeResponse):
+            self._whole = self._provider.parse(event, sent=self._sent, model=self.model)
+            return [delta for item in self._whole.items for delta in deltas_of(item)]
+        text, names = self._stream.feed(event), self._sent.names
+        found = [(kind, told) for kind, told in _FINDERS[self._provider.name](event) if told]
+        thinking = [Delta("thinking", told) for kind, told in found if kind == "thinking"]
+        calls = [Delta("call", names.get(told, told)) for kind, told in found if kind == "call"]
+        return [*thinking, *([Delta("text", text)] if text else []), *calls]
 
     def _nothing(self, error: str | None = None) -> Parsed:
         return Parsed((), model=self.model, error=error)
@@ -177,65 +186,41 @@ def _is_empty(item: Item) -> bool:
 # --- thinking and calls in the events of each wire -------------------------------------------------------
 
 
-def _chat(event: _Event) -> Iterator[Delta]:
-    for choice in _objects(event.get("choices")):
-        delta = _object(choice.get("delta") or choice.get("message"))
-        yield _thinking(delta.get("reasoning_content") or delta.get("reasoning"))
-        for chunk in _objects(delta.get("content")):  # Mistral
-            for piece in _objects(chunk.get("thinking")):
-                yield _thinking(piece.get("text"))
-        for call in _objects(delta.get("tool_calls")):
-            yield _call(_object(call.get("function") or call.get("custom")).get("name"))
+def _chat(event: _Event) -> Iterator[tuple[str, Any]]:
+    for choice in entries_in(event.get("choices")):
+        delta = fields_in(choice.get("delta"))
+        yield "thinking", delta.get("reasoning_content") or delta.get("reasoning")
+        for chunk in entries_in(delta.get("content")):  # Mistral
+            for piece in entries_in(chunk.get("thinking")):
+                yield "thinking", piece.get("text")
+        for call in entries_in(delta.get("tool_calls")):
+            yield "call", fields_in(call.get("function") or call.get("custom")).get("name")
 
 
-def _responses(event: _Event) -> Iterator[Delta]:
-    kind = event.get("type")
+def _responses(event: _Event) -> Iterator[tuple[str, Any]]:
+    kind, item = event.get("type"), fields_in(event.get("item"))
     if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
-        yield _thinking(event.get("delta"))
-    added = [event.get("item")] if kind == "response.output_item.added" else event.get("output")
-    for item in _objects(added):
-        if item.get("type") in ("function_call", "custom_tool_call"):
-            yield _call(item.get("name"))
-        for part in _objects(item.get("summary")):
-            yield _thinking(part.get("text"))
+        yield "thinking", event.get("delta")
+    elif kind == "response.output_item.added" and item.get("type") in ("function_call", "custom_tool_call"):
+        yield "call", item.get("name")
 
 
-def _anthropic(event: _Event) -> Iterator[Delta]:
-    yield _thinking(_object(event.get("delta")).get("thinking"))
-    started = [event.get("content_block")] if "content_block" in event else event.get("content")
-    for block in _objects(started):
-        yield _thinking(block.get("thinking"))
-        if block.get("type") == "tool_use":
-            yield _call(block.get("name"))
+def _anthropic(event: _Event) -> Iterator[tuple[str, Any]]:
+    block = fields_in(event.get("content_block"))
+    yield "thinking", fields_in(event.get("delta")).get("thinking") or block.get("thinking")
+    yield "call", block.get("name") if block.get("type") == "tool_use" else None
 
 
-def _gemini(event: _Event) -> Iterator[Delta]:
-    for candidate in _objects(event.get("candidates"))[:1]:
-        for part in _objects(_object(candidate.get("content")).get("parts")):
-            if part.get("thought") is True:
-                yield _thinking(part.get("text"))
-            yield _call(_object(part.get("functionCall")).get("name"))
+def _gemini(event: _Event) -> Iterator[tuple[str, Any]]:
+    for candidate in entries_in(event.get("candidates"))[:1]:
+        for part in entries_in(fields_in(candidate.get("content")).get("parts")):
+            yield "thinking", part.get("text") if part.get("thought") is True else None
+            yield "call", fields_in(part.get("functionCall")).get("name")
 
 
-_FINDERS: dict[str, Callable[[_Event], Iterator[Delta]]] = {
+_FINDERS: dict[str, Callable[[_Event], Iterator[tuple[str, Any]]]] = {
     "openai": _chat,
     "openai-responses": _responses,
     "anthropic": _anthropic,
     "gemini": _gemini,
 }
-
-
-def _thinking(value: Any) -> Delta:
-    return Delta("thinking", value if isinstance(value, str) else "")
-
-
-def _call(value: Any) -> Delta:
-    return Delta("call", value if isinstance(value, str) else "")
-
-
-def _object(value: Any) -> _Event:
-    return cast(_Event, value) if isinstance(value, Mapping) else {}
-
-
-def _objects(value: Any) -> list[_Event]:
-    return [_object(entry) for entry in entries_in(value)]

@@ -9,14 +9,12 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, NamedTuple, cast
-
-import msgspec
+from typing import Any, NamedTuple
 
 from quire import errors
 from quire.errors import ModelFailed, ModelTimeout, RateLimited, Refused, WindowExceeded, cut
 from quire.items import Message, Reasoning, now
-from quire.providers import Parsed, entries_in
+from quire.providers import Parsed, entries_in, fields_in
 
 _LONGEST_NOTE = 500  # characters of a service's message
 _LONGEST_BODY = 4_000
@@ -65,43 +63,29 @@ class NoAnswer(Exception):
 
 # --- the table -------------------------------------------------------------------------------------------
 
-_Phrases = list[tuple[str, str]]
+_Row = Mapping[str, Any]
 
 
-class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    error: str
-    message: str
-    status: list[int] = []
-    not_status: list[int] = []
-    from_status: int = 1000
-    codes: _Phrases = []
-    text: _Phrases = []
-    start: _Phrases = []
-    retry: bool = False
-
-    def applies(self, told: Told) -> bool:
-        """Whether the row is for this error."""
-        if told.status in self.not_status:
-            return False
-        if told.status in self.status or (told.status or 0) >= self.from_status:
-            return True
-        if _found(self.codes, told.codes) or _found(self.text, f"{told.codes} {told.message}"):
-            return True
-        if told.status is None and any(_starts(self.start, text) for text in (told.codes, told.message)):
-            return True
-        return not (self.status or self.codes or self.text)
+def _applies(row: _Row, told: Told) -> bool:
+    """Whether a row of the table is for an error."""
+    if told.status in row.get("not_status", ()):
+        return False
+    if told.status in row.get("status", ()) or (told.status or 0) >= row.get("from_status", 1000):
+        return True
+    if _found(row, "codes", told.codes) or _found(row, "text", f"{told.codes} {told.message}"):
+        return True
+    said = told.codes if " " in told.codes else told.message  # a text may stand where codes do
+    starts = (re.match(phrase, said, re.I) for phrase, _ in row.get("start", ()))
+    if told.status is None and any(starts):
+        return True
+    return not row.keys() & {"status", "codes", "text"}
 
 
-def _found(phrases: _Phrases, text: str) -> bool:
-    return any(re.search(phrase, text, re.I | re.S) for phrase, _ in phrases)
-
-
-def _starts(phrases: _Phrases, text: str) -> bool:
-    return any(re.match(phrase, text, re.I) for phrase, _ in phrases)
+def _found(row: _Row, field: str, text: str) -> bool:
+    return any(re.search(phrase, text, re.I | re.S) for phrase, _ in row.get(field, ()))
 
 
 _TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text("utf-8"))
-_ROWS = msgspec.convert(_TABLE["rows"], list[_Row])
 _TIMEOUTS = frozenset[str](_TABLE["exceptions"]["timeout"])
 _CONNECTION = frozenset[str](_TABLE["exceptions"]["connection"])
 _LIMIT = re.compile(f"(?:{'|'.join(_TABLE['window']['limit'])})" + r"[ :(]{0,3}(\d{3,})(?!\w)", re.I)
@@ -113,22 +97,22 @@ _LIMIT = re.compile(f"(?:{'|'.join(_TABLE['window']['limit'])})" + r"[ :(]{0,3}(
 def failure_of(model: str, told: Told) -> Failure:
     """The failure that a service reports."""
     told = told._replace(status=told.status or _status_in(told.codes))
-    row = next(row for row in _ROWS if row.applies(told))
-    message = row.message.format(model=model) + _shown_codes(told)
+    row = next(row for row in _TABLE["rows"] if _applies(row, told))
+    message = row["message"].format(model=model) + _shown_codes(told)
     error: ModelFailed
-    if row.error == "WindowExceeded":
+    if row["error"] == "WindowExceeded":
         over, limit = over_and_limit(told.message)
         in_bytes = "request_too_large" in told.codes and not over
         error = WindowExceeded(message, over, limit=limit, in_bytes=in_bytes)
-    elif row.error == "RateLimited":
+    elif row["error"] == "RateLimited":
         error = RateLimited(message, told.after)
     else:
-        error = getattr(errors, row.error)(message)
+        error = getattr(errors, row["error"])(message)
     if note := told.message[:_LONGEST_NOTE]:
         error.add_note(f"the provider says: {note}{'…' if note != told.message else ''}")
     schema = _TABLE["schema"]
-    of_schema = told.status in schema["status"] and _found(schema["text"], f"{told.codes} {told.message}")
-    return Failure(error, row.retry, told.after, of_schema)
+    of_schema = told.status in schema["status"] and _found(schema, "text", f"{told.codes} {told.message}")
+    return Failure(error, row.get("retry", False), told.after, of_schema)
 
 
 def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> Failure:
@@ -138,7 +122,7 @@ def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> F
         found = found.__cause__
     if isinstance(found, NoAnswer):
         failure = failure_of(model, _without_keys(_told_in(found.body), found, keys))
-        is_error = "error" in (found.body if isinstance(found.body, Mapping) else ())
+        is_error = "error" in fields_in(found.body)
         passes = type(failure.error) is ModelFailed and not is_error
         return failure._replace(retry=failure.retry or passes)
     names = {kind.__name__ for kind in type(fault).__mro__}  # httpx and httpx2 have the same
@@ -201,7 +185,7 @@ def _told_by(fault: Any) -> Told:
 
 def _told_in(body: Any) -> Told:
     """What the body of an error tells."""
-    inner = _fields(_fields(body).get("error")) or _fields(body)
+    inner = fields_in(fields_in(body).get("error")) or fields_in(body)
     found = (inner.get(name) for name in ("type", "status", "code"))
     codes = dict.fromkeys(str(code) for code in found if isinstance(code, str | int) and code)
     return Told(None, " ".join(codes), message_in(body), next(_delays(inner), None))
@@ -217,14 +201,14 @@ def message_in(body: Any, depth: int = _DEEPEST) -> str:
     if isinstance(body, list):
         entries = (_entry(entry, depth) for entry in entries_in(body)[:_MOST_ENTRIES])
         return "; ".join(filter(None, entries))[:_LONGEST_BODY]
-    fields = _fields(body)
+    fields = fields_in(body)
     found = (message_in(fields[name], depth - 1) for name in _MESSAGE_FIELDS if name in fields)
     return next(filter(None, found), "")
 
 
 def _entry(entry: Any, depth: int) -> str:
     """One of several errors, after its place. FastAPI puts the input beside it, which is left out."""
-    message, place = message_in(entry, depth - 1), entries_in(_fields(entry).get("loc"))
+    message, place = message_in(entry, depth - 1), entries_in(fields_in(entry).get("loc"))
     return f"{'.'.join(map(str, place))}: {message}" if place and message else message
 
 
@@ -252,10 +236,6 @@ def _json_of(response: Any) -> Any:
         return response.json()
     except Exception:  # it is no JSON, or was not read to its end
         return None
-
-
-def _fields(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 # --- when to ask again -----------------------------------------------------------------------------------
@@ -286,7 +266,7 @@ def _until(date: str) -> float:
 def _delays(error: Mapping[str, Any]) -> Iterator[float]:
     """The delays in the details of Google's errors, such as `17s`."""
     for detail in entries_in(error.get("details")):
-        delay = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(_fields(detail).get("retryDelay")))
+        delay = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(fields_in(detail).get("retryDelay")))
         if delay:
             yield float(delay[1])
 

@@ -12,14 +12,14 @@ from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, Unpack, cast
+from typing import Any, Self, Unpack
 
 from quire.errors import InvalidValue, MissingExtra, ModelFailed, WindowExceeded
 from quire.items import new_id
 from quire.models.answers import Answering, AnswerReader, Delta
 from quire.models.model import Asks
 from quire.models.requests import Terms, request_for
-from quire.providers import Rendered, entries_in, provider_for, read_tools
+from quire.providers import Rendered, entries_in, fields_in, provider_for, read_tools
 from quire.tokens import number, whole
 
 _Json = dict[str, Any]
@@ -122,7 +122,8 @@ class Local(Asks):
             self._load()
             taking: _Take = take_or_stop
             if "tools" in payload and not self._takes_tools:
-                payload, taking = _without_tools(payload), _CallReader(take_or_stop)
+                taking = taking if payload.get("tool_choice") == "none" else _CallReader(take_or_stop)
+                payload = _without_tools(payload)
             try:
                 self._server.handle_chat_completions(payload, taking)
             except RuntimeError as fault:
@@ -277,7 +278,7 @@ def _without_tools(request: Mapping[str, Any]) -> _Json:
     left["messages"] = [first, *map(_as_text, request["messages"])]
     if choice == "none":
         return left
-    wanted: Any = choice["function"]["name"] if isinstance(choice, Mapping) else None
+    wanted = fields_in(fields_in(choice).get("function")).get("name")
     called = [tool for tool in tools if wanted in (None, tool.name)]
     shapes = [_object_schema(tool={"const": tool.name}, arguments=dict(tool.schema)) for tool in called]
     if choice == "auto":
@@ -313,7 +314,7 @@ class _CallReader:
 
     def __call__(self, chunk: _Json) -> bool:
         for choice in entries_in(chunk.get("choices")):
-            self._written += (choice.get("delta") or {}).get("content") or ""
+            self._written += fields_in(choice.get("delta")).get("content") or ""
             if choice.get("finish_reason") is None:
                 return self._take({**chunk, "choices": []})  # so that the engine can be stopped
             delta = _delta_of(self._written)
@@ -328,7 +329,7 @@ def _delta_of(written: str) -> _Json:
         value: Any = json.loads(written)
     except ValueError:
         return {"content": written}
-    fields = cast(_Json, value) if isinstance(value, dict) else {}
+    fields = fields_in(value)
     if "tool" in fields:
         arguments = json.dumps(fields.get("arguments") or {}, ensure_ascii=False)
         call: _Json = {"index": 0, "id": f"call_{new_id()}", "type": "function"}

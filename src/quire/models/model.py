@@ -92,8 +92,9 @@ def _rendered(model: AnyModel, items: Sequence[Item], asked: Asked) -> tuple[Ren
     """The payload, with the schema in words after the items if nothing enforces it, and the terms."""
     terms: Any = {**asked}
     tools, plan = terms.pop("tools", ()), terms.pop("plan", None)
-    schema: Any = terms.get("output")
-    if isinstance(schema, Mapping) and schema and not shape_of(model, schema, tools).is_enforced:
+    schema = asked.get("output") or {}
+    is_wrong = not isinstance(schema, Mapping)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if schema and not is_wrong and not shape_of(model, schema, tools).is_enforced:
         items = with_message(items, schema_message(schema))
     return provider_for(model.wire).render(items, model=model.name, tools=tools, plan=plan), terms
 

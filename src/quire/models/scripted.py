@@ -9,8 +9,8 @@ from typing import Any, TypeGuard, Unpack, cast
 import msgspec
 
 from quire.errors import InvalidValue, OutOfRange, WrongType
-from quire.items import KINDS, Item, Message, Reasoning, ToolCall, new_id, now
-from quire.models.answers import Answering, Delta
+from quire.items import KINDS, Item, Message, ToolCall, new_id, now
+from quire.models.answers import Answering, Delta, deltas_of
 from quire.models.model import Asks
 from quire.models.requests import Terms, checked, shape_for
 from quire.providers import Parsed, Rendered, provider_for
@@ -181,9 +181,8 @@ def _items_of(reply: Any) -> Sequence[Any]:
 
 
 def _pieces_of(item: Item) -> Iterator[Delta]:
-    if isinstance(item, Message):
-        yield from (Delta("text", piece) for piece in _PIECES.findall(item.text))
-    elif isinstance(item, Reasoning) and item.text:
-        yield Delta("thinking", item.text)
-    elif isinstance(item, ToolCall):
-        yield Delta("call", item.name)
+    for delta in deltas_of(item):
+        if delta.kind == "text":
+            yield from (Delta("text", piece) for piece in _PIECES.findall(delta.text))
+        else:
+            yield delta

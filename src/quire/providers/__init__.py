@@ -43,6 +43,7 @@ from quire.providers.types import (
 from quire.providers.values import (
     entries_in as entries_in,
     exact_copy as exact_copy,
+    fields_in as fields_in,
     json_text as json_text,
     nests_deeper as nests_deeper,
     plain_json as plain_json,

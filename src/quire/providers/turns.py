@@ -34,6 +34,8 @@ from quire.state import MASKED, answered, is_output, merge_of
 
 Input = Message | Note | Summary | ConfigChange
 Output = Message | Reasoning | ToolCall
+Step = tuple[Json, Json]
+"""A call on a wire, and its result."""
 
 
 class ModelTurn(NamedTuple):
@@ -89,7 +91,7 @@ class Writer:
         names, ids, reads = self.draft.names.given, self.draft.ids, not self.takes_any_arguments
         taken, longest = ids.taken, ids.alphabet.longest
         write_text, write_turn = self._write_plain_text, self._write_plain_turn
-        call_part, result_part, most = self._call_part, self._result_part, rules.OPENAI_TOOL_CALL_COUNT
+        step, most = self._step, rules.OPENAI_TOOL_CALL_COUNT
         while start < stop:
             item: Any = items[start]
             text: Any = None
@@ -129,8 +131,9 @@ class Writer:
                     if given is None:
                         break
                 taken[call_id] = 1
-                calls.append(call_part(call_id, name, given))
-                results.append(result_part(call_id, name, output, result.is_error))
+                written, answer = step(call_id, name, given, output, result.is_error)
+                calls.append(written)
+                results.append(answer)
             if not 0 < len(calls) == count <= most:
                 for call in items[called : called + len(calls)]:
                     del taken[call.call_id]
@@ -224,11 +227,14 @@ class Writer:
         """Write a turn of the model, a text and calls from `first` on, and its results."""
         raise NotImplementedError
 
-    def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
+    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
         raise NotImplementedError
 
-    def _result_part(self, call_id: str, name: str, content: Any, is_error: bool) -> Json:
-        raise NotImplementedError
+    def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
+        return self._step(call_id, name, arguments, "", False)[0]
+
+    def _result_part(self, call_id: str, name: str, output: Any, is_error: bool) -> Json:
+        return self._step(call_id, name, "", output, is_error)[1]
 
     def _add_state(self, item: Item, place: int) -> None:
         """Put state of an input on what was written from a place on; by default its loss is noted."""

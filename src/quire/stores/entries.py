@@ -6,12 +6,11 @@ moved or renumbered is noticed, in whatever way a store keeps it.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from zlib import crc32
 
 from quire.errors import Conflict, Damaged, InvalidValue, OutOfRange, StoreDamaged, WrongType
 from quire.items import JSON, Item
-from quire.stores.store import Damage, Entry, Place, Stored, checked_stream, place_at
+from quire.stores.store import Entry, Place, Stored, checked_stream, place_at
 
 Row = tuple[int, str, bytes, int | None]
 """Version, stream, body and sum, as a store read them: of any types, where the store is damaged.
@@ -26,7 +25,7 @@ _begins_sealed = re.compile(rb'\s*\{\s*"kind"\s*:\s*"sealed"\s*[,}]').match
 
 def checked(place: Place, entries: Sequence[Entry], expected: int) -> Place:
     """The place, if the arguments of an append are what they should be."""
-    if not isinstance(expected, int) or isinstance(expected, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if type(expected) is not int:
         raise WrongType(f"the expected version is a number, not {type(expected).__name__}")
     for stream, body in entries:
         checked_stream(stream)
@@ -54,9 +53,8 @@ def conflict(place: Place, expected: int, found: int) -> Conflict:
 
 def damaged(place: Place, version: int, reason: str) -> StoreDamaged:
     """The error of a conversation that is whole up to a version only."""
-    return StoreDamaged(
-        f"{place} is damaged after version {version}: {reason}", place=str(place), version=version
-    )
+    message = f"{place} is damaged after version {version}: {reason}"
+    return StoreDamaged(message, place=str(place), version=version)
 
 
 def sum_of(text: str) -> int:
@@ -92,9 +90,16 @@ def verified(place: Place, after: int, count: int, rows: Iterable[Row]) -> list[
             raise damaged(place, version, f"entry {version + 1} is missing or not as it was written")
         version += 1
         found.append(Stored(version, row[1], row[2]))
-    if version < count:
-        raise damaged(place, version, f"{count - version:,} entries are missing")
+    if version != count:
+        raise damaged(place, min(version, count), f"{count:,} entries are counted, and {version:,} are there")
     return found
+
+
+def whole(place: Place, rows: Iterable[Row]) -> list[Stored]:
+    """Those entries of a conversation that are as they were written. Later rows replace earlier ones."""
+    seed = seed_of(place)
+    good = {row[0]: Stored(*row[:3]) for row in rows if _is_whole(seed, row[0], row)}
+    return [good[version] for version in sorted(good)]
 
 
 def _is_whole(seed: int, version: int, row: Row) -> bool:
@@ -105,34 +110,19 @@ def _is_whole(seed: int, version: int, row: Row) -> bool:
         return False
 
 
-def sifted(place: Place, count: int, rows: Iterable[Row]) -> tuple[list[Stored], list[Damage]]:
-    """The whole entries of a conversation, and the damage to the others."""
-    seed = seed_of(place)
-    good = {
-        row[0]: Stored(*row[:3]) for row in rows if isinstance(row[0], int) and _is_whole(seed, row[0], row)
-    }
-    last = max(count, *good, 0) if good else count
-    found: list[Damage] = []
-    for is_good, run in groupby(range(1, last + 1), good.__contains__):
-        if not is_good:
-            versions = list(run)
-            named = (
-                f"entry {versions[0]}" if len(versions) == 1 else f"entries {versions[0]} to {versions[-1]}"
-            )
-            found.append(Damage(place, versions[0] - 1, f"{named}: missing or not as written"))
-    if count < last:
-        found.append(Damage(place, count, f"the count of its entries is {count}, and {last} are there"))
-    return [good[version] for version in sorted(good)], found
-
-
 def is_sealed(body: bytes) -> bool:
     """Whether an entry is encrypted."""
     return _begins_sealed(body) is not None
 
 
-def check_seal(place: Place, first: bytes, entries: Sequence[Entry]) -> None:
+def are_clear(entries: Sequence[Entry]) -> bool:
+    """Whether some entries are not encrypted. Only for those has a store to look at the first entry."""
+    return not all(is_sealed(entry.body) for entry in entries)
+
+
+def check_seal(place: Place, first: bytes) -> None:
     """Refuse entries in clear for a conversation that is encrypted, by its first entry."""
-    if is_sealed(first) and not all(is_sealed(entry.body) for entry in entries):
+    if is_sealed(first):
         raise InvalidValue(f"{place} is sealed: open its store with its key to write to it")
 
 

@@ -1,4 +1,4 @@
-"""The PostgreSQL store: many processes, many machines, and readers that are told of what is added."""
+"""The PostgreSQL store: many processes and many machines."""
 
 import logging
 import time
@@ -7,16 +7,9 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
-from quire.errors import (
-    Conflict,
-    InvalidValue,
-    MissingExtra,
-    NewerStore,
-    StoreDamaged,
-    StoreError,
-    StoreFailed,
-)
+from quire.errors import Conflict, InvalidValue, MissingExtra, NewerStore, StoreDamaged, StoreFailed
 from quire.stores.entries import (
+    are_clear,
     check_bodies,
     check_seal,
     checked,
@@ -24,12 +17,12 @@ from quire.stores.entries import (
     damaged,
     entry_sum,
     seed_of,
-    sifted,
     summed,
     verified,
+    whole,
 )
-from quire.stores.postgres_link import Link, announce
-from quire.stores.store import Damage, Durability, Entry, Place, Standing, Store, Stored, place_at
+from quire.stores.postgres_link import Link
+from quire.stores.store import Durability, Entry, Place, Standing, Store, Stored, place_at
 
 try:
     from psycopg import Connection
@@ -43,11 +36,8 @@ VERSION = 3
 _ONE_AT_A_TIME = 0x51756972
 """The advisory lock of whoever changes the tables."""
 
-_LOOKING = 5.0
-"""Who waits looks again after so many seconds: the writer may have died before it announced its append."""
-
 _SCRUBBING, _MOMENT, _PAUSE = 10.0, 0.05, 0.01
-"""How long a scrub waits for transactions of others, and where it may not wait: appends under way take as long."""
+"""Seconds that a scrub waits for transactions of others, where it may wait and where it may not."""
 
 _LAST = (1 << 63) - 1
 _MOST_KNOWN = 10_000
@@ -92,7 +82,8 @@ _STANDING = "SELECT number, version FROM quire.conversations WHERE address = %s"
 _STANDINGS = "SELECT name, version, number FROM quire.conversations WHERE scope = %s"
 _READ = """
     SELECT counted.version, entries.version, stream, body, sum
-    FROM quire.conversations AS counted LEFT JOIN quire.entries ON conversation = number AND entries.version > %s
+    FROM quire.conversations AS counted
+    LEFT JOIN quire.entries ON conversation = number AND entries.version > %s
     WHERE address = %s ORDER BY entries.version"""
 _FIRST = """
     SELECT body FROM quire.conversations JOIN quire.entries ON conversation = number AND entries.version = 1
@@ -100,8 +91,8 @@ _FIRST = """
 
 # All that is committed by now has a lesser number than this.
 _NOW = "SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text"
-# Who sees rows of an earlier moment keeps them, by the rules of VACUUM: whoever is in this database, or copies
-# the whole server, but not another VACUUM.
+# Who sees rows of an earlier moment keeps them, by the rules of VACUUM: whoever is in this database, or
+# copies the whole server, but not another VACUUM.
 _STILL_SEEN = """
     SELECT EXISTS (SELECT FROM (
         SELECT unnest(ARRAY[backend_xid, backend_xmin]) AS since FROM pg_stat_activity
@@ -126,7 +117,9 @@ class PostgresStore(Store):
             raise InvalidValue("pool_size is at least 1")
         self.link = Link(url, durable, pool_size)
         self.link.first(_prepare)
-        self._looked_at: set[Place] = set()
+        self._clear: set[Place] = set()  # conversations that are known not to be encrypted
+        # Appends whose connection was lost: they may have arrived, and are recognised when they are repeated.
+        self._unsure: dict[Place, tuple[int, tuple[Entry, ...]]] = {}
 
     def __repr__(self) -> str:
         return "<PostgresStore>"  # the address may hold a password
@@ -137,15 +130,20 @@ class PostgresStore(Store):
         An append whose connection was lost before the answer came is tried again, and never added twice.
         """
         place = checked(place, entries, expected)
-        losses: list[None] = []
+        doubt = (expected, tuple(entries))
+        losses = [True] if self._unsure.pop(place, None) == doubt else []
         try:
             self.link.run(
                 lambda connection: self._append(connection, place, entries, expected),
-                lambda: losses.append(None),
+                lambda: losses.append(True),
             )
         except Conflict:
             if not losses or not self._holds(place, expected, entries):
                 raise
+        except StoreFailed:
+            if losses:
+                self._unsure[place] = doubt
+            raise
         return expected + len(entries)
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
@@ -174,7 +172,7 @@ class PostgresStore(Store):
 
     def remove(self, place: Place) -> None:
         self.link.run(lambda connection: _remove(connection, _address(place)))
-        self._looked_at.discard(place)
+        self._clear.discard(place)
 
     def scrub(self, *, wait: bool = True) -> None:
         """Vacuum the tables, once no transaction sees what was removed from them.
@@ -184,27 +182,10 @@ class PostgresStore(Store):
         """
         scrub(self.link, "quire.entries, quire.conversations", wait=wait)
 
-    def wait(self, place: Place, version: int, timeout: float) -> int:
-        if timeout <= 0:
-            return self.version(place)
-        until = time.monotonic() + timeout
-        with self.link.listening(_address(place).hex()) as rest:
-            while (found := self.version(place)) == version and (left := until - time.monotonic()) > 0:
-                rest(min(left, _LOOKING))
-        return found
-
-    def verify(self, place: Place | None = None) -> Iterator[Damage]:
-        try:
-            for one in self._places() if place is None else [place]:
-                rows = self._rows(_READ, 0, _address(one))
-                yield from sifted(one, rows[0][0] if rows else 0, _entries_in(rows))[1]
-        except StoreError as fault:
-            yield Damage(place, 0, str(fault))
-
     def recover(self) -> Iterator[tuple[Place, Stored]]:
-        for place in self._places():
-            for stored in sifted(place, 0, _entries_in(self._rows(_READ, 0, _address(place))))[0]:
-                yield place, stored
+        for place in self.places():
+            rows = self._rows(_READ, 0, _address(place))
+            yield from ((place, stored) for stored in whole(place, _entries_in(rows)))
 
     def close(self) -> None:
         self.link.close()
@@ -213,9 +194,10 @@ class PostgresStore(Store):
         self, connection: Connection[Any], place: Place, entries: Sequence[Entry], expected: int
     ) -> None:
         address = _address(place)
-        if expected and entries and place not in self._looked_at:
+        is_clear = bool(entries) and are_clear(entries)
+        if expected and is_clear and place not in self._clear:
             for (first,) in connection.execute(_FIRST, [address]):
-                check_seal(place, first, entries)
+                check_seal(place, first)
         if entries and 0 <= expected < _LAST:
             columns = [list(column) for column in zip(*summed(place, entries, expected), strict=True)]
             new = expected + len(entries)
@@ -225,9 +207,8 @@ class PostgresStore(Store):
             except UniqueViolation:
                 raise damaged(place, expected, f"entry {expected + 1} is there, and is not counted") from None
             if added:
-                self._looked_at = self._looked_at if len(self._looked_at) < _MOST_KNOWN else set()
-                self._looked_at.add(place)
-                announce(connection, address.hex())
+                self._clear = self._clear if len(self._clear) < _MOST_KNOWN else set()
+                self._clear.update([place] if is_clear else ())
                 return
         row = connection.execute(_STANDING, [address]).fetchone()
         found = int(row[1]) if row else 0
@@ -237,11 +218,6 @@ class PostgresStore(Store):
     def _holds(self, place: Place, expected: int, entries: Sequence[Entry]) -> bool:
         found = self.read(place, after=expected)[: len(entries)]
         return [Entry(*stored[1:]) for stored in found] == list(entries)
-
-    def _places(self) -> list[Place]:
-        return [
-            Place(*row) for row in self._rows("SELECT scope, name FROM quire.conversations ORDER BY number")
-        ]
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return self.link.run(
@@ -303,7 +279,6 @@ def _remove(connection: Connection[Any], address: bytes) -> None:
         removed = "DELETE FROM quire.conversations WHERE address = %s RETURNING number"
         for row in connection.execute(removed, [address]).fetchall():
             connection.execute("DELETE FROM quire.entries WHERE conversation = %s", row)
-    announce(connection, address.hex())
 
 
 def _address(place: Place) -> bytes:

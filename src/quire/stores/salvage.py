@@ -1,7 +1,7 @@
 """Checking a store, and writing what can be read of a damaged one into a new one.
 
-A damaged SQLite file is read in two ways: through SQLite, and page by page where SQLite gives up. The sum of an
-entry says whether it is whole, however it was found.
+A damaged SQLite file is read in two ways: through SQLite, and page by page where SQLite gives up. The sum of
+an entry says whether it is whole, however it was found.
 """
 
 import os
@@ -14,20 +14,21 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from quire.errors import InvalidValue, StoreDamaged
-from quire.stores.entries import Row, is_sealed, sifted
+from quire.stores.entries import Row, is_sealed, verified, whole
 from quire.stores.sealed import Seal
 from quire.stores.store import Damage, Entry, Place, Store, Stored
 
 LOST = ".lost"
 """The stream of entries that stand for those that could not be read, so that versions stay the same."""
 
-_LOST_BODY = b'{"kind":"lost"}'
+_NAMES = "SELECT number, scope, name, version FROM conversations NOT INDEXED"
+_NAMES_BY_INDEX = "SELECT number, scope, name FROM conversations INDEXED BY by_name"
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 _LARGEST_PAGE = 65_536
 
 _kept_open: list[int] = []
-"""Files that were read page by page. Closing one would drop the locks that SQLite has on it in this process."""
+"""Files that were read page by page: closing one would drop this process's SQLite locks on it."""
 
 
 class Salvaged(NamedTuple):
@@ -84,7 +85,12 @@ def _written(log: dict[int, Stored]) -> list[Entry]:
     versions = list(range(1, max(log) + 1))
     if any(is_sealed(stored.body) for stored in log.values()):
         versions = list(takewhile(log.__contains__, count(1)))
-    return [Entry(*log[at][1:]) if at in log else Entry(LOST, _LOST_BODY) for at in versions]
+    return [
+        Entry(*log[at][1:])
+        if at in log
+        else Entry(LOST, b'{"kind":"lost","id":"lost-%d","created_at":0.0}' % at)
+        for at in versions
+    ]
 
 
 def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
@@ -94,10 +100,8 @@ def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
         found.read_pages(Pages(path))
         found.read_through_sqlite(path)  # what SQLite reads is newer than what is in pages
     for number, places in found.names.items():
-        logs = {place: sifted(place, 0, found.rows.get(number, ()))[0] for place in places}
-        place = max(logs, key=lambda one: len(logs[one]))  # a damaged name fits no entry
-        for stored in logs[place]:
-            yield place, stored
+        logs = [[(place, stored) for stored in whole(place, found.rows.get(number, ()))] for place in places]
+        yield from max(logs, key=len)  # a damaged name fits no entry
 
 
 class _Found:
@@ -108,37 +112,25 @@ class _Found:
         self.rows: dict[int, list[Row]] = {}
 
     def read_through_sqlite(self, path: str) -> bool:
-        """Take what SQLite reads; whether that was all there is, and whole."""
-        is_whole, counts = True, dict[int, Any]()
-
-        def rows(statement: str) -> Iterator[Any]:
-            nonlocal is_whole
-            try:
-                yield from connection.execute(statement)
-            except (sqlite3.Error, MemoryError):
-                is_whole = False
-
+        """Take what SQLite reads; whether that is all there is, and whole."""
+        counts: dict[int, Any] = {}
         try:
-            connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
-        except sqlite3.Error:
+            with closing(
+                sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
+            ) as connection:
+                connection.text_factory = lambda text: text.decode("utf-8", "replace")
+                for number, scope, name, counts[number] in connection.execute(_NAMES):
+                    self._name(number, scope, name)
+                for number, scope, name in connection.execute(_NAMES_BY_INDEX):
+                    self._name(number, scope, name)
+                for at, *values in connection.execute("SELECT at, stream, body, sum FROM entries"):
+                    self._add(at, values)
+            for number, places in self.names.items():
+                (place,) = places
+                verified(place, 0, counts[number], self.rows[number])
+        except (sqlite3.Error, MemoryError, StoreDamaged, LookupError, TypeError, ValueError):
             return False
-        with closing(connection):
-            connection.text_factory = lambda text: text.decode("utf-8", "replace")
-            for number, scope, name, version in rows(
-                "SELECT number, scope, name, version FROM conversations"
-            ):
-                self._name(number, scope, name)
-                counts[number] = version
-            for number, scope, name in rows(
-                "SELECT number, scope, name FROM conversations INDEXED BY by_name"
-            ):
-                self._name(number, scope, name)
-            for at, *values in rows("SELECT at, stream, body, sum FROM entries"):
-                self._add(at, values)
-        return is_whole and all(
-            len(places) == 1 and not sifted(next(iter(places)), counts.get(number, 0), self.rows.get(number, ()))[1]
-            for number, places in self.names.items()
-        )
+        return True
 
     def read_pages(self, pages: "Pages") -> None:
         """Take the rows of all pages. The rows of our tables differ in their first values."""
@@ -180,7 +172,7 @@ class Pages:
                 yield from self._rows_of(page, 100 if number == 1 else 0)
 
     def _rows_of(self, page: bytes, start: int) -> Iterator[tuple[int, list[Any]]]:
-        """The rows of one page. Each pointer leads to a row, and where one is damaged, the row before it does."""
+        """The rows of one page: each pointer leads to one, and so does the end of the row before it."""
         end, begins = len(page), list[int]()
         for at in range(start + 8, end - 1, 2):
             if begins and at >= min(begins):

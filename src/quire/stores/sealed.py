@@ -10,7 +10,7 @@ import msgspec
 
 from quire.errors import InvalidValue, MissingExtra, StoreDamaged
 from quire.stores.entries import SEALED, check_bodies, checked, damaged, is_sealed
-from quire.stores.store import Damage, Entry, Place, Standing, Store, Stored
+from quire.stores.store import Entry, Place, Standing, Store, Stored
 
 KEY_LENGTH = 32
 _NONCE_LENGTH = 12
@@ -139,18 +139,6 @@ class Sealed(Store):
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
         return self._store.wait(place, version, timeout)
-
-    def verify(self, place: Place | None = None) -> Iterator[Damage]:
-        """Damage to the store inside, and entries that the key does not open."""
-        found = list(self._store.verify(place))
-        yield from found
-        if not found:
-            for one, stored in self._store.recover():
-                if place in (None, one):
-                    try:
-                        self._seal.unseal(one, stored)
-                    except StoreDamaged as fault:
-                        yield Damage(one, stored.version - 1, str(fault))
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
         return self._seal.unsealed(self._store.recover())

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from quire.errors import NewerStore, StoreDamaged, StoreError
 from quire.stores.entries import (
+    are_clear,
     check_bodies,
     check_seal,
     checked,
     conflict,
     damaged,
     entry_sum,
+    is_sealed,
     seed_of,
-    sifted,
     sum_of,
     summed,
     verified,
@@ -33,7 +34,7 @@ _BITS = 32
 _LAST = (1 << _BITS) - 1
 _MOST_KNOWN = 10_000
 
-# `at` is number << 32 | version: the key of one b-tree is the compare and swap. A number is never given twice.
+# `at` is number << 32 | version: the key of one b-tree is the compare and swap. No number is given twice.
 # A name is found by either index, so that a damaged index does not hide a conversation.
 _TABLES = (
     "CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
@@ -76,7 +77,8 @@ _UPGRADE = (
 _ADD = "INSERT INTO entries VALUES (?, (SELECT ? FROM entries WHERE at = ?), ?, ?)"
 _STANDING = f"""
     SELECT number, version, coalesce((SELECT at & {_LAST} FROM entries
-        WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1), 0), name, name_sum
+        WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1), 0),
+        name, name_sum
     FROM conversations"""
 _READ = f"""
     SELECT version, at & {_LAST}, stream, body, sum FROM conversations LEFT JOIN entries
@@ -90,15 +92,15 @@ _log = logging.getLogger("quire.stores")
 class SQLiteStore(Store):
     """All conversations in one file.
 
-    With `durable="process"` the system decides when the disk is written: what was acknowledged survives the end
-    of the process, not always the loss of power. With `"power"` every append waits for the disk.
+    With `durable="process"` the system decides when the disk is written: what was acknowledged survives the
+    end of the process, not always the loss of power. With `"power"` every append waits for the disk.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
         self._file = _File(path, durable)
         self.reports = self._file.reports
-        # What an append checked already: the first row and the sum of a place, and names of streams.
-        self._known: dict[Place, tuple[int, int]] = {}
+        # What an append checked already: the first row of a place, its sum, and whether it is in clear.
+        self._known: dict[Place, tuple[int, int, bool]] = {}
         self._streams: set[str] = set()
 
     def __repr__(self) -> str:
@@ -114,9 +116,9 @@ class SQLiteStore(Store):
         if known is None or len(entries) != 1 or type(expected) is not int or not 0 < expected < _LAST:
             return self._append_checked(place, entries, expected)
         stream, body = entries[0]
-        if stream not in self._streams or type(body) is not bytes:
+        start, seed, is_clear = known
+        if stream not in self._streams or type(body) is not bytes or not (is_clear or is_sealed(body)):
             return self._append_checked(place, entries, expected)
-        start, seed = known
         row = (
             start + expected + 1,
             stream,
@@ -165,7 +167,7 @@ class SQLiteStore(Store):
                 f"{self.path} is damaged: conversations of the scope {scope!r} are not as written"
             )
         standings = {
-            name: Standing(_whole(Place(scope, name), version, last), str(number))
+            name: Standing(_counted(Place(scope, name), version, last), str(number))
             for number, version, last, name, _ in rows
         }
         return dict(sorted(standings.items()))
@@ -212,18 +214,16 @@ class SQLiteStore(Store):
         self._file.vacuum(wait=wait)
 
     def verify(self, place: Place | None = None) -> Iterator[Damage]:
-        try:
-            if place is None:
-                yield from self._faults()
-            places = [place] if place else self._places()
-        except StoreError as fault:
-            yield Damage(place, 0, str(fault))
-            return
-        for one in places:
+        if place is None:
             try:
-                self.read(one)
-            except StoreDamaged as fault:
-                yield from self._damage_to(one, fault)
+                with self._file.snapshot() as connection:
+                    said = [
+                        text for (text,) in connection.execute("PRAGMA integrity_check(100)") if text != "ok"
+                    ]
+            except StoreError as fault:
+                said = [str(fault)]
+            yield from (Damage(None, 0, text) for text in said)
+        yield from super().verify(place)
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
         return recover_sqlite(self.path)
@@ -240,17 +240,17 @@ class SQLiteStore(Store):
             if not entries:
                 return found
             number = number or _new_number(connection, place)
-            start, seed = number << _BITS, seed_of(place)
-            if self._known.get(place) != (start, seed):
+            start, seed, is_clear = number << _BITS, seed_of(place), are_clear(entries)
+            if is_clear and self._known.get(place) != (start, seed, True):
                 first = connection.execute("SELECT body FROM entries WHERE at = ?", (start + 1,)).fetchone()
                 if first:
-                    check_seal(place, first[0], entries)
+                    check_seal(place, first[0])
             rows = [(start + version, *rest) for version, *rest in summed(place, entries, found)]
             connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
         if len(self._known) >= _MOST_KNOWN or len(self._streams) >= _MOST_KNOWN:
             self._known.clear()
             self._streams = set()
-        self._known[place] = start, seed
+        self._known[place] = start, seed, is_clear
         self._streams.update(entry.stream for entry in entries)
         return found + len(entries)
 
@@ -260,7 +260,7 @@ class SQLiteStore(Store):
         if row is None:
             self._check_absent(connection, place)
             return 0, 0
-        return row[0], _whole(place, row[1], row[2])
+        return row[0], _counted(place, row[1], row[2])
 
     def _check_absent(self, connection: sqlite3.Connection, place: Place) -> None:
         """`StoreDamaged` where one index finds a conversation that the other does not."""
@@ -268,28 +268,6 @@ class SQLiteStore(Store):
             named = connection.execute(f"{_STANDING} WHERE scope = ? AND name = ?", place).fetchone()
             if named is None:  # otherwise another process made it in between
                 raise damaged(place, 0, "its name is missing in an index")
-
-    def _places(self) -> list[Place]:
-        with self._file.snapshot() as connection:
-            return list(map(Place._make, connection.execute("SELECT scope, name FROM conversations")))
-
-    def _faults(self) -> Iterator[Damage]:
-        """Damage to the tables and to the list of conversations."""
-        with self._file.snapshot() as connection:
-            for (text,) in connection.execute("PRAGMA integrity_check(100)").fetchall():
-                if text != "ok":
-                    yield Damage(None, 0, text)
-        for scope in self.scopes():
-            self.conversations(scope)
-
-    def _damage_to(self, place: Place, fault: StoreDamaged) -> list[Damage]:
-        """The damage to a conversation entry by entry, where its entries can be read at all."""
-        try:
-            with self._file.snapshot() as connection:
-                rows = connection.execute(_READ, (0, *place)).fetchall()
-            return sifted(place, _number(rows[0][0]), [row[1:] for row in rows if row[1] is not None])[1]
-        except (StoreError, IndexError):
-            return [Damage(place, fault.version, str(fault))]
 
 
 class _File(SQLiteFile):
@@ -355,7 +333,7 @@ def _new_number(connection: sqlite3.Connection, place: Place) -> int:
     return int(connection.execute(insert, values).fetchone()[0])
 
 
-def _whole(place: Place, version: object, last: int) -> int:
+def _counted(place: Place, version: object, last: int) -> int:
     """The version of a conversation, if its count and its last entry agree."""
     if version != last:
         found = min(_number(version), last)

@@ -87,7 +87,7 @@ class SQLiteFile:
         return self._reader
 
     def check_place(self) -> None:
-        """`StoreFailed` where the path no longer leads to the open file: nobody would find what is written."""
+        """`StoreFailed` where the path no longer leads to the open file: what is written would be lost."""
         if _identity(self.path) != self._identity:
             raise StoreFailed(f"{self.path} was deleted, moved or replaced while it was open: open it again")
 
@@ -144,8 +144,8 @@ class SQLiteFile:
     def after_fork(self, *, is_child: bool) -> None:
         """Release the locks; the child first closes the connections that it inherited.
 
-        SQLite's locks on files stay with the parent, and SQLite does not notice: an inherited connection, or a
-        new one beside it, would write to a log that others believe they may delete.
+        SQLite's locks on files stay with the parent, and SQLite does not notice: an inherited connection, or
+        a new one beside it, would write to a log that others believe they may delete.
         """
         if is_child:
             self._disconnect()
@@ -206,7 +206,7 @@ class SQLiteFile:
         name = f"file:{quote(self.path)}"
         if self.is_writable:
             return f"{name}?mode=rw"
-        # Without a log, SQLite would have to make files beside it. Nobody can write there, so it can go without.
+        # Without a log, SQLite would have to make one. Nobody can write there, so it can do without.
         return f"{name}?mode=ro" if os.path.exists(f"{self.path}-wal") else f"{name}?immutable=1"
 
     def _disconnect(self) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 from urllib.parse import quote, unquote
 
-from quire.errors import InvalidValue, TooLarge, WrongType
+from quire.errors import InvalidValue, StoreDamaged, StoreError, TooLarge, WrongType
 
 Durability = Literal["process", "power"]
 """What an append that returned survives: the end of this process, or also the loss of power."""
@@ -212,7 +212,7 @@ class Store(ABC):
     def remove(self, place: Place) -> None:
         """Take away a conversation: its version is 0 again. `scrub` takes it from the store's files."""
 
-    def scrub(self, *, wait: bool = True) -> None:
+    def scrub(self, *, wait: bool = True) -> None:  # noqa: B027  # not every store has something to do
         """Remove replaced and removed content from the store's files.
 
         `StoreFailed` where others keep the files in use: after ten seconds, or at once unless it may `wait`.
@@ -226,13 +226,26 @@ class Store(ABC):
             pause = min(2 * pause, _LONGEST_PAUSE)
         return found
 
-    @abstractmethod
     def verify(self, place: Place | None = None) -> Iterator[Damage]:
-        """The damage in one conversation or in the whole store; nothing where all is whole."""
+        """The damage to one conversation or to the whole store; nothing where all is whole."""
+        try:
+            places = self.places() if place is None else [place]
+        except StoreError as fault:
+            yield Damage(place, 0, str(fault))
+            return
+        for one in places:
+            try:
+                self.read(one)
+            except StoreDamaged as fault:
+                yield Damage(one, fault.version, str(fault))
 
-    @abstractmethod
     def recover(self) -> Iterator[tuple[Place, Stored]]:
         """Every entry that is whole, also of a damaged store: by conversation, in order of versions."""
+        return ((place, stored) for place in self.places() for stored in self.read(place))
+
+    def places(self) -> list[Place]:
+        """All conversations of all scopes."""
+        return [Place(scope, name) for scope in self.scopes() for name in self.conversations(scope)]
 
     @abstractmethod
     def close(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from quire.memory.nearest import Nearest
+from quire.bridges.loom.nearest import Nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,10 +75,8 @@ def chunks(document: Document, *, tokens: int = 256, counter: Counter | None = N
     found: list[Chunk] = []
     for section in _sections(document.blocks):
         found += _Filling(document.source, section, measure, tokens).chunks()
-    title, seen = (
-        unsaid_title(document.title, document.source, [chunk.path for chunk in found]),
-        dict[bytes, int](),
-    )
+    title = unsaid_title(document.title, document.source, [chunk.path for chunk in found])
+    seen: dict[bytes, int] = {}
     return [replace(chunk, id=_id_of(chunk, seen), title=title) for chunk in found]
 
 

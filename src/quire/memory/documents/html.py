@@ -113,7 +113,7 @@ def _place_of(tag: str, node: Any, parent: _Place) -> _Place:
     if not tag or tag in _INLINE or (parent.kind == "code" and tag not in ("tr", "table")):
         return parent
     if tag in ("td", "th") and parent.kind == "row":
-        cell = _Place("row", row=parent, is_name=True)
+        cell = _Place("row", row=parent)
         parent.cells.append(cell.words)
         parent.is_header &= tag == "th"
         return cell

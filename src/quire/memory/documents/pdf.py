@@ -26,26 +26,26 @@ _BLANKS = re.compile(r"\s+")
 def read_pdf(data: bytes, name: str) -> Draft:
     """The blocks of a PDF, with their pages. A page that cannot be read is told in a note."""
     reader = _opened(data, name)
-    draft, headings = Draft(title=_title(reader)), _outline(reader)
-    empty, failed, size = list[int](), list[int](), 0
+    draft, headings = _with_outline(reader)
+    empty, failed, size = list[str](), list[str](), 0
     for number, page in enumerate(reader.pages, 1):
         try:
             text = cleaned(page.extract_text())
         except Exception:  # pypdf raises anything on a damaged page
-            failed.append(number)
+            failed.append(str(number))
             continue
         size += len(text)
         if size > MAX_TEXT:
             raise TooLarge(f"{name} has more than {MAX_TEXT:,} characters of text")
         if not text.strip():
-            empty.append(number)
+            empty.append(str(number))
         _add_page(draft, text, number, headings.get(number, {}))
     if failed:
-        draft.notes.append(f"{_pages(failed)} could not be read")
+        draft.notes.append(f"could not be read: pages {', '.join(failed)}")
     if empty and len(empty) == len(reader.pages):
         draft.notes.append("no page has text: it is scanned, or made of pictures")
     elif empty:
-        draft.notes.append(f"{_pages(empty)} without text: empty, scanned, or pictures")
+        draft.notes.append(f"without text, so empty, scanned or pictures: pages {', '.join(empty)}")
     return draft
 
 
@@ -70,23 +70,17 @@ def _opened(data: bytes, name: str) -> "PdfReader":
     return reader
 
 
-def _title(reader: "PdfReader") -> str:
+def _with_outline(reader: "PdfReader") -> tuple[Draft, dict[int, dict[str, int]]]:
+    """A draft with the title, and the levels of the headings of each page by their letters."""
+    draft, found = Draft(), dict[int, dict[str, int]]()
     try:
-        said = reader.metadata.title if reader.metadata else None
-    except Exception:
-        return ""
-    return _BLANKS.sub(" ", cleaned(said)).strip() if isinstance(said, str) else ""
-
-
-def _outline(reader: "PdfReader") -> dict[int, dict[str, int]]:
-    """The levels of the headings of each page, by the letters of the heading."""
-    found: dict[int, dict[str, int]] = {}
-    try:
-        for title, page, level in _entries(reader, reader.outline, 1):
-            found.setdefault(page, {}).setdefault(_letters(title), level)
-    except Exception:
-        return {}
-    return found
+        title = reader.metadata.title if reader.metadata else None
+        draft.title = " ".join(cleaned(title).split()) if isinstance(title, str) else ""
+        for heading, page, level in _entries(reader, reader.outline, 1):
+            found.setdefault(page, {}).setdefault(_letters(heading), level)
+    except Exception:  # of a damaged title or outline what was found stays
+        pass
+    return draft, found
 
 
 def _entries(reader: "PdfReader", outline: Sequence[Any], level: int) -> Iterator[tuple[str, int, int]]:
@@ -104,7 +98,10 @@ def _add_page(draft: Draft, text: str, page: int, headings: dict[str, int]) -> N
     for line in (*map(str.strip, lines), ""):
         level = headings.get(_letters(line)) if line else None
         is_end = line.endswith((".", "!", "?", ":")) and len(line) < _FULL_LINE * widest
-        paragraph = paragraph if level else _joined(paragraph, line)
+        if not level and _BROKEN_WORD.match(paragraph[-2:]) and line[:1].islower():
+            paragraph = paragraph[:-1] + line  # a word that was broken at the end of the line
+        elif not level:
+            paragraph = f"{paragraph} {line}" if paragraph else line
         if not line or level or is_end:
             draft.add("paragraph", paragraph, page=page)
             paragraph = ""
@@ -112,17 +109,5 @@ def _add_page(draft: Draft, text: str, page: int, headings: dict[str, int]) -> N
             draft.add("heading", line, level=level, page=page)
 
 
-def _joined(paragraph: str, line: str) -> str:
-    """A paragraph with its next line; a word that was broken at the end of the line is whole again."""
-    if _BROKEN_WORD.match(paragraph[-2:]) and line[:1].islower():
-        return paragraph[:-1] + line
-    return f"{paragraph} {line}" if paragraph else line
-
-
 def _letters(line: str) -> str:
     return _BLANKS.sub("", line).casefold()
-
-
-def _pages(numbers: list[int]) -> str:
-    more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
-    return f"page{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers[:10]))}{more}"

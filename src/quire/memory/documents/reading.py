@@ -93,18 +93,15 @@ def _within_limit(data: bytes, shown: str) -> bytes:
 def _kind_of(content: bytes | str, source: str, media_type: str | None) -> str:
     if media_type:
         plain = media_type.partition(";")[0].strip().lower()
-        if plain in (_MARKDOWN, _HTML, _PDF) or plain.startswith("text/"):
-            return plain if plain in (_MARKDOWN, _HTML, _PDF) else _PLAIN
-        if plain == "application/xhtml+xml":
-            return _HTML
-        raise InvalidValue(f"documents are text, Markdown, HTML or PDF, not {cut(plain)!r}")
+        known = {"application/xhtml+xml": _HTML, **{kind: kind for kind in (_MARKDOWN, _HTML, _PDF)}}
+        if plain not in known and not plain.startswith("text/"):
+            raise InvalidValue(f"documents are text, Markdown, HTML or PDF, not {cut(plain)!r}")
+        return known.get(plain, _PLAIN)
     by_ending = _ENDINGS.get(os.path.splitext(source)[1].lower(), _PLAIN)
-    if isinstance(content, bytes):
-        if content[:_BEGINNING].lstrip().startswith(b"%PDF-"):
-            return _PDF
-        if by_ending != _MARKDOWN and _LOOKS_LIKE_HTML.match(content[:_BEGINNING]):
-            return _HTML
-    return by_ending
+    beginning = content[:_BEGINNING] if isinstance(content, bytes) else b""
+    if beginning.lstrip().startswith(b"%PDF-"):
+        return _PDF
+    return _HTML if by_ending != _MARKDOWN and _LOOKS_LIKE_HTML.match(beginning) else by_ending
 
 
 def _read_plain(text: str) -> Draft:

@@ -29,7 +29,7 @@ from quire.providers.media import (
 from quire.providers.profiles import Profile
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool
-from quire.providers.turns import Output, Writer
+from quire.providers.turns import Output, Step, Writer
 from quire.providers.types import CachePlan
 from quire.providers.values import Json, entries_in
 from quire.tokens import NO_OUTPUT, described, size_of
@@ -247,8 +247,10 @@ class MessagesWriter(Writer):
         self.draft.usable_blocks(call)  # notes why its state is not sent
         return self._call_part(self.draft.call_id(call), self.tool_name(call), self.arguments(call))
 
-    def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
-        return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+        call = {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+        result: Json = {"type": "tool_result", "tool_use_id": call_id, "content": output}
+        return call, {**result, "is_error": True} if is_error else result
 
     def _result(self, result: ToolResult, call_id: str) -> Json:
         """A result; the API takes nothing but text in one that is an error."""
@@ -257,10 +259,6 @@ class MessagesWriter(Writer):
         is_text = len(blocks) == 1 and blocks[0]["type"] == "text"
         content = blocks[0]["text"] if is_text else blocks or NO_OUTPUT
         return self._result_part(call_id, "", content, result.is_error)
-
-    def _result_part(self, call_id: str, name: str, content: Any, is_error: bool) -> Json:
-        block: Json = {"type": "tool_result", "tool_use_id": call_id, "content": content}
-        return {**block, "is_error": True} if is_error else block
 
     # --- parts -------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from quire.providers.media import Media, as_text, inline_bytes, inline_data, sou
 from quire.providers.profiles import Profile
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import Output, Writer
+from quire.providers.turns import Output, Step, Writer
 from quire.providers.types import CachePlan
 from quire.providers.values import Json
 
@@ -157,8 +157,10 @@ class ContentWriter(Writer):
             self._sign_call(call, part)
         return part
 
-    def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
-        return {"functionCall": {"id": call_id, "name": name, "args": arguments}}
+    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+        call = {"functionCall": {"id": call_id, "name": name, "args": arguments}}
+        response = {"error" if is_error else "output": output}
+        return call, {"functionResponse": {"id": call_id, "name": name, "response": response}}
 
     def _sign_call(self, call: ToolCall, part: Json) -> None:
         """Put the placeholder on a call that the model did not sign.
@@ -177,10 +179,6 @@ class ContentWriter(Writer):
         if nested:
             answer["functionResponse"]["parts"] = nested
         return answer
-
-    def _result_part(self, call_id: str, name: str, content: Any, is_error: bool) -> Json:
-        response = {"error" if is_error else "output": content}
-        return {"functionResponse": {"id": call_id, "name": name, "response": response}}
 
     # --- parts -------------------------------------------------------------------------------------------
 

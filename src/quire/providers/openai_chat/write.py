@@ -10,7 +10,7 @@ from quire.providers.media import PDF, PICTURES, Media, file_id, inline_data, me
 from quire.providers.profiles import Profile
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS
 from quire.providers.tools import Tool
-from quire.providers.turns import Output, Writer
+from quire.providers.turns import Output, Step, Writer
 from quire.providers.types import HISTORY, CachePlan
 from quire.providers.values import Json, entries_in, text_in
 from quire.tokens import NO_OUTPUT
@@ -204,12 +204,10 @@ class ChatWriter(OpenAIWriter):
         call_id = self.draft.call_id(call)
         return self._call_part(call_id, self.tool_name(call), self.arguments(call)) | beside
 
-    def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
-        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-    def _result_part(self, call_id: str, name: str, content: Any, is_error: bool) -> Json:
-        text = rules.failed_text(content) if is_error else content
-        return {"role": "tool", "tool_call_id": call_id, "content": text}
+    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+        call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        text = rules.failed_text(output) if is_error else output
+        return call, {"role": "tool", "tool_call_id": call_id, "content": text}
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
         data, kind = inline_data(part), sound_type(part)

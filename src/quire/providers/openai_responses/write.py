@@ -7,7 +7,7 @@ from quire.providers.media import Media, file_id, inline_data, sound_type, split
 from quire.providers.openai_chat.write import OpenAIWriter, image_url
 from quire.providers.rules import RESPONSES_FILES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
-from quire.providers.turns import Output
+from quire.providers.turns import Output, Step
 from quire.providers.values import Json, fields_in, object_in
 
 _CUSTOM = "custom_tool_call"
@@ -101,12 +101,10 @@ class ResponsesWriter(OpenAIWriter):
             self.draft.note(call, "fields_left_out", "a call of another kind is one of a function here")
         return self._call_part(call_id, self.tool_name(call), self.arguments(call)) | more
 
-    def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
-        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
-
-    def _result_part(self, call_id: str, name: str, content: Any, is_error: bool) -> Json:
-        output = failed_text(content) if is_error and isinstance(content, str) else content
-        return {"type": "function_call_output", "call_id": call_id, "output": output}
+    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+        call = {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
+        given = failed_text(output) if is_error and isinstance(output, str) else output
+        return call, {"type": "function_call_output", "call_id": call_id, "output": given}
 
     def _output(self, result: ToolResult) -> str | list[Json]:
         if not split(result.parts)[1]:

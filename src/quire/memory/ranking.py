@@ -1,0 +1,526 @@
+"""Ranking: how well leaves answer a question. Pure arithmetic on terms, neighbours, speakers and times.
+
+Terms count by BM25 over what a leaf carries. Cues (who said it, when, whether it asks or tells) then add
+shares of the best score. `Weights` is the one table of what counts how much.
+"""
+
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
+from datetime import UTC, tzinfo
+from functools import partial
+from math import log, sqrt
+from operator import mul
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.memory.dates import DAY, Span
+from quire.memory.expansion import expansion
+from quire.memory.postings import Lent, Postings, Times, in_grains, is_name_term, name_term
+from quire.memory.times import Dated, dated, is_by_calendar, readings, spans_of
+from quire.memory.words import asks_for_nothing, terms
+
+Scores = dict[int, float]
+"""By the number of a leaf."""
+
+
+class Weights(Struct, frozen=True, kw_only=True):
+    """Found by search on conversations with known answers; the optimum is flat, no digit is critical."""
+
+    own_question: float = 0.5
+    """Terms in a leaf's own questions: whoever asks does not know yet."""
+    before: tuple[float, float] = (0.3, 1.0)
+    """Terms of the leaf before, in statements and in questions: an answer follows its question."""
+    two_before: float = 0.5
+    """Mostly the same speaker, going on."""
+    four_before: float = 0.15
+    after: tuple[float, float] = (0.3, 0.3)
+    two_after: float = 0.1
+    saturation: float = 1.2
+    """How soon a repeated term counts no more: k1 of BM25."""
+    length: float = 0.75
+    """How much a long leaf is discounted: b of BM25."""
+    spread: float = 8.0
+    """Leaves that an occurrence of a term reaches by lending: the rarity of a term counts them."""
+    near: float = 0.3
+    """A word of nearly the same sense in place of a term of the question."""
+    kind: float = 0.3
+    """A member of a kind in place of the kind."""
+    name: float = 0.2
+    """A word of a document's name, or of a heading above a chunk."""
+    speaker: float = 0.2
+    """This and the next four are shares of the best score by terms. Said by the speaker who is named."""
+    says_time: float = 0.1
+    """The leaf says a time, and the question asks when."""
+    date: float = 0.3
+    """From the time that the question names."""
+    said_then: float = 1.2
+    """The same where the question asks what was said then and nothing else: more than any term."""
+    asks: float = -0.15
+    """The leaf asks more than it tells."""
+    evidence: float = 0.15
+    """The share of a question that the best leaf must carry if the question has to do with the record."""
+    vector: float = 0.35
+    """The most that vectors count beside terms where both agree; what stands out counts more."""
+
+    def lent(self) -> Lent:
+        """What a leaf has of its own terms, then what it lends by `OFFSETS`."""
+        shares = (
+            (1.0, self.own_question),
+            self.before,
+            (self.two_before, self.two_before),
+            (self.four_before, self.four_before),
+            self.after,
+            (self.two_after, self.two_after),
+        )
+        return tuple((in_grains(told), in_grains(asked)) for told, asked in shares)
+
+
+# The question
+
+_LONGEST_QUESTION = 4_000
+_MOST_TERMS = 64
+_ASKS_WHEN = re.compile(
+    r"\b(?:when|how long|(?:what|which) (?:date|day|month|year|time)|"
+    r"wann|quand|cuando|cuándo|quando|wanneer)\b",
+    re.IGNORECASE,
+)
+_LONGEST_DAY = 26 / 24 * DAY
+"""The day on which clocks are put back, by two hours at the most."""
+
+_TOLD_WITHIN = 10 * DAY
+"""What happens on a day is told on that day or some days later."""
+
+_THE_DAY_AFTER = 0.6
+"""The nearness of what is told the day after."""
+
+
+class Question(Struct, frozen=True):
+    """A question, parsed: the terms to look for, and the time that it names.
+
+    Of a question longer than 4,000 characters the beginning and the end are read. `dated` are the terms that
+    belong to the time. `own` are the turns in which it is asked, by source and key; they do not answer it.
+    `asks_what_was_said`: it asks what was said at a time, and nothing else. Days are those of `zone`.
+    """
+
+    text: str
+    terms: tuple[str, ...]
+    asks_when: bool
+    span: Span | None
+    vector: Sequence[float] | None = None
+    dated: Dated = Dated()
+    own: frozenset[tuple[str, str]] = frozenset()
+    asks_what_was_said: bool = False
+    zone: tzinfo = UTC
+
+    @classmethod
+    def of(
+        cls, text: str, now: float, vector: Sequence[float] | None = None, *, zone: tzinfo = UTC
+    ) -> "Question":
+        """A question asked at a time and in a zone; an ambiguous date is taken in its first reading."""
+        return cls.readings(text, now, vector, zone=zone)[0]
+
+    @classmethod
+    def readings(
+        cls, text: str, now: float, vector: Sequence[float] | None = None, *, zone: tzinfo = UTC
+    ) -> "list[Question]":
+        """What a question may mean: two readings where a date may be that of two days, else one."""
+        half = _LONGEST_QUESTION // 2
+        read = text if len(text) <= _LONGEST_QUESTION else f"{text[:half]} {text[-half:]}"
+        found = () if asks_for_nothing(text) else tuple(dict.fromkeys(terms(read)))[:_MOST_TERMS]
+        spans = spans_of(read, now, zone)
+        of_time = dated(read, spans)
+        asks_when = _ASKS_WHEN.search(read) is not None
+        times: Sequence[Span | None] = readings(spans) or (None,)
+        return [cls(text, found, asks_when, span, vector, of_time, zone=zone) for span in times]
+
+    def with_vector(self, vector: Sequence[float]) -> "Question":
+        """The same question with its embedding."""
+        return replace(self, vector=vector)
+
+    def asked_in(self, turns: Iterable[tuple[str, str]]) -> "Question":
+        """The same question as it is asked in some turns."""
+        return replace(self, own=frozenset(turns))
+
+    def among(self, speakers: Container[str]) -> "Question":
+        """The same where these may be named: "What did Ana say last week?" does not look for "say"."""
+        left = tuple(term for term in self.terms if term not in self.dated.talk)
+        is_other = any(not self.dated.is_time(term) and term not in speakers for term in left)
+        if self.span is None or not self.dated.is_past or is_other:
+            return self
+        return replace(self, terms=left, asks_what_was_said=True)
+
+    def meant(self) -> tuple[float, float] | None:
+        """From when to when something may have been said that is from the time named."""
+        if self.span is None:
+            return None
+        return self.span.start, self.span.end + (_TOLD_WITHIN if _is_date(self.span) else 0.0)
+
+    def nearness(self, at: float) -> float:
+        """How near a moment is to the time named: 1 within it, less with each day after it."""
+        if self.span is None or at < self.span.start:
+            return 0.0
+        if at < self.span.end:
+            return 1.0
+        late = (at - self.span.end) // DAY * DAY / _TOLD_WITHIN
+        return _THE_DAY_AFTER * (1 - late) if late < 1 and _is_date(self.span) else 0.0
+
+
+def _is_date(span: Span) -> bool:
+    return span.end - span.start <= _LONGEST_DAY and is_by_calendar(span.words)
+
+
+# Statements and questions of a text
+
+# Not every dot is an end: 3.5 and config.py have one inside.
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[\u3002\uff1f\u061f])")
+_ASKING = ("?", "\uff1f", "\u061f")
+_TIME_TERMS = frozenset(
+    terms(
+        "yesterday today tonight tomorrow last ago next week weekend month year recently morning monday"
+        " tuesday wednesday thursday friday saturday sunday january february march april june july august"
+        " september october november december birthday anniversary summer winter autumn spring"
+    )
+)
+_YEAR_DIGITS = 4
+
+
+def told_and_asked(text: str) -> tuple[str, str]:
+    """The statements of a text, and its questions."""
+    if not any(mark in text for mark in _ASKING):
+        return text, ""
+    told: list[str] = []
+    asked: list[str] = []
+    for sentence in filter(None, _BETWEEN_SENTENCES.split(text)):
+        (asked if sentence.rstrip().endswith(_ASKING) else told).append(sentence)
+    return " ".join(told), " ".join(asked)
+
+
+def says_time(words: Set[str]) -> bool:
+    """Whether the terms of a text tell when something was."""
+    if not _TIME_TERMS.isdisjoint(words):
+        return True
+    return any(len(word) == _YEAR_DIGITS and word.isdigit() for word in words)
+
+
+# Scores by terms
+
+_UNHEARD = 99.0
+_NAME_SATURATION = 0.1
+"""How soon a repeated word of a name counts no more."""
+
+
+class Wanted(NamedTuple):
+    """A term of a question with the terms that may stand for it, each with the most that it may count."""
+
+    term: str
+    members: tuple[tuple[str, float], ...]
+
+
+def stand_ins(term: str, weights: Weights) -> Iterator[tuple[str, float]]:
+    """Terms that may stand for a term, each with the share that it is worth; a name's word comes last."""
+    lists = expansion()
+    yield from ((other, 1.0) for other in lists.same.get(term, ()))
+    yield from ((other, weights.near) for other in lists.near.get(term, ()))
+    yield from ((other, weights.kind) for other in lists.kinds.get(term, ()))
+    yield name_term(term), weights.name
+
+
+def wanted(
+    asked: Sequence[str], postings: Postings, weights: Weights, worth: Callable[[str], float] | None = None
+) -> list[Wanted]:
+    """Those terms of a question that the postings have, worth their rarity unless another `worth` is given.
+
+    No stand-in counts more than the term itself.
+    """
+    value = worth or partial(rarity, postings=postings, weights=weights)
+    found: list[Wanted] = []
+    for term in asked:
+        most = value(term) if term in postings else _UNHEARD
+        members = [(term, most)] if term in postings else []
+        members += (
+            (other, share * min(most, value(other)))
+            for other, share in stand_ins(term, weights)
+            if share > 0 and other in postings and other not in asked
+        )
+        if members:
+            found.append(Wanted(term, tuple(members)))
+    return found
+
+
+def rarity(term: str, postings: Postings, weights: Weights) -> float:
+    """The inverse document frequency of a term, by the leaves that carry it."""
+    return _inverse(postings.reach(term, weights.spread), len(postings))
+
+
+def _inverse(frequency: float, count: int) -> float:
+    return log(1 + (count - frequency + 0.5) / (frequency + 0.5))
+
+
+_YOUNG = 200
+"""In a record of fewer leaves most terms are unheard, so less evidence is asked for."""
+
+_LEAST_WORTH = 0.5
+"""What the commonest term of a record counts as evidence, against one that was never heard."""
+
+_LONG = 3
+"""A leaf of so many times the usual length is evidence if it has half of the question: each of its terms
+counts little in it."""
+
+_MOST_WORTH = 4.0
+"""What the terms of a long turn count together: most of them are of no matter."""
+
+
+def is_evident(
+    asked: Sequence[str], best: Collection[int], postings: Postings, weights: Weights, without: Set[int]
+) -> bool:
+    """Whether one of the best leaves shares so much with a question that it has to do with the record."""
+    count = len(postings)
+
+    def worth(term: str) -> float:
+        held = len(postings[term]) if term in postings else 0
+        return max(_LEAST_WORTH, _inverse(held, count) / _inverse(0, count))
+
+    # Two terms of one word, such as its stems in two languages, count once.
+    words = [term for term, last in zip(asked, ("\n", *asked), strict=False) if not _is_one(term, last)]
+    possible = min(_MOST_WORTH, sum(map(worth, words))) * (weights.saturation + 1)
+    near = {leaf + step for leaf in best for step in range(-_PLACE, _PLACE + 1)}
+    shares = score(wanted(asked, postings, weights, worth), postings, weights, near, without)
+    least = weights.evidence * min(1.0, count / _YOUNG)
+    if max(shares.values(), default=0.0) >= least * possible > 0:
+        return True
+    long = [leaf for leaf in best if postings.length.get(leaf, 0.0) * count > _LONG * postings.total]
+    half = sum(map(worth, words)) / 2
+    held = [term for term in words if term in postings]
+    return any(sum(worth(term) for term in held if leaf in postings[term]) >= half for leaf in long)
+
+
+def _is_one(term: str, other: str) -> bool:
+    return term.startswith(other) or other.startswith(term)
+
+
+def score(
+    words: Sequence[Wanted],
+    postings: Postings,
+    weights: Weights,
+    within: Set[int] | None,
+    without: Set[int] = frozenset(),
+) -> Scores:
+    """The sum over terms of the best that each leaf carries of a term. `within` limits the leaves looked at.
+
+    Leaves in `without` lend no terms to their neighbours.
+    """
+    total: Scores = {}
+    for word in words:
+        best = _best(word, postings, weights, within, without)
+        if not total:
+            total = best
+            continue
+        for leaf, value in best.items():
+            total[leaf] = total.get(leaf, 0.0) + value
+    return total
+
+
+def _best(
+    word: Wanted, postings: Postings, weights: Weights, within: Set[int] | None, without: Set[int]
+) -> Scores:
+    flat = weights.saturation * (1 - weights.length)
+    slope = weights.saturation * weights.length * len(postings) / (postings.total or 1.0)
+    lengths = postings.length
+    best: Scores = {}
+    for term, most in word.members:
+        scale = most * (weights.saturation + 1)
+        leaves = postings[term]
+        held = leaves.items() if within is None else [(leaf, leaves[leaf]) for leaf in leaves.keys() & within]
+        if is_name_term(term):
+            # It counts beside what a chunk says itself, however long that is, and is lent to nobody.
+            for leaf, (told, _) in held:
+                if leaf not in without:
+                    best[leaf] = best.get(leaf, 0.0) + scale * told / (told + _NAME_SATURATION)
+            continue
+        values = {
+            leaf: scale * one / (one + flat + slope * lengths[leaf])
+            for leaf, one in _carried(held, postings, without).items()
+            if leaf in lengths
+        }
+        if not best:
+            best = values
+            continue
+        for leaf, value in values.items():
+            if leaf not in best or value > best[leaf]:
+                best[leaf] = value
+    return best
+
+
+def _carried(held: Iterable[tuple[int, Times]], postings: Postings, without: Set[int]) -> Scores:
+    """How much of a term each leaf carries, also where no leaf stands. Written out: the hot loop."""
+    (_, own), (told1, asked1), (told2, asked2), (told4, asked4), (told_1, asked_1), (told_2, asked_2) = (
+        postings.lent
+    )
+    shares = postings.share
+    mass: Scores = defaultdict(float)
+    for leaf, (told, asked) in held:
+        if leaf in without:
+            continue
+        share = shares[leaf]
+        mass[leaf] += told + own * asked
+        mass[leaf + 1] += share * (told1 * told + asked1 * asked)
+        mass[leaf + 2] += share * (told2 * told + asked2 * asked)
+        mass[leaf + 4] += share * (told4 * told + asked4 * asked)
+        mass[leaf - 1] += share * (told_1 * told + asked_1 * asked)
+        mass[leaf - 2] += share * (told_2 * told + asked_2 * asked)
+    return mass
+
+
+# Candidates, in a history too long to score every leaf that has a term
+
+FEW = 1_500
+"""Up to this many postings every one is scored, and no candidates are chosen."""
+
+_READ = 4_000
+"""Postings that are read to find places."""
+
+_PLACE = 4
+"""Leaves in a row that make one place."""
+
+_CHOSEN = 60
+_LOOKED_AT = 10 * _CHOSEN
+
+
+def is_short(words: Sequence[Wanted], postings: Postings) -> bool:
+    """Whether a question has so few postings that every leaf is scored."""
+    return sum(len(postings[member]) for word in words for member, _ in word.members) <= FEW
+
+
+def candidates(
+    words: Sequence[Wanted],
+    postings: Postings,
+    named: tuple[float, Set[int]] | None,
+    times: Sequence[Set[int]],
+    allowed: Set[int] | None,
+    newest: Callable[[Iterable[int], int], list[int]],
+) -> set[int]:
+    """The leaves in and beside the places that have most of a question.
+
+    Rare terms find places; common terms and the `named` speaker (what that counts as a share of all terms,
+    and the leaves) choose among the places found. Places of the first of some `times` come first, then those
+    of the next. A place counts once for each term. `newest` chooses among equal places by first numbers.
+    """
+    whole = sum(max(worth for _, worth in word.members) for word in words)
+    listed: list[tuple[float, int, Set[int]]] = [
+        (worth, nth, postings[member].keys() if allowed is None else postings[member].keys() & allowed)
+        for nth, word in enumerate(words)
+        for member, worth in word.members
+    ]
+    listed.sort(key=lambda one: (-one[0], one[1]))
+    places = _Places(newest)
+    common = [] if named is None else [(named[0] * whole, len(words), named[1])]
+    left = _READ
+    for worth, nth, leaves in listed:
+        if len(leaves) > left and places.weight:
+            common.append((worth, nth, leaves))
+        else:
+            left -= len(leaves)
+            places.add(worth, nth, leaves)
+    for nth, leaves in enumerate(times, len(words) + 1):
+        places.add(whole, nth, leaves & _leaves_of(places.weight))
+    places.keep_best(_LOOKED_AT)
+    among = _leaves_of(places.weight)
+    for worth, nth, leaves in common:
+        places.add(worth, nth, leaves & among)
+    places.keep_best(_CHOSEN)
+    near = {place + step for place in places.weight for step in (-1, 0, 1)}
+    return _leaves_of(near) & postings.length.keys()
+
+
+def _leaves_of(places: Iterable[int]) -> set[int]:
+    return {leaf for place in places for leaf in range(_PLACE * place, _PLACE * (place + 1))}
+
+
+class _Places:
+    """How much of a question is in each place."""
+
+    def __init__(self, newest: Callable[[Iterable[int], int], list[int]]) -> None:
+        self.weight: dict[int, float] = {}
+        self._counted: defaultdict[int, set[int]] = defaultdict(set)
+        self._newest = newest
+
+    def add(self, worth: float, nth: int, leaves: Set[int]) -> None:
+        """Count the nth term in the places of some leaves, where it is not counted yet."""
+        places = {leaf // _PLACE for leaf in leaves} - self._counted[nth]
+        self._counted[nth] |= places
+        weight = self.weight
+        for place in places:
+            weight[place] = weight.get(place, 0.0) + worth
+
+    def keep_best(self, count: int) -> None:
+        """Keep the places with most of the question, of equal ones the newest."""
+        if len(self.weight) <= count:
+            return
+        least = sorted(self.weight.values())[-count]
+        best = {place: value for place, value in self.weight.items() if value > least}
+        equals = (_PLACE * place for place, value in self.weight.items() if value == least)
+        newest = self._newest(equals, count - len(best))
+        self.weight = best | {leaf // _PLACE: least for leaf in newest}
+
+
+# Vectors
+
+RANKED = 200
+"""The best by terms that are compared by vectors: each takes a product of vectors, slow in plain Python."""
+
+_FEWEST = 8
+_BY_CHANCE = 0.3
+"""An agreement with terms that noise may have, or vectors that only know how words are spelled."""
+
+_OUT_OF = 0.8
+"""Of how far the best of so many stands out by chance: hardly one of noise stands out as far."""
+
+_STANDING_OUT = 2.0
+"""How much more standing out counts than agreement."""
+
+
+def unit(vector: Sequence[float]) -> "array[float]":
+    """The vector of length one in the same direction; a zero vector stays as it is."""
+    length = sqrt(sum(part * part for part in vector))
+    return array("f", vector if not length else [part / length for part in vector])
+
+
+def likeness(one: Sequence[float], other: Sequence[float]) -> float:
+    """The cosine of two unit vectors; vectors of different embeddings are not alike."""
+    return sum(map(mul, one, other)) if len(one) == len(other) else 0.0
+
+
+def fused(best: Sequence[tuple[int, float]], alike: Mapping[int, float], most: float) -> Scores:
+    """New scores for leaves, from their scores by terms and their likeness, both as deviations from the mean.
+
+    An embedding may be better than words or worse than chance. Two things speak for it, and noise has
+    neither: it agrees with words on what they found, then all of it counts; or a few leaves stand out of the
+    rest more than the best of so many would by chance, then these rise.
+    """
+    both = [leaf for leaf, _ in best if leaf in alike]
+    by_terms = dict(best)
+    if len(both) < _FEWEST:
+        return by_terms
+    words, spread = _deviations([by_terms[leaf] for leaf in both])
+    vectors, is_any = _deviations([alike[leaf] for leaf in both])
+    if not spread or not is_any:
+        return by_terms
+    agreement = sum(map(mul, words, vectors)) / len(words)
+    share = max(0.0, agreement - _BY_CHANCE) / (1 - _BY_CHANCE)
+    usual = _OUT_OF * sqrt(2 * log(len(vectors)))
+    moved = {
+        leaf: most * spread * (share * by + _STANDING_OUT * max(0.0, by - usual))
+        for leaf, by in zip(both, vectors, strict=True)
+    }
+    return {leaf: value + moved.get(leaf, 0.0) for leaf, value in best}
+
+
+def _deviations(values: Sequence[float]) -> tuple[list[float], float]:
+    """Each value's distance from the mean in standard deviations, and the standard deviation."""
+    mean = sum(values) / len(values)
+    spread = sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+    return [(value - mean) / spread if spread else 0.0 for value in values], spread

@@ -1,0 +1,240 @@
+"""The laws of an index: what comes back depends on the leaves that are there, and on nothing else."""
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from hypothesis import given, strategies as st
+
+from quire.errors import InvalidLimit
+from quire.memory import ranking
+from quire.memory.index import Index, Only
+from quire.memory.leaf import Leaf
+from quire.memory.ranking import Question
+from tests.memory.leaves import DAY, KINDS, NOW, QUESTIONS, Step, done, leaves, said, steps, texts
+
+questions = (st.sampled_from(QUESTIONS) | texts).map(lambda text: Question.of(text, NOW + 1))
+onlys = st.builds(
+    Only,
+    sources=st.none() | st.frozensets(st.sampled_from(["one", "two", "three"])),
+    kinds=st.none() | st.frozensets(st.sampled_from(KINDS)),
+)
+shuffles = st.integers(0, 9).map(Random)
+
+
+def scored(
+    index: Index, question: Question, only: Only | None = None, limit: int = 200
+) -> list[tuple[Leaf, float]]:
+    return [(hit.leaf, hit.score) for hit in index.search(question, limit=limit, only=only).hits]
+
+
+def seen(index: Index, question: Question, only: Only | None) -> list[object]:
+    """All that an index shows."""
+    orders = [index.newest(5, only), index.weightiest(5, only)]
+    return [len(index), scored(index, question, only), *orders, sorted(index.marked())]
+
+
+def allows(only: Only, leaf: Leaf) -> bool:
+    is_of_source = only.sources is None or leaf.source in only.sources
+    return is_of_source and (only.kinds is None or leaf.kind in only.kinds)
+
+
+@pytest.mark.laws
+@given(taken=steps, question=questions, only=st.none() | onlys, chance=shuffles)
+def test_used_index_finds_what_a_fresh_one_finds(
+    taken: list[Step], question: Question, only: Only | None, chance: Random
+) -> None:
+    used, fresh = Index(), Index()
+    left = done(used, taken)
+    chance.shuffle(left)
+    fresh.put(left)
+    assert seen(used, question, only) == seen(fresh, question, only)
+
+
+@pytest.mark.laws
+@given(taken=steps, more=steps, question=questions, only=st.none() | onlys)
+def test_snapshot_is_the_same_index(
+    taken: list[Step], more: list[Step], question: Question, only: Only | None
+) -> None:
+    """Also after leaves come and go in both, and however often it is repeated."""
+    index = Index()
+    done(index, taken)
+    index.update("three", b"how far")
+    index.set_vectors(index.newest(3), [[1.0, float(nth)] for nth in range(len(index.newest(3)))])
+    kept = Index.of_snapshot(index.snapshot())
+    assert seen(kept, question, only) == seen(index, question, only)
+    for one in (index, kept):
+        done(one, more)
+    again = Index.of_snapshot(kept.snapshot())
+    asked = question.with_vector([1.0, 0.5])
+    assert seen(again, question, only) == seen(kept, question, only) == seen(index, question, only)
+    assert scored(again, asked) == scored(index, asked)
+
+
+@pytest.mark.laws
+@given(taken=steps, question=st.sampled_from(QUESTIONS), chance=shuffles)
+def test_long_history_is_searched_the_same_way_however_it_came(
+    taken: list[Step], question: str, chance: Random
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        narrow(patched, few=2, read=3, chosen=2)
+        used, fresh = Index(), Index()
+        left = done(used, taken)
+        chance.shuffle(left)
+        fresh.put(left)
+        asked = Question.of(question, NOW)
+        assert scored(used, asked) == scored(fresh, asked)
+
+
+def narrow(patched: pytest.MonkeyPatch, *, few: int, read: int, chosen: int) -> None:
+    """Treat a short history as a long one."""
+    for name, value in {"FEW": few, "_READ": read, "_CHOSEN": chosen, "_LOOKED_AT": 2 * chosen}.items():
+        patched.setattr(ranking, name, value)
+
+
+@pytest.mark.laws
+@given(put=st.lists(leaves, max_size=20), question=questions, only=onlys, limit=st.integers(0, 9))
+def test_filter_removes_what_is_not_allowed_and_nothing_else(
+    put: list[Leaf], question: Question, only: Only, limit: int
+) -> None:
+    index = Index()
+    index.put(put)
+    whole = [(leaf, score) for leaf, score in scored(index, question) if allows(only, leaf)]
+    assert scored(index, question, only, limit) == whole[:limit]
+
+
+@pytest.mark.laws
+@given(put=st.lists(leaves, max_size=20), question=questions)
+def test_hits_are_there_once_best_first_with_a_reason(put: list[Leaf], question: Question) -> None:
+    index = Index()
+    index.put(put)
+    found = index.search(question).hits
+    scores = [hit.score for hit in found]
+    assert scores == sorted(scores, reverse=True)
+    keys = [(hit.leaf.source, hit.leaf.transcript, hit.leaf.key) for hit in found]
+    assert len(set(keys)) == len(keys) <= len(index)
+    assert all(hit.reason for hit in found)
+
+
+@pytest.mark.laws
+@given(put=st.lists(leaves, max_size=20), before=st.integers(0, 3), after=st.integers(0, 3))
+def test_neighbours_are_of_one_stretch_and_in_order(put: list[Leaf], before: int, after: int) -> None:
+    index = Index()
+    index.put(put)
+    here = index.newest(len(put) + 1)
+    for leaf in here:
+        beside = [one for one in here if is_beside(one, leaf, before, after)]
+        assert index.around(leaf, before, after) == sorted(beside, key=lambda one: one.order)
+
+
+def is_beside(one: Leaf, leaf: Leaf, before: int, after: int) -> bool:
+    row, other = ((each.source, each.transcript, each.stretch) for each in (one, leaf))
+    return row == other and one != leaf and -before <= one.order - leaf.order <= after
+
+
+def orders(found: Sequence[Leaf]) -> list[int]:
+    return [leaf.order for leaf in found]
+
+
+def test_orders_without_a_question() -> None:
+    index = Index()
+    index.put([said("a", order, importance=(0.9, 0.1, 0.9, 0.5)[order]) for order in range(4)])
+    assert orders(index.newest(2)) == [2, 3]
+    assert orders(index.weightiest(3)) == [2, 0, 3]
+    index.remove("one", ["i0"])
+    index.put([said("b", 4, importance=0.95)])
+    assert orders(index.weightiest(3)) == [4, 2, 3]
+
+
+def test_of_equal_leaves_the_last_put_is_the_newest() -> None:
+    index = Index()
+    index.put([said("dog", 0, at=NOW), said("dog", 9, at=NOW)])
+    assert orders(index.newest(2)) == [0, 9]
+    assert [hit.leaf.order for hit in index.search(Question.of("dog", NOW)).hits] == [9, 0]
+
+
+def test_nothing_is_found_where_nothing_fits() -> None:
+    index = Index()
+    index.put([said(f"word{order}", order) for order in range(5)])
+    for nothing in ("", "Yes.", "what was it?", "zebra", "\u6570\u636e\u5e93"):
+        assert index.search(Question.of(nothing, NOW), limit=2).hits == ()
+
+
+def test_update_removes_puts_and_marks_in_one_step() -> None:
+    index = Index()
+    index.put([said("left over", 9), said("ship", 0, source="two")])
+    index.update("one", b"1", leaves=[said("dog", order) for order in range(3)])
+    assert index.mark("one") == b"1" and orders(index.newest(9)) == [0, 0, 1, 2]  # nothing left over
+    index.update("one", b"2", gone=["i1", "unknown"], leaves=[said("ship", 3)])
+    assert index.mark("one") == b"2" and index.marked() == ["one"]
+    assert orders(index.newest(9, Only(sources=frozenset(("one",))))) == [0, 2, 3]
+    index.update("one", None)
+    assert index.mark("one") is None and [leaf.source for leaf in index.newest(9)] == ["two"]
+
+
+def test_nothing_stays_of_what_was_removed() -> None:
+    index = Index()
+    index.update("zinnia", b"1", leaves=[said("heliotrope", 0, source="zinnia", speaker="Amaryllis")])
+    index.update("two", b"1", leaves=[said("mild wind", 0, source="two")])
+    kept = Index.of_snapshot(index.snapshot())
+    for one in (index, kept):
+        assert b"heliotrop" in one.snapshot()
+        one.update("zinnia", None)
+        snapshot = one.snapshot()
+        assert not any(word in snapshot for word in (b"heliotrop", b"zinnia", b"amaryll", b"Amaryll"))
+
+
+def test_negative_limit_is_refused() -> None:
+    index = Index()
+    for asked in (index.newest, index.weightiest):
+        with pytest.raises(InvalidLimit):
+            asked(-1)
+    with pytest.raises(InvalidLimit):
+        index.search(Question.of("dog", NOW), limit=-1)
+
+
+def test_bytes_that_are_no_snapshot_are_refused() -> None:
+    for wrong in (b"", b"\x00", b"dog", Index().snapshot()[:-2]):
+        with pytest.raises(ValueError):
+            Index.of_snapshot(wrong)
+
+
+# A long history
+
+DEPLOYS = [
+    said("Deploy the gateway", 8 * day, key=f"d{day}", at=NOW - day * DAY, stretch=day) for day in range(400)
+]
+
+
+def test_filter_reaches_places_that_others_would_crowd_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow(monkeypatch, few=2, read=3, chosen=2)
+    index = Index()
+    index.put([said("dog", 8 * nth) for nth in range(40)] + [said("dog", 0, source="two")])
+    found = index.search(Question.of("dog", NOW), only=Only(sources=frozenset(("two",))))
+    assert [hit.leaf.source for hit in found.hits] == ["two"]
+
+
+def test_named_time_reaches_places_that_others_would_crowd_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow(monkeypatch, few=2, read=40, chosen=40)
+    index = Index()
+    index.put(DEPLOYS)
+    question = Question.of("What did we deploy to the gateway in March 2023?", NOW)
+    (first, end), hits = question.meant() or (0.0, 0.0), index.search(question).hits
+    assert {hit.leaf.key for hit in hits[:31]} == {leaf.key for leaf in DEPLOYS if first <= leaf.at < end}
+
+
+def test_other_times_fill_what_the_named_one_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow(monkeypatch, few=2, read=30, chosen=20)
+    index = Index()
+    index.put(DEPLOYS)
+    hits = index.search(Question.of("Which deploy of the gateway was yesterday?", NOW)).hits
+    assert hits[0].leaf.key == "d1" and len(hits) == 20
+    assert {hit.leaf.key for hit in hits} == {f"d{day}" for day in range(20)}
+
+
+def test_leaf_without_a_term_is_found_by_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow(monkeypatch, few=2, read=4_000, chosen=60)
+    index = Index()
+    index.put([*DEPLOYS, said("Went home", 1, at=NOW - 7 * DAY, stretch=500)])
+    hits = index.search(Question.of("What did we deploy last week?", NOW)).hits
+    assert "i1" in [hit.leaf.key for hit in hits]

@@ -1,0 +1,344 @@
+"""Snapshots: opened instead of reading the log, without what was forgotten, made anew if damaged."""
+
+import os
+import random
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from quire.errors import StoreFailed
+from quire.items import Message
+from quire.memory import Memory, lasting
+from quire.memory.index import Index
+from quire.session import Session
+from quire.stores import Store
+from tests.stores.server import database
+
+SECRET = b"heliotrope"
+TURNS = [f"word{nth} lies in box {nth % 30} by the {nth % 7} gate" for nth in range(60)]
+QUESTIONS = ("word7 box", "gate 3", "word40", "lies in box 12", "heliotrope")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot is written at every change."""
+    monkeypatch.setattr(lasting, "SMALL", 0)
+    monkeypatch.setattr(lasting, "LEAST_CHANGES", 1)
+    monkeypatch.setattr(lasting, "_SHARE", 1_000_000)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield str(tmp_path / "chats.db")
+    else:
+        with database() as url:
+            yield url
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A store with a snapshot beside it."""
+    path = str(tmp_path / "chats.db")
+    with Store.open(path) as store:
+        talk(store)
+        answers(Memory(store, "ana"))
+    return path
+
+
+def talk(store: Store) -> Session:
+    session = Session.open("ana/house", store=store)
+    session.append(*(Message("user", text) for text in TURNS))
+    session.user("The word for the locker is heliotrope.")
+    return session
+
+
+def answers(memory: Memory) -> list[list[tuple[str, float]]]:
+    found = [memory.search(question, at=1e9).hits for question in QUESTIONS]
+    return [[(hit.leaf.text, hit.score) for hit in hits] for hits in found]
+
+
+def kept(store: Store, scope: str = "ana") -> int:
+    """The leaves in the snapshot of a scope."""
+    return len(lasting.open_index(store, scope))
+
+
+def contents(address: str) -> bytes:
+    """All bytes of the files of a store, or of the rows of its snapshots."""
+    if not address.startswith("postgres"):
+        return b"".join(file.read_bytes() for file in Path(address).parent.iterdir() if file.is_file())
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as connection:
+        rows = connection.execute("SELECT body FROM quire_index.snapshots").fetchall()
+        samples = "SELECT concat(most_common_vals::text, histogram_bounds::text) FROM pg_stats"
+        told = connection.execute(f"{samples} WHERE schemaname = 'quire_index'".encode()).fetchall()
+    return b"".join(row[0] for row in rows) + repr(told).encode()
+
+
+def run(code: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], env=environment)
+
+
+# Opening and saving
+
+
+def test_snapshot_finds_what_the_log_does_without_reading_it(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(address) as store:
+        talk(store)
+        whole = answers(Memory(store, "ana", index=Index()))
+        assert answers(Memory(store, "ana")) == whole
+    with Store.open(address) as store:
+        read: list[object] = []
+        monkeypatch.setattr(type(store), "read", counted(type(store).read, read))
+        assert answers(Memory(store, "ana")) == whole and not read
+
+
+def counted(verb: Callable[..., Any], calls: list[object]) -> Callable[..., Any]:
+    def counting(*given: Any, **named: Any) -> Any:
+        calls.append(given)
+        return verb(*given, **named)
+
+    return counting
+
+
+def test_opened_index_catches_up_from_the_log(address: str) -> None:
+    with Store.open(address) as store:
+        session = talk(store)
+        answers(Memory(store, "ana"))
+        session.user("A zeppelin came by.")
+        memory = Memory(store, "ana")
+        assert memory.search("zeppelin").hits
+        assert answers(memory) == answers(Memory(store, "ana", index=Index()))
+
+
+def test_scopes_have_snapshots_of_their_own(address: str) -> None:
+    with Store.open(address) as store:
+        talk(store)
+        Session.open("ben/house", store=store).user("A zeppelin came by.")
+        for scope, count in (("ana", len(TURNS) + 1), ("ben", 1)):
+            Memory(store, scope).catch_up()
+            assert kept(store, scope) == count
+        assert not Memory(store, "ben").search("heliotrope").hits
+
+
+def test_small_index_has_no_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lasting, "SMALL", 100)
+    with Store.open(tmp_path / "chats.db") as store:
+        talk(store)
+        assert Memory(store, "ana").search("locker").hits
+    assert not list(tmp_path.glob("*-index"))
+
+
+@pytest.mark.parametrize("name", ["kept.jsonl", "kept.db"])
+def test_sealed_and_plain_files_have_no_snapshot(tmp_path: Path, name: str) -> None:
+    key = bytes(32) if name == "kept.db" else None
+    with Store.open(tmp_path / name, key=key) as store:
+        talk(store)
+        assert Memory.of(store, "ana").search("locker").hits
+    assert not list(tmp_path.glob("*-index"))
+
+
+def test_file_is_for_its_owner_alone_and_only_a_copy(path: str) -> None:
+    file = Path(f"{path}-index")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.unlink()
+    with Store.open(path) as store:
+        assert Memory(store, "ana").search("locker").hits
+    assert file.exists()
+
+
+def test_snapshot_by_other_rules_is_not_used(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store.open(path) as store:
+        assert kept(store)
+        monkeypatch.setattr(lasting, "dialect", lambda: "another")
+        assert not kept(store)
+        assert Memory(store, "ana").search("locker").hits and kept(store)
+
+
+# Forgetting
+
+FORGETTING = """
+import sys
+from quire.session import Session
+session = Session.open("ana/house", store=sys.argv[1])
+session.forget(next(item.id for item in session.view() if "heliotrope" in item.text))
+"""
+
+
+def forget_here(store: Store, _: str) -> None:
+    session = Session.open("ana/house", store=store)
+    session.forget(session.view()[-1].id)
+
+
+def forget_elsewhere(_: Store, address: str) -> None:
+    """In a process that has no index open."""
+    assert run(FORGETTING, address).wait(60) == 0
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize("forget", [forget_here, forget_elsewhere])
+def test_nothing_stays_of_what_was_forgotten(
+    address: str, forget: Callable[[Store, str], None], is_open: bool
+) -> None:
+    with Store.open(address) as store:
+        talk(store)
+        memory = Memory.of(store, "ana")
+        assert memory.search("locker").hits and SECRET in contents(address)
+        if not is_open:
+            del memory
+            store.attached.clear()
+        forget(store, address)
+        assert SECRET not in contents(address) and kept(store) >= len(TURNS)
+        assert answers(Memory(store, "ana")) == answers(Memory(store, "ana", index=Index()))
+
+
+def test_writer_that_had_read_before_writes_nothing_forgotten(address: str) -> None:
+    """Another process forgets after an index was read, and before its snapshot is written."""
+    with Store.open(address) as store:
+        session = talk(store)
+        memory = Memory(store, "ana")
+        memory.catch_up()
+        session.user("One more.")
+        held, index = memory._follower, memory._follower.index  # pyright: ignore[reportPrivateUsage]
+        held.catch_up()
+        forget_elsewhere(store, address)
+        lasting.save_index(store, "ana", index, held.catch_up)
+        assert SECRET not in contents(address) and kept(store)
+
+
+def test_forgetting_waits_for_whoever_writes_a_snapshot(path: str) -> None:
+    with Store.open(path) as store:
+        session = Session.open("ana/house", store=store)
+        memory = Memory.of(store, "ana")
+        answers(memory)
+        begun, go_on = Event(), Event()
+        index = memory._follower.index  # pyright: ignore[reportPrivateUsage]
+        index.changes += 1
+
+        def catch_up() -> None:  # the last look at the store, before it is forgotten
+            begun.set()
+            assert go_on.wait(30)
+
+        writer = Thread(target=lasting.save_index, args=(store, "ana", index, catch_up))
+        writer.start()
+        assert begun.wait(30)
+        forgetting = Thread(target=session.forget, args=(session.view()[-1].id,))
+        forgetting.start()
+        go_on.set()
+        writer.join(30)
+        forgetting.join(30)
+        assert SECRET not in contents(path)
+
+
+def test_forgetting_fails_where_the_snapshot_cannot_be_written(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lasting, "_PATIENCE", 0.1)
+    other = sqlite3.connect(f"{path}-index", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with Store.open(path) as store, pytest.raises(StoreFailed, match="-index"):
+        lasting.forget_saved(store, "ana", Index)
+    other.close()
+
+
+PUTTING = """
+import sys
+from quire.memory import Memory, lasting
+from quire.session import Session
+from quire.stores import Store
+lasting.SMALL = 0
+lasting.LEAST_CHANGES = 1
+with Store.open(sys.argv[1]) as store:
+    session, memory = Session.open(f"ana/{sys.argv[2]}", store=store), Memory(store, "ana")
+    for nth in range(12):
+        session.user(f"dog {sys.argv[2]} {nth}")
+        assert memory.search("dog").hits
+"""
+
+
+def test_several_processes_write_at_once(address: str) -> None:
+    with Store.open(address) as store:
+        talk(store)
+        processes = [run(PUTTING, address, name) for name in ("one", "two", "three")]
+        assert [one.wait(120) for one in processes] == [0, 0, 0]
+        memory = Memory(store, "ana")
+        assert answers(memory) == answers(Memory(store, "ana", index=Index()))
+        assert len(memory.search("dog", limit=99).hits) >= 36 and kept(store) >= len(TURNS) + 36
+
+
+# Damage
+
+STATEMENTS = (
+    "UPDATE snapshots SET body = zeroblob(length(body))",
+    "UPDATE snapshots SET body = substr(body, 1, 50)",
+    "UPDATE snapshots SET body = 'text'",
+    "DELETE FROM snapshots",
+    "DROP TABLE snapshots",
+    "PRAGMA user_version = 4",
+)
+
+
+def finds_all(path: str) -> None:
+    """Twice: the index is made anew, and then there again."""
+    for _ in range(2):
+        with Store.open(path) as store:
+            assert answers(Memory(store, "ana")) == answers(Memory(store, "ana", index=Index()))
+    with Store.open(path) as store:
+        assert kept(store) == len(TURNS) + 1
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_snapshot_that_makes_no_sense_is_made_anew(
+    path: str, statement: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with sqlite3.connect(f"{path}-index") as connection:
+        connection.execute(statement)
+    connection.close()
+    finds_all(path)
+    assert "heliotrope" not in caplog.text
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_file_with_lost_bytes_is_made_anew(path: str, seed: int) -> None:
+    drawn, file = random.Random(seed), Path(f"{path}-index")
+    content = bytearray(file.read_bytes())
+    first = 0 if seed % 3 == 0 else 512 * drawn.randrange(len(content) // 512)
+    content[first : first + 512] = bytes(512)
+    for _ in range(20):
+        content[drawn.randrange(len(content))] = drawn.randrange(256)
+    file.write_bytes(content[: drawn.randrange(len(content))] if seed % 3 == 1 else content)
+    finds_all(path)
+
+
+def test_index_of_an_earlier_version_goes(path: str) -> None:
+    """It may hold words that are to be forgotten."""
+    file = Path(f"{path}-index")
+    file.unlink()
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA user_version = 4")
+        connection.execute("CREATE TABLE bodies (body TEXT)")
+        connection.execute("INSERT INTO bodies VALUES ('heliotrope of old')")
+    connection.close()
+    finds_all(path)
+    assert b"heliotrope of old" not in file.read_bytes()
+
+
+def test_folder_in_the_place_of_the_file_is_left_alone(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    file = Path(f"{path}-index")
+    file.unlink()
+    file.mkdir()
+    with Store.open(path) as store:
+        assert Memory(store, "ana").search("locker").hits
+    assert file.is_dir() and "no snapshot" in caplog.text

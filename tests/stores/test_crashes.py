@@ -1,0 +1,99 @@
+"""Law 16: an append that returned is there after kill -9; one that did not is there whole or not at all."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from quire.errors import StoreFailed
+from quire.stores import Entry, Store
+from quire.stores.postgres import PostgresStore
+from tests.stores.keeping import HERE, SHELVES, kept
+from tests.stores.server import start
+
+pytestmark = pytest.mark.laws
+APPEND_FOR_EVER = """
+import sys
+from quire.stores import Entry, Place, Store
+here, key = Place("ana", "q3"), bytes.fromhex(sys.argv[2]) or None
+store = Store.open(sys.argv[1], key=key)
+version = store.version(here)
+while True:
+    batch = [Entry("main", b'{"n":%d,"x":"%s"}' % (version + part, b"x" * 3000)) for part in (1, 2)]
+    version = store.append(here, batch, expected=version)
+    print(version, flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", SHELVES)
+def test_law_16_what_was_acknowledged_outlives_a_kill(name: str) -> None:
+    with kept(name) as held:
+        held.store.close()
+        for _ in range(4):
+            acknowledged = _killed(held.shelf.url, held.shelf.key)
+            held.store = held.open()
+            _check(held.store, acknowledged)
+            held.store.close()
+
+
+def _killed(url: str, key: bytes | None) -> int:
+    command = [sys.executable, "-c", APPEND_FOR_EVER, url, (key or b"").hex()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        first = writer.stdout.readline()
+        time.sleep(random.uniform(0, 0.05))
+        writer.kill()
+        return int([first, *writer.stdout.read().split()][-1])
+
+
+def _check(store: Store, acknowledged: int) -> None:
+    found = store.read(HERE)
+    assert acknowledged <= len(found) <= acknowledged + 2 and len(found) % 2 == 0
+    for number, stored in enumerate(found, 1):
+        assert stored.body.startswith(b'{"n":%d,' % number)
+
+
+@pytest.fixture
+def crashing() -> Iterator[str]:
+    """A server of its own, since all who use it are cut off, which writes its log only where it has to."""
+    url, stop = start()
+    try:
+        if url.startswith("cannot:"):
+            pytest.skip(f"no PostgreSQL can run here: {url}")
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")
+            connection.execute("SELECT pg_reload_conf()")
+        yield url
+    finally:
+        stop()
+
+
+def test_what_was_acknowledged_outlives_a_process_of_the_server(crashing: str) -> None:
+    with (
+        psycopg.connect(crashing, autocommit=True) as victim,
+        PostgresStore(crashing) as store,
+    ):
+        for version in range(50):
+            store.append(HERE, [Entry("main", b'{"n":%d}' % version)], expected=version)
+        os.kill(victim.info.backend_pid, signal.SIGKILL)
+        time.sleep(0.2)  # it is noticed at once, and all others are cut off
+        assert _version_after(store) == 50
+        assert store.append(HERE, [Entry("main", b"{}")], expected=50) == 51
+
+
+def _version_after(store: Store) -> int:
+    """What the server says, once it says anything: first it reads its log."""
+    until = time.monotonic() + 30
+    while True:
+        try:
+            return store.version(HERE)
+        except StoreFailed:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)

@@ -1,0 +1,162 @@
+"""Damage is refused, never read shorter in silence; salvage gives back what is whole."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from quire.errors import InvalidValue, StoreDamaged, StoreError
+from quire.stores import Damage, Entry, Place, Store, Stored
+from quire.stores.salvage import LOST, check, salvage
+from tests.stores.keeping import FILES, HERE, SHELVES, THERE, Shelf, entry
+
+PLACES = (HERE, THERE, Place("bo", "q3"))
+Log = dict[Place, list[Stored]]
+SIZES = (20, 300, 1_500, 9_000)
+
+
+def filled(shelf: Shelf, chance: Random, count: int = 60) -> Log:
+    with shelf.open() as store:
+        for number in range(count):
+            place = PLACES[number % 3]
+            body = (
+                f'{{"kind":"message","n":{number},"text":"{chance.randbytes(SIZES[number % 4] // 2).hex()}"}}'
+            )
+            store.append(place, [Entry("main", body.encode())], expected=number // 3)
+        return {place: store.read(place) for place in PLACES}
+
+
+def is_refused_or_whole(shelf: Shelf, log: Log) -> bool:
+    """Whether all verbs refuse, or give what was written. No other exception leaves a store."""
+    is_whole = True
+    for place in PLACES:
+        try:
+            with shelf.open() as store:
+                assert store.read(place) == log[place] or store.reports
+                assert store.version(place) == len(log[place]) or store.reports
+                found = {
+                    Place(scope, name) for scope in store.scopes() for name in store.conversations(scope)
+                }
+                assert found == set(PLACES) or store.reports
+                store.append(place, [entry("more")], expected=len(log[place]))
+                assert store.read(place, after=len(log[place]))[0].body == entry("more").body
+        except StoreError:
+            is_whole = False
+    return is_whole
+
+
+def salvaged(shelf: Shelf, folder: Path) -> Log:
+    target = Shelf(str(folder / "salvaged.jsonl"), shelf.key)
+    Path(target.url).unlink(missing_ok=True)
+    with target.open() as store:
+        salvage(shelf.url, store, key=shelf.key)
+        return {place: [one for one in store.read(place) if one.stream != LOST] for place in PLACES}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("way", ["flip", "cut"])
+def test_any_damage_to_a_file_is_noticed_and_what_is_whole_comes_back(
+    tmp_path: Path, name: str, way: str
+) -> None:
+    chance = Random(f"{name} {way}")
+    with SHELVES[name](tmp_path) as shelf:
+        log, path = filled(shelf, chance), Path(shelf.url)
+        data = path.read_bytes()
+        for _ in range(12):
+            changed = bytearray(data)
+            if way == "flip":
+                changed[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            else:
+                del changed[chance.randrange(len(data)) :]
+            for beside in tmp_path.glob(f"{path.name}-*"):
+                beside.unlink()
+            path.write_bytes(changed)
+            given = salvaged(shelf, tmp_path)
+            assert all(set(given[place]) <= set(log[place]) for place in PLACES)
+            if way == "flip":
+                assert sum(map(len, given.values())) >= sum(map(len, log.values())) - 1
+            path.write_bytes(changed)
+            is_refused_or_whole(shelf, log)
+
+
+AIMED = {
+    "a row number": "UPDATE entries SET at = at | 1 << 20 WHERE at = (SELECT max(at) FROM entries)",
+    "a row of another": "UPDATE entries SET at = at + (2 << 32) WHERE at = (1 << 32) + 1",
+    "the last row": "DELETE FROM entries WHERE at = (1 << 32) + 5",
+    "a row in between": "DELETE FROM entries WHERE at = (1 << 32) + 3",
+    "a letter": "UPDATE entries SET body = replace(body, 'hello', 'jello') WHERE at = (1 << 32) + 2",
+    "a stream": "UPDATE entries SET stream = 'mainx' WHERE at = (1 << 32) + 2",
+    "a type": "UPDATE entries SET body = 5 WHERE at = (1 << 32) + 2",
+    "two bodies": "UPDATE entries SET body = (SELECT body FROM entries WHERE at = (1 << 32) + 2)",
+    "a count": "UPDATE conversations SET version = version - 1",
+    "a larger count": "UPDATE conversations SET version = version + 1",
+}
+
+
+@pytest.mark.parametrize("aim", AIMED)
+@pytest.mark.parametrize("key", [None, bytes(32)], ids=["clear", "sealed"])
+def test_sqlite_says_the_place_and_the_last_good_version(tmp_path: Path, aim: str, key: bytes | None) -> None:
+    path = tmp_path / "kept.db"
+    with Store.open(path, key=key) as store:
+        for version in range(5):
+            store.append(HERE, [entry(f"hello {version}")], expected=version)
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute(AIMED[aim])
+    if aim == "a letter" and key:
+        return  # there is no such letter
+    with Store.open(path, key=key) as store:
+        with pytest.raises(StoreDamaged) as refused:
+            store.read(HERE)
+        assert refused.value.place == "ana/q3" and 0 <= refused.value.version <= 5
+        assert "ana/q3" in str(refused.value)
+        with pytest.raises((StoreDamaged, InvalidValue)):
+            store.append(HERE, [entry("more")], expected=5)
+            store.read(HERE)
+        assert list(store.verify(HERE)) != [] and list(store.verify(THERE)) == []
+
+
+@pytest.mark.parametrize("name", ["sqlite", "json lines", "sealed sqlite", "sealed json lines"])
+def test_salvage_keeps_versions_and_refuses_a_store_that_is_not_empty(tmp_path: Path, name: str) -> None:
+    with SHELVES[name](tmp_path) as shelf:
+        with shelf.open() as store:
+            bodies = [store.append(HERE, [entry(f"hello {at}")], expected=at) for at in range(9)]
+            wanted = store.read(HERE)
+        assert bodies == list(range(1, 10)) and check(shelf.url, key=shelf.key) == []
+        path = Path(shelf.url)
+        data = bytearray(path.read_bytes())
+        raw = Store.open(shelf.url)
+        with raw:
+            fifth = raw.read(HERE)[4].body
+        data[data.find(fifth[20:]) + 3] ^= 1
+        path.write_bytes(data)
+        (damage,) = [one for one in check(shelf.url, key=shelf.key) if name.endswith("sqlite")] or [None]
+        assert damage is None or damage[:2] == Damage(HERE, 4, "")[:2]
+        with Store.open(tmp_path / "new.db", key=shelf.key) as target:
+            assert salvage(shelf.url, target, key=shelf.key) == (1, 8, 1)
+            assert [one for one in target.read(HERE) if one.version != 5] == [*wanted[:4], *wanted[5:]]
+            assert target.read(HERE)[4].stream == LOST
+            with pytest.raises(InvalidValue):
+                salvage(shelf.url, target, key=shelf.key)
+
+
+def test_an_encrypted_conversation_is_salvaged_without_its_key_up_to_what_is_lost(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "kept.jsonl", key=bytes(32)) as store:
+        store.append(HERE, [entry(str(at)) for at in range(5)], expected=0)
+    lines = (tmp_path / "kept.jsonl").read_bytes().splitlines(keepends=True)
+    lines[3] = lines[3].replace(b"sealed", b"soaled")
+    (tmp_path / "kept.jsonl").write_bytes(b"".join(lines))
+    with Store.open(tmp_path / "new.jsonl") as target:
+        assert salvage(tmp_path / "kept.jsonl", target) == (1, 2, 3)
+    with Store.open(tmp_path / "new.jsonl", key=bytes(32)) as target:
+        assert [one.body for one in target.read(HERE)] == [entry("0").body, entry("1").body]
+
+
+def test_a_file_that_became_empty_is_begun_anew_and_said(tmp_path: Path) -> None:
+    for name in ("kept.db", "kept.jsonl"):
+        (tmp_path / name).touch()
+        with Store.open(tmp_path / name) as store:
+            assert "was an empty file" in store.reports[0] and store.scopes() == []
+        with Store.open(tmp_path / name) as store:
+            assert store.reports == ()

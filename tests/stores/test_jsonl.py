@@ -1,0 +1,116 @@
+"""The JSON lines store: what other programs find in its file, and what a crash leaves of an append."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quire.errors import InvalidValue, StoreDamaged, StoreFailed
+from quire.stores import Entry, JSONLinesStore, Place, Store
+from tests.stores.keeping import HERE, THERE, entry, fill
+
+FIRST_VERSION = [
+    b'{"kind":"message","text":"one"}\n',
+    b'{"at":{"scope":"ana","conversation":"q3"},"kind":"message","text":"two"}\n',
+    b'\t{"at":{"scope":"ana","conversation":"q3","stream":"side"},"kind":"message","text":"three"}\n',
+    b'{"at":{"scope":"ana","conversation":"q3"},"kind":"message","text":"four"}\n',
+    b'{"at":{"stream":"side"}}\n',
+    b'{"at":{"mine":5},"kind":"message"}\n',
+]
+
+
+def test_every_line_is_an_object_that_any_program_reads(tmp_path: Path) -> None:
+    path = tmp_path / "kept.jsonl"
+    with Store.open(path) as store:
+        fill(store, HERE, "one", "two")
+        head, *lines = map(json.loads, path.read_text().splitlines())
+        assert head["quire"] == 2 and head["size"] == path.stat().st_size
+        assert [line["text"] for line in lines] == ["one", "two"]
+        assert lines[1]["at"] == {**lines[1]["at"], "scope": "ana", "conversation": "q3", "version": 2}
+        before = path.read_bytes().partition(b"\n")[2]
+        fill(store, HERE, "three")
+        assert path.read_bytes().partition(b"\n")[2].startswith(before), (
+            "an append writes its own bytes alone"
+        )
+
+
+def test_a_body_is_one_object_on_one_line(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "kept.jsonl") as store:
+        for body in (b"", b"[1]", b"{", b"{} {}", b'"a"', b'{"a":"\xff"}', b"[" * 5000):
+            with pytest.raises(InvalidValue):
+                store.append(HERE, [entry("fine"), Entry("main", body)], expected=0)
+        store.append(HERE, [Entry("main", b' {\n"a": 1,\r\n "b": 2}\n')], expected=0)
+        assert store.read(HERE)[0].body == b'{ "a": 1,   "b": 2}'
+
+
+@pytest.mark.parametrize("left", [b"{", b'{"at":{"sco', b"\0" * 700, b'{"kind":"message"}\n', b"garbage\n"])
+def test_an_append_that_never_returned_is_removed_and_said(tmp_path: Path, left: bytes) -> None:
+    path = tmp_path / "kept.jsonl"
+    with Store.open(path) as store:
+        stored = fill(store, HERE, "one", "two")
+    with path.open("ab") as file:
+        file.write(left)
+    with Store.open(path) as store:
+        assert f"{len(left):,} bytes" in store.reports[0] and store.read(HERE) == stored
+        fill(store, HERE, "three")
+    with Store.open(path) as store:
+        assert store.reports == () and store.version(HERE) == 3
+
+
+def test_files_of_version_1_are_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "kept.jsonl"
+    torn = b'{"at":{"scope":"ana","conversation":"q3"},"kind":"mess'
+    for end in (b"", torn, b'\t{"kind":"message"}\n'):
+        path.write_bytes(b"".join(FIRST_VERSION) + end)
+        for _ in range(2):
+            with Store.open(path) as store:
+                texts = [(json.loads(one.body).get("text"), one.stream) for one in store.read(HERE)]
+                assert texts == [("two", "main"), ("three", "side"), ("four", "main")]
+                assert [one.body for one in store.read(THERE)] == [
+                    b'{"kind":"message","text":"one"}',
+                    b"{}",
+                    b'{"at":{"mine":5},"kind":"message"}',
+                ]
+                assert list(store.verify()) == []
+    path.write_bytes(damaged := FIRST_VERSION[0] + b"nothing\n" + FIRST_VERSION[1])
+    with pytest.raises(StoreDamaged, match="line 2"):
+        Store.open(path)
+    assert path.read_bytes() == damaged
+
+
+def test_a_file_that_another_replaced_or_cut_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "kept.jsonl"
+    with JSONLinesStore(path) as store, JSONLinesStore(path) as other:
+        fill(store, HERE, "one", "two")
+        other.remove(HERE)
+        assert store.version(HERE) == 0
+        assert fill(store, HERE, "again") == other.read(HERE)
+        data = path.read_bytes()
+        path.write_bytes(data[:-3])
+        for verb in (
+            lambda: store.read(HERE),
+            lambda: other.append(Place("", "new"), [entry("x")], expected=0),
+        ):
+            with pytest.raises(StoreDamaged, match="ends at byte"):
+                verb()
+        path.unlink()
+        with pytest.raises(StoreFailed):
+            store.read(HERE)
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "null.jsonl").symlink_to("/dev/null")
+    for name in ("folder.jsonl", "null.jsonl"):
+        with pytest.raises(StoreFailed, match="not a file"):
+            Store.open(tmp_path / name)
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "kept.jsonl")
+    with Store.open(tmp_path / "link.jsonl") as store:
+        fill(store, HERE, "one")
+        store.replace(HERE, {1: b"{}"})
+    assert (tmp_path / "link.jsonl").is_symlink()
+    with Store.open(tmp_path / "kept.jsonl") as store:
+        assert store.read(HERE)[0].body == b"{}"

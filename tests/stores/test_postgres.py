@@ -1,0 +1,207 @@
+"""The PostgreSQL store on a real server: lost connections, errors in words, versions, forks, scrubbing."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from quire.errors import Conflict, InvalidValue, NewerStore, StoreDamaged, StoreFailed
+from quire.stores import PostgresStore
+from tests.stores.keeping import HERE, THERE, entry, fill
+
+SAMPLED = "SELECT attname FROM pg_stats WHERE schemaname = 'quire' AND attname IN ('body', 'name', 'scope')"
+EARLIER = """
+    CREATE SCHEMA quire;
+    CREATE TABLE quire.about (version integer NOT NULL);
+    INSERT INTO quire.about VALUES ({version});
+    CREATE TABLE quire.conversations (
+        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        address bytea NOT NULL UNIQUE, scope text NOT NULL, name text NOT NULL);
+    CREATE INDEX conversations_of_scope ON quire.conversations (scope);
+    CREATE TABLE quire.entries (
+        conversation bigint, version bigint, stream text NOT NULL, body bytea NOT NULL,
+        PRIMARY KEY (conversation, version));
+    INSERT INTO quire.conversations (address, scope, name) VALUES (sha256('ana/q3'), 'ana', 'q3');
+    INSERT INTO quire.entries SELECT 1, nth, 'main', '{{"n":1}}' FROM generate_series(1, 50) nth;
+    ANALYZE"""
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    with PostgresStore(url) as opened:
+        yield opened
+
+
+def cut_all(connection: "psycopg.Connection[Any]") -> None:
+    connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 3, 1000, 2**62, 2**70, -1])
+def test_an_append_with_another_version_adds_nothing(store: PostgresStore, wrong: int) -> None:
+    fill(store, HERE, "one", "two")
+    for batch in ([entry("a")], [entry("a"), entry("b")], []):
+        with pytest.raises(Conflict) as refused:
+            store.append(HERE, batch, expected=wrong)
+        assert (refused.value.expected, refused.value.found) == (wrong, 2)
+    assert store.version(HERE) == 2 and store.append(HERE, [entry("three")], expected=2) == 3
+    assert store.read(HERE, after=2**80) == [] and len(store.read(HERE, after=-1)) == 3
+
+
+def test_many_who_open_an_empty_database_at_once_all_succeed(url: str) -> None:
+    with ThreadPoolExecutor(6) as threads:
+        stores = list(threads.map(PostgresStore, [url] * 6))
+    for number, one in enumerate(stores):
+        assert one.append(HERE, [entry("x")], expected=number) == number + 1
+        one.close()
+
+
+def test_connections_lost_between_and_in_appends_lose_and_double_nothing(
+    store: PostgresStore, direct: "psycopg.Connection[Any]"
+) -> None:
+    version, over = 0, threading.Event()
+
+    def cut() -> None:
+        while not over.wait(0.02):
+            cut_all(direct)
+
+    cutter = threading.Thread(target=cut)
+    cutter.start()
+    try:
+        for number in range(60):
+            while True:
+                try:
+                    version = store.append(HERE, [entry(str(number))], expected=version)
+                    break
+                except StoreFailed:
+                    continue  # asking again, with the same words, is what a caller does
+    finally:
+        over.set()
+        cutter.join()
+    assert [stored.body for stored in store.read(HERE)] == [entry(str(number)).body for number in range(60)]
+
+
+def test_an_error_says_what_was_wrong_and_never_the_password(url: str) -> None:
+    given = urlsplit(url)
+    at = f"{given.hostname}:{given.port}"
+    wrong = {
+        "nowhere": f"postgresql://{given.username}:top-secret@{at}/nowhere",
+        "nobody": f"postgresql://nobody:top-secret@{at}{given.path}",
+        "port 1": f"postgresql://{given.username}:top-secret@127.0.0.1:1/quire?connect_timeout=2",
+        "SSL": f"postgresql://{given.username}:top-secret@{at}{given.path}?sslmode=require",
+    }
+    if not given.hostname:  # a server on a socket of its own
+        wrong = {"nowhere": url.replace(given.path, "/nowhere", 1), "port 1": wrong["port 1"]}
+    for named, address in wrong.items():
+        with pytest.raises(StoreFailed, match=named) as refused:
+            PostgresStore(address)
+        assert "top-secret" not in str(refused.value)
+    with pytest.raises(InvalidValue) as unread:
+        PostgresStore("postgresql://ana:top-secret@host:port/x?wrong=1")
+    assert "top-secret" not in str(unread.value)
+
+
+def test_what_the_server_forbids_is_said_in_words(
+    url: str, store: PostgresStore, direct: "psycopg.Connection[Any]"
+) -> None:
+    fill(store, HERE, "one")
+    direct.execute("DROP TABLE quire.entries")
+    with pytest.raises(StoreFailed, match=r"does not allow it \(42P01\)"):
+        store.read(HERE)
+    with pytest.raises(StoreFailed, match="closed"):
+        store.close()
+        store.version(HERE)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_earlier_versions_are_brought_up_to_date(
+    url: str, direct: "psycopg.Connection[Any]", version: int
+) -> None:
+    direct.execute(EARLIER.format(version=version))
+    if version == 1:
+        assert direct.execute(SAMPLED).fetchall() != []
+    for _ in range(2):
+        with PostgresStore(url) as one:
+            assert [stored.body for stored in one.read(HERE)] == [b'{"n":1}'] * 50
+            assert list(one.verify()) == []
+    with PostgresStore(url) as one:
+        assert one.append(HERE, [entry("new")], expected=50) == 51
+        direct.execute("ANALYZE")
+    if version == 1:
+        assert direct.execute(SAMPLED).fetchall() == [], "the server keeps no samples of content"
+
+
+def test_what_is_newer_or_not_ours_is_left(url: str, direct: "psycopg.Connection[Any]") -> None:
+    direct.execute("CREATE SCHEMA quire")
+    direct.execute("CREATE TABLE quire.people (name text)")
+    with pytest.raises(StoreDamaged, match="another application"):
+        PostgresStore(url)
+    direct.execute("DROP SCHEMA quire CASCADE")
+    PostgresStore(url).close()
+    direct.execute("UPDATE quire.about SET version = 4")
+    with pytest.raises(NewerStore):
+        PostgresStore(url)
+
+
+def test_damage_to_rows_is_noticed(store: PostgresStore, direct: "psycopg.Connection[Any]") -> None:
+    stored = fill(store, HERE, "one", "two", "three")
+    fill(store, THERE, "one")
+    direct.execute("UPDATE quire.entries SET body = '{}' WHERE conversation = 1 AND version = 2")
+    with pytest.raises(StoreDamaged) as refused:
+        store.read(HERE)
+    assert (refused.value.place, refused.value.version) == ("ana/q3", 1)
+    assert [one.place for one in store.verify()] == [HERE]
+    assert [one for place, one in store.recover() if place == HERE] == [stored[0], stored[2]]
+    direct.execute("DELETE FROM quire.entries WHERE conversation = 2")
+    with pytest.raises(StoreDamaged):
+        store.read(THERE)
+
+
+def test_scrubbing_waits_for_transactions_that_still_see_what_was_removed(
+    url: str, store: PostgresStore, direct: "psycopg.Connection[Any]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.stores.postgres._SCRUBBING", 0.3)
+    fill(store, HERE, "swordfish")
+    with psycopg.connect(url) as other:
+        other.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        other.execute("SELECT count(*) FROM quire.entries")
+        store.remove(HERE)
+        for wait in (True, False):
+            with pytest.raises(StoreFailed, match="transaction of another"):
+                store.scrub(wait=wait)
+        later = threading.Thread(target=lambda: (time.sleep(0.1), other.rollback()))
+        later.start()
+        store.scrub()
+        later.join()
+    dead = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE schemaname = 'quire' AND relname = 'entries'"
+    assert direct.execute(dead).fetchone() == (0,)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_connections_of_its_own(store: PostgresStore) -> None:
+    fill(store, HERE, "one")
+    child = os.fork()
+    if child == 0:  # pragma: no cover - in the child
+        status = 1
+        try:
+            store.append(HERE, [entry("two")], expected=1)
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert store.append(HERE, [entry("three")], expected=2) == 3
+
+
+def test_a_pool_has_a_size(url: str) -> None:
+    with pytest.raises(InvalidValue):
+        PostgresStore(url, pool_size=0)
+    with PostgresStore(url, durable="power", pool_size=1) as one:
+        assert one.append(HERE, [entry("x")], expected=0) == 1

@@ -1,0 +1,141 @@
+"""Encryption at rest: what is written shows no content, and what was changed or moved is noticed."""
+
+import base64
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from quire.errors import InvalidValue, MissingExtra, StoreDamaged
+from quire.items import JSON, Message, Unknown
+from quire.stores import Entry, MemoryStore, Place, Sealed, Store
+from tests.stores.keeping import HERE, KEY, SHELVES, THERE, Shelf, entry, held_in
+
+OTHER = bytes(32)
+SECRET = Message(role="user", content="the swordfish costs 12 %", created_at=1_700_000_000.25)
+BODY = JSON.encode_item(SECRET)
+STORES = ["memory", "sqlite", "json lines", "postgres"]
+
+
+@pytest.fixture
+def inside() -> MemoryStore:
+    return MemoryStore()
+
+
+@pytest.fixture
+def sealed(inside: Store) -> Store:
+    store = Sealed(inside, KEY)
+    store.append(HERE, [Entry("main", BODY), Entry("side", BODY)], expected=0)
+    return store
+
+
+def test_what_is_stored_is_an_item_of_an_unknown_kind(inside: Store, sealed: Store) -> None:
+    for stored in inside.read(HERE):
+        item = JSON.decode_item(stored.body)
+        assert isinstance(item, Unknown) and item.name == "sealed"
+        assert (item.id, item.created_at) == (SECRET.id, SECRET.created_at)
+        hidden = base64.b64decode(json.loads(stored.body)["sealed"])
+        assert b"swordfish" not in stored.body and b"swordfish" not in hidden
+    assert len({stored.body for stored in inside.read(HERE)}) == 2  # never the same twice
+    assert [stored.body for stored in sealed.read(HERE)] == [BODY, BODY]
+
+
+@pytest.mark.parametrize("body", [b"{}", b"", b"\xff\x00", b"[1]", b'{"kind":"x","id":5}', b"[" * 5000])
+def test_any_bytes_come_back(sealed: Store, body: bytes) -> None:
+    sealed.append(HERE, [Entry("main", body)], expected=2)
+    assert sealed.read(HERE)[2].body == body
+
+
+@pytest.mark.parametrize("name", ["sealed sqlite", "sealed json lines"])
+def test_no_content_is_in_any_file(tmp_path: Path, name: str) -> None:
+    with SHELVES[name](tmp_path) as shelf, shelf.open() as store:
+        store.append(HERE, [Entry("main", BODY)] * 3, expected=0)
+        store.replace(HERE, {1: BODY})
+        assert held_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_an_append_with_another_key_or_none_is_refused_before_anything_is_written(
+    tmp_path: Path, name: str
+) -> None:
+    def another(key: bytes | None) -> Store:
+        return Sealed(inside, key) if key else inside
+
+    with SHELVES.get(name, lambda _: _Memory())(tmp_path) as shelf, shelf.open() as inside:
+        mine = another(KEY)
+        mine.append(HERE, [entry("mine")], expected=0)
+        mine.append(HERE, [entry("mine too")], expected=1)
+        before = inside.read(HERE)
+        for key in (OTHER, None):
+            for batch in ([entry("not")], [entry("not"), entry("either")]):
+                with pytest.raises((StoreDamaged, InvalidValue)):
+                    another(key).append(HERE, batch, expected=2)
+        assert inside.read(HERE) == before
+        assert mine.append(HERE, [entry("more")], expected=2) == 3
+        assert another(OTHER).append(THERE, [entry("its own")], expected=0) == 1
+        inside.append(Place("", "clear"), [entry("clear")], expected=0)
+        with pytest.raises(StoreDamaged, match="without a key"):
+            mine.append(Place("", "clear"), [entry("not")], expected=1)
+        assert [stored.body for stored in mine.read(HERE)] == [
+            entry(t).body for t in ("mine", "mine too", "more")
+        ]
+
+
+class _Memory:
+    """The shelf of a store in memory."""
+
+    def __enter__(self) -> Shelf:
+        return Shelf("memory:")
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is left."""
+
+
+def test_what_was_moved_changed_or_sealed_with_another_key_is_damage(
+    inside: MemoryStore, sealed: Store
+) -> None:
+    rows = [Entry(*stored[1:]) for stored in inside.read(HERE)]
+    shell = json.loads(rows[0].body)
+    changed = [
+        [rows[1], rows[0]],
+        [Entry("other", rows[0].body)],
+        [Entry("main", json.dumps({**shell, "id": "another"}).encode())],
+        [Entry("main", json.dumps({**shell, "created_at": 1.5}).encode())],
+        [Entry("main", json.dumps({**shell, "sealed": shell["sealed"][:-8]}).encode())],
+        [Entry("main", json.dumps({**shell, "sealed": "no base64"}).encode())],
+        [Entry("main", b'{"kind":"sealed","sealed":5}')],
+        [Entry("main", b'{"kind":"sealed",')],
+    ]
+    for number, entries in enumerate(changed):
+        place = Place("ana", f"{number}")
+        inside.append(place, entries, expected=0)
+        with pytest.raises(StoreDamaged) as refused:
+            sealed.read(place)
+        assert refused.value.place == str(place) and refused.value.version == 0
+    with pytest.raises(StoreDamaged, match="another key"):
+        Sealed(inside, OTHER).read(HERE)
+    assert [one.place for one in sealed.verify()] == [
+        Place("ana", f"{number}") for number in range(len(changed))
+    ]
+
+
+@pytest.mark.parametrize("key", [b"", b"x" * 31, "x" * 32, 5])
+def test_a_key_is_32_bytes(tmp_path: Path, key: object) -> None:
+    with pytest.raises(InvalidValue):
+        Store.open(tmp_path / "kept.db", key=key)  # type: ignore[arg-type]
+
+
+def test_without_the_library_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
+    with pytest.raises(MissingExtra, match=r"quire\[sealed\]"):
+        Store.open("memory:", key=KEY)
+
+
+def test_key_and_durability_are_given_where_a_store_is_opened(inside: Store) -> None:
+    assert Store.open(inside) is inside
+    for options in ({"key": KEY}, {"durable": "power"}):
+        with pytest.raises(InvalidValue):
+            Store.open(inside, **options)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue):
+        Store.open("memory:", durable="never")  # type: ignore[arg-type]

@@ -1,0 +1,298 @@
+"""The SQLite store: its file, its versions, what others do with it, and what is left of what was removed."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreFailed
+from quire.stores import Entry, Place, SQLiteStore, Store
+from tests.stores.keeping import HERE, KEY, THERE, entry, fill, held_in, read_by_another
+
+FIRST_VERSION = """
+    CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT,
+        scope TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (scope, name));
+    CREATE TABLE entries (at INTEGER PRIMARY KEY, stream TEXT NOT NULL, body BLOB NOT NULL);
+    PRAGMA application_id = 0x51756972;
+    PRAGMA user_version = 1;"""
+
+
+def first_version(path: Path, entries: int = 5) -> None:
+    """A store as version 1 wrote it, of which a later conversation was removed."""
+    with closing(sqlite3.connect(path)) as old, old:
+        old.execute("PRAGMA journal_mode = WAL")
+        old.executescript(FIRST_VERSION)
+        old.execute("INSERT INTO conversations VALUES (1, 'ana', 'q3'), (9, 'ana', 'gone')")
+        old.execute("DELETE FROM conversations WHERE number = 9")
+        rows = [((1 << 32) + at, "main", entry(f"old {at}").body) for at in range(1, entries + 1)]
+        old.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
+
+
+def as_nobody(code: str, *arguments: object) -> str:
+    """What a program prints that may not write where it reads."""
+    program = f"import os, sys, quire.stores.sqlite\nos.setuid(65534)\n{code}"
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+READ = """
+from quire.errors import StoreFailed
+from quire.stores import Entry, Place, Store
+with Store.open(sys.argv[1]) as store:
+    print(len(store.read(Place("ana", "q3"))), store.scopes(), store.version(Place("", "none")))
+    for verb in (lambda: store.append(Place("ana", "q3"), [Entry("main", b"{}")], expected=5), store.scrub):
+        try:
+            verb()
+        except StoreFailed as refused:
+            print(refused)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not write")
+@pytest.mark.parametrize("is_first", [True, False], ids=["version 1", "now"])
+def test_a_store_in_a_folder_that_may_not_be_written_is_read(is_first: bool) -> None:
+    folder = Path(f"/tmp/quire-readable-{os.getpid()}-{is_first}")
+    folder.mkdir(mode=0o755)
+    path = folder / "kept.db"
+    try:
+        first_version(path)
+        if not is_first:
+            Store.open(path).close()
+        path.chmod(0o644)
+        before = path.read_bytes()
+        said = as_nobody(READ, path).splitlines()
+        assert said[0] == "5 ['ana'] 0" and len(said) == 3
+        assert all("may not be written" in line for line in said[1:])
+        assert path.read_bytes() == before
+    finally:
+        for left in folder.iterdir():
+            left.unlink()
+        folder.rmdir()
+
+
+def test_version_1_is_brought_up_to_date_with_all_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    first_version(path)
+    for _ in range(2):
+        with Store.open(path) as store:
+            assert [stored.body for stored in store.read(HERE)] == [
+                entry(f"old {at}").body for at in range(1, 6)
+            ]
+            assert list(store.verify()) == []
+    with Store.open(path) as store:
+        store.append(HERE, [entry("new")], expected=5)
+        store.append(THERE, [entry("new")], expected=0)
+        assert store.conversations("")[""].log == "10", "no number is given twice"
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("SELECT count(*) FROM entries WHERE sum IS NULL").fetchone() == (0,)
+
+
+def test_a_damaged_store_of_version_1_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    first_version(path)
+    with closing(sqlite3.connect(path)) as old, old:
+        old.execute("DELETE FROM entries WHERE at = (1 << 32) + 3")
+    with pytest.raises(StoreDamaged):
+        Store.open(path)
+    with closing(sqlite3.connect(path)) as old:
+        assert old.execute("PRAGMA user_version").fetchone() == (1,)
+        assert old.execute("SELECT count(*) FROM entries").fetchone() == (4,)
+
+
+def test_what_is_not_a_store_of_ours_is_refused_and_left(tmp_path: Path) -> None:
+    def made(name: str, *statements: str) -> Path:
+        with closing(sqlite3.connect(tmp_path / name)) as other, other:
+            for statement in statements:
+                other.execute(statement)
+        return tmp_path / name
+
+    Store.open(tmp_path / "newer.db").close()
+    Store.open(tmp_path / "changed.db").close()
+    (tmp_path / "text.db").write_text("hello, this is a text, and no database at all " * 30)
+    (tmp_path / "folder.db").mkdir()
+    cases: list[tuple[type[Exception], Path]] = [
+        (NewerStore, made("newer.db", "PRAGMA user_version = 3")),
+        (StoreDamaged, made("other.db", "CREATE TABLE people (name TEXT)")),
+        (StoreDamaged, made("changed.db", "DROP TRIGGER counted")),
+        (StoreDamaged, tmp_path / "text.db"),
+        (StoreFailed, tmp_path / "folder.db"),
+        (StoreFailed, Path("/proc/none/kept.db")),
+    ]
+    for error, path in cases:
+        before = path.read_bytes() if path.is_file() else b""
+        with pytest.raises(error):
+            Store.open(path)
+        assert not path.is_file() or path.read_bytes() == before
+
+
+@pytest.mark.parametrize("address", ["a\0b.db", "sqlite:///a\0b.db", "a\0b.jsonl", "sqlite:///:memory:"])
+def test_an_address_that_cannot_be_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidValue):
+        Store.open(address)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_are_their_owners_alone(tmp_path: Path) -> None:
+    for name in ("deep/kept.db", "deep/kept.jsonl"):
+        with Store.open(tmp_path / name) as store:
+            fill(store, HERE, "one")
+            assert all(found.stat().st_mode & 0o077 == 0 for found in (tmp_path / "deep").iterdir())
+
+
+def delete(path: Path) -> None:
+    for found in path.parent.glob("kept.db*"):
+        found.unlink()
+
+
+def move(path: Path) -> None:
+    for found in path.parent.glob("kept.db*"):
+        found.rename(path.with_name(found.name.replace("kept", "moved")))
+
+
+def replace(path: Path) -> None:
+    move(path)
+    SQLiteStore(path).close()
+
+
+VERBS: dict[str, Callable[[Store], Any]] = {
+    "append": lambda store: store.append(HERE, [entry("more")], expected=2),
+    "append several": lambda store: store.append(HERE, [entry("more")] * 2, expected=2),
+    "read": lambda store: store.read(HERE),
+    "version": lambda store: store.version(HERE),
+    "conversations": lambda store: store.conversations("ana"),
+    "replace": lambda store: store.replace(HERE, {1: b"{}"}),
+    "remove": lambda store: store.remove(HERE),
+    "scrub": lambda store: store.scrub(),
+}
+
+
+@pytest.mark.parametrize("way", [delete, move, replace])
+def test_a_file_that_is_gone_is_said_by_every_verb(tmp_path: Path, way: Callable[[Path], None]) -> None:
+    path = tmp_path / "kept.db"
+    with SQLiteStore(path) as store:
+        fill(store, HERE, "one", "two")
+        way(path)
+        for verb in VERBS.values():
+            with pytest.raises(StoreFailed, match="deleted, moved or replaced"):
+                verb(store)
+
+
+def test_another_who_writes_is_waited_for_and_then_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.stores.sqlite_file.PATIENCE", 0.2)
+    with SQLiteStore(tmp_path / "kept.db") as store:
+        fill(store, HERE, "one", "two")
+        with closing(sqlite3.connect(store.path, isolation_level=None, check_same_thread=False)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreFailed, match="busy"):
+                store.append(HERE, [entry("a"), entry("b")], expected=2)
+            assert len(store.read(HERE)) == 2
+            later = Thread(target=lambda: (time.sleep(0.05), other.execute("COMMIT")))
+            later.start()
+            assert store.append(HERE, [entry("a"), entry("b")], expected=2) == 4
+            later.join()
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["clear", "sealed"])
+@pytest.mark.parametrize("ending", ["db", "jsonl"])
+def test_scrubbing_leaves_no_byte_of_what_was_replaced_or_removed(
+    tmp_path: Path, ending: str, key: bytes | None
+) -> None:
+    with Store.open(tmp_path / f"kept.{ending}", key=key) as store:
+        for number in range(300):  # rows are moved between pages while others are added
+            text = "swordfish " * (1 + number % 40) if number % 3 == 0 else "x" * (number * 7 % 900)
+            for place in (HERE, THERE):
+                store.append(place, [entry(text)], expected=number)
+        store.replace(HERE, dict.fromkeys(range(1, 301, 3), b'{"kind":"gone"}'))
+        store.remove(THERE)
+        store.scrub()
+        assert held_in(tmp_path) == []
+        assert [stored.version for stored in store.read(HERE)] == list(range(1, 301))
+        assert list(store.verify()) == [] and store.version(THERE) == 0
+
+
+def test_scrubbing_says_that_another_still_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quire.stores.sqlite_file.PATIENCE", 0.2)
+    with SQLiteStore(tmp_path / "kept.db") as store:
+        fill(store, HERE, "swordfish", "two")
+        with read_by_another(store.path):
+            store.replace(HERE, {1: b"{}"})
+            for wait in (True, False):
+                with pytest.raises(StoreFailed, match="log could not be emptied"):
+                    store.scrub(wait=wait)
+        store.scrub(wait=False)
+        assert held_in(tmp_path) == []
+
+
+APPEND_UNTIL_FULL = """
+import resource, signal, sys
+from quire.errors import StoreFailed
+from quire.stores import Entry, Place, Store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with Store.open(sys.argv[1]) as store:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+    version = 0
+    try:
+        while True:
+            batch = [Entry("main", b'{"text":"%s"}' % text) for text in (b"%d" % version, b"x" * 700)]
+            version = store.append(Place("", ""), batch, expected=version)
+    except StoreFailed:
+        pass
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert store.version(Place("", "")) == version > 10
+    print(store.append(Place("", ""), [Entry("main", b'{"text":"room again"}')], expected=version))
+"""
+
+
+@pytest.mark.parametrize("ending", ["db", "jsonl"])
+def test_a_full_disk_is_said_and_what_was_acknowledged_is_there(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"kept.{ending}"
+    command = [sys.executable, "-c", APPEND_UNTIL_FULL, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    with Store.open(path) as store:
+        assert store.version(THERE) == int(done.stdout) and store.reports == ()
+        assert list(store.verify()) == []
+
+
+OPENER = """
+import sys
+from quire.stores import Store
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(20):
+    Store.open(f"{sys.argv[1]}/{number}.{sys.argv[2]}").close()
+"""
+
+
+@pytest.mark.parametrize("ending", ["db", "jsonl"])
+def test_processes_that_open_new_files_at_once_all_succeed(tmp_path: Path, ending: str) -> None:
+    command = [sys.executable, "-c", OPENER, str(tmp_path), ending]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    openers = [subprocess.Popen(command, text=True, **pipes) for _ in range(4)]
+    for opener in openers:
+        assert opener.stdout is not None and opener.stdout.readline() == "ready\n"
+    said = [opener.communicate("go\n", timeout=120)[1] for opener in openers]
+    assert not [line for text in said for line in text.splitlines() if "empty file" not in line]
+
+
+def test_a_conversation_longer_than_a_number_of_versions_is_refused_as_a_conflict(tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "kept.db") as store:
+        stored = fill(store, HERE, "one")
+        assert store.read(HERE, after=1 << 80) == [] and store.read(HERE, after=-5) == stored
+        assert store.read(Place("ana", "x" * 500)) == []
+        assert store.append(HERE, [Entry("main", b"{}")], expected=1) == 2
