@@ -10,7 +10,7 @@ pytest.importorskip("typer", reason="the command line needs the extra quire[cli]
 
 from quire.cli.copying import places_of
 from quire.stores import Store, Stored
-from tests.cli.conversing import ran, refused
+from tests.cli.conversing import ran, refused, run
 from tests.cli.keeping import ENDINGS, KEY, conversation_in, seeded
 
 
@@ -97,3 +97,18 @@ def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     assert "is of version 99" in refused(2, "migrate", one)
     assert "is of version 99" in refused(2, "migrate", one, str(tmp_path / "new.db"))
     assert not (tmp_path / "new.db").exists()
+
+
+def test_a_store_is_checked_and_salvaged(tmp_path: Path) -> None:
+    one, other = two(tmp_path / "one.jsonl"), str(tmp_path / "other.db")
+    before = contents(one)
+    assert ran("check", one).stdout == "the store is whole\n"
+    lines = (tmp_path / "one.jsonl").read_bytes().splitlines(keepends=True)
+    lines[5] = lines[5].replace(b'"kind"', b'"find"', 1)
+    (tmp_path / "one.jsonl").write_bytes(b"".join(lines))
+    done = run("check", one, "--salvage", other)
+    assert done.exit_code == 1 and "is damaged at byte" in done.stdout
+    assert "15 entries of 2 conversations written, 1 lost" in done.stdout
+    kept = {stored for rows in contents(other).values() for stored in rows if stored.stream != ".lost"}
+    assert kept < {stored for rows in before.values() for stored in rows} and len(kept) == 15
+    assert ran("check", other).stdout == "the store is whole\n"

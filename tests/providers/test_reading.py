@@ -222,6 +222,15 @@ def test_signed_parts_of_gemini_go_back_on_the_same_parts() -> None:
     assert signatures == ["c2ln", None, "c2lo", "c2lp"]
 
 
+def test_thinking_without_a_signature_goes_back_to_services_that_sign_none() -> None:
+    thinking = {"type": "thinking", "thinking": "hm"}
+    call: Json = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    body = {"content": [thinking, call], "stop_reason": "tool_use"}
+    for model in ("deepseek-v4-pro", "moonshotai/kimi-k2.5", "mimo-v2.5-pro"):
+        back = sent_back("anthropic", body, model)[1]
+        assert back[0]["content"][0] == {**thinking, "signature": ""}, model
+
+
 def test_images_and_sound_of_a_reply() -> None:
     for wire, body in ROWS["images"]:
         [message] = provider_for(wire).parse(body).items

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import threading
 import time
 from collections.abc import Generator
@@ -100,27 +99,3 @@ def test_threads_that_fork_at_once_wait_for_each_other(tmp_path: Path, ending: s
             for thread in forking:
                 thread.join()
         assert ended == [0] * 8 and store.version(HERE) == count[0] + 8
-
-
-def test_a_store_that_is_just_being_opened_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opening, real = threading.Event(), sqlite3.connect
-    opened: list[float] = []
-
-    def slow(*given: object, **named: object) -> sqlite3.Connection:
-        opening.set()
-        time.sleep(0.2)
-        connection = real(*given, **named)  # type: ignore[call-overload]  # pyright: ignore
-        opened.append(time.monotonic())
-        return connection  # type: ignore[no-any-return]  # pyright: ignore
-
-    monkeypatch.setattr(sqlite3, "connect", slow)
-    thread = threading.Thread(target=lambda: Store.open(tmp_path / "kept.db").close())
-    thread.start()
-    opening.wait()
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if opened else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    thread.join()

@@ -131,7 +131,7 @@ class AnswerReader:
         self.model = model
         self._provider = provider
         self._sent = sent
-        self._is_stream = stream
+        self.is_stream = stream
         self._has_deltas = False
         self.start_again()
 
@@ -160,12 +160,12 @@ class AnswerReader:
     def close(self) -> Parsed:
         """The answer so far; one that cannot be put together is an error and nothing else."""
         try:
-            return self._whole or (self._stream.close() if self._is_stream else self._nothing())
+            return self._whole or (self._stream.close() if self.is_stream else self._nothing())
         except (CodecError, WrongType):
             return self._nothing("unreadable")
 
     def _added(self, event: Any) -> list[Delta]:
-        if not self._is_stream or isinstance(event, WholeResponse):
+        if not self.is_stream or isinstance(event, WholeResponse):
             self._whole = self._provider.parse(event, sent=self._sent, model=self.model)
             return [delta for item in self._whole.items for delta in deltas_of(item)]
         text, names = self._stream.feed(event), self._sent.names

@@ -231,9 +231,7 @@ class _StainlessClient(Client):
         return await call(**{"timeout": self.sdk.Timeout(**limits), **arguments})
 
 
-class ChatClient(_StainlessClient):
-    """OpenAI's Chat Completions."""
-
+class _ChatClient(_StainlessClient):
     module, kind, method = "openai", "AsyncOpenAI", "chat.completions.create"
     variable = "OPENAI_API_KEY"
 
@@ -243,23 +241,17 @@ class ChatClient(_StainlessClient):
         return await super().send({**usage, **request}, limits, stream=stream)
 
 
-class ResponsesClient(_StainlessClient):
-    """OpenAI's Responses."""
-
+class _ResponsesClient(_StainlessClient):
     module, kind, method = "openai", "AsyncOpenAI", "responses.create"
     variable = "OPENAI_API_KEY"
 
 
-class AnthropicClient(_StainlessClient):
-    """Anthropic's Messages."""
-
+class _AnthropicClient(_StainlessClient):
     module, kind, method = "anthropic", "AsyncAnthropic", "messages.create"
     variable = "ANTHROPIC_API_KEY"
 
 
-class GoogleClient(Client):
-    """Gemini's `generate_content`."""
-
+class _GoogleClient(Client):
     module = "google.genai"
     variable = "GEMINI_API_KEY"
 
@@ -291,10 +283,10 @@ class GoogleClient(Client):
 
 
 CLIENTS: dict[str, Callable[[Place], Client]] = {
-    "openai": ChatClient,
-    "openai-responses": ResponsesClient,
-    "anthropic": AnthropicClient,
-    "google": GoogleClient,
+    "openai": _ChatClient,
+    "openai-responses": _ResponsesClient,
+    "anthropic": _AnthropicClient,
+    "google": _GoogleClient,
 }
 """By the word before the colon of a model's name. Making one imports its SDK."""
 

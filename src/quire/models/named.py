@@ -4,14 +4,14 @@ import asyncio
 import os
 import re
 import tomllib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack
 from urllib.parse import urlsplit
 
 from quire.errors import InvalidValue, WrongType, cut
-from quire.models.answers import Answering, AnswerReader, Delta
+from quire.models.answers import Answering, AnswerReader
 from quire.models.clients import CLIENTS, Client, PerLoop, Place
 from quire.models.local import Local
 from quire.models.model import Asks
@@ -157,8 +157,12 @@ class Model(Asks):
         terms["options"] = {**self._unknown_elsewhere(), **self._options, **given}
         if self._known().client == LOCAL:
             return self._weights().send(rendered, stream=stream, **terms)
+        asked = (self.wire, rendered, self.name, terms, self._answer_schema)
+        request, plain = request_for(*asked), partial(self._plain_request, *asked)
         reader = AnswerReader(provider_for(self.wire), rendered, self.name, stream=stream)
-        return Answering(self._deltas(rendered, terms, reader, stream), reader.close)
+        total = self._patience.total
+        deltas = answer_deltas(self._clients.get, request, plain, reader, self._retries, total)
+        return Answering(deltas, reader.close)
 
     async def close(self) -> None:
         """Close the connections of the running event loop, and unload weights."""
@@ -167,30 +171,11 @@ class Model(Asks):
         if local is not None:
             await asyncio.to_thread(local.close)
 
-    def _deltas(
-        self, rendered: Rendered, terms: Terms, reader: AnswerReader, stream: bool
-    ) -> AsyncGenerator[Delta, None]:
-        asked = (self.wire, rendered, self.name, terms, self._answer_schema)
-        request = request_for(*asked)  # here, so that mistakes are raised before anything is read
-
-        def plain() -> _Json | None:
-            """The request without the schema that was refused; from now on none is sent."""
-            request = plain_request(*asked)
-            self._answer_schema = self._answer_schema if request is None else False
-            return request
-
-        async def deltas() -> AsyncGenerator[Delta, None]:
-            client, total = await self._clients.get(), self._patience.total
-            until = None if total is None else asyncio.get_running_loop().time() + total
-            send = partial(client.events, stream=stream)
-            pieces = answer_deltas(send, request, plain, reader, client.explain, self._retries, until)
-            try:
-                async for delta in pieces:
-                    yield delta
-            finally:
-                await pieces.aclose()
-
-        return deltas()
+    def _plain_request(self, *asked: Any) -> _Json | None:
+        """The request without the schema that was refused; from now on none is sent."""
+        request = plain_request(*asked)
+        self._answer_schema = self._answer_schema if request is None else False
+        return request
 
     def _known(self) -> Named:
         if self._found is None:

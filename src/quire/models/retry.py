@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -80,25 +80,34 @@ class Retries(msgspec.Struct, frozen=True, kw_only=True):
         return min(self.first * 2.0 ** (tried - 1), self.longest) * random.uniform(0.5, 1.0)
 
 
+class Sender(Protocol):
+    """Sends a request, and knows what an exception on the way means."""
+
+    def events(self, request: _Json, *, stream: bool) -> AsyncGenerator[Any, None]: ...
+
+    def explain(self, fault: Exception) -> Failure: ...
+
+
 async def answer_deltas(
-    send: Callable[[_Json], AsyncGenerator[Any, None]],
+    connect: Callable[[], Awaitable[Sender]],
     request: _Json,
     plain: Callable[[], _Json | None],
     reader: AnswerReader,
-    explain: Callable[[Exception], Failure],
     retries: Retries,
-    until: float | None,
+    total: float | None,
 ) -> AsyncGenerator[Delta, None]:
     """Send a request and read its answer; send it again if it fails before the first piece of an answer.
 
     A service that refuses the schema of the answer is sent the `plain` request without one, if there is one.
-    All ends at `until`, a time of the event loop.
+    All ends after `total` seconds.
     """
+    client = await connect()
+    until = None if total is None else asyncio.get_running_loop().time() + total
     tried, is_last = 1, False
     while True:
         fault: Exception | None = None
         try:
-            async with aclosing(send(request)) as events:
+            async with aclosing(client.events(request, stream=reader.is_stream)) as events:
                 while (event := await _next(events, until)) is not None:
                     for delta in reader.feed(event):
                         yield delta
@@ -106,7 +115,7 @@ async def answer_deltas(
         except QuireError:
             raise  # a mistake of the caller, or a missing extra
         except Exception as raised:
-            fault, failure = raised, explain(raised)
+            fault, failure = raised, client.explain(raised)
         if failure is None:
             return
         if failure.of_schema and not reader.has_begun() and (other := plain()) is not None:

@@ -6,7 +6,7 @@ an entry says whether it is whole, however it was found.
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from itertools import count, takewhile
 from pathlib import Path
@@ -118,7 +118,7 @@ class _Found:
             with closing(
                 sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
             ) as connection:
-                connection.text_factory = lambda text: text.decode("utf-8", "replace")
+                connection.text_factory = _lenient
                 for number, scope, name, counts[number] in connection.execute(_NAMES):
                     self._name(number, scope, name)
                 for number, scope, name in connection.execute(_NAMES_BY_INDEX):
@@ -185,7 +185,7 @@ class Pages:
             begin = begins.pop()
             if begin not in seen:
                 seen.add(begin)
-                with suppress(IndexError, ValueError, OverflowError):
+                with suppress(LookupError, ValueError, OverflowError):
                     key, payload, after = self._cell(page, begin)
                     begins.append(after)
                     yield key, _values(payload)
@@ -227,6 +227,10 @@ class Pages:
             at += 24 + self._size
 
 
+def _lenient(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
+
 def _opened(path: str) -> int:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     _kept_open.append(fd)
@@ -243,28 +247,28 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return found << 8 | data[at + 8], at + 9
 
 
-_NUMBERS: dict[int, int] = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
-"""The sizes of numbers by the codes of their types."""
+_SIZES = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0}
+"""The sizes of NULL and of numbers, by the codes of their types. The last two are the numbers 0 and 1."""
 
 
 def _values(payload: bytes) -> list[Any]:
     """The values of a row."""
     end, at = _varint(payload, 0)
-    readers: list[tuple[int, Callable[[bytes], Any]]] = []
+    codes: list[int] = []
     while at < end:
         code, at = _varint(payload, at)
-        if code >= 12:
-            readers.append(((code - 12) // 2, bytes.decode if code % 2 else bytes))
-        elif code in _NUMBERS:
-            readers.append((_NUMBERS[code], lambda data: int.from_bytes(data, "big", signed=True)))
-        elif code in (0, 8, 9):
-            readers.append((0, {0: lambda _: None, 8: lambda _: 0, 9: lambda _: 1}[code]))
-        else:
-            raise ValueError("not a type of ours")
+        codes.append(code)
     found: list[Any] = []
-    for size, read in readers:
+    for code in codes:
+        size = (code - 12) // 2 if code >= 12 else _SIZES[code]
         if at + size > len(payload):
             raise ValueError("the row is cut")
-        found.append(read(payload[at : at + size]))
+        found.append(_value(code, payload[at : at + size]))
         at += size
     return found
+
+
+def _value(code: int, data: bytes) -> Any:
+    if code >= 12:
+        return data.decode() if code % 2 else data
+    return {0: None, 8: 0, 9: 1}.get(code, int.from_bytes(data, "big", signed=True))

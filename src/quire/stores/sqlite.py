@@ -21,7 +21,7 @@ from quire.stores.entries import (
     verified,
 )
 from quire.stores.salvage import recover_sqlite
-from quire.stores.sqlite_file import SQLiteFile, begin, ended, keep_log
+from quire.stores.sqlite_file import SQLiteFile, ended, patiently
 from quire.stores.store import Damage, Durability, Entry, Place, Standing, Store, Stored
 
 APPLICATION = 0x51756972
@@ -286,8 +286,8 @@ class _File(SQLiteFile):
         if not self.is_writable:
             _run(connection, _FIRST_VIEWS if found else _TABLES)
             return
-        keep_log(connection)
-        begin(connection)
+        patiently(connection, "PRAGMA journal_mode = WAL")
+        patiently(connection, "BEGIN IMMEDIATE")
         with ended(connection):
             found = self._version(connection)  # another may have been first
             if found < VERSION:

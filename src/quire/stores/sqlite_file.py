@@ -20,9 +20,7 @@ _LOG_PAGES = 4000
 """The log grows to 16 MB before a checkpoint, which waits for the disk: four times SQLite's default."""
 
 _PAUSE = 0.005
-_TURN = 250
-"""Milliseconds that one attempt of a checkpoint waits for readers; writers wait as long."""
-
+_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 _SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 _REASONS = {
     sqlite3.SQLITE_BUSY: f"is busy: another held it for {PATIENCE:.0f} seconds",
@@ -62,11 +60,7 @@ class SQLiteFile:
         self._identity = _identity(self.path)
         at_forks(self)  # before it is opened: SQLite has locks of its own, which a fork would copy
         with self.guarded(), self.writing, self.reading:
-            try:
-                self.reader() if not self.is_writable else self.writer()
-            except BaseException:
-                self._disconnect()
-                raise
+            _ = self.writer() if self.is_writable else self.reader()
 
     def prepare(self, connection: sqlite3.Connection) -> None:
         """Called for a new connection before its first use: to look at the tables, or to make them."""
@@ -97,7 +91,7 @@ class SQLiteFile:
         with self.guarded(), self.writing:
             connection = self.writer()
             self.check_place()
-            begin(connection)
+            patiently(connection, "BEGIN IMMEDIATE", PATIENCE)
             with ended(connection):
                 yield connection
 
@@ -110,25 +104,19 @@ class SQLiteFile:
             yield connection
 
     def vacuum(self, *, wait: bool = True) -> None:
-        """Rewrite the file without what was deleted, and empty its log."""
-        self.empty_log(
-            wait=wait
-        )  # first: where others keep it in use, rewriting the file would be for nothing
-        with self.guarded(), self.writing:
-            self.check_place()
-            _patiently(self.writer(), "VACUUM", PATIENCE if wait else 0)
-        self.empty_log(wait=wait)
+        """Rewrite the file without what was deleted, and empty its log; `StoreFailed` where others use it.
 
-    def empty_log(self, *, wait: bool = True) -> None:
-        """Move the log into the file and truncate it; `StoreFailed` where others keep it in use."""
-        until = time.monotonic() + PATIENCE
-        while not self._is_log_emptied(_TURN if wait else 0):
-            if not wait or time.monotonic() > until:
-                raise StoreFailed(
-                    f"{self.path} is in use by another, and its log could not be emptied: "
-                    "removed content may still be in it"
-                )
-            time.sleep(_PAUSE)
+        The log is emptied first: where others keep it in use, rewriting the file would be for nothing.
+        """
+        with self.guarded(), self.writing:
+            connection = self.writer()
+            self.check_place()
+            for statement in (_EMPTY_LOG, "VACUUM", _EMPTY_LOG):
+                if not patiently(connection, statement, PATIENCE if wait else 0):
+                    raise StoreFailed(
+                        f"{self.path} is in use by another, and its log could not be emptied: "
+                        "removed content may still be in it"
+                    )
 
     def close(self) -> None:
         """Close both connections, after running verbs."""
@@ -177,15 +165,6 @@ class SQLiteFile:
             return StoreDamaged(f"{self.path} is damaged ({name})")
         return StoreFailed(f"{self.path} {_REASONS[code]} ({name})")
 
-    def _is_log_emptied(self, turn: int) -> bool:
-        with self.guarded(), self.writing:
-            connection = self.writer()
-            connection.execute(f"PRAGMA busy_timeout = {turn}")
-            try:
-                return not connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            finally:
-                connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
-
     def _connected(self) -> sqlite3.Connection:
         if self._closed:
             raise StoreFailed(f"{self.path} was closed")
@@ -217,11 +196,6 @@ class SQLiteFile:
                 connection.close()
 
 
-def begin(connection: sqlite3.Connection) -> None:
-    """Begin a transaction that writes, as soon as others let us."""
-    _patiently(connection, "BEGIN IMMEDIATE", PATIENCE)
-
-
 @contextmanager
 def ended(connection: sqlite3.Connection) -> Generator[None, None, None]:
     """Commit at the end of a block, or roll back."""
@@ -233,13 +207,8 @@ def ended(connection: sqlite3.Connection) -> Generator[None, None, None]:
             connection.execute("ROLLBACK")
 
 
-def keep_log(connection: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log."""
-    _patiently(connection, "PRAGMA journal_mode = WAL", PATIENCE)
-
-
-def _patiently(connection: sqlite3.Connection, statement: str, patience: float) -> None:
-    """Run a statement that needs the file alone, until it succeeds or the time is over.
+def patiently(connection: sqlite3.Connection, statement: str, patience: float = PATIENCE) -> bool:
+    """Run a statement that needs the file alone, until it succeeds or the time is over; whether it succeeded.
 
     SQLite's own waiting sleeps up to a tenth of a second, misses short pauses of other writers, and does not
     wait at all where two switch to a log at once.
@@ -248,11 +217,13 @@ def _patiently(connection: sqlite3.Connection, statement: str, patience: float) 
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         while True:
+            is_over = time.monotonic() > until
             try:
-                connection.execute(statement)
-                return
+                row = connection.execute(statement).fetchone()
+                if statement != _EMPTY_LOG or not row[0] or is_over:
+                    return statement != _EMPTY_LOG or not row[0]
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or is_over:
                     raise
             time.sleep(_PAUSE)
     finally:

@@ -32,7 +32,8 @@ def _add_blocks(blocks: Sequence[Placed], made: Items) -> None:
             if kind == "call":
                 made.call(block.get("id"), block.get("name"), block.get("input"), path)
             elif kind == "thought":
-                made.think([block], path)
+                # Services that sign nothing want an empty signature back.
+                made.think([{"signature": "", **block} if block["type"] == "thinking" else block], path)
 
 
 def _add_text(found: list[Placed], made: Items) -> None:

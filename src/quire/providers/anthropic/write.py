@@ -67,7 +67,8 @@ class MessagesWriter(Writer):
         # The items of the system message at the end, as long as it is where they were given.
         self._trailing_instructions: tuple[Item, ...] = ()
         self._media: list[_Held] = []  # in the order of the messages
-        self.writes_plainly = not self.draft.parameters
+        self._wants_thinking = "reasoning_with_calls" in profile.features
+        self.writes_plainly = not (self.draft.parameters or self._wants_thinking)
         self._seed()
 
     def branch(self) -> Self:
@@ -187,6 +188,8 @@ class MessagesWriter(Writer):
         self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]
     ) -> None:
         blocks = self._ordered(outputs)
+        if calls and self._wants_thinking and not any(map(_is_thinking, blocks)):
+            blocks = [{"type": "thinking", "thinking": rules.BLANK_THOUGHT, "signature": ""}, *blocks]
         if blocks:
             self._write_assistant_blocks(blocks)
         if calls:
@@ -229,10 +232,13 @@ class MessagesWriter(Writer):
 
     def _thoughts(self, item: Reasoning) -> list[Json]:
         blocks = super()._thoughts(item)
-        if any(block.get("signature") == "" for block in blocks):
+        if all(block.get("signature") != "" for block in blocks):
+            return blocks
+        if "unsigned_thinking" not in self.profile.features:
             self.draft.note(item, "reasoning_left_out", "its thinking is not signed")
             return []
-        return blocks
+        blank = {"thinking": rules.BLANK_THOUGHT}
+        return [block | blank if block.get("thinking") == "" else block for block in blocks]
 
     def _texts(self, item: Message) -> list[Json]:
         raw = self.draft.usable_blocks(item)

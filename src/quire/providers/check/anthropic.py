@@ -1,6 +1,5 @@
 """The checks of Anthropic's Messages API: `messages.create` arguments, or a list of messages."""
 
-import re
 from itertools import groupby
 from typing import Any
 
@@ -14,14 +13,13 @@ from quire.providers.check.core import (
     check_name,
     check_signature,
     check_texts,
-    known_model,
     short,
     version_in,
 )
 from quire.providers.check.schema import check_parameters, check_schema
 from quire.providers.media import begun, bytes_of
 from quire.providers.profiles import cloud_of
-from quire.tokens import size_of
+from quire.tokens import UNKNOWN, facts_for, size_of
 
 _THINKING = ("thinking", "redacted_thinking")
 _MEDIA = ("image", "document", "search_result")
@@ -29,21 +27,24 @@ _FOREIGN = {"": Field("none of", rule="unknown_field", values=tuple(rules.ANTHRO
 _PROPERTY = rules.NAMES["anthropic property"].accepted
 _UNREADABLE = ("shape", "role", "block_kind")
 """Faults after which pairing is not checked: what the unreadable block answers is not known."""
-_NAME = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?")
 
 
 class Model:
     """What a model takes, by its name; an unknown name is held to no rule of a model."""
 
     def __init__(self, name: str) -> None:
+        self.name = name
         self.cloud = cloud_of(name)
-        self.signs_thinking = not name or "claude" in name  # services of other makers sign nothing
-        self.facts = known_model(name)
-        version, is_preview = version_in(name, _NAME), "mythos-preview" in name
+        self.facts = facts_for(name) if name else UNKNOWN
+        version, is_preview = version_in(name, "claude"), "mythos-preview" in name
         self.refuses_prefill = is_preview or version >= (4, 6)
         self.refuses_system_messages = is_preview or (0, 0) < version < (4, 8)
         sees = not self.facts.prefix or "image_input" in self.facts.features
         self.refused_media = () if sees else ("image", "document")
+
+    def signs(self, thinking: Fields) -> bool:
+        """Whether thinking must be signed; services of other makers sign none, or leave it empty."""
+        return "claude" in self.name or (not self.name and thinking.get("signature") != "")
 
 
 def check_request(body: Fields, model_name: str) -> None:
@@ -86,7 +87,7 @@ def _read_message(message: Fields) -> Turn:
 def _check_block(block: Fields, model: Model) -> None:
     if block.kind == "text" and not str(block.get("text")).strip():
         block.add("", "empty_text")
-    elif block.kind == "thinking" and model.signs_thinking:
+    elif block.kind == "thinking" and model.signs(block):
         block.check("signed thinking")
     elif block.kind == "tool_result" and block.get("is_error") is True:
         for part in [part for part in block.inners("content") if part.kind in _MEDIA]:

@@ -16,7 +16,6 @@ from quire.providers.media import is_sound, noun_of, start_of
 from quire.providers.rules import NAMES, RULES, read_section
 from quire.providers.types import Fault
 from quire.providers.values import Json, dumped, entries_in, fields_in
-from quire.tokens import UNKNOWN, ModelFacts, facts_for
 
 _SHOWN = 40
 """Characters of an id, a role or a type that a fault repeats; a longer one is most likely content."""
@@ -56,6 +55,7 @@ class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _SHAPES = read_section("shapes", dict[str, dict[str, dict[str, Field]]])
 _NUMBERS = re.compile(r"(\d+)")
+_VERSION = r"-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?"
 
 
 class Findings:
@@ -314,15 +314,7 @@ def check_signature(fields: Fields, rule: str, media_type: Any, data: Any, key: 
             fields.add(key, rule, f"type {short(media_type)}, but the bytes are no {noun_of(kind)}")
 
 
-def version_in(name: str, pattern: re.Pattern[str]) -> tuple[int, int]:
-    """The version in the name of a model, by the two groups of a pattern; zeros where it has none."""
-    found = pattern.search(name)
+def version_in(name: str, family: str) -> tuple[int, int]:
+    """The version in the name of a model, after that of its family; zeros where it has none."""
+    found = re.search(family + _VERSION, name)
     return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-
-
-def known_model(name: str | None) -> ModelFacts:
-    """What the table of models has on a name; `UNKNOWN` for no name, and for one without a row."""
-    try:
-        return facts_for(name) if name else UNKNOWN
-    except InvalidValue:  # nothing is left of the name without its route
-        return UNKNOWN

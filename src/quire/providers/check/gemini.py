@@ -1,6 +1,5 @@
 """The checks of Gemini's generateContent, in the spelling of the client or of the wire."""
 
-import re
 from collections import Counter
 from typing import Any
 
@@ -12,7 +11,6 @@ from quire.providers.check.core import (
     check_name,
     check_signature,
     check_texts,
-    known_model,
     short,
     version_in,
 )
@@ -20,6 +18,7 @@ from quire.providers.check.schema import check_arrays, check_parameters, check_s
 from quire.providers.gemini.read import camel_case
 from quire.providers.profiles import cloud_of
 from quire.providers.values import Json, entries_in, fields_in
+from quire.tokens import facts_for
 
 _CALL, _RESPONSE = "functionCall", "functionResponse"
 _DATA = (
@@ -33,7 +32,6 @@ _UNREADABLE = (
     *("call_role", "response_role"),
 )
 """Faults after which order is not checked: what the unreadable part answers is not known."""
-_NAME = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 
 
 class Model:
@@ -41,7 +39,8 @@ class Model:
 
     def __init__(self, name: str) -> None:
         # `gemini-flash-latest` stands for the version that its row has.
-        version = max(version_in(name, _NAME), version_in(known_model(name).prefix, _NAME))
+        row = facts_for(name).prefix if name else ""
+        version = max(version_in(name, "gemini"), version_in(row, "gemini"))
         on_vertex = cloud_of(name) == "vertex"
         self.signs_calls = version >= (3, 0) and "image" not in name
         self.signs_words = version >= (3, 0) and "image" in name and not on_vertex
