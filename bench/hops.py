@@ -74,7 +74,7 @@ async def own_loop(folder: str) -> Trace:
 
     async def turn() -> None:
         session.user("How did Q3 go?")
-        context = await session.build(template)
+        context = session.build(template)
         context.render("openai")
         session.record(REPLY)
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,15 +28,14 @@ from quire.compactors import Summarize
 from quire.items import JSON
 from quire.models import Scripted
 from quire.sections import History, Instructions
-from quire.session.ledger import Ledger
-from quire.session.workspace import Workspace
-from quire.stores import Place, Store
+from quire.stores import Store
 from transcript import items, messages
 
 SIZES = (100, 1_000, 10_000, 100_000)
 WORDS = "And which of them are still open, apart from the one that we spoke about? " * 10
 SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
-PLACE = Place("bench", "one")
+MERGED = (500, 32_000)
+"""Lengths of a conversation that a fork of two turns is merged into."""
 
 
 def timed(call: Callable[[], Any]) -> float:
@@ -80,7 +80,7 @@ class Ours:
     def add(self, count: int) -> None:
         async def go() -> None:
             for _ in range(count):
-                await self.session.add(Message("user", WORDS))
+                await self.session.aio.append(Message("user", WORDS))
 
         asyncio.run(go())
 
@@ -113,22 +113,19 @@ def stored_turn(size: int, rounds: int) -> dict[str, Any]:
     counted = Session.open("bench/one", store="memory:")
     counted.append(*filled)
     with tempfile.TemporaryDirectory() as folder:
-        store = Store.open(Path(folder, "ours.db"))
+        path = Path(folder, "ours.db")
+        store = Store.open(path)
         Session.open("bench/one", store=store).append(*filled)
         whole = Template(History(), budget=Budget(window=10**9), model="gpt-5.6")
-        tenth = asyncio.run(counted.build(whole)).receipt.tokens // 10
+        tenth = counted.build(whole).receipt.tokens // 10
         template = Template(
             Instructions("Be brief."), History(), budget=Budget(window=tenth), model="gpt-5.6"
         )
 
         def turn(cold: bool) -> None:
-            if cold:
-                session = Session(Ledger(store, PLACE, Workspace))
-                session.user(WORDS)
-            else:
-                Session.open("bench/one", store=store).user(WORDS)
-                session = Session.open("bench/one", store=store)
-            asyncio.run(session.build(template)).render("openai")
+            with Store.open(path) if cold else nullcontext(store) as at:  # a new store has read nothing
+                Session.open("bench/one", store=at).user(WORDS)
+                Session.open("bench/one", store=at).build(template).render("openai")
 
         turn(False)
         warm = [timed(lambda: turn(False)) * 1e3 for _ in range(rounds * 4)]
@@ -158,12 +155,12 @@ def beside_a_summary(seconds: float) -> dict[str, Any]:
         while time.perf_counter() < until:
             start = time.perf_counter()
             session.user("And then?")
-            (await session.build(template)).render("openai")
+            (await session.aio.build(template)).render("openai")
             session.assistant("Nothing.")
             taken.append(time.perf_counter() - start)
             await asyncio.sleep(0.005)
-        await session.close()
-        done = session.compaction.metrics.completed if session.compaction else 0
+        await session.aio.close()
+        done = session.compaction.metrics.completed
         return max(taken[1:]) * 1e3, median(taken) * 1e3, done
 
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder, "ours.db")) as store:
@@ -177,6 +174,29 @@ def beside_a_summary(seconds: float) -> dict[str, Any]:
         "beside median": beside[1],
         "summaries": beside[2],
     }
+
+
+def merging(size: int, rounds: int) -> dict[str, Any]:
+    """Milliseconds to merge a fork that saw two turns and added two; again while another process writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "ours.db")
+        with Store.open(path) as store, Store.open(path) as beside:
+            session = Session.open("bench/one", store=store)
+            session.append(*items(messages(size)))
+            other = Session.open("bench/one", store=beside)
+
+            def merged(raced: bool) -> float:
+                child = session.fork(f"x{session.version}", turns=2)
+                for turn in range(2):
+                    child.user(f"Check {turn}.")
+                    child.assistant(f"It is {turn}.")
+                if raced:
+                    other.user("Meanwhile.")
+                return timed(lambda: session.merge(child)) * 1e3
+
+            alone = [merged(False) for _ in range(rounds * 4)]
+            raced = [merged(True) for _ in range(rounds * 4)]
+    return {"size": size, "alone": min(alone), "alone median": median(alone), "raced": min(raced)}
 
 
 PEER = """
@@ -222,6 +242,7 @@ def main() -> None:
             rows.append(appends(size, durable, options.appends, options.rounds))
     report: dict[str, Any] = {"appends": rows}
     report["turns"] = [stored_turn(size, options.rounds) for size in options.sizes if size <= 10_000]
+    report["merging"] = [merging(size, options.rounds) for size in MERGED]
     report["beside"] = beside_a_summary(2.0)
     if options.peers:
         report["openai-agents"] = peer(options.peers, 10_000, 100)
@@ -247,6 +268,14 @@ def as_text(report: dict[str, Any]) -> str:
             f"| {row['size']:,} | {row['warm']:.2f} ({row['warm median']:.2f}) | "
             f"{row['cold']:.1f} ({row['cold median']:.1f}) |"
         )
+    lines += ["", "| N | merge of a fork of two turns, ms | after a lost race, ms |", "|---:|---:|---:|"]
+    short, long = report["merging"]
+    for row in (short, long):
+        lines.append(
+            f"| {row['size']:,} | {row['alone']:.2f} ({row['alone median']:.2f}) | {row['raced']:.2f} |"
+        )
+    ratios = f"{long['alone'] / short['alone']:.2f} and {long['raced'] / short['raced']:.2f}"
+    lines += ["", f"Merging at {long['size']:,} items takes {ratios} times as long as at {short['size']:,}."]
     beside = ", ".join(f"{name} {value:.2f}" for name, value in report["beside"].items())
     lines += ["", f"Turns beside a summary, ms: {beside}"]
     if report.get("openai-agents") is not None:

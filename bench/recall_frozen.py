@@ -1,6 +1,5 @@
 """What recall finds first, kept without text so that another version can be compared with it."""
 
-import asyncio
 import json
 import lzma
 from collections.abc import Sequence
@@ -83,9 +82,7 @@ def surfaced(conversations: Sequence[Conversation], prompts: Sequence[str]) -> s
         session = Session.open(scope="bench", conversation=one.name, store=MemoryStore())
         session.append(*one.messages)
         with use_clock(partial(float, one.now)):
-            told = [
-                asyncio.run(session.build(template, input=Message("user", text))).items for text in prompts
-            ]
+            told = [session.build(template, input=Message("user", text)).items for text in prompts]
         count = sum(map(bool, told))
         total += count
         lines.append(f"{one.name}: {count} of {len(prompts)} prompts, {100 * count / len(prompts):.1f} %")

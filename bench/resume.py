@@ -1,14 +1,14 @@
 """Kills an agent at every step of a turn with tools, starts it again, and looks at what it did.
 
-Usage: python bench/resume.py [--kills N] [--json] [--page FILE]
+Usage: python bench/resume.py [--kills N] [--postgres URL] [--json] [--page FILE]
 
-The turn has two replies with calls: one tool that must not run twice, one that may, and one that is slow,
-side by side. The process dies by SIGKILL before and after each append to the store, and inside each tool, at
-its beginning and at its end; then another process goes on with the conversation: half of them resume it, the
-others say something in it. Each tool writes a line to a file
-when it begins and when it has done what it does. What must hold: every append that returned is there; the
-history is one that all four wires take; no call is without a result; a call whose result was on the record is
-not run again; one that may not run twice has not, and where it may have run without a result, it is marked.
+On SQLite and on PostgreSQL. The turn has two replies with calls: one tool that must not run twice, one that
+may, and one that is slow, side by side. The process dies by SIGKILL before and after each append to the
+store, and inside each tool, at its beginning and at its end; then another process goes on with the
+conversation: half of them resume it, the others say something in it. Each tool writes a line to a file when
+it begins and when it has done its work. What must hold: every append that returned is there; the history is
+one that all four wires take; no call is without a result; a call whose result was on the record is not run
+again; one that may not run twice has not, and where it may have run without a result, it is marked.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import marked
 from quire import Session, ToolCall, ToolResult
@@ -29,7 +29,8 @@ from quire.agent import Agent, tool
 from quire.agent.closing import UNCERTAIN
 from quire.models import Scripted
 from quire.providers import PROVIDERS, Rendered
-from quire.stores import Place, Store
+from quire.stores import Store
+from servers import postgres
 
 FIRST = (("c1", "slow"), ("c2", "pay"), ("c3", "look"))
 SECOND = (("c4", "pay"), ("c5", "look"))
@@ -86,51 +87,59 @@ def tools_of(steps: Steps) -> list[Any]:
     return [pay, look, slow]
 
 
-def act(folder: Path, fatal: int | None, verb: str) -> None:
-    """One process: answer, or go on with what is there; say what was acknowledged, and how many steps."""
-    session = Session.open("bench/one", store=folder / "kept.db")
-    steps = Steps(folder, fatal)
-    append = session._ledger.store.append
+class Place(NamedTuple):
+    """Where one turn is kept, and the folder of its log."""
 
-    def counted(place: Place, entries: Any, *, expected: int) -> int:
+    url: str
+    conversation: str
+    folder: Path
+
+    def session(self, store: Store | None = None) -> Session:
+        return Session.open(f"bench/{self.conversation}", store=store or self.url)
+
+
+def act(place: Place, fatal: int | None, verb: str) -> None:
+    """One process: answer, or go on with what is there; say what was acknowledged, and how many steps."""
+    store, steps = Store.open(place.url), Steps(place.folder, fatal)
+    session, append = place.session(store), store.append
+
+    def counted(*args: Any, **options: Any) -> int:
         steps.step()
-        version = append(place, entries, expected=expected)
+        version = append(*args, **options)
         print(version, flush=True)
         steps.step()
         return version
 
-    session._ledger.store.append = counted  # type: ignore[method-assign]
+    store.append = counted  # type: ignore[method-assign]
     agent = Agent(session, model=Scripted([answer], repeat=True), tools=tools_of(steps))
     asyncio.run(agent.resume() if verb == "resume" else agent.ask("Do it."))
     print(f"steps {steps.count}", flush=True)
 
 
-def run(folder: Path, fatal: int | None, verb: str) -> list[str]:
+def run(place: Place, fatal: int | None, verb: str) -> list[str]:
     """What a process said before it ended."""
-    command = [sys.executable, __file__, "--act", str(folder), str(fatal or 0), verb]
+    command = [sys.executable, __file__, "--act", *map(str, place), str(fatal or 0), verb]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     return done.stdout.split("\n")[:-1]
 
 
-def one_kill(fatal: int, verb: str) -> Counter[str]:
+def one_kill(url: str, fatal: int, verb: str) -> Counter[str]:
     """What is wrong after a death at one step, gone on with by a verb; nothing, if all is as it must be."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        told = run(folder, fatal, "ask")
+        place = Place(url.format(f"{name}/kept"), Path(name).name, Path(name))
+        told = run(place, fatal, "ask")
         acknowledged = max([int(line) for line in told if line.isdigit()], default=0)
-        with Store.open(folder / "kept.db") as store:
-            found = Counter({"lost": int(store.version(Place("bench", "one")) < acknowledged)})
-        kept = _results(folder)
-        ran = _log(folder)
+        found = Counter({"lost": int(place.session().version < acknowledged)})
+        kept, ran = _results(place), _log(place)
         begun = bool(kept or acknowledged)
-        run(folder, None, verb if begun else "ask")
-        return found + _faults(folder, kept, ran, begun)
+        run(place, None, verb if begun else "ask")
+        return found + _faults(place, kept, ran, begun)
 
 
-def _faults(folder: Path, kept: dict[str, ToolResult], ran: Counter[str], begun: bool) -> Counter[str]:
-    session, log, results = _session(folder), _log(folder), _results(folder)
+def _faults(place: Place, kept: dict[str, ToolResult], ran: Counter[str], begun: bool) -> Counter[str]:
+    session, log, results = place.session(), _log(place), _results(place)
     found: Counter[str] = Counter()
-    found["call without a result"] = len(session.standing())
+    found["call without a result"] = len(session.steps.standing())
     for provider in PROVIDERS.values():
         found["refused by a wire"] += len(provider.check(provider.render(session.view()).payload))
     for name, calls in (("pay", ("c2", "c4")), ("slow", ("c1",))):
@@ -144,50 +153,62 @@ def _faults(folder: Path, kept: dict[str, ToolResult], ran: Counter[str], begun:
     return +found
 
 
-def _session(folder: Path) -> Session:
-    return Session.open("bench/one", store=folder / "kept.db")
-
-
-def _results(folder: Path) -> dict[str, ToolResult]:
-    session = _session(folder)
+def _results(place: Place) -> dict[str, ToolResult]:
+    session = place.session()
     shown = {item.call_id: item for item in session.view() if isinstance(item, ToolResult)}
-    held = [item for call, _ in session.standing() for item in session.held(call)]
+    held = [item for call, _ in session.steps.standing() for item in session.steps.held(call)]
     return shown | {item.call_id: item for item in held if isinstance(item, ToolResult)}
 
 
-def _log(folder: Path) -> Counter[str]:
-    file = folder / "log"
+def _log(place: Place) -> Counter[str]:
+    file = place.folder / "log"
     return Counter(file.read_text().splitlines() if file.exists() else [])
+
+
+def turns(name: str, url: str, kills: int) -> tuple[int, Counter[str]]:
+    """How many steps the turn has on a store, and what was wrong after all kills."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(url.format(f"{folder}/kept"), Path(folder).name, Path(folder))
+        steps = int(run(place, None, "ask")[-1].split()[1])
+    found: Counter[str] = Counter()
+    for number in range(kills):
+        found += one_kill(url, number // 2 % steps + 1, ("resume", "ask")[number % 2])
+        told = f"{number + 1} of {kills} kills, {sum(found.values())} faults"
+        print(f"\r{name}: {told}", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    return steps, found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--postgres", metavar="URL")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path)
-    parser.add_argument("--act", nargs=3, metavar=("FOLDER", "STEP", "VERB"), help=argparse.SUPPRESS)
+    parser.add_argument("--act", nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.act:
-        folder, fatal, verb = given.act
-        return act(Path(folder), int(fatal) or None, verb)
-    with tempfile.TemporaryDirectory() as name:
-        steps = int(run(Path(name), None, "ask")[-1].split()[1])
-    found: Counter[str] = Counter()
-    for number in range(given.kills):
-        found += one_kill(number // 2 % steps + 1, ("resume", "ask")[number % 2])
-        print(f"\r{number + 1} of {given.kills} kills, {sum(found.values())} faults", end="", file=sys.stderr)
-    print(file=sys.stderr)
-    told = {"steps": steps, "kills": given.kills, "faults": dict(found)}
-    words = ", ".join(f"{what}: {count}" for what, count in found.items()) or "nothing wrong"
-    text = (
-        f"{given.kills} kills at {steps} steps of a turn with five calls, gone on with by `resume` and by "
-        f"`ask` in turn: {words}."
-    )
-    print(json.dumps(told) if given.json else text)
+        url, conversation, folder, fatal, verb = given.act
+        return act(Place(url, conversation, Path(folder)), int(fatal) or None, verb)
+    told: dict[str, Any] = {}
+    with postgres(given.postgres) as server:
+        places = {"SQLite": "{}.db"} | ({"PostgreSQL": server} if server else {})
+        for name, url in places.items():
+            steps, found = turns(name, url, given.kills)
+            told[name] = {"steps": steps, "kills": given.kills, "faults": dict(found)}
+    lines = [
+        f"- {name}: {one['kills']} kills at {one['steps']} steps of a turn with five calls, gone on with by "
+        f"`resume` and by `ask` in turn: "
+        + (", ".join(f"{what}: {count}" for what, count in one["faults"].items()) or "nothing wrong")
+        for name, one in told.items()
+    ]
+    print(json.dumps(told) if given.json else "\n".join(lines))
     if given.page:
-        marked.write(given.page, "resume", text)
+        marked.write(given.page, "resume", "\n".join(lines))
+    if any(one["faults"] for one in told.values()):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

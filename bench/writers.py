@@ -14,17 +14,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import marked
 from quire import Message, Session
 from quire.items import JSON
-from quire.session.ledger import Ledger
-from quire.session.workspace import Workspace
-from quire.stores import Place, Store
+from quire.stores import Store
+from servers import postgres
 
 WORDS = "And which of them are still open, apart from the one that we spoke about? " * 10
 
@@ -108,7 +105,7 @@ def checked(url: str, conversations: int, writers: int, appends: int) -> dict[st
         orders = []
         for _ in range(2):
             with Store.open(url) as store:
-                session = Session(Ledger(store, Place(f"bench{conversations}", str(conversation)), Workspace))
+                session = Session.open(f"bench{conversations}/{conversation}", store=store)
                 orders.append([" ".join(item.text.split(" ", 2)[:2]) for item in session.view()])
         wanted = {
             f"{w} {n}" for w in range(writers) if w % conversations == conversation for n in range(appends)
@@ -117,22 +114,6 @@ def checked(url: str, conversations: int, writers: int, appends: int) -> dict[st
         double += len(orders[0]) - len(set(orders[0]))
         disorder += orders[0] != orders[1]
     return {"lost": lost, "double": double, "other order": disorder}
-
-
-@contextmanager
-def servers(given: str | None) -> Iterator[str | None]:
-    """The address of a PostgreSQL, if there is one."""
-    if given:
-        yield given
-        return
-    try:
-        sys.path.insert(0, str(Path(__file__).parent.parent))
-        from tests.stores.server import database
-    except ImportError:
-        yield None
-        return
-    with database() as url:
-        yield url
 
 
 def measured(name: str, url: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -166,10 +147,8 @@ def main() -> None:
     numbers = iter(range(100))
     with tempfile.TemporaryDirectory() as folder:
         rows = measured("SQLite", lambda: str(Path(folder, f"{next(numbers)}.db")), options)
-    with servers(options.postgres) as url:
-        if url is None:
-            print("no PostgreSQL here", file=sys.stderr)
-        else:
+    with postgres(options.postgres) as url:
+        if url is not None:
             rows += measured("PostgreSQL", lambda: url, options)
     if options.page:
         marked.write(options.page, "writers", as_text(rows))

@@ -31,7 +31,7 @@ def results(agent: Agent) -> list[ToolResult]:
 
 def assert_whole(agent: Agent) -> None:
     """No call waits, and every provider takes the history."""
-    assert agent.session.standing() == []
+    assert agent.session.steps.standing() == []
     for provider in PROVIDERS.values():
         payload = provider.render(agent.session.view()).payload
         assert provider.check(payload) == []

@@ -161,7 +161,7 @@ def test_the_schema_that_is_sent_is_counted() -> None:
         other = Session.open(store=MemoryStore())
         await Agent(other, model=plain).ask("go")
         assert counted > 40
-        assert session.receipts()[0].tokens == other.receipts()[0].tokens + counted
+        assert session.receipts[0].tokens == other.receipts[0].tokens + counted
 
     asyncio.run(run())
 
@@ -191,7 +191,7 @@ def test_an_answer_of_a_type_spoils_no_counter(output: Any) -> None:
         await agent.ask("Which?", output=output)
         learned = (await agent.preview()).receipt
         fresh = Session.open(store=MemoryStore())
-        await fresh.add(*session.view())
+        await fresh.aio.append(*session.view())
         unlearned = (
             await Agent(fresh, model=Scripted([], name="claude-sonnet-5", wire="anthropic")).preview()
         ).receipt
@@ -208,7 +208,7 @@ def test_a_request_with_parts_that_nobody_counted_teaches_nothing() -> None:
         session = Session.open(store=MemoryStore())
         agent = Agent(session, model=Scripted(looked_up, name="claude-sonnet-5", wire="anthropic"))
         await agent.ask("Which?")
-        await session.say(Message("user", "lorem ipsum " * 500))
+        await session.aio.append(Message("user", "lorem ipsum " * 500))
         receipt = (await agent.preview()).receipt
         counter = counter_for("claude-sonnet-5")
         assert receipt.tokens == counter.total(session.view().counted(counter))

@@ -89,7 +89,7 @@ def test_what_was_left_is_settled_though_another_answers_some_of_it(stores: Call
         before = Session.open("ana/one", store=stores())
         before.user("go")
         before.append(*(calls := [ToolCall("c1", "gate"), ToolCall("c2", "gate")]))
-        await before.begin(*calls)
+        await before.steps.begin(*calls)
         quicker = Quicker(stores, "c1")
         session = Session.open("ana/one", store=stores(), hooks=[quicker.hook])
         agent = Agent(session, model=Scripted(["Well."]), tools=[Gate().tool])

@@ -128,7 +128,7 @@ class Meeting:
 
 def _together(session: Session, met: asyncio.Barrier) -> None:
     """Have who decides wait, before anything of it is begun, until the other has come as far."""
-    running = session.running
+    running = session.steps.running
 
     @asynccontextmanager
     async def after_meeting(*calls: ToolCall) -> AsyncGenerator[None, None]:
@@ -136,7 +136,7 @@ def _together(session: Session, met: asyncio.Barrier) -> None:
         async with running(*calls):
             yield
 
-    session.running = after_meeting  # type: ignore[method-assign]
+    session.steps.running = after_meeting  # type: ignore[method-assign]
 
 
 REFUSING: dict[str, bool | str] = {"c1": True, "c2": "not today", "c3": True}
@@ -175,7 +175,7 @@ def test_who_comes_second_closes_nothing_that_still_waits(tmp_path: Path) -> Non
         came = await meeting.decided_by({"c1": True}, {"c1": True, "c2": "no"})
         (reply,) = (one for one in came if not isinstance(one, BaseException))
         waiting = [
-            one.call_id for one, standing in meeting.asking.session.standing() if standing == "waiting"
+            one.call_id for one, standing in meeting.asking.session.steps.standing() if standing == "waiting"
         ]
         assert [one.call_id for one in reply.waiting] == waiting
         assert meeting.paid == [1] and results(meeting.asking)[0].text == "paid 1"
@@ -213,7 +213,9 @@ def test_a_refusal_is_on_the_record_before_anything_is_run(tmp_path: Path) -> No
         @tool(approve=True)
         async def pay() -> str:
             """Pay."""
-            found.extend(standing for _, standing in agent.session.standing())  # as a crash would leave it
+            found.extend(
+                standing for _, standing in agent.session.steps.standing()
+            )  # as a crash would leave it
             return "paid"
 
         calls = [call("pay", call_id="c1"), call("pay", call_id="c2")]

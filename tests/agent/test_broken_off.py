@@ -30,7 +30,7 @@ def two(account: str) -> list[ToolCall]:
 
 async def held_then_interrupted(agent: Agent, gate: Gate, words: str) -> None:
     asking = asyncio.create_task(agent.ask(words))
-    while [how for _, how in agent.session.standing()] != ["begun", "held"]:
+    while [how for _, how in agent.session.steps.standing()] != ["begun", "held"]:
         await asyncio.sleep(0)
     await agent.interrupt()
     assert (await asking).stop == "interrupted"
@@ -64,7 +64,7 @@ def test_what_came_with_a_held_result_is_kept_with_it() -> None:
         reply = [call("gate"), call("find"), call("hand_over_to_bills")]
         agent = Agent(session, model=Scripted([reply]), tools=[gate.tool, find], handoffs=[bills])
         asking = asyncio.create_task(agent.ask("go"))
-        while [how for _, how in session.standing()] != ["begun", "held", "held"]:
+        while [how for _, how in session.steps.standing()] != ["begun", "held", "held"]:
             await asyncio.sleep(0)
         await agent.interrupt()
         await asking
@@ -90,7 +90,7 @@ def test_a_call_that_was_begun_is_never_said_not_to_have_run() -> None:
         one = Session.open("ana/one", store=store)
         one.user("look")
         one.append(called := ToolCall("c1", "look"))
-        await one.begin(called)
+        await one.steps.begin(called)
         agent = Agent(Session.open("ana/one", store=store), model=Scripted(["Well."]), tools=[look])
         await agent.ask("are you there?")
         assert results(agent)[0].extras["uncertain"] is True and ran == []
@@ -243,7 +243,7 @@ def test_calls_of_one_reply_that_have_one_id_have_their_own_results(gate_ends: b
         reply = [call("gate", "{}", "call_0"), *accounts]
         agent = agent_of(reply, "Done.", "Done.", tools=[gate.tool, balance])
         asking = asyncio.create_task(agent.ask("first"))
-        while [how for _, how in agent.session.standing()] != ["begun", "held", "held"]:
+        while [how for _, how in agent.session.steps.standing()] != ["begun", "held", "held"]:
             await asyncio.sleep(0)
         if gate_ends:
             gate.go.set()

@@ -216,10 +216,10 @@ def test_a_handover_that_a_crash_left_is_gone_on_with(tmp_path: Path) -> None:
         session = before.session
         session.user("my bill?")
         session.append(slow := ToolCall("c1", "slow"), over := ToolCall("c2", "hand_over_to_bills"))
-        await session.begin(slow, over)
+        await session.steps.begin(slow, over)
         result, *others = handed_over(over, "front", "bills")
         assert isinstance(result, ToolResult)
-        await session.hold(result, *others)
+        await session.steps.hold(result, *others)
         assert (await front("Front.").ask("are you there?")).agent == "bills"
 
     run(talk)

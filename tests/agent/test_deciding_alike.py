@@ -47,7 +47,7 @@ def test_a_decision_by_an_id_that_two_calls_have_runs_neither() -> None:
         one, other = (await agent.ask("pay")).waiting
         with pytest.raises(InvalidValue, match=f"2 calls .*{one.id}, {other.id}"):
             await agent.decide({"c": True})
-        assert payments.made == [] and len(agent.session.standing()) == 2
+        assert payments.made == [] and len(agent.session.steps.standing()) == 2
 
     run(talk)
 

@@ -54,7 +54,7 @@ def test_one_of_them_goes_on(tmp_path: Path, second: bool | str) -> None:
         assert [reply.text for reply in replies if reply.stop == "done"] == ["Paid."]
         assert [len(reply.waiting) for reply in replies if reply.stop == "waiting"] == [1]
         assert sorted(office.paid) == ([1, 2] if second is True else [1])
-        await agent.session.look()
+        await agent.session.aio.refresh()
         assert len(results(agent)) == 2
         assert_whole(agent)
 

@@ -158,10 +158,8 @@ def test_a_call_of_a_child_that_needs_approval_is_named_and_can_be_decided() -> 
         await parent.ask("Check it.")
         told = results(parent)[0].text
         assert all(words in told for words in ("p1", "pay", "ana/one%2Fchecker-1"))
-        store = parent.session._ledger.store  # pyright: ignore[reportPrivateUsage]
-        beside = Agent(
-            Session.open("ana/one%2Fchecker-1", store=store), model=Scripted(["Paid."]), tools=[pay]
-        )
+        theirs = parent.session.child("checker-1")
+        beside = Agent(theirs, model=Scripted(["Paid."]), tools=[pay])
         assert (await beside.decide({"p1": True})).text == "Paid."
         await parent.ask("And?")
         assert results(checkers.made[0])[0].text == "seen" and len(checkers.made) == 1
@@ -182,7 +180,7 @@ def test_what_becomes_of_a_call_that_waits_for_approval_is_told_as_it_is(beside_
         assert ("takes the call back" in told) is not beside_question
         assert ("goes on waiting" in told) is beside_question
         await parent.ask("The gross one.")
-        assert bool(checkers.made[0].session.standing()) is beside_question
+        assert bool(checkers.made[0].session.steps.standing()) is beside_question
 
     run(talk)
 

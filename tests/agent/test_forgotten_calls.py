@@ -89,7 +89,7 @@ def test_of_a_forgotten_call_that_was_begun_nobody_knows_what_it_did() -> None:
         removing = Removing(idempotent=True)
         agent = agent_of("I will look.", tools=[removing.tool])
         agent.session.append(Message("user", "Try it."), made := call("remove", TRIAL))
-        await agent.session.begin(made)  # and here the process ended
+        await agent.session.steps.begin(made)  # and here the process ended
         agent.session.forget(made.id)
         await agent.resume()
         assert removing.removed == []

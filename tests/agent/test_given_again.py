@@ -14,7 +14,6 @@ from quire.agent import Agent, Tool, tool
 from quire.agent.tools import run as run_tool
 from quire.items import JSON
 from quire.models import Scripted
-from quire.session.steps import held
 from quire.stores import Entry, MemoryStore, SQLiteStore, Store
 from quire.stores.streams import STEPS
 from tests.agent.answering import agent_of, assert_whole, call, results, run
@@ -104,6 +103,11 @@ def test_a_note_with_a_key_is_the_one_that_was_given() -> None:
     run(talk)
 
 
+def held(call_id: str) -> Note:
+    """The note that the next held result is of a call, as it stands in the log."""
+    return Note(content={"held": call_id}, key="held")
+
+
 def left_by_another(store: Store, *came: Item, name: str = "hours") -> tuple[Session, ToolCall]:
     """A conversation in which a call was begun, and another's result is held as an older version did."""
     one = Session.open("ana/one", store=store)
@@ -111,7 +115,7 @@ def left_by_another(store: Store, *came: Item, name: str = "hours") -> tuple[Ses
     one.append(LOOSE)
     one.append(ToolCall("s", "slow"), ToolCall("h", name))
     begun, waiting = one.view().pending()
-    asyncio.run(one.begin(begun, waiting))
+    asyncio.run(one.steps.begin(begun, waiting))
     result = ToolResult("h", name, "What it gave.")
     items: Sequence[Item] = (held(waiting.id), result, *came)
     entries = [Entry(STEPS, JSON.encode_item(item)) for item in items]
@@ -125,7 +129,7 @@ def left_by_another(store: Store, *came: Item, name: str = "hours") -> tuple[Ses
 )
 def test_a_conversation_that_was_stopped_by_what_is_held_comes_free(goes_on: str, came: list[Item]) -> None:
     session, waiting = left_by_another(MemoryStore(), *came)
-    assert session.standing()[1] == (waiting, "held")
+    assert session.steps.standing()[1] == (waiting, "held")
 
     async def talk() -> None:
         agent = Agent(session, model=Scripted(["Done.", "And on."]), tools=[hours, slow])
@@ -148,12 +152,12 @@ def test_what_is_held_beside_it_is_recorded() -> None:
         session.append(LOOSE)
         session.append(*(ToolCall(name, "hours") for name in "abc"))
         waiting = session.view().pending()
-        await session.begin(*waiting)
+        await session.steps.begin(*waiting)
         for one in waiting:
             note = LOOSE if one.call_id == "b" else Note("x")
             came: list[Item] = [held(one.id), ToolResult(one.call_id, "hours", one.call_id), note]
             entries = [Entry(STEPS, JSON.encode_item(item)) for item in came]
-            await session.look()
+            await session.aio.refresh()
             store.append(session.place, entries, expected=session.version)
         again = Session.open("ana/one", store=store)
         agent = Agent(again, model=Scripted(["Done."]), tools=[hours])

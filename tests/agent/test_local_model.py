@@ -60,7 +60,7 @@ def test_a_call_can_be_forced_and_is_run() -> None:
         parsed = await agent.model.send(sent, tool_choice="order_status", max_tokens=60).whole()
         [called] = parsed.items
         assert isinstance(called, ToolCall) and called.name == "order_status" and parsed.finish == "calls"
-        await agent.session.add_response(parsed)
+        await agent.session.aio.record(parsed)
         reply = await agent.resume(limits=Limits(requests=1))
         assert results(agent)[0].call_id == called.call_id
         assert reply.stop in ("done", "requests", "length")

@@ -81,13 +81,13 @@ def test_calls_run_side_by_side_and_are_recorded_in_order() -> None:
         agent = agent_of([call("slow"), call("quick")], "Both.", tools=[slow.tool, quick.tool])
         asking = asyncio.create_task(agent.ask("both"))
         await slow.begun.wait()
-        while [how for _, how in agent.session.standing()] != ["begun", "held"]:
+        while [how for _, how in agent.session.steps.standing()] != ["begun", "held"]:
             await asyncio.sleep(0)
-        assert [standing for _, standing in agent.session.standing()] == ["begun", "held"]
+        assert [standing for _, standing in agent.session.steps.standing()] == ["begun", "held"]
         slow.go.set()
         await asking
         assert [one.name for one in results(agent)] == ["slow", "quick"]
-        recorded = [item for item in agent.session.recorded() if isinstance(item, ToolResult)]
+        recorded = [item for item in agent.session.view().recorded() if isinstance(item, ToolResult)]
         assert [one.name for one in recorded] == ["slow", "quick"]
         assert_whole(agent)
 
@@ -328,7 +328,7 @@ def test_notes_of_a_tool_go_to_the_pool_or_the_transcript() -> None:
     async def talk() -> None:
         agent = agent_of(call("fetch"), "Kept.", tools=[fetch])
         await agent.ask("fetch")
-        assert agent.session.pool.get("q3").content == "figures"
+        assert agent.session.pool["q3"].content == "figures"
         assert [item.content for item in agent.session.view() if isinstance(item, Note)] == ["aside"]
         assert "q3" in results(agent)[0].text
         assert_whole(agent)

@@ -139,7 +139,7 @@ def test_a_piece_is_no_longer_than_the_tool_may_give_without_an_agent() -> None:
         session = Session.open(store="memory:")
         agent = reading(Obedient(1, 1), text, 32_000, "gpt-4", tokens=20_000)
         dumped = await run_tool(agent.tools[0], session=session)
-        await session.put(dumped.notes[0])
+        await session.aio.pool.keep(dumped.notes[0])
         outcome = await run_tool(agent.tools[1], {"handle": dumped.notes[0].key}, session=session)
         assert "go on with start=" in str(outcome.content) and not outcome.notes
 

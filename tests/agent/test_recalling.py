@@ -11,8 +11,7 @@ from quire.agent import run
 from quire.agent.builtin import recall_tools
 from quire.items import Message
 from quire.memory import Knowledge, Memory, recalled
-from quire.session import Session
-from quire.session.remembering import take_out
+from quire.session import Session, remove_conversation
 from quire.stores import MemoryStore, Store
 from quire.tokens import Measured
 from tests.agent.answering import agent_of, call, results
@@ -43,7 +42,7 @@ def lived(store: Store, address: str = "ana/one", turns: int = 30) -> Session:
 def test_what_was_said_long_ago_with_its_day_speaker_source_and_ids() -> None:
     store = MemoryStore()
     said = lived(store)
-    first = said.recorded()[0]
+    first = said.view().recorded()[0]
     told = asked(said, "What was the code of my locker?", limit=1)
     assert "user: My locker code is the word heliotrope." in told
     assert first.id in told and 'has "' in told
@@ -126,7 +125,7 @@ def test_documents_that_change_and_go() -> None:
     knowledge.remove("desk.md")
     assert found() == "Nothing was found."
     knowledge.add_text("The locker is gone.", source="desk.md")
-    take_out(store, knowledge.place)
+    remove_conversation(store, knowledge.place)
     assert found() == "Nothing was found."
     knowledge.add_text("The locker is new.", source="other.md")
     assert "new" in found()
@@ -135,7 +134,7 @@ def test_documents_that_change_and_go() -> None:
 def test_what_is_forgotten_is_not_told() -> None:
     session = lived(MemoryStore())
     asked(session, "locker code")
-    session.forget(session.recorded()[0].id)
+    session.forget(session.view().recorded()[0].id)
     assert "heliotrope" not in asked(session, "What was the code of my locker?")
 
 

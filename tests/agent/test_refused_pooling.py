@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,9 @@ from quire import Agent, Note, Session, tool
 from quire.errors import InvalidValue
 from quire.models import Scripted
 from quire.session import Added, Adding, Evicted, Evicting, Hook
-from quire.stores import Entry, MemoryStore, Place
+from quire.stores import Entry, MemoryStore, Place, SQLiteStore
 from quire.stores.streams import FORGOTTEN, POOL
 from tests.agent.answering import assert_whole, call, results, run
-from tests.session.opened import PLACE, apart
 
 Pooled = list[tuple[str | None, Any]]
 OUTPUT, OLDER = "output-0123456789", "output-9876543210"
@@ -63,10 +63,10 @@ def one_by_one(known: Iterable[str], notes: Iterable[Note], limit: int | None) -
     """The pool where each note comes by itself, while the call waits, and nobody is asked."""
     session = Session.open("ana/one", store=MemoryStore(), pool_limit=limit)
     for key in known:
-        session.keep(old(key))
+        session.pool.keep(old(key))
     session.call("fetch")
     for note in notes:
-        session.keep(note)
+        session.pool.keep(note)
     return pooled(session)
 
 
@@ -109,7 +109,7 @@ def test_notes_are_pooled_as_one_by_one_and_where_hooks_refuse_nothing_has_chang
     result = before.call("read")
     before.tool("; ".join(str(note.content) for note in every), call_id=result.call_id)
     for key in known:
-        before.keep(old(key))
+        before.pool.keep(old(key))
     was, said = pooled(before), list(before.view())
 
     async def talk() -> None:
@@ -120,7 +120,7 @@ def test_notes_are_pooled_as_one_by_one_and_where_hooks_refuse_nothing_has_chang
         assert (await agent.ask("go")).text == "Done."
         assert_whole(agent)
         assert list(session.view())[: len(said)] == said
-        assert not session._ledger.workspace.versions(FORGOTTEN)  # pyright: ignore[reportPrivateUsage]
+        assert not [entry for entry in store.read(session.place) if entry.stream == FORGOTTEN]
         if results(agent)[-1].is_error:
             assert "refused by a hook: InvalidValue" in results(agent)[-1].text
             assert pooled(session) == was and not store.pooled
@@ -153,30 +153,29 @@ def assert_heard_once(heard: Sequence[Any]) -> None:
     assert len(told) == len({*told})
 
 
-def test_what_another_brings_while_hooks_are_asked_is_asked_about_too() -> None:
+def test_what_another_brings_while_hooks_are_asked_is_asked_about_too(tmp_path: Path) -> None:
     """They let `a` go; then another puts it out, and one has to go that they do not let go."""
-    store, heard = MemoryStore(), list[Any]()
-    other = apart(store, pool_limit=2)
+    heard, store = list[Any](), SQLiteStore(tmp_path / "a.db")
+    other = Session.open("ana/q3", store=SQLiteStore(tmp_path / "a.db"), pool_limit=2)
 
     def another_comes_first(event: Evicting) -> None:
         heard.append((event.note.key, event.by.key))
         if event.note.key == "a":
-            other.keep(old("z"))
+            other.pool.keep(old("z"))
         if event.note.key == "z":
             raise PermissionError
 
     async def talk() -> None:
         hooks = [Hook(another_comes_first, (Evicting,))]
         session = Session.open("ana/q3", store=store, hooks=hooks, pool_limit=2)
-        session.keep(old("a"))
-        session.keep(old("b"))
+        session.pool.keep(old("a"))
+        session.pool.keep(old("b"))
         agent = agent_giving(new(["c", "d"]), session)
         assert (await agent.ask("go")).text == "Done."
         assert "refused by a hook: PermissionError" in results(agent)[0].text
         assert [key for key, _ in pooled(session)] == ["b", "z"]
         assert heard == [("a", "c"), ("b", "d"), ("b", "c"), ("z", "d")]
 
-    assert PLACE == ("ana", "q3")
     run(talk)
 
 
@@ -190,8 +189,8 @@ def test_what_a_draft_pools_is_refused_with_the_draft_when_it_is_merged(is_refus
         hooks, store = [Hook(guarding, (Evicting,))], MemoryStore()
         session = Session.open("ana/one", store=store, hooks=hooks, pool_limit=2)
         session.user("b as the user said it: 0151 2345678")
-        session.keep(old("a"))
-        session.keep(old("b"))
+        session.pool.keep(old("a"))
+        session.pool.keep(old("b"))
         was, said = pooled(session), list(session.view())
         try:
             async with session.draft() as draft:

@@ -90,7 +90,7 @@ def test_each_item_is_heard_of_once(is_broken_off: bool) -> None:
         reply = [call("gate"), call("slow"), call("customer")]
         agent = agent_at(MemoryStore(), reply, "Done.", hook=listening, tools=[gate.tool])
         asking = asyncio.create_task(agent.ask("go"))
-        while [how for _, how in agent.session.standing()] != ["begun", "held", "held"]:
+        while [how for _, how in agent.session.steps.standing()] != ["begun", "held", "held"]:
             await asyncio.sleep(0)
         if is_broken_off:
             await agent.interrupt()
@@ -127,7 +127,7 @@ def test_what_was_left_behind_does_not_block_the_conversation(is_begun: bool) ->
         one.user("go")
         left = one.call("slow")
         if is_begun:
-            await one.begin(left)
+            await one.steps.begin(left)
         agent = agent_at(store, "Done.", hook=Hook(no_results, (Adding,)))
         assert (await agent.ask("and?")).text == "Done."
         assert "refused by a hook" in results(agent)[0].text
@@ -143,7 +143,7 @@ def test_what_an_older_version_held_without_asking_is_asked_about(goes_on: str) 
         one = Session.open("ana/one", store=store)
         one.user("go")
         left = one.call("customer")
-        await one.begin(left)
+        await one.steps.begin(left)
         held = JSON.encode_item(ToolResult(left.call_id, "customer", SECRET))
         store.append(one.place, [Entry(STEPS, held)], expected=one.version)
         agent = agent_at(store, "Done.")
@@ -175,7 +175,7 @@ def test_a_message_that_is_refused_closes_nothing() -> None:
         await agent.ask("go")
         with pytest.raises(ValueError, match="4111"):
             await agent.ask(SECRET)
-        assert results(agent) == [] and len(agent.session.standing()) == 1
+        assert results(agent) == [] and len(agent.session.steps.standing()) == 1
         assert [item.text for item in agent.session.view() if isinstance(item, Message)] == ["go"]
 
     run(talk)
@@ -278,7 +278,7 @@ def test_a_note_that_nothing_may_give_way_for_refuses_the_result_alone(tmp_path:
     async def talk() -> None:
         store, hooks = SQLiteStore(tmp_path / "a.db"), [Hook(guarding, (Evicting,))]
         session = Session.open("ana/one", store=store, hooks=hooks, pool_limit=limit)
-        session.keep(Note("No refunds.", key="policy", description="x"))
+        session.pool.keep(Note("No refunds.", key="policy", description="x"))
         model = Scripted([[SLOW, call("several"), call("slow", "{}", "again")], "Done."])
         agent = Agent(session, model=model, tools=[slow, several])
         assert (await agent.ask("go")).text == "Done."
@@ -289,7 +289,7 @@ def test_a_note_that_nothing_may_give_way_for_refuses_the_result_alone(tmp_path:
         ]
         assert [note.key for note in session.pool] == ["policy"]
         assert_whole(agent)
-        await session.close()
+        await session.aio.close()
 
     run(talk)
     assert not any(b"the first" in file.read_bytes() for file in tmp_path.iterdir())

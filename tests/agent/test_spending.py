@@ -13,7 +13,7 @@ from quire.agent.builtin import Role, delegating_tools
 from quire.errors import InvalidValue
 from quire.models import Scripted
 from quire.providers import Parsed
-from quire.session.metering import Metered
+from quire.session import Metered
 from quire.stores import MemoryStore
 from quire.tokens import Prices, Usage
 from tests.agent.answering import call, results, run
@@ -159,7 +159,7 @@ class Paid(Metered):
     """A model that somebody is paid for, unlike `Scripted`, whatever its name."""
 
     def __init__(self, replies: Iterable[Any], name: str) -> None:
-        super().__init__(scripted := Scripted(replies, name=name, repeat=True))
+        super().__init__(scripted := Scripted(replies, name=name, repeat=True), {})
         self.requests = scripted.requests
 
 

@@ -20,7 +20,7 @@ def test_an_agent_runs_turns_that_code_decides_on() -> None:
         agent = agent_of(tools=[fetch])
         await agent.put(Turn("fetch", {"name": "q3"}))
         assert [turn.tool_name async for turn, _ in agent.run()] == ["fetch"]
-        assert agent.session.pool.get("q3").content == "report q3"
+        assert agent.session.pool["q3"].content == "report q3"
         assert agent.turns.waiting == ()
 
     run(act)
@@ -47,7 +47,7 @@ def test_a_branch_is_kept_small_as_the_agent_is() -> None:
         for one in (agent, branch):
             for _ in range(10):
                 await one.ask("hi")
-                await one.session.close()
+                await one.session.aio.close()
             assert len(one.session.view()) <= 10
         assert branch.session.place != session.place
 

@@ -157,7 +157,7 @@ def left_by_a_crash(*standings: str, idempotent: bool = False) -> tuple[Agent, C
     one.user("pay")
     calls = [ToolCall(f"c{n}", "pay", "{}") for n in range(len(standings))]
     one.append(*calls)
-    asyncio.run(one.begin(*(c for c, how in zip(calls, standings, strict=True) if how != "waiting")))
+    asyncio.run(one.steps.begin(*(c for c, how in zip(calls, standings, strict=True) if how != "waiting")))
     pay, model = Counted(idempotent=idempotent), Scripted(["Well."])
     session = Session.open("ana/one", store=store)
     return Agent(session, model=model, tools=[pay.tool]), pay, model
@@ -199,7 +199,7 @@ def test_a_result_that_was_held_is_not_lost_and_its_tool_not_run_again() -> None
         slow, pay = Gate("slow"), Counted()
         agent = agent_of([call("slow"), call("pay")], tools=[slow.tool, pay.tool], store=store)
         asking = asyncio.create_task(agent.ask("go"))
-        while [how for _, how in agent.session.standing()] != ["begun", "held"]:
+        while [how for _, how in agent.session.steps.standing()] != ["begun", "held"]:
             await asyncio.sleep(0)
         kept = MemoryStore()
         rows = store.read(agent.session.place)

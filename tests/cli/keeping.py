@@ -1,13 +1,12 @@
 """Stores on disk with conversations in them, for the commands that work on stores."""
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from quire import Budget, Template
-from quire.items import Note, Span, Summary
+from quire.items import Message, Note, Span, Summary
 from quire.sections import History
 from quire.session import Session
 from quire.stores import Store
@@ -29,12 +28,12 @@ def seeded(path: Path, address: str = "ana/q3", key: bytes | None = None) -> str
     """A store with a conversation: two questions, an answer, a request, a note and a summary; its path."""
     with Store.open(path, key=key) as store:
         session = Session.open(address, store=store)
-        session.system("Be brief.")
+        session.append(Message("system", "Be brief."))
         asked = session.user(NASTY)
         template = Template(History(), budget=Budget(window=8_000), model="gpt-5.6")
-        asyncio.run(session.build(template)).render("openai")
+        session.build(template).render("openai")
         session.record(ANSWER)
-        session.keep(Note({"margin": 4}, key="report", description="the figures"))
+        session.pool.keep(Note({"margin": 4}, key="report", description="the figures"))
         session.user("And Q4?")
         session.append(Summary("They spoke of Q3.", (Span(asked.id, asked.id),)))
     return str(path)

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
@@ -10,7 +9,7 @@ pytest.importorskip("typer", reason="the command line needs the extra quire[cli]
 
 from quire.items import Hide, Span
 from quire.session import Session
-from quire.stores import Store, beside, place_at
+from quire.stores import Store, place_at
 from tests.cli.conversing import ran, refused, run
 from tests.cli.keeping import ENDINGS, KEY, conversation_in, ids_in, seeded
 from tests.session.recalling import SECRET, looked_up
@@ -26,7 +25,7 @@ def test_the_last_edit_is_taken_back(store: str) -> None:
     said = ran("undo", "ana/q3", "--store", store).stdout
     assert f"{summary.id} is taken back" in said
     assert summary.id not in ids_in(store)
-    assert "no edit to take back" in refused(1, "undo", "ana/q3", "--store", store)
+    assert "no edit to undo" in refused(1, "undo", "ana/q3", "--store", store)
 
 
 def test_an_edit_by_its_id_in_whichever_transcript(store: str) -> None:
@@ -111,8 +110,7 @@ def test_a_conversation_that_was_forgotten_half_way_is_finished(ending: str, tmp
     with Store.open(path) as opened:
         Session.open("ana/monday", store=opened).user(SECRET)
         looked_up(opened, "wednesday")
-        with patch.object(beside, "_listeners", []):  # as where it was broken off before anybody heard
-            opened.forget(place_at("ana/monday"))
+        opened.remove(place_at("ana/monday"))  # as where it was broken off before the quotes went
     said = refused(1, "forget", "ana/monday", "--store", str(path), "--all", "--yes")
     assert "no conversation ana/monday" in said
     assert not [file for file in tmp_path.iterdir() if b"swordfish" in file.read_bytes()]

@@ -77,7 +77,7 @@ def test_it_is_made_smaller_and_that_is_taken_back(place: Place) -> None:
     talked = place.talk(*lines, replies=["Noted.", "Of course.", "They said a word, often."])
     assert talked.out.startswith("there is nothing to make smaller\nNoted.\nOf course.\n")
     assert "tokens now" in talked.out and "is taken back: 4 items are shown, 3 before" in talked.out
-    assert "quire: there is no edit to take back" in talked.err and talked.has_failed
+    assert "quire: there is no edit to undo" in talked.err and talked.has_failed
     assert not any(isinstance(item, Summary) for item in place.items())
 
 

@@ -41,8 +41,8 @@ def check_what_it_left(path: str) -> None:
     """Commands open it, and all that was shown is in it."""
     with Store.open(path) as store:
         session = Session.open(ADDRESS, store=store)
-        recorded = session.recorded()
-        assert all(kept.tokens < 1_000 and kept.payload() for kept in session.receipts())
+        recorded = session.view().recorded()
+        assert all(kept.tokens < 1_000 and kept.payload() for kept in session.receipts)
         assert any(note.key and note.key.startswith("output-") for note in session.pool)
     for kind in (Summary, Undo, ToolCall, ToolResult):
         assert any(isinstance(item, kind) for item in recorded)
@@ -57,7 +57,7 @@ def check_what_came_back(path: str) -> None:
     """What was asked for last is far outside the history of the last request, and is quoted in it."""
     with Store.open(path) as store:
         session = Session.open(ADDRESS, store=store)
-        last, recorded = session.receipts()[-1], session.recorded()
+        last, recorded = session.receipts[-1], session.view().recorded()
         place = next(n for n, item in enumerate(recorded) if isinstance(item, Message) and FACT in item.text)
         assert recorded[place].id not in {item.id for item in last.items}
         assert FACT in json.dumps(last.payload().payload)

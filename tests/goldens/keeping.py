@@ -22,11 +22,11 @@ from quire.agent.builtin import recall_tools
 from quire.compactors import ClearToolResults, Compactor, Offload, Room, Summarize, TruncateOldest
 from quire.context import Template
 from quire.errors import QuireError
-from quire.items import Item, Note, ToolCall, ToolResult, kind_of, use_clock
+from quire.items import Handoff, Item, Note, ToolCall, ToolResult, kind_of, use_clock
 from quire.memory import Recall
 from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions, Pooled
-from quire.session import Session
+from quire.session import Session, timeline
 from quire.stores import Entry, MemoryStore, Place, Store
 from quire.tokens import Budget, Prices
 from tests.goldens.core import FOUR, Json, attempt, digest, items_of, numbered
@@ -117,7 +117,7 @@ def write(one: Session, step: Json, run: "Playing") -> None:
         case "append":
             one.append(*items_of(step["items"]), to=to)
         case "handoff":
-            one.handoff(step["agent"], to=to)
+            one.append(Handoff(step["agent"]), to=to)
         case "pin":
             one.pin(step["item"], to=to)
         case "undo":
@@ -125,11 +125,13 @@ def write(one: Session, step: Json, run: "Playing") -> None:
         case "name":
             one.new(step["label"])
         case "keep":
-            one.keep(Note(step["content"], key=step["key"], description=step.get("about"), id=step["id"]))
+            one.pool.keep(
+                Note(step["content"], key=step["key"], description=step.get("about"), id=step["id"])
+            )
         case "drop":
-            one.drop(step["key"])
+            one.pool.drop(step["key"])
         case "clear":
-            one.clear_pool()
+            one.pool.clear()
         case "forget":
             one.forget(*step["ids"])
         case _:
@@ -141,7 +143,7 @@ def work(one: Session, step: Json, run: "Playing") -> None:
     items = items_of(step.get("items", []))
     match step["do"]:
         case "build":
-            context = wait(one.build(TEMPLATES[step["template"]], tools=step.get("tools", ())))
+            context = one.build(TEMPLATES[step["template"]], tools=step.get("tools", ()))
             context.render(step["wire"], model=step.get("model"))
         case "record":
             one.record(step["response"])
@@ -153,15 +155,15 @@ def work(one: Session, step: Json, run: "Playing") -> None:
                 compactor=COMPACTORS[step["by"]](),
                 model=Scripted([step["text"]], repeat=True, name="writer") if "text" in step else None,
             )
-            wait(writer.compact(room=Room(step["tokens"], FOUR)))
+            writer.compaction.run(room=Room(step["tokens"], FOUR))
         case "begin":
-            wait(one.begin(*calls_of(one, step)))
+            wait(one.steps.begin(*calls_of(one, step)))
         case "hold":
             (result,) = items
             assert isinstance(result, ToolResult)
-            wait(one.hold(result))
+            wait(one.steps.hold(result))
         case "answer":
-            wait(one.answer(calls_of(one, step), *items))
+            wait(one.steps.answer(calls_of(one, step), *items))
         case "draft":
             with one.draft() as draft:
                 for inner in step["steps"]:
@@ -174,7 +176,7 @@ def work(one: Session, step: Json, run: "Playing") -> None:
             )
         case "merge":
             model = Scripted([step["text"]], name="writer") if "text" in step else None
-            wait(one.merge(run.sessions[step["name"]], keep=step["keep"], model=model))
+            one.merge(run.sessions[step["name"]], keep=step["keep"], model=model)
         case "look up":
             arguments = json.dumps({"question": step["text"], "limit": 10})
             call = ToolCall(step["id"], "recall", arguments, id=step["id"])
@@ -199,15 +201,15 @@ def read(one: Session) -> Json:
             [spending.requests, round(spending.cost, 9), spending.unpriced],
         ],
         "pending": [
-            [call.id, how, list(map(shown, one.held(call)))]
+            [call.id, how, list(map(shown, one.steps.held(call)))]
             for name in one.transcripts
-            for call, how in one.standing(name)
+            for call, how in one.steps.standing(name)
         ],
         "receipts": [
             [kept.provider, kept.model, kept.tokens, kept.digest, attempt(is_same, kept)]
-            for kept in one.receipts()
+            for kept in one.receipts
         ],
-        "timeline": [item.id for item in one.timeline()],
+        "timeline": [item.id for item in timeline(one)],
         "version": one.version,
     }
 
@@ -217,7 +219,7 @@ def is_same(kept: Any) -> bool:
 
 
 def tombstones(one: Session) -> list[str]:
-    recorded = (item for name in one.transcripts for item in one.recorded(name))
+    recorded = (item for name in one.transcripts for item in one.view(name).recorded())
     return [item.id for item in recorded if getattr(item, "extras", {}).get("forgotten")]
 
 

@@ -4,7 +4,6 @@ A row of `times` has a question, moments and zones; of `documents` a text or byt
 conversations and documents of one scope, and questions. Scores and degrees are rounded to four digits.
 """
 
-import asyncio
 from base64 import b64decode
 from collections.abc import Callable
 
@@ -65,7 +64,7 @@ def told(store: Store, question: str, at: float, conversation: str) -> str:
     session = Session.open(scope=SCOPE, conversation=conversation, store=store)
     asked = Message("user", question, id="asked", created_at=at)
     with use_clock(lambda: at):
-        context = asyncio.run(session.build(TOLD, input=asked))
+        context = session.build(TOLD, input=asked)
     return "".join(item.text for item in context.items if isinstance(item, Message))
 
 

@@ -1,7 +1,5 @@
 """What the tests of recall share: sessions with some talk, contexts, and the block of quotes in them."""
 
-import asyncio
-
 from quire.context import Context, Template
 from quire.items import Message
 from quire.sections import Section
@@ -29,7 +27,7 @@ def talk(store: Store | None = None, place: str = "ana/one", days: int = 40) -> 
 
 def built(session: Session, *sections: Section, window: int = 500, asked: Message | None = None) -> Context:
     template = Template(*sections, budget=Budget(window=window))
-    return asyncio.run(session.build(template, input=asked))
+    return session.build(template, input=asked)
 
 
 def texts(context: Context) -> list[str]:

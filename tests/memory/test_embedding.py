@@ -135,7 +135,7 @@ def test_one_that_is_awaited_is_awaited_where_it_was_asked_from() -> None:
         template = Template(
             History(), Recall(memory=Memory(store, embed=awaited), limit=3), budget=Budget(window=300)
         )
-        context = await session.build(template)
+        context = await session.aio.build(template)
         assert set(loops) == {asyncio.get_running_loop()}
         return str(context.render("openai")["messages"][-1]["content"])
 

@@ -23,12 +23,13 @@ WORTHS = {"locker": 1.0, "heliotrope": 1.0, "cupboard": 0.3}
 
 @pytest.mark.parametrize("where", [2, 240, 2_000, 3_900])
 def test_evidence_anywhere_in_a_long_result_is_quoted(where: int) -> None:
-    session = opened()
+    store = MemoryStore()
+    session = opened(store=store)
     lines = [f"line {nth} service worker heartbeat ok latency {nth % 37}" for nth in range(4_000)]
     lines.insert(where, "FATAL: certificate of gateway kestrel expired on host zulu-7")
     result = ToolResult("c1", "read_log", "\n".join(lines))
     session.append(ToolCall("c1", "read_log", '{"file": "gw.log"}'), result)
-    talk(session._ledger.store)  # pyright: ignore[reportPrivateUsage]
+    talk(store)
     session.user("On which host did the kestrel certificate expire?")
     context = built(session, Instructions("Help."), History(), Recall(), window=2_000)
     block = quoted(context)

@@ -199,11 +199,11 @@ def found(session: Session, question: str) -> list[str]:
 
 def test_a_note_that_was_kept_again_or_dropped_is_not_found() -> None:
     session = opened()
-    session.keep(Note("The budget for the pump is 100 euro.", key="plan"))
-    session.keep(Note("The door code is 9911.", key="pin"))
+    session.pool.keep(Note("The budget for the pump is 100 euro.", key="plan"))
+    session.pool.keep(Note("The door code is 9911.", key="pin"))
     assert len(found(session, "pump budget")) == 1, "a note lends no words to the next"
-    session.keep(Note("The budget for the pump is 250 euro.", key="plan"))
-    session.drop("pin")
+    session.pool.keep(Note("The budget for the pump is 250 euro.", key="plan"))
+    session.pool.drop("pin")
     assert found(session, "pump budget") == ["The budget for the pump is 250 euro."]
     assert [leaf.text for leaf in session.memory.working("one")] == ["The budget for the pump is 250 euro."]
 
@@ -264,7 +264,7 @@ def test_edits_are_the_same_read_along_and_at_the_end(steps: list[tuple[str, int
         elif kind == "u" and edits:
             session.append(Undo(edits.pop()))
         else:
-            session.keep(Note(f"word{one}", key=f"k{other}"))
+            session.pool.keep(Note(f"word{one}", key=f"k{other}"))
         if is_looked:
             along.catch_up()
     assert along.recent("one", 99) == Memory(store, "ana").recent("one", 99)

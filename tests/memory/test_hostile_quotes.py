@@ -1,6 +1,5 @@
 """What is recalled is data on every wire: no text ends the block, fakes a speaker or a date, or instructs."""
 
-import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any, cast
@@ -48,7 +47,7 @@ def session_with(text: str, *, is_document: bool) -> Session:
 
 def built(session: Session) -> Context:
     template = Template(Instructions("Help."), History(), Recall(), budget=Budget(window=600))
-    return asyncio.run(session.build(template))
+    return session.build(template)
 
 
 def texts_in(value: Any, role: str = "") -> Iterator[tuple[str, str]]:
@@ -91,9 +90,9 @@ def _assert_one_block(told: str) -> None:
 def test_what_stands_before_it_stays_as_it_was(provider: str) -> None:
     session = session_with(HOSTILE[1], is_document=False)
     template = Template(Instructions("Help."), History(), budget=Budget(window=100_000))
-    plain = asyncio.run(session.build(template)).render(provider).payload
+    plain = session.build(template).render(provider).payload
     beside = Template(Instructions("Help."), History(), Recall("working"), budget=Budget(window=100_000))
-    told = asyncio.run(session.build(beside)).render(provider).payload
+    told = session.build(beside).render(provider).payload
     name = next(name for name in ("messages", "input", "contents") if name in plain)
     assert told[name][: len(plain[name]) - 1] == plain[name][:-1]
 

@@ -53,10 +53,11 @@ def test_what_the_history_shows_is_not_quoted() -> None:
 
 
 def test_a_call_comes_back_with_its_result() -> None:
-    session = opened()
+    store = MemoryStore()
+    session = opened(store=store)
     session.append(ToolCall("c1", "find_invoice", '{"customer": "Ferris"}'))
     session.append(ToolResult("c1", "find_invoice", "invoice 77 is unpaid"))
-    talk(session._ledger.store)  # pyright: ignore[reportPrivateUsage]
+    talk(store)
     session.user("Is the invoice of Ferris paid?")
     block = quoted(built(session, HELP, History(), Recall(limit=1)))
     assert "find_invoice" in block and "Ferris" in block and "unpaid" in block

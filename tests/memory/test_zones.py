@@ -1,6 +1,5 @@
 """Days are those of the zone that the asker gives: in what is found, in headings, and on the command line."""
 
-import asyncio
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -61,7 +60,7 @@ def test_without_a_zone_days_are_those_of_utc() -> None:
 def told(store: Store, recall: Recall) -> str:
     session = Session.open("ana/later", store=store)
     session.user("When does the plumber come?")
-    context = asyncio.run(session.build(Template(recall, budget=Budget(window=1_000))))
+    context = session.build(Template(recall, budget=Budget(window=1_000)))
     return "\n".join(item.text for item in context.items if isinstance(item, Message))
 
 

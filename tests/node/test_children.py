@@ -152,7 +152,7 @@ def test_an_agent_without_the_tool_decides_nothing_of_its_call() -> None:
         for decision in (True, False, "no"):
             with pytest.raises(InvalidValue, match="'refund'"):
                 await wrong.decide({"k1": decision})
-        assert session.version == before and len(session.standing()) == 1
+        assert session.version == before and len(session.steps.standing()) == 1
         assert (await office.node.decide("boss", {"k1": True}, **CHILD)).text == "Well."
         await office.node.stop()
 

@@ -103,11 +103,11 @@ def test_what_a_process_left_in_the_middle_waits_for_nobody(tmp_path: Path) -> N
         before = Shop(store=tmp_path / "node.db")
         session = before.node.session("seller", "ana", "one")
         begun, held, asked = (call("pay", "{}", name) for name in ("c1", "c2", "c3"))
-        await session.add(Message("user", "Pay."), begun, held)
-        await session.begin(begun, held)
-        await session.hold(ToolResult("c2", "pay", "paid"))
+        await session.aio.append(Message("user", "Pay."), begun, held)
+        await session.steps.begin(begun, held)
+        await session.steps.hold(ToolResult("c2", "pay", "paid"))
         assert before.node.state("seller", **HERE) == "idle" and before.node.waiting("seller", **HERE) == ()
-        await session.add(asked)
+        await session.aio.append(asked)
         assert before.node.state("seller", **HERE) == "waiting"
         assert [one.call_id for one in before.node.waiting("seller", **HERE)] == ["c3"]
         await before.node.stop()

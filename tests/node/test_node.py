@@ -229,7 +229,7 @@ def test_a_process_that_is_told_to_stop_loses_nothing(
     assert process.returncode == 0
     one = Session.open(scope="worker/", conversation="one", store=store)
     items: list[Any] = list(one.view())
-    assert one.standing() == [] and items[0].text == "go"
+    assert one.steps.standing() == [] and items[0].text == "go"
     assert (items[-1].text == answer) if answer else ("uncertain" in items[-1].text)
 
 

@@ -111,7 +111,7 @@ def test_where_one_cannot_be_stopped_the_others_have_their_grace(monkeypatch: py
         async def fails(*_: object) -> None:
             raise OSError("the disk is full")
 
-        monkeypatch.setattr(node.worker("talker").agent.session, "close", fails)
+        monkeypatch.setattr(node.worker("talker").agent.session.compaction, "close", fails)
         answer = asyncio.ensure_future(node.send("slow", "hi"))
         await gate.begun.wait()
         stopping = asyncio.ensure_future(node.stop(grace=30))

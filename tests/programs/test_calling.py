@@ -72,7 +72,7 @@ def test_notes_of_tools_are_in_the_pool() -> None:
     async def work() -> None:
         coder = coder_of("output = await note_down('x')")
         await coder.answer(solving(tools=[note_down], output=str), problem="?")
-        assert coder.session.pool.get("noted").content == "x"
+        assert coder.session.pool["noted"].content == "x"
 
     run(work)
 

@@ -1,6 +1,5 @@
 """Conversations that recall from others: by a section, or because the model looks something up."""
 
-import asyncio
 from typing import Any
 
 from quire import Agent, Budget, Session, Template
@@ -9,7 +8,8 @@ from quire.items import Message, ToolCall, ToolResult
 from quire.memory import Recall
 from quire.models import Scripted
 from quire.sections import History, Instructions
-from quire.stores import MemoryStore, Store
+from quire.stores import Store
+from tests.session.opened import run
 
 SECRET = "My passport number is X99-swordfish-4411."
 ASKED = "What is my passport number?"
@@ -17,11 +17,19 @@ QUOTING = Template(Instructions("Help."), History(), Recall("knowledge"), budget
 PLAIN = Template(Instructions("Help."), History(), budget=Budget(window=4_000))
 
 
+def told(store: Store) -> tuple[Session, Message]:
+    """A conversation in which the secret is said."""
+    monday = Session.open("ana/monday", store=store)
+    secret = monday.user(SECRET)
+    monday.assistant("Noted.")
+    return monday, secret
+
+
 def quoted(store: Store, name: str) -> Session:
     """A conversation in which a section quotes what was said in another."""
     one = Session.open(f"ana/{name}", store=store)
     one.user(ASKED)
-    assert "swordfish" in str(asyncio.run(one.build(QUOTING)).render("openai").payload)
+    one.build(QUOTING).render("openai")
     return one
 
 
@@ -30,16 +38,10 @@ def looked_up(store: Store, name: str, tool: str = "recall", limit: int = 10, **
     one = Session.open(f"ana/{name}", store=store)
     call = ToolCall("r1", tool, f'{{"question": "{ASKED}", "limit": {limit}}}')
     agent = Agent(one, PLAIN, model=Scripted([[call], "I have it."]), tools=recall_tools(**arguments))
-    asyncio.run(agent.ask(ASKED))
+    run(agent.ask(ASKED))
     return one
 
 
 def results(one: Session) -> list[str]:
+    """What tools gave in a conversation."""
     return [item.text for item in one.view() if isinstance(item, ToolResult)]
-
-
-def told(store: MemoryStore) -> tuple[Session, Message]:
-    monday = Session.open("ana/monday", store=store)
-    secret = monday.user(SECRET)
-    monday.assistant("Noted.")
-    return monday, secret

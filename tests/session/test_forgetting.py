@@ -1,31 +1,42 @@
-"""What is forgotten is gone: from memory, pool, receipts and store, in forks and for other readers."""
+"""Forgetting by example: what names an item goes with it, wherever it is; what only repeats it is found."""
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from quire import Budget, Template
+from quire import Agent, Budget, Session, Template, tool
+from quire.agent.builtin import Role, bringing_back_tools, delegating_tools
+from quire.compactors import Offload, Room
 from quire.errors import Forgotten, StoreFailed, UnknownId
 from quire.items import Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
+from quire.memory import Knowledge
+from quire.models import Scripted
 from quire.providers import PROVIDERS
 from quire.sections import Ask, Catalogue, Custom, History, Instructions, Pooled
-from quire.session import Session
-from quire.session.workspace import Written
-from quire.stores import MemoryStore, Place
-from quire.stores.streams import POOL
-from quire.stores.tombstones import is_tombstone
-from tests.session.opened import PLACE, SECRET, apart, said, session, texts
+from quire.stores import MemoryStore, Place, Store
+from quire.stores.streams import is_tombstone
+from quire.tokens import counter_for
+from tests.session.opened import (
+    SECRET,
+    TEMPLATE,
+    ids,
+    kept_bytes,
+    run,
+    said,
+    session,
+    texts,
+    twin,
+    two,
+    watch,
+)
+from tests.session.recalling import ASKED, QUOTING, looked_up, quoted, results, told
 
 
-def kept_bytes(store: MemoryStore) -> bytes:
-    places = [PLACE._replace(conversation=name) for name in store.conversations("ana")]
-    return b"".join(entry.body for place in places for entry in store.read(place))
-
-
-def recorded(one: Session) -> list[Written]:
-    return one._ledger.recorded()  # pyright: ignore[reportPrivateUsage]
+def opened(name: str, store: Store) -> Session:
+    return Session.open(scope="ana", conversation=name, store=store)
 
 
 def test_a_tombstone_stays_where_it_was() -> None:
@@ -35,72 +46,70 @@ def test_a_tombstone_stays_where_it_was() -> None:
     one.append(*said("q"), Message("assistant", "I will not repeat it."))
     one.forget(first.id)
     assert is_tombstone(one.view()[0]) and one.view()[0].id == first.id
-    assert texts(one.view())[0] == "[forgotten]"
-    assert b"swordfish" not in kept_bytes(store)
-    assert texts(apart(store).view()) == texts(one.view())
+    assert texts(one.view())[0] == "[forgotten]" and b"swordfish" not in kept_bytes(store)
+    assert texts(session(twin(store)).view()) == texts(one.view())
     with pytest.raises(UnknownId):
         one.forget("nobody")
 
 
-def test_what_was_made_from_it_goes_too() -> None:
+def test_what_was_made_of_it_goes_and_other_sources_of_a_summary_show_again() -> None:
     store = MemoryStore()
     one = session(store)
-    first = one.user(SECRET)
-    second = one.append(*said("b", "c", "d"))
-    one.append(ToolCall("c1", "look"))
-    result = one.tool(SECRET * 50, call_id="c1")
-    one.keep(Note(SECRET * 50, key="long", description="what look gave"))
+    first, second, third, *_ = one.append(*said(SECRET, "b", "c", "d", "e", "f"))
+    one.append(Summary(f"a and {SECRET}", (Span(first.id, second.id),), id="s1"))
+    one.append(Summary("a to c", (Span("s1", "s1"), Span(first.id, third.id)), id="s2"))
+    call = one.call("look")
+    result = one.tool(SECRET * 50, call_id=call.call_id)
     one.append(Mask(result.id, f"[{SECRET[:30]}…]"))
-    one.append(Summary(f"They said {SECRET}.", (Span(first.id, second[0].id),)))
-    one.append(*said("e"))
+    one.user("g")
     one.forget(first.id, result.id)
     assert b"swordfish" not in kept_bytes(store)
-    assert texts(one.view())[0] == "[forgotten]", "what the summary stood for is shown again"
-    assert "long" not in one.pool
+    assert texts(one.view())[:6] == ["[forgotten]", "b", "c", "d", "e", "f"]
 
 
-def test_receipts_say_that_something_was_forgotten() -> None:
+def test_what_only_repeats_it_stays_and_is_found() -> None:
     store = MemoryStore()
     one = session(store)
+    first = one.user(SECRET)
+    again = one.assistant(f"You said {SECRET.upper()}")
+    note = one.pool.keep(Note({"said": [SECRET]}, key="n"))
+    aside = one.user(SECRET, to="aside")
+    assert again is not None
+    assert set(one.find("Swordfish-0815")) == {first.id, again.id, note.id, aside.id}
+    one.forget(first.id)
+    assert set(one.find("swordfish")) == {again.id, note.id, aside.id}
+    one.forget(*one.find("swordfish"))
+    assert one.find("swordfish") == [] and b"swordfish" not in kept_bytes(store).lower()
 
-    async def copied(*_: object) -> list[Message]:
-        return [Message("system", f"Known: {SECRET}", id="copy", created_at=0.0)]
 
-    template = Template(
-        Instructions("Be brief."), History(), Custom("known", copied), budget=Budget(window=8_000)
+async def _repeated(ask: Ask) -> list[Message]:
+    return [
+        Message("system", f"It was said: {item.text}") for item in ask.view() if isinstance(item, Message)
+    ]
+
+
+def test_receipts_lose_what_was_made_of_it_and_say_so() -> None:
+    store = MemoryStore()
+    one = session(store)
+    shown = Template(
+        Instructions("Be brief."),
+        History(),
+        Custom("own", _repeated),
+        Catalogue(),
+        Pooled(),
+        budget=Budget(window=8_000),
     )
-    first = one.user(SECRET)
-    asyncio.run(one.build(template)).render("openai")
-    assert SECRET in str(one.receipts()[0].payload().payload)
-    one.forget(first.id)
-    assert b"swordfish" not in kept_bytes(store)
+    one.user("hello")
+    sent = one.build(shown).render("openai").payload
+    pin = one.user("PIN swordfish")
+    note = one.pool.keep(Note("swordfish", key="card swordfish", description="of swordfish"))
+    one.build(shown).render("openai")
+    one.forget(pin.id, note.id)
+    assert b"swordfish" not in kept_bytes(store) and len(one.pool) == 0
+    earlier, later = one.receipts
+    assert earlier.payload().payload == sent, "what was made before it was said is not made of it"
     with pytest.raises(Forgotten):
-        one.receipts()[0].payload()
-
-
-def test_forks_forget_with_it() -> None:
-    store = MemoryStore()
-    one = session(store)
-    first = one.user(SECRET)
-    child = one.fork("checker")
-    child.assistant("seen")
-    other = apart(store)
-    one.forget(first.id)
-    child.refresh()
-    other.refresh()
-    assert texts(child.view()) == ["[forgotten]", "seen"]
-    assert texts(other.view()) == ["[forgotten]"]
-    assert b"swordfish" not in kept_bytes(store)
-
-
-@pytest.mark.parametrize("name", ["chat.db", "chat.jsonl"])
-def test_no_file_has_it_any_more(tmp_path: Path, name: str) -> None:
-    one = Session.open("ana/q3", store=tmp_path / name)
-    first = one.user(SECRET)
-    one.append(*said("a", "b", "c"))
-    assert any(b"swordfish" in file.read_bytes() for file in tmp_path.iterdir())
-    one.forget(first.id)
-    assert not [file.name for file in tmp_path.iterdir() if b"swordfish" in file.read_bytes()]
+        later.payload()
 
 
 @pytest.mark.parametrize("wire", PROVIDERS)
@@ -110,180 +119,200 @@ def test_a_history_with_tombstones_can_be_sent(wire: str) -> None:
     one.tool("found", call_id="c1")
     one.append(Message("assistant", "d"), Message("user", "e"))
     one.append(Pin(one.view()[0].id))
-    one.forget(*(item.id for item in one.view()))
-    template = Template(History(), Catalogue(), budget=Budget(window=8_000))
-    rendered = asyncio.run(one.build(template)).render(wire)
-    assert PROVIDERS[wire].check(rendered.payload) == []
-    assert "found" not in str(rendered.payload)
-    assert all(not isinstance(item, ToolResult) or item.text == "[forgotten]" for item in one.view())
+    one.forget()
+    rendered = one.build(TEMPLATE).render(wire)
+    assert PROVIDERS[wire].check(rendered.payload) == [] and "found" not in str(rendered.payload)
 
 
-def test_a_whole_conversation_with_forks_leaves_tombstones() -> None:
+def test_a_context_built_before_is_not_sent_after() -> None:
+    with two() as (one, other):
+        first, second = one.user(SECRET), one.user("go on")
+        context = one.build(TEMPLATE)
+        one.forget(second.id)
+        with pytest.raises(Forgotten):
+            context.render("openai")
+        context = one.build(TEMPLATE)
+        other.forget(first.id)
+        with pytest.raises(Forgotten):
+            context.render("openai")
+        assert "swordfish" not in str(one.build(TEMPLATE).render("openai").payload)
+
+
+def test_without_ids_all_that_was_said_and_kept_goes() -> None:
     store = MemoryStore()
     one = session(store)
-    one.append(Message("user", SECRET), Message("assistant", SECRET), Message("user", "go on"))
-    one.keep(Note(SECRET, key="k"))
+    one.append(*said(SECRET, SECRET, "go on"))
+    one.pool.keep(Note(SECRET, key="k"))
     child = one.fork("x")
     child.assistant("seen")
     one.forget()
     child.refresh()
-    assert texts(child.view()) == ["[forgotten]", "[forgotten]", "[forgotten]", "seen"]
-    assert b"swordfish" not in kept_bytes(store)
-    alone = Session.open("ana/alone", store=store)
-    alone.user(SECRET)
-    alone.forget()
-    assert texts(alone.view()) == ["[forgotten]"] and b"swordfish" not in kept_bytes(store)
+    assert texts(child.view()) == [*["[forgotten]"] * 3, "seen"] and b"swordfish" not in kept_bytes(store)
+    child.forget()
+    assert texts(child.view())[-1] == "[forgotten]"
 
 
-def test_every_summary_of_it_is_taken_back_also_under_others() -> None:
-    one = session()
-    first, second, third, *_ = one.append(*said("a", "b", "c", "d", "e", "f"))
-    one.append(Summary("a and b", (Span(first.id, second.id),), id="s1"))
-    one.append(Summary("a to c", (Span("s1", "s1"), Span(first.id, third.id)), id="s2"))
-    one.forget(first.id)
-    assert texts(one.view()) == ["[forgotten]", "b", "c", "d", "e", "f"]
+SIDES: dict[str, Callable[[Session, Store], Session]] = {
+    "a fork": lambda one, _: one.fork("side"),
+    "a child": lambda one, _: one.child("side"),
+    "another conversation": lambda _, store: opened("other", store),
+    "a fork of another": lambda _, store: opened("other", store).fork("x"),
+}
 
 
-def test_a_context_built_before_is_not_sent_after() -> None:
-    one = session()
-    first = one.user(SECRET)
-    one.user("go on")
-    context = asyncio.run(one.build(Template(History(), budget=Budget(window=8_000))))
-    one.forget(first.id)
-    with pytest.raises(Forgotten, match="build it again"):
-        context.render("openai")
-
-
-def test_the_description_of_a_note_goes_from_receipts_too() -> None:
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("keep", ["all", "result", "summary"])
+@pytest.mark.parametrize("from_there", [True, False])
+def test_what_was_merged_is_forgotten_on_both_sides(side: str, keep: Any, from_there: bool) -> None:
     store = MemoryStore()
     one = session(store)
-    note = one.keep(Note("n", key="k", description=SECRET))
-    one.user("hello")
-    asyncio.run(one.build(Template(History(), Catalogue(), budget=Budget(window=8_000)))).render("openai")
-    one.forget(note.id)
+    one.user("go")
+    child = SIDES[side](one, store)
+    child.user("do")
+    secret = child.assistant(SECRET)
+    (*_, merged) = one.merge(child, keep=keep, model=Scripted([f"It said {SECRET}."]))
+    third = opened("third", store)
+    third.merge(one)
+    assert secret is not None and kept_bytes(store).count(b"swordfish") == 3
+    child.forget(secret.id) if from_there else one.forget(merged.id)
+    left = kept_bytes(store).count(b"swordfish")
+    assert left == (1 if keep == "summary" and not from_there else 0), "a summary is not its source"
+
+
+def test_a_merge_during_which_it_is_forgotten() -> None:
+    store = MemoryStore()
+    one, other = session(store), opened("other", store)
+    one.user("go")
+    secret = other.assistant(SECRET)
+    assert secret is not None
+    forgetting = iter([secret.id])
+
+    def step(name: str, place: Place | None) -> None:
+        if name == "before append" and place == one.place:
+            for item_id in forgetting:
+                other.forget(item_id)
+
+    watch(store, step, ["append"])
+    with suppress(Forgotten):
+        one.merge(other)
     assert b"swordfish" not in kept_bytes(store)
 
 
-class Dying(MemoryStore):
-    """A store that fails when it is to forget."""
+def test_what_others_recalled_goes_and_nothing_else_of_theirs() -> None:
+    store = MemoryStore()
+    monday, secret = told(store)
+    harbour = monday.user("The harbour is closed on Sundays.")
+    tuesday, wednesday = quoted(store, "tuesday"), looked_up(store, "wednesday", limit=1)
+    fork = wednesday.fork("x")
+    plain = opened("plain", store)
+    plain.user("What is a quire?")
+    plain.build(TEMPLATE).render("openai")
+    assert "swordfish" in results(wednesday)[0] and kept_bytes(store).count(b"swordfish") >= 3
+    monday.forget(harbour.id)
+    assert plain.receipts[-1].payload() and "swordfish" in results(wednesday)[0]
+    monday.forget(secret.id)
+    assert b"swordfish" not in kept_bytes(store) and results(wednesday) == results(fork) == ["[forgotten]"]
+    with pytest.raises(Forgotten):
+        tuesday.receipts[-1].payload()
+    assert "swordfish" not in str(tuesday.build(QUOTING).render("openai").payload)
 
-    is_dying = True
 
-    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
-        if self.is_dying:
+def test_ids_of_ones_own_may_be_the_same_elsewhere() -> None:
+    store = MemoryStore()
+    monday, tuesday = opened("monday", store), opened("tuesday", store)
+    monday.append(Message("user", "My passport number is X99-swordfish-4411.", id="1"))
+    tuesday.append(Message("user", "The printer has the serial ZX-81.", id="1"))
+    tuesday.user(ASKED)
+    tuesday.build(QUOTING).render("openai")
+    monday.forget("1")
+    assert "ZX-81" in str(tuesday.build(TEMPLATE).render("openai").payload)
+    assert b"swordfish" not in kept_bytes(store) and b"ZX-81" in kept_bytes(store)
+
+
+def test_a_document_that_is_removed_is_gone_where_it_was_recalled() -> None:
+    store = MemoryStore()
+    knowledge = Knowledge(store, scope="ana")
+    knowledge.add_text("My passport number is X99-swordfish-4411.", source="passport")
+    wednesday = looked_up(store, "wednesday")
+    assert "swordfish" in results(wednesday)[0]
+    knowledge.remove("passport")
+    opened("wednesday", store).refresh()
+    assert b"swordfish" not in kept_bytes(store)
+
+
+WORDS = "BEGINSECRET " + "word " * 6_000 + "MIDSECRET " + "word " * 6_000 + "ENDSECRET"
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return WORDS
+
+
+def _of_result(one: Session) -> str:
+    return next(item.id for item in one.view() if isinstance(item, ToolResult) and item.name == "look")
+
+
+def _of_note(one: Session) -> str:
+    return next(note.id for note in one.pool)
+
+
+@pytest.mark.parametrize("chosen", [_of_result, _of_note])
+@pytest.mark.parametrize("by", ["agent", "compactor"])
+def test_a_long_output_goes_from_results_pool_and_what_was_read_back(
+    tmp_path: Path, chosen: Callable[[Session], str], by: str
+) -> None:
+    async def conversation(store: Store) -> None:
+        one = session(store)
+        if by == "agent":
+            model = Scripted([[ToolCall("c1", "look")], "Looked."])
+            await Agent(one, model=model, tools=[look]).ask("look")
+        else:
+            one.tool(WORDS, call_id=one.call("look").call_id)
+            one.append(*said(*(f"And {n}?" for n in range(16))))
+            await one.aio.compaction.run(by=Offload(), room=Room(3_000, counter_for("gpt-4o")))
+        [handle] = [note.key for note in one.pool]
+        back = ToolCall("c2", "read_back", f'{{"handle": "{handle}"}}')
+        await Agent(one, model=Scripted([[back], "Read."]), tools=bringing_back_tools()).ask("read it")
+        await one.aio.forget(chosen(one))
+        await one.aio.close()
+
+    with Store.open(tmp_path / "kept.db") as store:
+        run(conversation(store))
+    left = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert not any(words in left for words in (b"BEGINSECRET", b"MIDSECRET", b"ENDSECRET"))
+
+
+@pytest.mark.parametrize("returns", ["answer", "all"])
+def test_the_brief_of_a_sub_agent_goes_with_the_call_that_gave_it(returns: Any) -> None:
+    store = MemoryStore()
+    one = session(store)
+    role = Role(
+        name="helper",
+        description="helps",
+        sees="brief",
+        returns=returns,
+        make=lambda theirs: Agent(theirs, model=Scripted(["It is weak."])),
+    )
+    call = ToolCall("c1", "delegate", f'{{"to":"helper","task":"Check {SECRET}"}}')
+    run(Agent(one, model=Scripted([[call], "done"]), tools=delegating_tools(role)).ask("Is it weak?"))
+    assert kept_bytes(store).count(b"swordfish") >= 2
+    one.forget(next(item.id for item in one.view() if isinstance(item, ToolCall)))
+    assert b"swordfish" not in kept_bytes(store)
+
+
+def test_a_store_that_fails_is_told_and_forgets_the_next_time() -> None:
+    store, fails = MemoryStore(), [True]
+
+    def step(name: str, _: Any) -> None:
+        if name == "before replace" and fails[0]:
             raise StoreFailed("no space")
-        super().replace(place, bodies)
 
-
-def test_what_was_begun_and_not_finished_is_finished_by_the_next() -> None:
-    store = Dying()
     one = session(store)
     first = one.user(SECRET)
-    other = apart(store)
+    watch(store, step)
     with pytest.raises(StoreFailed):
         one.forget(first.id)
-    store.is_dying = False
-    assert texts(session(store).view()) == ["[forgotten]"]
-    other.refresh()
-    assert texts(other.view()) == ["[forgotten]"] and b"swordfish" not in kept_bytes(store)
-
-
-def test_a_fork_that_is_opened_first_finishes_it_too() -> None:
-    store = Dying()
-    one = session(store)
-    first = one.user(SECRET)
-    one.fork("x").assistant("seen")
-    with pytest.raises(StoreFailed):
-        one.forget(first.id)
-    store.is_dying = False
-    fork = Session.open(scope="ana", conversation="q3/x", store=store)
-    assert texts(fork.view()) == ["[forgotten]", "seen"]
+    fails[0] = False
     one.refresh()
-    one.user("later")
-    assert [texts([item]) for _, item in apart(store).refresh()] == []
-    assert b"swordfish" not in kept_bytes(store)
-
-
-def test_a_context_is_not_sent_after_another_process_forgot() -> None:
-    store = MemoryStore()
-    one, other = apart(store), apart(store)
-    first = other.user(SECRET)
-    one.refresh()
-    context = asyncio.run(one.build(Template(History(), budget=Budget(window=8_000))))
-    other.user("go on")
-    other.forget(first.id)
-    with pytest.raises(Forgotten):
-        context.render("openai")
-
-
-async def _repeated(ask: Ask) -> list[Message]:
-    last = [item for item in ask.view() if isinstance(item, Message)][-1]
-    return [Message("system", f"The user just said: {last.text}")]
-
-
-@pytest.mark.parametrize(
-    "note",
-    [
-        Note({"x": 1}, key="k", description="pin swordfish"),
-        Note({"x": 1}, key="k", description="the number\nis swordfish all right"),
-        Note({"x": 1}, key="swordfish", description="a number"),
-        Note("swordfish", key="k"),
-    ],
-)
-def test_nothing_of_a_note_stays_in_receipts(note: Note) -> None:
-    store = MemoryStore()
-    one = session(store)
-    one.user("hello")
-    one.keep(note)
-    template = Template(
-        Instructions("Be brief."), History(), Catalogue(), Pooled(), budget=Budget(window=8_000)
-    )
-    asyncio.run(one.build(template)).render("openai")
-    one.forget(note.id)
-    assert b"swordfish" not in kept_bytes(store) and len(one.pool) == 0
-    with pytest.raises(Forgotten):
-        one.receipts()[0].payload()
-
-
-def test_what_sections_made_of_a_short_message_goes_from_receipts() -> None:
-    store = MemoryStore()
-    one = session(store)
-    template = Template(
-        Instructions("Be brief."), History(), Custom("own", _repeated), budget=Budget(window=8_000)
-    )
-    one.user("hello")
-    sent = asyncio.run(one.build(template)).render("openai").payload
-    pin = one.user("PIN swordfish")
-    asyncio.run(one.build(template)).render("openai")
-    one.forget(pin.id)
-    assert b"swordfish" not in kept_bytes(store)
-    earlier, later = one.receipts()
-    assert earlier.payload().payload == sent, "what was made before it was said is not made of it"
-    with pytest.raises(Forgotten):
-        later.payload()
-    assert texts(later.items)[0] == "Be brief.", "what never changes is not made of it"
-
-
-def test_a_key_goes_with_its_note_and_what_it_replaced_stays_away() -> None:
-    store = MemoryStore()
-    one = session(store)
-    one.keep(Note("first", key="card swordfish"))
-    second = one.keep(Note("second", key="card swordfish", id="n2"))
-    one.keep(Note("other", key="other"))
-    one.forget(second.id)
-    assert [note.key for note in one.pool] == ["other"]
-    first = next(item for stream, item in recorded(one) if stream == POOL)
-    one.forget(first.id)
-    assert b"swordfish" not in kept_bytes(store)
-    assert [note.key for note in apart(store).pool] == ["other"]
-
-
-def test_a_note_that_left_the_pool_leaves_no_key() -> None:
-    store = MemoryStore()
-    one = session(store)
-    note = one.keep(Note("first", key="card swordfish"))
-    one.drop(note.key or "")
-    one.keep(Note("again", key="k"))
-    one.forget(note.id)
-    assert b"swordfish" not in kept_bytes(store)
-    assert [note.key for note in one.pool] == ["k"] == [note.key for note in apart(store).pool]
+    assert ids(one.view()) == [first.id] and b"swordfish" not in kept_bytes(store)

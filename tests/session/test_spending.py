@@ -1,152 +1,152 @@
-"""What is spent, by the list or by one's own prices; a cap of USD is no cap where nobody knows the price."""
+"""What a conversation spends, by the list of prices or one's own, and caps that stop a turn in time."""
 
-import asyncio
-from copy import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
-from quire.context import Template
-from quire.errors import CapReached, InvalidValue, WrongType
+from quire.compactors import Summarize
+from quire.errors import CapReached, InvalidValue
 from quire.models import Scripted
-from quire.sections import History
-from quire.session import Caps, Session, Spending
-from quire.session.metering import Metered
-from quire.session.spending import check_caps, own_prices, price_of, spent_on
-from quire.tokens import Budget, Prices, Usage
-from tests.session.opened import session
+from quire.session import Caps, Session
+from quire.stores import MemoryStore
+from quire.tokens import Prices
+from tests.session.opened import TEMPLATE, answer, session, talk, two
 
 OWN = {"my-own-model": Prices(input=10, output=0)}
-MILLION = Usage(input=1_000_000)
 
 
-def answer(model: str | None, tokens: int = 1_000_000) -> dict[str, Any]:
-    said = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi"}}
-    usage = {"prompt_tokens": tokens, "completion_tokens": 1, "total_tokens": tokens + 1}
-    named = {} if model is None else {"model": model}
-    return {"object": "chat.completion", **named, "choices": [said], "usage": usage}
+def million(model: str | None = "my-own-model") -> dict[str, Any]:
+    return answer("Hi", input=1_000_000, output=0, model=model)
 
 
-def build(one: Session) -> None:
-    asyncio.run(one.build(Template(History(), budget=Budget(window=10_000), model="gpt-5.6")))
+def test_caps_stop_a_turn_before_it_is_sent() -> None:
+    store = MemoryStore()
+    one = session(store, caps=Caps(tokens=60))
+    for words in "ab":
+        one.user("hello")
+        one.build(TEMPLATE)
+        one.record(answer(words))
+    with pytest.raises(CapReached, match=r"64.*60"):
+        one.build(TEMPLATE)
+    assert session(store).build(TEMPLATE) is not None
+    with pytest.raises(CapReached):
+        session(store, caps=Caps(cost=0.000001)).build(TEMPLATE)
 
 
-def spent(*models: str | None) -> Spending:
-    total = Spending()
-    total.take(spent_on(MILLION, model) for model in models)
-    return total
+def test_caps_of_a_scope_count_all_its_conversations() -> None:
+    store = MemoryStore()
+    for name in ("ana/a", "ana/b", "bob/c"):
+        Session.open(name, store=store).record(answer("well", input=30, output=10))
+    third = Session.open("ana/c", store=store, caps=Caps(scope_tokens=100))
+    third.build(TEMPLATE)
+    Session.open("ana/b", store=store).record(answer("well", input=30, output=10))
+    with pytest.raises(CapReached, match="120"):
+        third.build(TEMPLATE)
+
+
+def test_what_other_processes_spent_counts() -> None:
+    with two(caps=Caps(tokens=30)) as (one, other):
+        other.record(answer("a"))
+        with pytest.raises(CapReached):
+            one.build(TEMPLATE)
 
 
 @pytest.mark.parametrize("caps", [Caps(cost=1_000.0), Caps(scope_cost=1_000.0)])
 def test_a_cap_of_cost_does_not_let_pass_what_has_no_price(caps: Caps) -> None:
     one = session(caps=caps)
-    one.user("q")
-    build(one)
-    one.record(answer("my-own-model"))
-    with pytest.raises(InvalidValue, match=r"'my-own-model' is not known.*prices=.*cap tokens"):
-        build(one)
-
-
-def test_a_cap_of_tokens_needs_no_price() -> None:
-    one = session(caps=Caps(tokens=10_000_000))
-    one.user("q")
-    one.record(answer("my-own-model"))
-    build(one)
-    assert one.spending.unpriced == 1
-
-
-def test_what_will_have_no_price_is_refused_before_it_is_sent() -> None:
     with pytest.raises(InvalidValue, match="my-own-model"):
-        check_caps(Caps(cost=5), Spending(), None, model="my-own-model")
-    check_caps(Caps(tokens=5, scope_tokens=5), Spending(), None, model="my-own-model")
-    check_caps(Caps(cost=5), Spending(), None, own_prices(OWN), model="openai/my-own-model-2026")
-    check_caps(Caps(cost=5), Spending(), None, model="gpt-5.6")
+        one.build(TEMPLATE, model="my-own-model")
+    one.build(TEMPLATE)
+    one.record(million())
+    with pytest.raises(InvalidValue, match="my-own-model"):
+        one.build(TEMPLATE)
+    again = session(caps=Caps(tokens=10_000_000))
+    again.record(million())
+    again.build(TEMPLATE)
+    assert again.spending.unpriced == 1
 
 
-def test_a_model_that_was_not_named_has_no_price() -> None:
-    with pytest.raises(InvalidValue, match="a model that was not named"):
-        check_caps(Caps(cost=5), spent(None), None)
+@pytest.mark.parametrize(("own", "missing"), [(Prices(input=3), "output"), (Prices(output=3), "input")])
+def test_the_rate_that_is_missing_is_named_before_anything_is_sent(own: Prices, missing: str) -> None:
+    one = session(caps=Caps(cost=1), prices={"my-own-model": own})
+    with pytest.raises(InvalidValue, match=rf"my-own-model.*{missing}"):
+        one.build(TEMPLATE, model="my-own-model")
 
 
-def test_a_session_counts_by_prices_of_ones_own() -> None:
-    one = session(prices=OWN, caps=Caps(cost=15))
-    one.user("q")
-    one.record(answer("my-own-model"))
-    assert (one.spending.cost, one.spending.unpriced) == (10, 0)
-    build(one)
-    with one.draft() as draft:  # what is made of a session has its prices too
-        draft.record(answer("my-own-model"))
+def test_prices_of_ones_own() -> None:
+    store = MemoryStore()
+    session(store).record(million())
+    one = session(store, prices=OWN, caps=Caps(cost=25))
+    one.record(million())
+    with one.draft() as draft:
+        draft.record(million())
     child = one.fork("x")
-    child.record(answer("my-own-model"))
+    child.record(million())
     assert child.spending.cost == 10
-    with pytest.raises(CapReached, match="20 USD are spent; 15"):
-        build(one)
+    with pytest.raises(CapReached, match="30 USD"):  # what was recorded without a price counts by it too
+        one.build(TEMPLATE)
 
 
-def test_an_answer_that_cannot_be_kept_is_counted_by_ones_own_prices() -> None:
-    one = session(prices=OWN)
-    with pytest.raises(InvalidValue):
-        one.record(answer("my-own-model"), to=".own")
-    assert one.spending.cost == 10
+PRICED: list[tuple[str, str, float | None]] = [
+    ("My-Own-Model", "my-own-model", 1.0),
+    ("openai/my-own-model", "my-own-model", 1.0),
+    ("openai:my-own-model-2026-11-01", "my-own-model", 1.0),
+    ("qwen3:8b", "qwen3", 1.0),
+    ("my-own-modell", "my-own-model", None),
+    ("not-my-own-model", "my-own-model", None),
+    ("gpt-5.6-2026-07-01", "gpt-5.6", 1.0),
+    ("gpt-5.6", "gpt-5.6-mine", 4.0),
+]
 
 
-def test_ones_own_prices_are_those_of_metered_models_too() -> None:
-    metered = Metered(Scripted(["Hi"], name="my-own-model"), own_prices(OWN))
-    asyncio.run(metered.ask([]))
-    (entry,) = metered.written()
-    total = Spending()
-    total.take([entry.item])
-    assert total.requests == 1 and total.unpriced == 0
-
-
-def test_what_was_recorded_without_a_price_is_priced_once_it_is_said() -> None:
-    total = spent("my-own-model", "my-own-model", "gpt-5.6", "theirs")
-    assert total.unpriced == 3
-    priced = total.priced(own_prices(OWN))
-    assert (priced.unpriced, list(priced.unknown)) == (1, ["theirs"])
-    assert priced.cost == pytest.approx(total.cost + 20)
-    with pytest.raises(CapReached, match="20 USD"):
-        check_caps(Caps(cost=15), spent("my-own-model", "my-own-model"), None, own_prices(OWN))
-
-
-@pytest.mark.parametrize(
-    ("model", "own", "price"),
-    [
-        ("my-own-model", "my-own-model", 1.0),
-        ("My-Own-Model", "my-own-model", 1.0),
-        ("openai/my-own-model", "my-own-model", 1.0),
-        ("openai:my-own-model-2026-11-01", "my-own-model", 1.0),
-        ("qwen3:8b", "qwen3", 1.0),
-        ("my-own-modell", "my-own-model", None),
-        ("not-my-own-model", "my-own-model", None),
-        ("gpt-5.6", "gpt-5.6", 1.0),
-        ("gpt-5.6-2026-07-01", "gpt-5.6", 1.0),
-        ("gpt-5.6", "gpt", 4.0),  # the list knows the longer name
-        ("gpt-5.6", "gpt-5.6-mine", 4.0),
-    ],
-)
+@pytest.mark.parametrize(("model", "own", "price"), PRICED)
 def test_whose_price_it_is(model: str, own: str, price: float | None) -> None:
-    assert price_of(MILLION, model, own_prices({own: Prices(input=1, output=1)})) == price
+    one = session(prices={own: Prices(input=1, output=1)})
+    one.record(million(model))
+    assert (one.spending.cost, one.spending.unpriced) == ((price, 0) if price else (0, 1))
 
 
-@pytest.mark.parametrize("wrong", [3, None, {"input": 3}])
-def test_prices_are_prices(wrong: Any) -> None:
-    with pytest.raises(WrongType, match="what a model costs is told by Prices"):
-        session(prices={"my-own-model": wrong})
+def test_what_is_read_from_a_cache_costs_what_other_input_does_unless_it_has_a_price() -> None:
+    used = million()
+    used["usage"]["prompt_tokens_details"] = {"cached_tokens": 900_000}
+    for prices, cost in ((OWN, 10.0), ({"my-own-model": Prices(input=10, output=0, cache_read=1)}, 1.9)):
+        one = session(prices=prices)
+        one.record(used)
+        assert one.spending.cost == pytest.approx(cost)
 
 
-models = st.lists(st.sampled_from(["my-own-model", "theirs", "gpt-5.6", None]), max_size=8)
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_an_answer_that_names_no_model_is_of_the_one_that_was_asked(is_refused: bool) -> None:
+    one = session(prices=OWN)
+    one.user("q")
+    one.build(TEMPLATE, model="my-own-model").render("openai")
+    if is_refused:
+        with pytest.raises(InvalidValue):
+            one.record(million(None), to=".own")
+    else:
+        one.record(million(None))
+    assert (one.spending.cost, one.spending.unpriced) == (10, 0)
 
 
-@pytest.mark.laws
-@given(before=models, after=models)
-def test_spending_is_added_and_taken_apart_again(before: list[str | None], after: list[str | None]) -> None:
-    both = spent(*before)
-    kept = copy(both)
-    both.take(spent_on(MILLION, model) for model in after)
-    for total in (both, kept + spent(*after)):
-        assert total.unknown == spent(*before, *after).unknown
-        assert total.since(kept).unknown == spent(*after).unknown
-        assert total.since(kept).unpriced == spent(*after).unpriced
-    assert kept.unknown == spent(*before).unknown  # a copy does not grow with what it was made of
+def test_what_summaries_cost_is_spent_and_their_writer_has_a_price() -> None:
+    writer = Scripted(["They talked."], name="my-own-model")
+    with pytest.raises(InvalidValue, match="my-own-model"):
+        session(caps=Caps(cost=1), compactor=Summarize(), model=writer)
+    one = session(prices=OWN, caps=Caps(cost=1), compactor=Summarize(floor=4, ceiling=8), model=writer)
+    talk(one, 6)
+    one.compaction.run()
+    assert one.spending.requests == 1 and one.spending.tokens > 0 and one.spending.unpriced == 0
+    capped = session(caps=Caps(cost=1))
+    child = capped.fork("x")
+    child.user("hello")
+    with pytest.raises(InvalidValue, match="my-own-model"):
+        capped.merge(child, keep="summary", model=writer)
+    assert capped.spending.requests == 0
+
+
+def test_what_is_spent_is_a_value_that_can_be_compared() -> None:
+    one = session()
+    one.record(answer("a"))
+    before = one.spending
+    one.record(answer("b"))
+    assert (before.tokens, one.spending.tokens, one.spending.since(before).tokens) == (32, 64, 32)

@@ -1,19 +1,23 @@
 """Calls on their way: begun is noted, results before their turn are held, and a restart finds both."""
 
-import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from quire import Item, Note, Session, ToolCall, ToolResult
-from quire.items import JSON
-from quire.session import Adding, Hook
-from quire.stores import Entry, MemoryStore, SQLiteStore, Store
-from quire.stores.streams import STEPS
+from quire import Item, Message, Note, Session, ToolCall, ToolResult
+from quire.errors import CodecError, Conflict, DuplicateId, TurnBusy
+from quire.items import now
+from quire.session import Adding, hook
+from quire.stores import MemoryStore, SQLiteStore, Store
+from tests.session.opened import kept_bytes, run, session, two
+
+THERE = Note("on the record")
 
 
-def asked(store: Store, *names: str) -> tuple[Session, list[ToolCall]]:
-    one = Session.open("ana/one", store=store)
+def asked(*names: str, store: Store | None = None, **options: Any) -> tuple[Session, list[ToolCall]]:
+    one = session(store, **options)
     one.user("do it")
     return one, [one.call(name) for name in names]
 
@@ -22,140 +26,137 @@ def result_of(call: ToolCall, content: str = "done") -> ToolResult:
     return ToolResult(call.call_id, call.name, content)
 
 
-def test_a_call_waits_is_begun_and_is_answered() -> None:
+def test_a_call_waits_is_begun_is_held_and_is_answered() -> None:
     async def steps() -> None:
-        one, (first, second) = asked(MemoryStore(), "a", "b")
-        assert one.standing() == [(first, "waiting"), (second, "waiting")]
-        await one.begin(first)
-        assert one.standing() == [(first, "begun"), (second, "waiting")]
-        await one.say(result_of(first))
-        assert one.standing() == [(second, "waiting")]
+        one, (first, second) = asked("a", "b")
+        steps = one.steps
+        assert steps.standing() == [(first, "waiting"), (second, "waiting")]
+        await steps.begin(first, second)
+        held = await steps.hold(result_of(second), Note("came with it"))
+        assert steps.standing() == [(first, "begun"), (second, "held")]
+        assert steps.held(second) == held and [type(item) for item in held] == [ToolResult, Note]
+        await one.aio.append(result_of(first), *held)
+        assert steps.standing() == [] and steps.held(second) == () and len(one.view()) == 6
+        version = one.version
+        await steps.begin()
+        assert one.version == version
 
-    asyncio.run(steps())
-
-
-def test_a_restart_finds_what_was_begun_and_what_was_held(tmp_path: Path) -> None:
-    async def before() -> tuple[ToolCall, ToolCall, tuple[Item, ...]]:
-        one, (first, second) = asked(SQLiteStore(tmp_path / "a.db"), "a", "b")
-        await one.begin(first, second)
-        return first, second, await one.hold(result_of(second))
-
-    first, second, result = asyncio.run(before())
-    again = Session.open("ana/one", store=SQLiteStore(tmp_path / "a.db"))
-    assert again.standing() == [(first, "begun"), (second, "held")]
-    assert again.held(second) == result and again.held(first) == ()
-
-
-def test_a_held_result_is_recorded_once_and_then_no_longer_held() -> None:
-    async def steps() -> None:
-        one, (first, second) = asked(MemoryStore(), "a", "b")
-        await one.begin(first, second)
-        held = await one.hold(result_of(second))
-        await one.say(result_of(first), *held)
-        assert one.standing() == [] and len(one.view()) == 5
-        third = one.call("c")
-        await one.begin(third)
-        assert one.held(second) == () and one.standing() == [(third, "begun")]
-
-    asyncio.run(steps())
+    run(steps())
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_calls_that_have_one_id_have_their_own_results(which: int, tmp_path: Path) -> None:
-    async def before() -> list[ToolCall]:
-        one = Session.open("ana/one", store=SQLiteStore(tmp_path / "a.db"))
-        calls = [ToolCall("c", "a"), ToolCall("c", "a")]
+def test_a_restart_finds_what_was_begun_and_what_was_held(which: int, tmp_path: Path) -> None:
+    calls = [ToolCall("c", "a"), ToolCall("c", "a")]  # call ids may come again
+    with SQLiteStore(tmp_path / "a.db") as store:
+        one = session(store)
         one.append(*calls)
-        await one.begin(*calls)
-        await one.hold(result_of(calls[which]), Note("came with it"), of=calls[which])
-        return calls
-
-    calls = asyncio.run(before())
-    again = Session.open("ana/one", store=SQLiteStore(tmp_path / "a.db"))
-    assert [how for _, how in again.standing()] == (["begun", "held"] if which else ["held", "begun"])
-    assert [type(item) for item in again.held(calls[which])] == [ToolResult, Note]
+        run(one.steps.begin(*calls))
+        held = run(one.steps.hold(result_of(calls[which]), Note("came with it"), of=calls[which]))
+    with SQLiteStore(tmp_path / "a.db") as store:
+        again = session(store).steps
+        assert [how for _, how in again.standing()] == (["begun", "held"] if which else ["held", "begun"])
+        assert again.held(calls[which]) == held and again.held(calls[1 - which]) == ()
 
 
-def test_what_was_held_by_call_id_is_still_read() -> None:
-    store = MemoryStore()
-    one, (first, second) = asked(store, "a", "b")
-    came: list[Item] = [result_of(second), Note("came with it")]
-    entries = [Entry(STEPS, JSON.encode_item(item)) for item in came]
-    store.append(one.place, entries, expected=one.version)
-    asyncio.run(one.look())
-    assert one.standing() == [(first, "waiting"), (second, "held")]
-    assert one.held(second) == tuple(came) and one.held(first) == ()
+def test_a_call_is_run_by_one_alone() -> None:
+    async def steps() -> None:
+        with two() as (one, other):
+            one.user("do it")
+            call = one.call("pay")
+            other.refresh()
+            assert not one.steps.is_run(call)
+            async with one.steps.running(call):
+                with pytest.raises((TurnBusy, Conflict)):
+                    await other.steps.begin(call)
+                other.refresh()
+                assert one.steps.is_run(call) and other.steps.is_run(call)
+            assert not one.steps.is_run(call) and one.steps.standing() == [(call, "begun")]
+            await other.steps.begin(call)
+
+    run(steps())
 
 
-def test_a_hook_is_asked_before_a_result_is_held() -> None:
-    def refuse(_: Adding) -> None:
-        raise ValueError
+def test_only_calls_that_wait_are_begun_and_answered() -> None:
+    async def steps() -> None:
+        one, (call,) = asked("pay")
+        await one.steps.answer([call], result_of(call, "paid"))
+        for again in (one.steps.begin(call), one.steps.answer([call], result_of(call, "paid again"))):
+            with pytest.raises(Conflict):
+                await again
+        other = replace(call, id="another", created_at=now())
+        one.append(other)
+        with pytest.raises(Conflict):  # the same call id waits, and it is not the same call
+            await one.steps.answer([call], result_of(call, "paid again"))
+        await one.steps.answer([other], result_of(call), Message("user", "Thanks."))
+        assert one.steps.standing() == []
 
+    run(steps())
+
+
+def test_calls_that_somebody_runs_are_not_closed_by_who_does_not() -> None:
+    async def steps() -> None:
+        with two() as (one, other):
+            call = one.call("pay")
+            async with one.steps.running(call):
+                other.refresh()
+                with pytest.raises(Conflict):
+                    await other.steps.answer([call], result_of(call, "given up"), of_none=True)
+            await other.steps.answer([call], result_of(call, "given up"), of_none=True)
+
+    run(steps())
+
+
+@hook(Adding, name="refuse_results")
+def refuse(event: Adding) -> None:
+    if any(isinstance(item, ToolResult) and "secret" in item.text for item in event.items):
+        raise ValueError("no")
+
+
+def test_a_hook_is_asked_before_a_result_is_held_and_once() -> None:
     async def steps() -> None:
         store = MemoryStore()
-        one, (call,) = asked(store, "a")
-        guarded = Session.open("ana/one", store=store, hooks=[Hook(refuse, (Adding,))])
+        one, (call,) = asked("a", store=store, hooks=[refuse])
         with pytest.raises(ValueError):
-            await guarded.hold(result_of(call, "a secret word"))
-        assert one.standing() == [(call, "waiting")]
-        assert all(b"a secret word" not in entry.body for entry in store.read(one.place))
-        told = result_of(call, "refused")
-        assert await guarded.hold(result_of(call), instead=lambda _, fault: told) == (told,)
-        assert await guarded.answer([call], *guarded.held(call)) == (told,)  # they were asked before
+            await one.steps.hold(result_of(call, "a secret word"))
+        assert one.steps.standing() == [(call, "waiting")] and b"a secret word" not in kept_bytes(store)
+        told = result_of(call, "refused: a secret")
+        assert await one.steps.hold(result_of(call, "secret"), instead=lambda *_: told) == (told,)
+        assert await one.steps.answer([call], *one.steps.held(call)) == (told,)
 
-    asyncio.run(steps())
-
-
-def test_nothing_to_begin_writes_nothing() -> None:
-    one, _ = asked(MemoryStore())
-    version = one.version
-    asyncio.run(one.begin())
-    assert one.version == version
+    run(steps())
 
 
-def test_held_results_are_redacted() -> None:
-    def redact(item: object) -> object:
-        return (
-            ToolResult(item.call_id, item.name, "***", id=item.id) if isinstance(item, ToolResult) else item
-        )
+@pytest.mark.parametrize(("note", "error"), [(THERE, DuplicateId), (Note(object()), CodecError)])
+def test_what_does_not_fit_is_never_held_and_is_replaced_alone(note: Note, error: type[Exception]) -> None:
+    def words(result: ToolResult, fault: Exception) -> ToolResult:
+        return ToolResult(result.call_id, result.name, "not kept")
 
-    one = Session.open("ana/one", store=MemoryStore(), redact=redact)  # type: ignore[arg-type]
-    call = one.call("a")
-    (held,) = asyncio.run(one.hold(result_of(call, "secret")))
-    assert isinstance(held, ToolResult) and held.content == "***"
-
-
-def test_a_held_result_can_be_forgotten(tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path / "a.db")
-    one, (call,) = asked(store, "a")
-    held = asyncio.run(one.hold(result_of(call, "a secret word")))
-    one.forget(held[0].id)
-    assert not any(b"a secret word" in file.read_bytes() for file in tmp_path.iterdir())
-    assert all(b"a secret word" not in entry.body for entry in store.read(one.place))
-
-
-def test_forgetting_all_reaches_what_is_held() -> None:
-    store = MemoryStore()
-    one, (call,) = asked(store, "a")
-    asyncio.run(one.hold(result_of(call, "a secret word")))
-    one.forget()
-    assert any(entry.stream == STEPS for entry in store.read(one.place))
-    assert all(b"a secret word" not in entry.body for entry in store.read(one.place))
-
-
-def test_a_result_is_shown_last_though_a_clock_went_ahead() -> None:
     async def steps() -> None:
-        one, (call,) = asked(MemoryStore(), "a")
-        one.user("from the future", created_at=call.created_at + 1_000)
-        await one.say(result_of(call))
-        assert isinstance(one.view()[-1], ToolResult)
+        one, calls = asked("a", "b", "c")
+        one.append(THERE)
+        await one.steps.begin(*calls)
+        first, second, third = calls
+        with pytest.raises(error):
+            await one.steps.hold(result_of(second), note, of=second)
+        assert one.steps.held(second) == ()
+        items: list[Item] = [result_of(first), Note("beside"), result_of(second), note, result_of(third)]
+        version = one.version
+        with pytest.raises(error):
+            await one.steps.answer(calls, *items)
+        with pytest.raises(DuplicateId):  # what somebody says is never replaced
+            await one.steps.answer(calls, *items[:3], Message("user", "x", id=THERE.id), instead=words)
+        assert one.version == version
+        kept = await one.steps.answer(calls, *items, instead=words)
+        assert [item.text for item in kept if isinstance(item, ToolResult)] == ["done", "not kept", "done"]
+        assert len(kept) == 4 and one.steps.standing() == []
 
-    asyncio.run(steps())
+    run(steps())
 
 
-def test_a_conversation_with_calls_can_be_forgotten_whole() -> None:
-    one, (call,) = asked(MemoryStore(), "a")
-    asyncio.run(one.begin(call))
-    asyncio.run(one.say(result_of(call, "a secret word")))
-    one.forget()
-    assert one.standing() == [] and "a secret word" not in str(list(one.view()))
+def test_what_is_held_can_be_forgotten() -> None:
+    for one_of_it in (True, False):
+        store = MemoryStore()
+        one, (call,) = asked("a", store=store)
+        held = run(one.steps.hold(result_of(call, "a secret word")))
+        one.forget(*([held[0].id] if one_of_it else []))
+        assert b"a secret word" not in kept_bytes(store)

@@ -1,10 +1,10 @@
 """Running the calls of one reply: those that a person lets be run, and each only once that is noted."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager
 from inspect import isawaitable
 
-from quire.agent.calling import kept, refused_by_hooks, told_to_hooks
+from quire.agent.calling import kept, refused_by_hooks, told_to_hooks, traced
 from quire.agent.closing import (
     FORGOTTEN,
     handed_over,
@@ -55,7 +55,7 @@ class Acting:
 
         One that is refused is not one of so many. Nobody is asked of those beyond.
         """
-        self._begun = {call.id for call, standing in self._session.standing() if standing == "begun"}
+        self._begun = {call.id for call, standing in self._session.steps.standing() if standing == "begun"}
         within: list[ToolCall] = []
         for call in calls:
             if most == 0 and self.decided.get(call.id, True) is True:
@@ -92,7 +92,7 @@ class Acting:
         Of two who decide calls of one reply at the same moment, each finds the other's waiting. Who comes to
         the record last goes on for both.
         """
-        await self._session.look()
+        await self._session.steps.look()
         view = self._session.view()
         pending = {call.id for call in view.pending()}
         waiting = [call for call in self.waiting if call.id in pending]
@@ -120,7 +120,7 @@ class Acting:
         """Let nobody else run or close calls meanwhile, also those that are refused."""
         is_own = False
         try:
-            async with self._session.running(*calls):
+            async with self._session.steps.running(*calls):
                 is_own = True
                 yield
         except (TurnBusy, Conflict):
@@ -157,8 +157,9 @@ class Acting:
             if call.name in speaker.handoffs and not result.is_error:
                 self._handed = speaker.handoffs[call.name].speaker
             return result
-        outcome, cancelled = await run_or_stop(tool, call.arguments, session=self._session, room=room)
-        result = await keep(self._told(call, outcome))
+        with traced(self._session, call) as sources:
+            outcome, cancelled = await run_or_stop(tool, call.arguments, session=self._session, room=room)
+        result = await keep(self._told(call, outcome, sources))
         if cancelled is not None:
             raise cancelled
         return result
@@ -173,10 +174,10 @@ class Acting:
         why_not = await refused_by_hooks(self._session, call)
         return [] if why_not is None else [not_run(call, why_not)]
 
-    async def _told(self, call: ToolCall, outcome: Outcome) -> list[Item]:
+    async def _told(self, call: ToolCall, outcome: Outcome, sources: Collection[str]) -> list[Item]:
         """What is recorded for a call that was run: its result, and the notes that came with it."""
         await told_to_hooks(self._session, call, outcome)
-        result, notes = await kept(self._session, call, outcome, instead=refused)
+        result, notes = await kept(self._session, call, outcome, sources=sources, instead=refused)
         return [result, *notes]
 
 

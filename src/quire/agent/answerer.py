@@ -115,7 +115,7 @@ class Answerer:
 
     async def interrupt(self) -> None:
         """Stop what is on its way in the conversation, and wait until it is on the record."""
-        at_work = self.session.at_work
+        at_work = self.session.steps.at_work
         if at_work is not None:
             await at_work.interrupt()
 
@@ -124,7 +124,7 @@ class Answerer:
         self.session = session
         self._floor = Floor()
         if self._compactor is not None:
-            session.use(self._compactor, self.model)
+            session.compaction.use(self._compactor, self.model)
 
     async def _finish(self, opening: Opening, asking: Asking, *, interrupts: bool = True) -> Reply:
         kind, limits = answer_type(asking.get("output")), limits_or(self.limits, asking.get("limits"))

@@ -5,10 +5,8 @@ from typing import TypeVar
 
 from quire.errors import Conflict
 from quire.items import Handoff, Item, ToolCall, ToolResult
-from quire.session import Session
-from quire.session.offering import Unkept
-from quire.stores.streams import MAIN
-from quire.stores.tombstones import is_tombstone
+from quire.session import Session, Unkept
+from quire.stores.streams import MAIN, is_tombstone
 
 T = TypeVar("T")
 
@@ -67,16 +65,16 @@ async def close_calls(
     own = {call.id for call in calls if call.id not in keep}
 
     async def close() -> tuple[Item, ...]:
-        standings = session.standing()
-        others = {call.id for call, _ in standings if call.id not in own or session.is_run(call)}
+        standings = session.steps.standing()
+        others = {call.id for call, _ in standings if call.id not in own or session.steps.is_run(call)}
         kept = with_those_behind((call for call, _ in standings), others)
         left = [(call, standing) for call, standing in standings if call not in kept]
         results: list[Item] = []
         for call, standing in left:
             closed = uncertain if standing == "begun" and call.id not in known else not_run
-            results += session.held(call) or (closed(call, known.get(call.id, why)),)
+            results += session.steps.held(call) or (closed(call, known.get(call.id, why)),)
         closing = [call for call, _ in left]
-        return await session.answer(closing, *results, instead=refused, of_none=True) if results else ()
+        return await session.steps.answer(closing, *results, instead=refused, of_none=True) if results else ()
 
     return await answered(session, close)
 
@@ -108,4 +106,4 @@ async def answered(session: Session, answer: Callable[[], Awaitable[T]]) -> T:
 
 
 def _waiting(session: Session) -> set[tuple[str, bool]]:
-    return {(call.id, session.is_run(call)) for call in session.view().pending()}
+    return {(call.id, session.steps.is_run(call)) for call in session.view().pending()}

@@ -21,6 +21,6 @@ async def as_value(loop: Loop, kind: AnswerType | None, reply: Reply) -> Reply:
                 model = loop.speaker.model.name
                 raise ModelFailed(f"{model} gave no {kind.name} in {_TRIES} tries") from fault
             words = f"That is not what was asked for: {fault}. Give it again, as JSON and nothing else."
-            await loop.session.say(Message("user", words, extras={"correction": True}))
+            await loop.session.aio.append(Message("user", words, extras={"correction": True}))
             reply = await loop.run()
     return reply

@@ -85,7 +85,7 @@ class InOrder:
         async with self._recording:
             if place != self._next:
                 call = self._calls[place]
-                self._ended[place] = await self._session.hold(result, *others, of=call, instead=refused)
+                self._ended[place] = await self._session.steps.hold(result, *others, of=call, instead=refused)
                 return self._ended[place][0]
             self._ended[place] = (result, *others)
             due: list[Due] = []
@@ -108,4 +108,4 @@ class InOrder:
         items = [item for _, came in left for item in came]
         if not left:
             return (), lost
-        return await self._session.answer([call for call, _ in left], *items, instead=refused), lost
+        return await self._session.steps.answer([call for call, _ in left], *items, instead=refused), lost

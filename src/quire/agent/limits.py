@@ -1,7 +1,6 @@
 """How far one question may go, and how far it has come."""
 
 from contextvars import ContextVar, Token
-from copy import copy
 from time import monotonic
 from typing import Literal, Self
 
@@ -58,7 +57,7 @@ class Tally:
     def __init__(self, limits: Limits, session: Session) -> None:
         self._limits = limits
         self._session = session
-        self._before = copy(session.spending)  # the session's own goes on
+        self._before = session.spending
         self._began = monotonic()
         self._outer: Tally | None = None
         self._inner: list[Tally] = []
@@ -164,7 +163,7 @@ def _runs_here(model: AnyModel) -> bool:
 
 def is_same_conversation(one: Session, other: Session) -> bool:
     """Whether two sessions are of one conversation: all that are open in a process share what it spent."""
-    return one.spending is other.spending
+    return one.place == other.place
 
 
 _counting: ContextVar[Tally | None] = ContextVar("quire.agent.counting", default=None)

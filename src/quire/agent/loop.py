@@ -112,8 +112,8 @@ class Loop:
                 if not self._sent or not narrowing.narrow(self._sent, exceeded):
                     raise
                 await self._close_calls_since(before)
-                if self.session.compaction is not None:
-                    await self.session.compact()
+                if self.session.compaction.compactor is not None:
+                    await self.session.aio.compaction.run()
             except OverBudget:
                 if narrowing.exceeded is not None:
                     raise narrowing.exceeded from None  # it cannot be made smaller, or not by enough
@@ -181,13 +181,13 @@ class Loop:
         if self._kind is not None and self._kind.schema is not None:
             shape = shape_of(model, self._kind.schema, tools)
             template = self._kind.told_in(template, shape)
-        return await self.session.build(
+        return await self.session.aio.build(
             template, tools=tools, model=model.name, parameters=self._parameters, output=shape.sent
         )
 
     async def _kept(self, parsed: Parsed) -> Parsed:
         """Record an answer, or what came of one that broke off."""
-        kept = await self.session.add_response(parsed)
+        kept = await self.session.aio.record(parsed)
         self.tally.take(parsed, self.speaker.model)
         self.items += kept.items
         return kept

@@ -40,7 +40,7 @@ async def make_room(session: Session, speaker: Speaker, over: int) -> bool:
     newest = sum(isinstance(item, ToolResult) for item in view)
     left = HistoryRoom(max(stays - over - over // 8, 0), counter)
     moving = Offload(larger_than=_SMALLEST, keep=newest, ceiling=0)
-    return bool(await session.compact(by=moving, room=left))
+    return bool(await session.aio.compaction.run(by=moving, room=left))
 
 
 def _characters(counter: Counter, tokens: int, text: str, most: int) -> int:

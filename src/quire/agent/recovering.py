@@ -12,10 +12,9 @@ from quire.agent.closing import FORGOTTEN, answered, not_run, refused, uncertain
 from quire.agent.speaker import Speaker
 from quire.errors import Forgotten, InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
-from quire.session import Session
-from quire.session.offering import Instead
+from quire.session import Instead, Session
 from quire.state import View
-from quire.stores.tombstones import is_tombstone
+from quire.stores.streams import is_tombstone
 
 _ENDED = "the process ended while it ran"
 _OTHERWISE = "the user said something else first"
@@ -28,7 +27,7 @@ async def left_behind(session: Session, speaker: Speaker) -> list[ToolCall]:
 
     `TurnBusy` where it was not left: another runs a call of it.
     """
-    await session.look()
+    await session.steps.look()
     return await answered(session, lambda: _settled(session, speaker))
 
 
@@ -36,10 +35,10 @@ async def _settled(session: Session, speaker: Speaker) -> list[ToolCall]:
     left: list[ToolCall] = []
     settled: list[ToolCall] = []
     results: list[Item] = []
-    for call, standing in session.standing():
-        held = session.held(call)
+    for call, standing in session.steps.standing():
+        held = session.steps.held(call)
         tool = speaker.tools.get(call.name)
-        if session.is_run(call):
+        if session.steps.is_run(call):
             raise TurnBusy(f"the call {cut(call.call_id)!r} of {session.place} is being run by another")
         may_be_run = standing != "begun" or (tool is not None and tool.is_idempotent)
         if not held and may_be_run and not _is_gone(call, left):
@@ -49,7 +48,7 @@ async def _settled(session: Session, speaker: Speaker) -> list[ToolCall]:
         closed = uncertain(call, _ENDED) if standing == "begun" else not_run(call, FORGOTTEN)
         results += held or (closed,)
     if results:
-        await session.answer(settled, *results, instead=refused, of_none=True)
+        await session.steps.answer(settled, *results, instead=refused, of_none=True)
     return left
 
 
@@ -65,26 +64,28 @@ async def heard(session: Session, speaker: Speaker, message: Message) -> list[To
     Where a tool asked the user something, it is the answer to that, and no message of its own: then calls
     that wait for an approval go on waiting.
     """
-    await session.look()
+    await session.steps.look()
     return await answered(session, lambda: _heard(session, speaker, message))
 
 
 async def _heard(session: Session, speaker: Speaker, message: Message) -> list[ToolCall]:
     left = await _settled(session, speaker)
     if not left:
-        await session.say(message)
+        await session.aio.append(message)
         return []
     first = next((call for call in left if _asks(speaker, call)), None)
-    begun = {call.id for call, standing in session.standing() if standing == "begun"}
+    begun = {call.id for call, standing in session.steps.standing() if standing == "begun"}
     waiting = {call.id for call in left if _waits(speaker, call)} - begun
     kept = [] if first is None else with_those_behind(left, waiting)
     others = [call for call in left if call is not first and call not in kept]
     closed = [uncertain(call, _ENDED) if call.id in begun else not_run(call, _OTHERWISE) for call in others]
     if first is None:
-        await session.answer(others, *closed, message, instead=refused, of_none=True)
+        await session.steps.answer(others, *closed, message, instead=refused, of_none=True)
     else:
         answer = ToolResult(first.call_id, first.name, message.content)
-        await session.answer([*others, first], *closed, answer, instead=_unless_it_is(answer), of_none=True)
+        await session.steps.answer(
+            [*others, first], *closed, answer, instead=_unless_it_is(answer), of_none=True
+        )
     return [call for call in kept if call is not first]
 
 

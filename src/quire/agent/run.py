@@ -158,7 +158,7 @@ _under_way: ContextVar[tuple[Run, ...]] = ContextVar("quire.agent.under_way", de
 
 def refuse_from_within(session: Session) -> None:
     """An error where the conversation is asked by what its own question waits for, such as a tool."""
-    at_work = session.at_work
+    at_work = session.steps.at_work
     if any(run is at_work for run in _under_way.get()):
         raise InvalidValue(
             "an agent is at work on a question: its conversation cannot be asked another from within it"
@@ -169,7 +169,7 @@ async def turn_of(session: Session, *, interrupts: bool, listener: Listener | No
     """A question that is the only one on its way in a conversation, whoever was asked another before."""
     refuse_from_within(session)
     run = Run(session, listener)
-    while (other := session.take_turn(run)) is not None:
+    while (other := session.steps.take_turn(run)) is not None:
         if not interrupts and not (isinstance(other, Run) and other.is_left):
             raise TurnBusy(f"a question is on its way in {session.place}: there is nothing to go on with yet")
         await other.interrupt()

@@ -89,28 +89,22 @@ def _has(session: "Session", name: str, item_id: str) -> bool:
 
 def _forget_conversation(store: "Store", place: "Place", is_sure: bool) -> str:
     """Forget all of a conversation once somebody is sure; how much that was."""
-    from quire.stores.recalls import is_needed
-
     _check_forks(store, place)
-    if is_needed(store, place):
-        raise InvalidValue(
-            f"{place} says where to forget what was recalled: it goes with the last of its scope"
-        )
     entries = several(store.version(place), "entry", "entries")
     if not is_sure and not typer.confirm(f"Forget all of {place}, {entries}, for ever?", err=True):
         raise typer.Exit(1)
-    from quire.session.remembering import take_out
+    from quire.session import remove_conversation
 
-    take_out(store, place)
+    remove_conversation(store, place)
     return entries
 
 
 def _finish_forgetting(store: "Store", place: "Place") -> None:
     """Wipe what is left of a conversation that is not there: who forgot it may have come half way."""
     if not store.version(place):
-        from quire.session.remembering import take_out
+        from quire.session import remove_conversation
 
-        take_out(store, place)
+        remove_conversation(store, place)
 
 
 def _check_forks(store: "Store", place: "Place") -> None:

@@ -79,7 +79,7 @@ class Chat:
                 self._obey(COMMANDS.get(name), name, rest.strip())
             elif line.strip():
                 self.follow(self.agent.stream(line.strip()))
-        self.beside.wait(self.agent.session.close(timeout=_PATIENCE))
+        self.beside.wait(self.agent.session.aio.close(timeout=_PATIENCE))
 
     def follow(self, deltas: AsyncGenerator[Delta, None]) -> None:
         """Show an answer as it comes. An interrupt stops the answer, and nothing else."""
@@ -197,7 +197,7 @@ class Chat:
         session = self.agent.session
         here = several(len(session.view()), "item")
         self.terminal.note(f"{self.agent.model.name} in {session.place}, {here} so far; /help lists commands")
-        waiting = [call for call, _ in session.standing()]
+        waiting = [call for call, _ in session.steps.standing()]
         self._ask_what_waits(waiting)
         if any(not _asks(self.agent, call) for call in waiting):
             self.terminal.note("the last turn was left in the middle: /resume goes on with it")

@@ -60,7 +60,7 @@ def _compact(chat: "Chat", _: str) -> None:
     counter = _seen(chat).room().counter  # there is a room for the history only once a context was built
     session = chat.agent.session
     before = session.view().tokens(counter)
-    if chat.wait(session.compact()):
+    if chat.wait(session.aio.compaction.run()):
         now = session.view().tokens(counter)
         chat.terminal.say(f"the history has {now:,} tokens now, {before:,} before; /undo takes it back")
     else:
@@ -80,7 +80,7 @@ def _fork(chat: "Chat", name: str) -> None:
         raise InvalidValue("a fork has a name: /fork NAME")
     before = chat.agent.session
     child = before.fork(name)
-    chat.wait(before.close())
+    chat.wait(before.aio.close())
     chat.go_on_in(child)
     chat.terminal.say(f"this goes on in {child.place}; {before.place} stays as it is")
 
@@ -88,7 +88,7 @@ def _fork(chat: "Chat", name: str) -> None:
 def _save(chat: "Chat", file: str) -> None:
     if not file:
         raise InvalidValue("what is saved has a name: /save FILE")
-    items = chat.agent.session.recorded()
+    items = chat.agent.session.view().recorded()
     payload, _ = formats.written(items, formats.OWN, model=None, tools=[])
     write_json(payload, expanduser(file))
     chat.terminal.say(f"{several(len(items), 'item')} written to {file}")
@@ -114,7 +114,7 @@ def _spent(session: Session) -> str:
     share = f", {usage.cache_read / usage.input:.0%} of it from the cache" if usage.cache_read else ""
     cost = f", {spending.cost:.4f} USD" if spending.cost else ""
     # A compaction asks too, and has no receipt; an endpoint may not tell what an answer took.
-    sent = max(spending.requests, len(session.receipts()))
+    sent = max(spending.requests, len(session.receipts))
     untold = sent - spending.requests
     left = f"; of {several(untold, 'request')} it was not told" if untold else ""
     told = f"{usage.input:,} tokens read{share}, {usage.output:,} written{cost}"
@@ -123,7 +123,7 @@ def _spent(session: Session) -> str:
 
 def _compaction(chat: "Chat") -> list[str]:
     work = chat.agent.session.compaction
-    if work is None:
+    if work.compactor is None:
         return []
     metrics = work.metrics
     fault = f"; the last one failed: {metrics.fault}" if metrics.fault else ""

@@ -61,7 +61,7 @@ class _Play:
             tools=story.shop_tools(),
             approver=self._approve,
         )
-        self._session.use(_compactor(), self._writer)
+        self._session.compaction.use(_compactor(), self._writer)
 
     async def run(self) -> None:
         """All scenes, in order."""
@@ -82,7 +82,7 @@ class _Play:
         self._undo()
         telling.title("The last word: what was sent before is not read again")
         await self._turns([story.ending()])
-        await self._session.close()
+        await self._session.aio.close()
         telling.title("Much later: a question about something that was said far outside the window")
         await self._recall()
         self._tell_totals()
@@ -97,7 +97,7 @@ class _Play:
         sections = Instructions(story.INSTRUCTIONS), History(), Recall(limit=2, tokens=120)
         agent = Agent(self._later, Template(*sections, budget=_BUDGET), model=self._stage)
         await self._turns([story.far_question()], agent)
-        self._telling.recalled(self._later.recorded())
+        self._telling.recalled(self._later.view().recorded())
 
     async def _turns(self, turns: Iterable[story.Turn], agent: Agent | None = None) -> None:
         for turn in turns:
@@ -111,11 +111,11 @@ class _Play:
     async def _waited(self) -> None:
         """Wait for the summary, which is written while the turns go on."""
         work = self._session.compaction
-        if work is not None and work.metrics.pending:
+        if work.metrics.pending:
             self._telling.line("\n  the summary is still being written: all turns above went on without it")
-        await self._session.close()
+        await self._session.aio.close()
         if self._summary() is None:
-            await self._session.compact()
+            await self._session.aio.compaction.run()
         self._telling.arrivals()
 
     def _approve(self, call: ToolCall) -> bool:
@@ -142,7 +142,6 @@ class _Play:
 
     def _tell_totals(self) -> None:
         work, spending = self._session.compaction, self._session.spending
-        assert work is not None
         metrics, live = work.metrics, 0 if self._embedded is None else _CALLS - self._embedded.calls_left
         self._telling.title("In all")
         self._telling.line(f"  {several(spending.requests, 'request')}, {live} of them to the real model")

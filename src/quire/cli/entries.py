@@ -78,10 +78,10 @@ def _coming(store: "Store", place: "Place", version: int) -> "Iterator[tuple[Sto
 
 
 def _read(place: "Place", store: "Store", after: int = 0) -> "Iterator[tuple[Stored, Item]]":
-    from quire.session.ledger import read_entries
+    from quire.stores import items_in
 
     stored = store.read(place, after=after)
-    return zip(stored, (item for _, item in read_entries(place, stored)), strict=True)
+    return zip(stored, items_in(place, stored), strict=True)
 
 
 def _undone(entries: "Sequence[tuple[Stored, Item]]") -> set[tuple[str, str]]:

@@ -21,6 +21,7 @@ from quire.errors import Conflict, InvalidValue, QuireError
 from quire.items import Item
 
 if TYPE_CHECKING:
+    from quire.session import Session
     from quire.stores import Place, Store
 
 _ENDINGS = (".json", ".jsonl")
@@ -119,11 +120,10 @@ def _check_place(store: "Store", one: Read, is_added: bool) -> None:
 
 def _checked(store: "Store", one: Read, transcript: str, advance: Advance) -> int:
     """The version that a history can be added to; an error names the item that cannot be."""
-    from quire.session.opening import shared_ledger
     from quire.state import Transcript as Log
 
-    workspace = shared_ledger(store, one.place).workspace
-    log = workspace.transcripts[transcript].copy() if transcript in workspace.transcripts else Log()
+    session = _session(store, one)
+    log = Log(session.view(transcript).recorded() if transcript in session.transcripts else ())
     for number, item in enumerate(one.items, 1):
         try:
             log.append(item)
@@ -132,15 +132,18 @@ def _checked(store: "Store", one: Read, transcript: str, advance: Advance) -> in
         if not number % _MOST_AT_ONCE:
             advance("checking", _MOST_AT_ONCE)
     advance("checking", len(one.items) % _MOST_AT_ONCE)
-    return workspace.version
+    return session.version
 
 
 def _write(store: "Store", one: Read, transcript: str, expected: int) -> None:
+    _session(store, one).append(*one.items, to=transcript, expected=expected)
+
+
+def _session(store: "Store", one: Read) -> "Session":
     from quire.session import Session
 
     scope, conversation = one.place
-    session = Session.open(scope=scope, conversation=conversation, store=store)
-    session.append(*one.items, to=transcript, expected=expected)
+    return Session.open(scope=scope, conversation=conversation, store=store)
 
 
 def _tell(read: list[Read], json: bool) -> None:

@@ -120,9 +120,10 @@ def _count(paths: list[str], name: str | None) -> int:
 
 def _documents(store: "Store", scope: str) -> "Knowledge":
     """The documents of a scope, which can be read with the key at hand."""
-    from quire.session.remembering import documents_of
+    import quire.session  # noqa: F401  # what conversations recalled of a document goes with it
+    from quire.memory import Knowledge
 
-    found = documents_of(store, place_of(f"{scope}/").scope)
+    found = Knowledge(store, place_of(f"{scope}/").scope)
     if store.version(found.place):
         known_place(store, str(found.place))
     return found

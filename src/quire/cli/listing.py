@@ -14,6 +14,7 @@ from quire.cli.telling import print_error
 from quire.cli.words import moment, named
 from quire.cli.writing import print_table, write_json
 from quire.errors import StoreDamaged, UnknownId
+from quire.items import Note
 
 if TYPE_CHECKING:
     from quire.stores import Place, Store, Stored
@@ -95,14 +96,15 @@ def _row(store: "Store", place: "Place", advance: Advance) -> dict[str, Any]:
 
 def _figures(place: "Place", stored: "list[Stored]") -> dict[str, Any]:
     from quire.session import Spending
-    from quire.session.ledger import read_entries
+    from quire.stores import items_in
     from quire.stores.streams import USAGE, is_own
 
     heads = [_head(place, entry) for entry in stored]
     is_sealed = any(head.kind == "sealed" for head in heads)  # and nobody gave its key
     spent = Spending()
     if not is_sealed:
-        spent.take(item for _, item in read_entries(place, [one for one in stored if one.stream == USAGE]))
+        for item in items_in(place, [one for one in stored if one.stream == USAGE]):
+            spent = spent.with_usage(item.content) if isinstance(item, Note) else spent
     return {
         "version": len(stored),
         "items": sum(not is_own(entry.stream) for entry in stored),

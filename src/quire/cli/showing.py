@@ -60,7 +60,7 @@ def _view(session: "Session", transcript: str, at: int | None) -> "View":
 
 def _kept(session: "Session", asked: str) -> "Kept":
     """The request that is asked for by its version."""
-    kept = session.receipts()
+    kept = session.receipts
     if not kept:
         raise UnknownId(f"no request was kept in {session.place}")
     for one in kept:

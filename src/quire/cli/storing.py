@@ -131,9 +131,10 @@ def known_session(store: "Store", address: str) -> "Session":
 
 def recorded(store: "Store", place: "Place", transcript: str) -> "list[Item]":
     """All that a transcript holds, its edits and what it began with included."""
-    from quire.session.opening import shared_ledger
+    from quire.session import Session
 
-    return shared_ledger(store, place).workspace.transcripts[transcript].recorded()
+    session = Session.open(scope=place.scope, conversation=place.conversation, store=store)
+    return session.view(transcript).recorded()
 
 
 def _default(*, make: bool) -> str:

@@ -95,7 +95,7 @@ def _fields(item: Item) -> dict[str, Any]:
 
 
 def _request(item: Item) -> str:
-    from quire.session.receipts import is_receipt
+    from quire.session import is_receipt
 
     if not is_receipt(item):
         return f"kept for requests: {glimpse(item) or named(item.id)}"

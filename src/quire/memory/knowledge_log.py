@@ -19,8 +19,7 @@ from quire.items import JSON, Note
 from quire.memory.documents import Chunk, unsaid_title
 from quire.memory.leaf import KNOWLEDGE
 from quire.stores import Entry, Place, Store, Stored, items_in, place_at
-from quire.stores.recalls import begin_forgetting
-from quire.stores.tombstones import FORGOTTEN_TEXT, is_tombstone
+from quire.stores.streams import FORGOTTEN_TEXT, is_tombstone
 
 _BEGINNING, _SOURCES, _CHUNKS = ".knowledge", ".sources", ".chunks"
 """The streams: the format of the log, records of documents, and chunks. No transcript begins with a dot."""
@@ -254,7 +253,6 @@ class DocumentLog:
         if not stale:
             return
         ids = [kept.note_id for kept in stale.values()]
-        begin_forgetting(self._store, self.place, ids)
         for listener in _listeners:  # without the lock: an index that catches up takes it after its own
             listener(self._store, self.place, ids)
         with self.lock:

@@ -29,8 +29,7 @@ from quire.items import (
 from quire.memory.leaf import Kind, Leaf
 from quire.state import Answers
 from quire.stores import Place, Stored, items_in
-from quire.stores.streams import POOL, is_own
-from quire.stores.tombstones import is_tombstone
+from quire.stores.streams import POOL, is_own, is_tombstone
 from quire.tokens import note_text
 
 RECALL = "recall"

@@ -19,8 +19,7 @@ from quire.node.ending import end_others, run_to_its_end
 from quire.node.loose_threads import LooseThreads
 from quire.node.sending import Sending
 from quire.node.worker import Worker
-from quire.session import Session
-from quire.session.opening import shared_store
+from quire.session import Session, open_store
 from quire.stores import Store, place_at
 from quire.tokens import named, number
 
@@ -48,7 +47,7 @@ class Node(Sending):
 
     def __init__(self, *, store: str | Path | Store | None = None, idle: float = _IDLE) -> None:
         # Once: a memory that is asked for by its address is another each time.
-        self._store = shared_store("memory:" if store is None else store, None, None)
+        self._store = open_store("memory:" if store is None else store, None, None)
         self._idle = number(idle, "idle", 0)
         self._makers: dict[str, Make] = {}
         self._workers: dict[_Key, Worker] = {}

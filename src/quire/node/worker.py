@@ -11,7 +11,7 @@ from quire.agent.run import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now
 from quire.node.telling import Telling
-from quire.stores.tombstones import is_tombstone
+from quire.stores.streams import is_tombstone
 
 State = Literal["idle", "running", "waiting"]
 """What a conversation does: nothing, answering, or waiting for a person."""
@@ -96,18 +96,18 @@ class Worker:
         for one in (idle, hurried):
             one.cancel()
         await asyncio.gather(idle, hurried, return_exceptions=True)
-        await self._agent.session.close("hand over")
+        await self._agent.session.aio.close("hand over")
 
     @property
     def _is_running(self) -> bool:
-        return self.is_busy or self.agent.session.at_work is not None
+        return self.is_busy or self.agent.session.steps.at_work is not None
 
     def _asked(self) -> tuple[ToolCall, ...]:
         # What was begun when a process ended waits for nobody, nor what was forgotten: the next message says
         # what became of it.
         session = self.agent.session
         session.refresh()  # another process may have asked or decided meanwhile
-        standing = session.standing()
+        standing = session.steps.standing()
         return tuple(call for call, how in standing if how == "waiting" and not is_tombstone(call))
 
     async def _idle(self, stopping: "asyncio.Task[Any] | None") -> None:

@@ -49,7 +49,7 @@ class Asking:
         if output:
             shape = shape_of(model, output)
             template = template if shape.is_enforced else telling(template, output)
-        context = await self._session.build(template, model=model.name, output=shape.sent)
+        context = await self._session.aio.build(template, model=model.name, output=shape.sent)
         sent = context.render(model.wire, model=model.name)
         answering = model.send(sent, stream=False, output=output, max_tokens=self._longest())
         try:
@@ -60,13 +60,13 @@ class Asking:
                 raise
             # Clients have errors of their own, and their words may quote what was sent.
             raise ModelFailed(f"{model.name} failed: {type(fault).__name__}") from fault
-        return await self._session.add_response(_as_of(time, parsed), to=self._transcript, sent=sent)
+        return await self._session.aio.record(_as_of(time, parsed), to=self._transcript, sent=sent)
 
     async def _keep_what_came(self, answering: Answering, sent: Rendered) -> None:
         came = await answering.close()
         if came.items or came.usage is not None:
             came = came._replace(error=None)  # what it says is what is raised
-            await self._session.add_response(came, to=self._transcript, sent=sent)
+            await self._session.aio.record(came, to=self._transcript, sent=sent)
 
     def _longest(self) -> int | None:
         """How long an answer may be: a local model goes on to the end of its context, unless it is told."""

@@ -117,7 +117,7 @@ class Attempt:
     async def fail(self, fault: ProgramFault) -> None:
         """Put a fault of the program on the record, where the model reads it in the next round."""
         self.ready = None
-        await self._session.add(Message("user", told_of_fault(fault)), to=self.name)
+        await self._session.aio.append(Message("user", told_of_fault(fault)), to=self.name)
         self._note(fault)
 
     async def _tell_of_calls(self) -> None:
@@ -125,7 +125,7 @@ class Attempt:
         made = self._made.since(self._calls_told)
         if made:
             self._calls_told += len(made)
-            await self._session.add(Message("user", told_of_calls(made)), to=self.name)
+            await self._session.aio.append(Message("user", told_of_calls(made)), to=self.name)
 
     async def _written(self) -> Checked:
         await self._tell_of_calls()

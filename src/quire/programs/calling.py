@@ -8,7 +8,7 @@ from typing import Any
 
 from quire.agent import Outcome, Tool
 from quire.agent.acting import checked_verdict
-from quire.agent.calling import kept, refused_by_hooks, told_to_hooks
+from quire.agent.calling import kept, refused_by_hooks, told_to_hooks, traced
 from quire.agent.closing import FORGOTTEN, is_forgotten, not_run, refused, uncertain
 from quire.agent.speaker import Approver
 from quire.agent.tools.outcome import failed
@@ -109,10 +109,12 @@ class Calls:
         try:
             deed += await self._recorded(call)
             self._tell(Called(self._name, call))
-            with doing_within() as within:
+            with doing_within() as within, traced(self._session, call) as sources:
                 outcome, cancelled = await self._outcome(call, watched)
             withheld = _Withheld()
-            result, notes = await kept(self._session, call, outcome, to=self._transcript, instead=withheld)
+            result, notes = await kept(
+                self._session, call, outcome, sources=sources, to=self._transcript, instead=withheld
+            )
             made = Made(self._name, call, result, watched.key, within=tuple(within), fault=withheld.fault)
             made = self._noted(made, watched, outcome)
             # What was asked within it is in a transcript of its own.
@@ -175,7 +177,7 @@ class Calls:
     async def _recorded(self, *items: Item) -> tuple[Item, ...]:
         if self._transcript is None:
             return items
-        return await self._session.say(*items, to=self._transcript)
+        return await self._session.aio.append(*items, to=self._transcript)
 
     async def _closed(self, call: ToolCall, watched: Watched) -> tuple[Item, ...]:
         """The result of a call that was broken off, if it is on the record without one."""
@@ -187,7 +189,7 @@ class Calls:
         if watched.has_run:
             made = Made(self._name, call, result, watched.key, fault=RuntimeError(result.text))
             self._made.add(watched.tool, made, may_be_repeated=False)
-        return await self._session.say(result, to=self._transcript)
+        return await self._session.aio.append(result, to=self._transcript)
 
     async def _ask(self, model: AnyModel, /, *args: Any, **given: Any) -> Any:
         """Ask a model in a transcript of its own."""

@@ -157,7 +157,7 @@ class Coder:
         self, attempt: Attempt, stage: Stage, task: Task, values: dict[str, Any], tell: Tell
     ) -> Performance | None:
         assert attempt.ready is not None
-        await self.session.add(Message("user", RUN), to=attempt.name)
+        await self.session.aio.append(Message("user", RUN), to=attempt.name)
         try:
             return await perform(stage, task, attempt.ready.program, values, attempt.name, tell)
         except ProgramFault as fault:
@@ -167,7 +167,7 @@ class Coder:
     async def _write(self, transcript: str, task: Task, items: Sequence[Item]) -> str:
         if self._writes is not None:
             text = await self._writes(transcript, task, items)
-            await self.session.add(Message("assistant", text), to=transcript)
+            await self.session.aio.append(Message("assistant", text), to=transcript)
             return text
         if self.model is None:
             raise InvalidValue("a program is written by a model: the coder was given none")

@@ -66,7 +66,7 @@ async def perform_in_main(
     try:
         done = await _performed(calls, stage, task, program, values, name, tell)
     except ProgramFault as fault:
-        await stage.session.add(Message("user", told_of_fault(fault)), to=name)
+        await stage.session.aio.append(Message("user", told_of_fault(fault)), to=name)
         raise _with_calls(fault, calls) from None
     await record_run(stage.session, stage.main, done.deeds, said[0], done.text)
     return done

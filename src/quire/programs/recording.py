@@ -43,7 +43,7 @@ def done_within(items: Iterable[Item]) -> None:
 async def begin(session: Session, label: str, *items: Item) -> tuple[str, tuple[Item, ...]]:
     """Begin a transcript of a label with some items: its name, and the items as they are kept."""
     name = await STORE.do(session.new, label)
-    return name, await session.add(*items, to=name)
+    return name, await session.aio.append(*items, to=name)
 
 
 class Deeds:
@@ -84,7 +84,7 @@ async def record_run(
     said = [] if answer is None else [Message("assistant", answer)]
     items: list[Item] = [*([] if given is None else [given]), *deeds, *said]
     if items:
-        await session.say(*items, to=main if isinstance(main, str) else checked_name(main()))
+        await session.aio.append(*items, to=main if isinstance(main, str) else checked_name(main()))
 
 
 def _called(call: ToolCall, came: Sequence[Item]) -> tuple[ToolCall, ToolResult, tuple[Note, ...]]:

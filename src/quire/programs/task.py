@@ -17,7 +17,7 @@ from quire.programs.faults import ProgramFault
 from quire.programs.schemas import Given, Shaped, given_by, returned_by
 from quire.programs.stubs import Declared, stubs_of
 from quire.programs.values import legal_name, plain
-from quire.stores.streams import free_name
+from quire.session import free_name
 from quire.tokens import named
 
 _FORM = 1

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack, cast
 
+from msgspec.structs import replace
+
 from quire.errors import InvalidValue, WrongType
 from quire.items import Item, Note
 from quire.sections.section import Ask, Content, Options, Settings, checked_function, items_of, maybe_await
@@ -55,9 +57,12 @@ class Catalogue(Settings):
         super().__init__(name, **(Options(required=False) | options))
 
     async def items(self, ask: Ask) -> tuple[Item, ...]:
-        """Return the catalogue as it is now."""
-        lines = f"Notes at hand, by key:\n{ask.pool.catalogue()}" if len(ask.pool) else ()
-        return _items_of(lines, self.name)
+        """Return the catalogue as it is now; it names the notes it was made of."""
+        if not len(ask.pool):
+            return ()
+        text = f"Notes at hand, by key:\n{ask.pool.catalogue()}"
+        of = {"quire.of": [note.id for note in ask.pool]}
+        return tuple(replace(item, extras=of) for item in _items_of(text, self.name))
 
 
 class Pooled(Settings):

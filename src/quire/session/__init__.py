@@ -1,7 +1,14 @@
-"""The only writer: sessions, the events they tell of, and the hooks that hear them."""
+"""The only writer: sessions, the objects they hold, and the hooks that hear what happens."""
 
-from quire.session.current import current_session
-from quire.session.events import (
+from quire.session.branches import free_name as free_name, labelled as labelled
+from quire.session.compaction import Compaction, Metrics as Metrics
+from quire.session.contexts import Asked as Asked
+from quire.session.erasure import (
+    LINKS as LINKS,
+    forget_quotes as forget_quotes,
+    remove_conversation as remove_conversation,
+)
+from quire.session.hooks import (
     Added,
     Adding,
     Building,
@@ -15,18 +22,33 @@ from quire.session.events import (
     Event,
     Evicted,
     Evicting,
+    Failure as Failure,
+    Hook,
+    Hooks,
+    Register as Register,
     Removed,
     Removing,
+    hook,
+    hook_named,
 )
-from quire.session.hooks import Hook, Hooks, hook, hook_named
-from quire.session.receipts import Kept
-from quire.session.session import Session
-from quire.session.spending import Caps, Spending
-from quire.session.workspace import Written
+from quire.session.log import (
+    Work as Work,
+    close_stores as close_stores,
+    open_log as open_log,
+    open_store as open_store,
+    read_entries as read_entries,
+)
+from quire.session.pool import FEW_ROUNDS as FEW_ROUNDS, SessionPool, handle_of as handle_of
+from quire.session.receipts import Kept, is_receipt as is_receipt
+from quire.session.session import AioSession, Session, current_session, timeline
+from quire.session.spending import Caps, Metered as Metered, Spending
+from quire.session.state import Written
+from quire.session.steps import Instead as Instead, Steps, Unkept as Unkept
 
 __all__ = [
     "Added",
     "Adding",
+    "AioSession",
     "Building",
     "Built",
     "Called",
@@ -36,6 +58,7 @@ __all__ = [
     "Clearing",
     "Compacted",
     "Compacting",
+    "Compaction",
     "Event",
     "Evicted",
     "Evicting",
@@ -45,9 +68,12 @@ __all__ = [
     "Removed",
     "Removing",
     "Session",
+    "SessionPool",
     "Spending",
+    "Steps",
     "Written",
     "current_session",
     "hook",
     "hook_named",
+    "timeline",
 ]

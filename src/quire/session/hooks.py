@@ -1,18 +1,20 @@
-"""Functions that hear events. Several may hear the same; they are called in the order they were given.
+"""Events, and the hooks that hear them.
 
-A hook that hears of something about to happen may refuse it by raising: then nothing has changed. One that
-hears of something done can lose nothing: its error is logged and kept in `failures`.
+A hook of something about to happen may refuse it by raising: then nothing has changed. An error in a hook of
+something done changes nothing either: it is logged, and kept in `failures`.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from inspect import iscoroutinefunction
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, get_args
 
+from quire.compactors import Outcome, Plan
+from quire.context import Context, Template
 from quire.errors import CancelledWithin, InvalidValue, UnknownHook, WrongType, cut
-from quire.session.events import BEFORE, EVENTS, PAIRS, Event
-from quire.session.stopping import is_told_to_stop
+from quire.items import Item, Note
+from quire.stores import Place
 from quire.tokens import named
 
 logger = logging.getLogger("quire.session")
@@ -20,8 +22,127 @@ logger = logging.getLogger("quire.session")
 _MOST_FAILURES = 100
 
 
+class Adding(NamedTuple):
+    """Items are about to be recorded in a stream: a transcript by its name, or the pool."""
+
+    place: Place
+    stream: str
+    items: tuple[Item, ...]
+
+
+class Added(NamedTuple):
+    """Items were recorded."""
+
+    place: Place
+    stream: str
+    items: tuple[Item, ...]
+
+
+class Removing(NamedTuple):
+    """A note is about to be dropped from the pool."""
+
+    place: Place
+    note: Note
+
+
+class Removed(NamedTuple):
+    """A note was dropped from the pool."""
+
+    place: Place
+    note: Note
+
+
+class Clearing(NamedTuple):
+    """All notes are about to be dropped from the pool."""
+
+    place: Place
+    notes: tuple[Note, ...]
+
+
+class Cleared(NamedTuple):
+    """All notes were dropped from the pool."""
+
+    place: Place
+    notes: tuple[Note, ...]
+
+
+class Evicting(NamedTuple):
+    """A note is about to be evicted by another, because the pool is full."""
+
+    place: Place
+    note: Note
+    by: Note
+
+
+class Evicted(NamedTuple):
+    """A note was evicted by another."""
+
+    place: Place
+    note: Note
+    by: Note
+
+
+class Compacting(NamedTuple):
+    """A plan to compact a transcript is about to be carried out."""
+
+    place: Place
+    stream: str
+    plan: Plan
+
+
+class Compacted(NamedTuple):
+    """A plan was carried out or discarded: the outcome says which."""
+
+    place: Place
+    stream: str
+    plan: Plan
+    outcome: Outcome
+
+
+class Building(NamedTuple):
+    """A context is about to be built."""
+
+    place: Place
+    template: Template
+
+
+class Built(NamedTuple):
+    """A context was built."""
+
+    place: Place
+    context: Context
+
+
+class Calling(NamedTuple):
+    """A tool is about to be called."""
+
+    place: Place
+    name: str
+    arguments: Any
+
+
+class Called(NamedTuple):
+    """A tool was called; `fault` names the error if it failed."""
+
+    place: Place
+    name: str
+    arguments: Any
+    result: Any
+    fault: str | None = None
+
+
+_Recording = Adding | Added | Removing | Removed | Clearing | Cleared | Evicting | Evicted
+Event = _Recording | Compacting | Compacted | Building | Built | Calling | Called
+
+BEFORE = (Adding, Removing, Clearing, Evicting, Compacting, Building, Calling)
+AFTER = (Added, Removed, Cleared, Evicted, Compacted, Built, Called)
+EVENTS = (*BEFORE, *AFTER)
+RECORDING = get_args(_Recording)
+"""The events of what is written, which comes to nothing where a draft does."""
+
+
 class Hook:
-    """A function with the events that it hears. It is called as the function itself."""
+    """A function with the events that it hears. Calling it calls the function."""
 
     def __init__(
         self,
@@ -49,28 +170,19 @@ class Hook:
         return isinstance(event, self.events) and (self.where is None or self.where(event))
 
 
-class Named(Protocol):
-    """What can be declared: a function under a name."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def function(self) -> Callable[..., Any]: ...
-
-
-Declared = TypeVar("Declared", bound=Named)
+Declared = TypeVar("Declared", bound=Any)
 
 
 class Register(Generic[Declared]):
-    """Hooks by name, so that what was saved with names finds them again."""
+    """Hooks by name, so that a saved session finds them again. Each has a `name` and a `function`."""
 
     def __init__(self) -> None:
         self._declared: dict[str, Declared] = {}
 
     def declare(self, one: Declared) -> Declared:
-        """Make a hook known by its name; another of the same name is an error."""
-        earlier = self._declared.get(one.name)
-        if earlier is not None and not _is_same(earlier.function, one.function):
+        """Make a hook known by its name; another function under the same name is an error."""
+        earlier = self._declared.setdefault(one.name, one)
+        if earlier.function is not one.function and _origin(earlier.function) != _origin(one.function):
             raise InvalidValue(f"another hook is called {cut(one.name)!r} already")
         self._declared[one.name] = one
         return one
@@ -82,8 +194,16 @@ class Register(Generic[Declared]):
         return self._declared[name]
 
     def clear(self) -> None:
-        """Know none any more."""
+        """Drop all declarations."""
         self._declared.clear()
+
+
+def _origin(function: Callable[..., Any]) -> object:
+    """Where a function was defined: a module that is loaded again declares its hooks again."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_name == "<lambda>":  # lambdas all have one name
+        return object()
+    return function.__module__, function.__qualname__, code.co_filename
 
 
 _declared = Register[Hook]()
@@ -92,10 +212,7 @@ _declared = Register[Hook]()
 def hook(
     *events: type, where: Callable[[Any], bool] | None = None, name: str | None = None
 ) -> Callable[[Callable[[Any], Any]], Hook]:
-    """Declare a function as a hook of some events: all that happens, or only `where` a question says yes.
-
-    It is known by its name from then on, so that a session that was saved finds it again.
-    """
+    """Declare a function as a hook of some events, or only of those `where` a function returns true."""
     for event in events:
         if event not in EVENTS:
             known = ", ".join(one.__name__ for one in EVENTS)
@@ -106,7 +223,7 @@ def hook(
         raise InvalidValue("a hook hears at least one event")
 
     def declared(function: Callable[[Any], Any]) -> Hook:
-        if not callable(function):  # pyright: ignore[reportUnnecessaryComparison]
+        if not callable(function):
             raise WrongType(f"a hook is a function, not {type(function).__name__}")
         return _declared.declare(Hook(function, events, where, name))
 
@@ -118,19 +235,6 @@ def hook_named(name: str) -> Hook:
     return _declared.named(name)
 
 
-def _is_same(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
-    """Whether two functions are the same one; a module that is loaded again declares its hooks again."""
-    return one is other or (_origin(one) is not None and _origin(one) == _origin(other))
-
-
-def _origin(function: Callable[..., Any]) -> tuple[str, str, str] | None:
-    """Where a function was written, if that tells it from others: lambdas of a file all have one name."""
-    code = getattr(function, "__code__", None)
-    if code is None or code.co_name == "<lambda>":
-        return None
-    return function.__module__, function.__qualname__, code.co_filename
-
-
 class Failure(NamedTuple):
     """A hook that failed after the fact."""
 
@@ -140,7 +244,7 @@ class Failure(NamedTuple):
 
 
 class Hooks:
-    """Hooks in order, and what failed of them."""
+    """Hooks in the order they were given, and their failures."""
 
     def __init__(self, hooks: Iterable[Hook | str] = ()) -> None:
         given = [hook_named(one) if isinstance(one, str) else one for one in hooks]
@@ -154,24 +258,25 @@ class Hooks:
         return bool(self._hooks)
 
     def given(self) -> list[Hook]:
-        """The hooks themselves, for another session."""
+        """The hooks, for another session."""
         return list(self._hooks)
 
     def names(self) -> list[str]:
-        """The names to save; `Hooks(names)` gives them back."""
+        """The names to save; `Hooks(names)` restores the hooks."""
         return [one.name for one in self._hooks]
 
     def fire(self, event: Event) -> None:
-        """Call the hooks of an event; those that have to be awaited are refused here."""
-        if isinstance(event, BEFORE):  # before anything happens, those of afterwards included
-            self.refuse_async((type(event), *(after for before, after in PAIRS if before is type(event))))
+        """Call the hooks of an event; an async hook is refused before anything happens."""
+        if isinstance(event, BEFORE):
+            self.refuse_async((type(event), AFTER[BEFORE.index(type(event))]))
         for one in self._hooks:
             try:
                 answer = one(event) if one.hears(event) else None
                 if isinstance(answer, Awaitable):
-                    _close(answer)  # pyright: ignore[reportUnknownArgumentType]
+                    if isinstance(answer, Coroutine):
+                        answer.close()
                     raise WrongType(_is_async(one))
-            except (Exception, asyncio.CancelledError) as fault:  # nothing is awaited: it is not our own
+            except (Exception, asyncio.CancelledError) as fault:  # nothing is awaited: it is the hook's own
                 self._report(one, event, fault)
 
     async def fire_and_wait(self, event: Event) -> None:
@@ -184,24 +289,20 @@ class Hooks:
             except Exception as fault:
                 self._report(one, event, fault)
             except asyncio.CancelledError as fault:
-                if is_told_to_stop():
+                if is_cancelled():
                     raise
-                self._report(one, event, fault)  # it waited for something that was cancelled
-
-    def are_async(self, events: Iterable[type]) -> bool:
-        """Whether a hook that hears one of the events has to be awaited."""
-        return any(one.is_async and not set(one.events).isdisjoint(events) for one in self._hooks)
+                self._report(one, event, fault)
 
     def refuse_async(self, events: Iterable[type]) -> None:
-        """An error where a hook that hears one of the events has to be awaited."""
+        """Raise `WrongType` if a hook of one of the events has to be awaited."""
         for one in self._hooks:
             if one.is_async and not set(one.events).isdisjoint(events):
                 raise WrongType(_is_async(one))
 
     def _report(self, one: Hook, event: Event, fault: BaseException) -> None:
-        """Let a hook refuse what has not happened yet; what has happened stays, and its failure is kept."""
+        """Raise the fault of a hook that refuses; log and keep that of a hook after the fact."""
         if isinstance(event, BEFORE):
-            if isinstance(fault, asyncio.CancelledError):  # who hears of that would take it for his own
+            if isinstance(fault, asyncio.CancelledError):  # the caller would take it for its own
                 raise CancelledWithin(f"hook {cut(one.name)!r} waited for what was cancelled") from fault
             raise fault
         failure = Failure(one.name, type(event).__name__, type(fault).__name__)
@@ -209,11 +310,29 @@ class Hooks:
         logger.warning("hook %s failed on %s: %s", *failure)
 
 
+class DraftHooks(Hooks):
+    """The hooks of a draft: of what is recorded they hear when it is merged."""
+
+    def __init__(self, outer: Hooks) -> None:
+        super().__init__(outer.given())
+        self._outer = outer
+
+    def fire(self, event: Event) -> None:
+        """Pass on an event, unless it is of what is recorded."""
+        if not isinstance(event, RECORDING):
+            self._outer.fire(event)
+
+    async def fire_and_wait(self, event: Event) -> None:
+        """Pass on an event and wait, unless it is of what is recorded."""
+        if not isinstance(event, RECORDING):
+            await self._outer.fire_and_wait(event)
+
+
+def is_cancelled() -> bool:
+    """Whether the running task itself was cancelled, and not something that it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _is_async(one: Hook) -> str:
-    return f"hook {cut(one.name)!r} is async: use a verb that is awaited, such as `add`, or `async with`"
-
-
-def _close(answer: Awaitable[Any]) -> None:
-    """Let go of what a hook gave to be awaited, and nobody will."""
-    if isinstance(answer, Coroutine):
-        answer.close()
+    return f"hook {cut(one.name)!r} is async: use an awaited verb, such as `session.aio.append`"

@@ -1,33 +1,35 @@
-"""What the model saw, kept so that it can be shown again exactly.
+"""Receipts: what the model saw, kept so that it can be rendered again exactly.
 
-What is in the log already is not kept twice: a view is named by its transcript and revision, an item by its
-id. What sections made, and the definitions of tools, are kept once, and then named by their version. A digest
-of the bytes tells whether anything has changed since.
+What is in the log is not kept twice: a view is named by its transcript and revision, an item by its id. What
+sections made, and the definitions of tools, are kept once, and named by their version.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from itertools import compress
+from operator import is_not
+from typing import Any, NamedTuple, cast
 
 import msgspec
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from quire.context import Context
 from quire.errors import Forgotten, StoreDamaged
-from quire.items import Item, Note
+from quire.items import Item, Note, Unknown
 from quire.providers import CachePlan, Rendered, provider_for
-from quire.session.workspace import Workspace, Written, mark_of
+from quire.session.log import Entries, Log
+from quire.session.state import State, Written, mark_of
 from quire.state import Scroll, Transcript, View
-from quire.stores.streams import RECEIPTS
-from quire.stores.tombstones import is_tombstone
+from quire.stores.streams import ALL, OF, RECEIPTS, is_tombstone
 
-KIND = "receipt"
+_RECEIPT = "receipt"
 
 
 class Kept:
-    """One request as it was sent: when, to whom, how large, and the digest of its bytes."""
+    """One request as it was sent: when, to whom, how large, and a digest of its bytes."""
 
-    def __init__(self, version: int, note: Note, workspace: Workspace, made: Mapping[int, Item]) -> None:
+    def __init__(self, version: int, note: Note, state: State, made: Mapping[int, Item]) -> None:
         content = note.content
         self.version = version
         self.created_at = note.created_at
@@ -37,7 +39,7 @@ class Kept:
         self.sections: Mapping[str, int] = content["sections"]
         self.digest: str = content["digest"]
         self._content: Mapping[str, Any] = content
-        self._workspace = workspace
+        self._state = state
         self._made = made
 
     def __repr__(self) -> str:
@@ -49,34 +51,33 @@ class Kept:
         content, view = self._content, None
         if content.get("transcript") is not None:
             view = self._transcript(content["transcript"]).at(content["revision"])
-        before = tuple(map(self._found, content["before"]))
-        return Scroll(before, view, content["start"], tuple(map(self._found, content["after"])))
+        before, after = (tuple(map(self._found, content[part])) for part in ("before", "after"))
+        return Scroll(before, view, content["start"], after)
 
     def payload(self) -> Rendered:
         """The request as it was sent.
 
-        `Forgotten` where some of it was forgotten, `StoreDamaged` where its bytes are others than they were.
+        `Forgotten` if some of it was forgotten, `StoreDamaged` if its bytes are not what they were.
         """
         if self._content.get("is_bare"):
             raise Forgotten(f"what the request of version {self.version} showed went with its draft")
         plan = msgspec.convert(self._content["plan"], CachePlan)
         items, tools = self.items, self._tools()
         rendered = provider_for(self.provider).render(items, model=self.model, tools=tools, plan=plan)
-        if digest_of(rendered.payload) != self.digest:
+        if hashlib.sha256(encode(rendered.payload)).hexdigest() != self.digest:
             if any(map(is_tombstone, items)):
                 raise Forgotten(f"some of what the request of version {self.version} showed was forgotten")
-            raise StoreDamaged(f"the request of version {self.version} cannot be shown as it was")
+            raise StoreDamaged(f"the request of version {self.version} cannot be rendered as it was")
         return rendered
 
     def _transcript(self, name: str) -> Transcript:
-        """A transcript as it was shown: some of what others wrote may have been redacted on the way."""
-        transcript = self._workspace.transcripts[name]
-        redacted = [self._made[version] for version in self._content.get("redacted", ())]
+        """A transcript as it was shown: items of other writers may have been redacted."""
+        transcript = self._state.transcripts[name]
+        redacted = {item.id: item for item in (self._made[v] for v in self._content.get("redacted", ()))}
         if not redacted:
             return transcript
-        instead = {item.id: item for item in redacted}
         recorded = transcript.recorded()[: self._content["revision"]]
-        return Transcript(instead.get(item.id, item) for item in recorded)
+        return Transcript(redacted.get(item.id, item) for item in recorded)
 
     def _tools(self) -> list[dict[str, Any]]:
         version = self._content.get("tools")
@@ -88,115 +89,121 @@ class Kept:
     def _found(self, name: str | int) -> Item:
         if isinstance(name, int):
             return self._made[name]
-        for transcript in self._workspace.transcripts.values():
+        for transcript in self._state.transcripts.values():
             if name in transcript:
                 return transcript.get(name)
         raise StoreDamaged("an item that a receipt names is not here")
 
 
-def is_receipt(item: Item) -> bool:
-    """Whether an item of the stream of receipts is one, and not something that one names."""
-    return isinstance(item, Note) and item.description == KIND
-
-
-def lasting(recorded: Sequence[Written]) -> set[int]:
-    """The versions of what receipts name and no turn made: definitions of tools, and what is always told."""
-    found: set[int] = set()
-    for stream, item in recorded:
-        if stream == RECEIPTS and isinstance(item, Note) and is_receipt(item):
-            static = item.content["before"][: item.content["plan"]["static"]]
-            found.update(name for name in (*static, item.content.get("tools")) if isinstance(name, int))
-    return found
-
-
-def receipts_in(stored: Mapping[int, Item], workspace: Workspace) -> list[Kept]:
-    """The receipts among what the stream of receipts holds, by version."""
+def receipts_of(log: Log) -> list[Kept]:
+    """The requests that were sent in a conversation, oldest first."""
+    with log.lock:
+        state = log.state
+        versions = state.versions(RECEIPTS)
+        made = dict(zip(versions, log.read_at(versions), strict=True))
     return [
-        Kept(version, item, workspace, stored)
-        for version, item in stored.items()
+        Kept(version, item, state, made)
+        for version, item in made.items()
         if isinstance(item, Note) and is_receipt(item)
     ]
 
 
+def is_receipt(item: Item) -> bool:
+    """Whether an item of the stream of receipts is one, and not something that one names."""
+    return isinstance(item, Note) and item.description == _RECEIPT
+
+
 class Source(NamedTuple):
-    """A transcript that was shown: its name, and what was shown in place of some of its items, by id."""
+    """A transcript that was shown: its name, and by id what was shown in place of some of its items."""
 
     name: str
     redacted: Mapping[str, Item]
 
 
-class Sending:
-    """A request that is about to be sent, and what has to be kept of it."""
+class Sending(NamedTuple):
+    """A request that is about to be sent.
 
-    def __init__(
-        self, context: Context, provider: str, model: str | None, digest: str, sources: Mapping[int, Source]
-    ) -> None:
-        self._context = context
-        self._sources = sources  # by which log is theirs
-        self._content: dict[str, Any] = {
-            "provider": provider,
-            "model": model,
+    `sources` are the transcripts by the identity of their logs, `quoted` the names of what items quote.
+    """
+
+    context: Context
+    provider: str
+    model: str | None
+    digest: str
+    sources: Mapping[int, Source]
+    quoted: Mapping[str, Sequence[str]]
+
+    def entries(self, state: State) -> Entries:
+        """The receipt, after what it names that was not kept before."""
+        scroll, context = self.context.items, self.context
+        source = None if scroll.view is None else self.sources.get(id(scroll.view.log))
+        if scroll.view is not None and source is None:  # it is in no log of ours
+            scroll = Scroll(tuple(scroll[: scroll.stable_length]), after=scroll.after)
+        naming = _Naming(scroll.view, source, state, self.quoted)
+        content: dict[str, Any] = {
+            "provider": self.provider,
+            "model": self.model,
             "tokens": context.receipt.tokens,
             "sections": dict(context.tokens),
-            "digest": digest,
+            "digest": self.digest,
             "plan": msgspec.to_builtins(context.plan),
-        }
-
-    def written(self, workspace: Workspace, after: int = 0) -> list[Written]:
-        """The receipt, after what it names that was not kept before, and so many entries before that."""
-        scroll = self._context.items
-        source = None if scroll.view is None else self._sources.get(id(scroll.view.log))
-        if scroll.view is not None and source is None:
-            scroll = Scroll(
-                tuple(scroll[: scroll.stable_length]), after=scroll.after
-            )  # it is in no log of ours
-        naming = _Naming(scroll.view, source, workspace, after)
-        content = {
-            **self._content,
-            "before": [naming.named(item) for item in scroll.before],
-            "after": [naming.named(item) for item in scroll.after],
+            "before": [naming.name(item, n < context.plan.static) for n, item in enumerate(scroll.before)],
+            "after": [naming.name(item) for item in scroll.after],
             "start": scroll.start,
         }
-        if self._context.tools:
-            content["tools"] = naming.kept(_as_note(self._context.tools))
+        if context.tools:
+            content["tools"] = naming.keep(_as_note(context.tools))
         if scroll.view is not None and source is not None:
             content |= {"transcript": source.name, "revision": scroll.view.revision}
             if source.redacted:
-                content["redacted"] = list(map(naming.kept, source.redacted.values()))
+                content["redacted"] = list(map(naming.keep, source.redacted.values()))
         made = [Written(RECEIPTS, item) for item in naming.new.values()]
-        return [*made, Written(RECEIPTS, Note(content=content, description=KIND))]
+        return [*made, Written(RECEIPTS, Note(content=content, description=_RECEIPT))]
 
 
 class _Naming:
-    """How a receipt names items: by their ids, or by versions; `new` is what has to be kept for that."""
+    """How a receipt names items: by their ids, or by versions; `new` has to be kept for that."""
 
-    def __init__(self, view: View | None, source: Source | None, workspace: Workspace, after: int) -> None:
-        self._view, self._workspace = view, workspace
-        self._next = workspace.version + after + 1
+    def __init__(
+        self, view: View | None, source: Source | None, state: State, quoted: Mapping[str, Sequence[str]]
+    ) -> None:
+        self._view, self._state, self._quoted = view, state, quoted
         self._redacted: Mapping[str, Item] = {} if source is None else source.redacted
         self.new: dict[int, Item] = {}
         self._versions: dict[bytes, int] = {}
 
-    def named(self, item: Item) -> str | int:
-        """An item by its id where the log has it as it is, else by the version under which it is kept."""
+    def name(self, item: Item, is_static: bool = False) -> str | int:
+        """The id of an item that is in the log as it is, else the version under which it is kept.
+
+        What a section made without naming its sources may be made of all that was there, unless it is static.
+        """
         if self._view is not None and item.id not in self._redacted:
             position = self._view.log.find(item.id, self._view.end)
             if position is not None and self._view.log.item(position) == item:
                 return item.id
-        return self.kept(item)
+        extras: Mapping[str, Any] = {} if isinstance(item, Unknown) else item.extras
+        sources: Sequence[str] = self._quoted.get(item.id, extras.get(OF, () if is_static else (ALL,)))
+        if sources and not isinstance(item, Unknown | Note):
+            item = replace(item, extras={**extras, OF: list(sources)})
+        return self.keep(item)
 
-    def kept(self, item: Item) -> int:
+    def keep(self, item: Item) -> int:
         """The version under which an item is kept, from now on if it was not."""
         mark = mark_of(item)
-        version = self._workspace.made.get(mark) or self._versions.get(mark)
+        version = self._state.made.get(mark) or self._versions.get(mark)
         if version is None:
-            version = self._versions[mark] = self._next + len(self.new)
+            version = self._versions[mark] = self._state.version + 1 + len(self.new)
             self.new[version] = item
         return version
 
 
+def _as_note(tools: Any) -> Note:
+    """Definitions of tools as a note; the same ones are the same note."""
+    return Note(content=msgspec.json.decode(encode(tools)), id="tools", created_at=0.0)
+
+
 def shifted(item: Item, by: int) -> Item:
-    """A receipt of a log that now stands in another, after so many entries."""
+    """A receipt of a draft, as it is written after so many entries of another log."""
     if not isinstance(item, Note) or not is_receipt(item):
         return item
     content = dict(item.content)
@@ -211,15 +218,60 @@ def shifted(item: Item, by: int) -> Item:
 def bare(receipt: Note) -> Note:
     """A receipt that says that something was sent, to whom and how much, but not what."""
     nothing: dict[str, Any] = {"before": [], "after": [], "redacted": [], "start": 0, "is_bare": True}
-    content = {**receipt.content, **nothing, "transcript": None, "tools": None}
-    return replace(receipt, content=content)
+    return replace(receipt, content={**receipt.content, **nothing, "transcript": None, "tools": None})
 
 
-def digest_of(payload: Mapping[str, Any]) -> str:
-    """The digest of a payload's bytes."""
-    return hashlib.sha256(msgspec.json.encode(payload)).hexdigest()
+_MARKS_BEFORE_END = (0, 4, 16, 64)
+"""How many messages before the end a digest is kept: the last messages are often rendered anew."""
+
+_MOST_MARKS = 3 * len(_MARKS_BEFORE_END)
 
 
-def _as_note(tools: Any) -> Note:
-    """The definitions of tools as JSON values; the same ones are the same note."""
-    return Note(content=msgspec.json.decode(msgspec.json.encode(tools)), id="tools", created_at=0.0)
+class _Known(NamedTuple):
+    """The beginning of a payload, its messages, and the digest up to some of them, the longest first."""
+
+    head: bytes
+    messages: Sequence[Any]
+    marks: Sequence[tuple[int, Any]]
+
+
+class Digests:
+    """SHA-256 of the JSON of payloads, each continued from the one before it on the same wire.
+
+    So the work per turn grows with what changed, and not with the length of the conversation.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Known] = {}
+
+    def of(self, payload: Mapping[str, Any], wire: str) -> str:
+        """The digest of a payload."""
+        name = max(payload, key=lambda key: len(payload[key]) if isinstance(payload[key], list) else -1)
+        if not isinstance(payload[name], list):
+            return hashlib.sha256(encode(payload)).hexdigest()
+        messages, keys = cast("list[Any]", payload[name]), list(payload)
+        place = keys.index(name)
+        fields = [encode(key) + b":" + encode(payload[key]) for key in keys if key != name]
+        head = b"{" + b",".join([*fields[:place], encode(name) + b":["])
+        marks = self._continued(wire, head, messages)
+        done, digest = marks[0][0], marks[0][1].copy()
+        for stop in sorted({max(len(messages) - ago, done) for ago in _MARKS_BEFORE_END}):
+            if stop > done:
+                digest.update((b"," if done else b"") + encode(messages[done:stop])[1:-1])
+            done = stop
+            marks.insert(0, (done, digest.copy()))
+        self._known[wire] = _Known(head, messages.copy(), marks[:_MOST_MARKS])
+        digest.update(b"]" + b"".join(b"," + field for field in fields[place:]) + b"}")
+        return str(digest.hexdigest())
+
+    def _continued(self, wire: str, head: bytes, messages: Sequence[Any]) -> list[tuple[int, Any]]:
+        known, start = self._known.get(wire), (0, hashlib.sha256(head))
+        if known is None or known.head != head:
+            return [start]
+        same = min(len(known.messages), len(messages))
+        # Nearly all are the same objects; those with a cache mark are rendered anew.
+        for index in compress(range(same), map(is_not, known.messages, messages)):
+            if encode(known.messages[index]) != encode(messages[index]):
+                same = index
+                break
+        return [*(mark for mark in known.marks if mark[0] <= same), start]

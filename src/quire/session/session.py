@@ -1,42 +1,219 @@
-"""The session: one conversation's workspace, and the only one that writes to it."""
+"""The session: one conversation's workspace, and the only writer of it.
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+`AioSession` has the verbs. `Session` has the same verbs as plain functions, and what there is to read.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
-from msgspec.structs import replace
-
-from quire.compactors import Compactor, Outcome, Room, checked_compactor
-from quire.context import Template
-from quire.errors import InvalidValue
+from quire.compactors import Compactor
+from quire.context import Context, Template
+from quire.errors import InvalidValue, UnknownId, UnknownKey, WrongType, cut
+from quire.items import EDITS, Content, Item, Message, Pin, ToolCall, ToolResult, Undo, new_id
+from quire.memory import Memory
 from quire.models import AnyModel
-from quire.session.background import Background
-from quire.session.current import enter, leave
-from quire.session.following import followed
-from quire.session.forgetting import finish_forgetting, forget, forget_all
+from quire.providers import Parsed
+from quire.session.aio import AWAITED, BLOCKING, IO, Writer, plain
+from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, take_name, woven
+from quire.session.compaction import AioCompaction, Close, Compaction
+from quire.session.contexts import Asked, Contexts
+from quire.session.erasure import find, finish_erasing, forget
 from quire.session.hooks import Hook, Hooks
-from quire.session.ledger import Ledger
-from quire.session.opening import shared_ledger, shared_store
-from quire.session.redacting import Redaction
-from quire.session.showing import Showing
-from quire.session.since import Shown, Since
-from quire.session.spending import Caps, own_prices
-from quire.session.workspace import Written
-from quire.session.writing import Redact
-from quire.stores import Durability, Store, place_at
-from quire.stores.threads import STORE
+from quire.session.log import Log, follow, open_log, open_store
+from quire.session.pool import AioPool, SessionPool
+from quire.session.receipts import Kept, receipts_of
+from quire.session.redaction import Redact, Redaction
+from quire.session.responses import AioListening, Listening, Responses
+from quire.session.spending import Caps, Spending, named_prices
+from quire.session.state import Written
+from quire.session.steps import Steps
+from quire.state import Transcript, View
+from quire.stores import Durability, Place, Store, place_at
+from quire.stores.streams import MAIN, checked_name
 from quire.tokens import Prices
+
+T = TypeVar("T")
+I = TypeVar("I", bound=Item)  # noqa: E741
+
+
+class AioSession:
+    """The verbs of a session to be awaited. Work with the store runs in a thread, and hooks may be async.
+
+    A cancellation does not take back what had begun to be written.
+    """
+
+    def __init__(self, parts: "Parts", io: IO) -> None:
+        self._parts, self._io = parts, io
+        self._writer, self._log = parts.writer, parts.log
+
+    async def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
+        """Record items, all or none; returns them as they were kept.
+
+        What others wrote meanwhile comes before them. With an `expected` version, that is a `Conflict`.
+        """
+        return await self._writer.append(self._io, items, to, expected)
+
+    async def user(self, /, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
+        """Record a message of the user."""
+        return await self._one(Message("user", content, **fields), to)
+
+    async def assistant(
+        self, /, content: Content = "", *, calls: Iterable[ToolCall] = (), to: str = MAIN, **fields: Any
+    ) -> Message | None:
+        """Record a message of the assistant, and the calls it made with it."""
+        said = [Message("assistant", content, **fields)] if content else []
+        kept = await self._writer.append(self._io, [*said, *calls], to)
+        return cast(Message, kept[0]) if said else None
+
+    async def call(self, name: str, arguments: str | Mapping[str, Any] = "{}", *, to: str = MAIN) -> ToolCall:
+        """Record a call that waits for its result. The arguments are JSON, or values of JSON."""
+        text = arguments if isinstance(arguments, str) else _json_of(arguments)
+        return await self._one(ToolCall(f"call_{new_id()}", name, text), to)
+
+    async def tool(
+        self, /, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
+    ) -> ToolResult:
+        """Record the result of a call; the name of the tool is that of the open call."""
+        if name is None:
+            name = await self._do(lambda: self._parts.tool_of(call_id, to))
+        return await self._one(ToolResult(call_id, name, content, **fields), to)
+
+    async def pin(self, item_id: str, *, to: str = MAIN) -> Pin:
+        """Keep an item shown, whatever else is cut, masked or summarised."""
+        return await self._one(Pin(item_id), to)
+
+    async def undo(self, edit_id: str | None = None, *, to: str = MAIN) -> Undo:
+        """Undo an edit; without an id, the last one in force."""
+        if edit_id is None:
+            await self._do(self._log.catch_up)  # the last edit may be another's
+        return await self._one(Undo(edit_id or _last_edit(self._parts.transcript(to).recorded())), to)
+
+    async def build(self, template: Template, **asked: Unpack[Asked]) -> Context:
+        """Build what the model sees this turn. Each rendering of it is kept as a receipt.
+
+        See `Asked` for the options. The plain verb runs async sections on an event loop of its own, and
+        blocks one that runs here.
+        """
+        return await self._parts.contexts.build(self._io, template, **asked)
+
+    async def record(
+        self, response: Any, *, provider: str | None = None, to: str = MAIN, sent: Any = None
+    ) -> Parsed:
+        """Record a client's response: an object, JSON, a stream, or a `Parsed` of one of our models.
+
+        It answers `sent`, a context or one rendering of it: by default, what was rendered last for its
+        provider, which is recognised by the shape of the response unless `provider` names it. Its usage is
+        added to the spending and calibrates the token counter. A response that is only an error raises
+        `ModelFailed`. If a stream breaks, what came is recorded as interrupted, and its error is raised.
+        """
+        return await self._parts.responses.record(self._io, response, provider, to, sent)
+
+    def listen(
+        self, events: AsyncIterator[Any], *, provider: str | None = None, to: str = MAIN, sent: Any = None
+    ) -> AioListening:
+        """`Session.listen` for an async stream; the block is `async with`."""
+        return AioListening(self._parts.responses.passed_on_async(events, provider, to, sent))
+
+    async def new(self, label: str) -> str:
+        """Reserve a name for another transcript: `label_a`, `label_b`, … the first that is free."""
+        return await self._do(lambda: take_name(self._log, label))
+
+    async def fork(
+        self, name: str, *, turns: int | None = None, tools: Iterable[str] | None = None, of: str = MAIN
+    ) -> "Session":
+        """Begin another conversation with this one's past, at `conversation/name`; its length costs nothing.
+
+        The past can be narrowed to the last so many turns of the user, and to some tools. Open calls are
+        closed in it. It has the notes of the pool and the options of this session, compaction included.
+        """
+        self._parts.transcript(of)
+        log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, tools, of))
+        return self._parts.session(log, is_fork=True)
+
+    async def child(self, name: str) -> "Session":
+        """Open the conversation at `conversation/name`: a fork of this one, or one that begins empty."""
+        conversation = f"{self._log.place.conversation}/{checked_name(name)}"
+        place = place_at(scope=self._log.place.scope, conversation=conversation)
+        log = await self._do(lambda: _opened(self._log.root.store, place))
+        return self._parts.session(log, is_fork=log.state.origin is not None)
+
+    async def merge(
+        self,
+        child: "Session",
+        *,
+        keep: Keep = "all",
+        model: AnyModel | None = None,
+        agent_id: str | None = None,
+    ) -> tuple[Item, ...]:
+        """Take in what a fork did: all of it, its final answer ("result"), or a "summary" by a model.
+
+        The child may be any conversation of the same scope and store. Returns what was recorded here.
+        """
+        if not isinstance(child, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a session merges a session, not {type(child).__name__}")
+        writes = self._parts.compaction.checked_writer(model) if keep == "summary" else None
+        merge = Merge(self._writer, child.aio._log, keep, writes, self._parts.prices, agent_id)
+        return await merge.run(self._io)
+
+    async def forget(self, *ids: str) -> None:
+        """Erase the content of items, and of all that names them as its source; a tombstone stays.
+
+        Summaries, quotes, offloaded outputs, receipts, indexes, forks and conversations that quoted them are
+        included, in the files of the store as well. Without ids, all that was said and kept here is erased.
+        """
+        await self._do(lambda: forget(self._log, ids))
+
+    async def find(self, text: str) -> list[str]:
+        """The ids of all items here that contain a text, in any letter case: candidates for `forget`."""
+        return await self._do(lambda: find(self._log, text))
+
+    async def refresh(self) -> list[Written]:
+        """Take in what other processes have written, and return it."""
+        written = await self._do(self._log.root.catch_up)
+        await self._do(lambda: finish_erasing(self._log.root))
+        return written
+
+    async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
+        """Wait for a compaction that is running, or hand it over to whoever opens the conversation next.
+
+        What takes longer than `timeout` seconds is handed over.
+        """
+        await self._parts.compaction.close(how, timeout)
+
+    def draft(self) -> "Draft[Session]":
+        """`Session.draft`."""
+        return Draft(self._writer, self._parts.pool, self._parts.session)
+
+    @property
+    def pool(self) -> AioPool:
+        """`keep`, `drop` and `clear`."""
+        return AioPool(self._parts.pool, self._io)
+
+    @property
+    def compaction(self) -> AioCompaction:
+        """`run`."""
+        return AioCompaction(self._parts.compaction)
+
+    async def _one(self, item: I, to: str) -> I:
+        if not self._io.is_offloaded and self._writer.is_plain(item, to):
+            return cast(I, self._log.append(to, item))
+        return cast(I, (await self._writer.append(self._io, (item,), to))[0])
+
+    async def _do(self, work: Callable[[], T]) -> T:
+        return await self._io.do(self._log, work)
 
 
 class Options(TypedDict, total=False):
-    """What a session lets one choose.
+    """The options of a session.
 
-    `hooks` hear of what happens, `redact` sees each item before it is kept or sent, `caps` stop a turn before
-    it is sent, `prices` say by name what models cost where the list does not or is wrong, and of more notes
-    than `pool_limit` the oldest give way. With a `compactor`, and a `model` that writes for it, the main
-    transcript is kept small beside the conversation. The `model` writes summaries of forks as well.
+    `hooks` hear of what happens. `redact` sees each item before it is kept or sent. `caps` stop a turn before
+    it is sent. `prices` are those of models that the list does not have. The oldest of more notes than
+    `pool_limit` are evicted. A `compactor`, with a `model` that writes for it, keeps the main transcript
+    small. The `model` writes summaries of forks as well.
     """
 
     hooks: Iterable[Hook | str]
@@ -48,18 +225,13 @@ class Options(TypedDict, total=False):
     model: AnyModel | None
 
 
-class Session(Showing):
-    """One conversation at an address: transcripts by name, a pool, and all that was seen and spent.
-
-    Writes are kept when they return. Any thread may use it; other sessions and processes may write to the
-    same conversation, and nobody loses anything.
-    """
+class Parts:
+    """What a session is made of, and how to make another from it."""
 
     def __init__(
         self,
-        ledger: Ledger,
-        *,
-        hooks: Iterable[Hook | str] = (),
+        log: Log,
+        hooks: Iterable[Hook | str] | Hooks = (),
         redact: Redact | None = None,
         caps: Caps | None = None,
         prices: Mapping[str, Prices] | None = None,
@@ -67,15 +239,82 @@ class Session(Showing):
         compactor: Compactor | None = None,
         model: AnyModel | None = None,
     ) -> None:
+        self.log, self.caps, self.prices = log, caps, named_prices(prices or {})
         redaction = Redaction(redact) if redact and not isinstance(redact, Redaction) else redact
-        super().__init__(ledger, hooks=Hooks(hooks), redact=redaction)
-        self._pool_limit = pool_limit
-        self._caps = caps
-        self._prices = own_prices(prices or {})
-        self._writer = model
-        self._replaced: list[Background] = []  # what is under way of compactors that were used before
+        self.writer = Writer(log, hooks if isinstance(hooks, Hooks) else Hooks(hooks), redaction)
+        self.pool = SessionPool(self.writer, pool_limit)
+        self.steps = Steps(self.writer, self.pool)
+        self.compaction = Compaction(self.writer, caps, self.prices)
+        self.contexts = Contexts(self.writer, self.compaction, caps, self.prices)
+        self.responses = Responses(self.writer, self.contexts, self.prices)
+        self.compaction.model = model
         if compactor is not None:
-            self.use(compactor, model)
+            self.compaction.use(compactor, model)
+
+    def session(self, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False) -> "Session":
+        """A session of another log with the same options; a fork has the compactor, too."""
+        return Session(
+            Parts(
+                log,
+                hooks or self.writer.hooks.given(),
+                self.writer.redaction,
+                self.caps,
+                self.prices,
+                self.pool.limit,
+                self.compaction.compactor if is_fork else None,
+                self.compaction.model,
+            )
+        )
+
+    def transcript(self, name: str) -> Transcript:
+        """A transcript by its name."""
+        self.log.check_known()
+        transcripts = self.log.state.transcripts
+        if name not in transcripts:
+            known = ", ".join(map(repr, transcripts))
+            raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
+        return transcripts[name]
+
+    def tool_of(self, call_id: str, to: str) -> str:
+        """The name of the tool of an open call, which may be another's."""
+        for read in (list, self.log.catch_up):
+            read()
+            transcript = self.log.state.transcripts.get(to)
+            for call in () if transcript is None else transcript.view.pending():
+                if call.call_id == call_id:
+                    return call.name
+        raise UnknownId(f"no call {cut(str(call_id))!r} waits for a result: give the name of the tool")
+
+
+class Session:
+    """One conversation at an address: transcripts by name, a pool of notes, and all that was sent and spent.
+
+    A verb that returned is stored. Every verb may be called from any thread, and other sessions and processes
+    may write to the same conversation: nothing is lost. `session.aio` has the same verbs to be awaited.
+    """
+
+    append = plain(AioSession.append)
+    user = plain(AioSession.user)
+    assistant = plain(AioSession.assistant)
+    call = plain(AioSession.call)
+    tool = plain(AioSession.tool)
+    pin = plain(AioSession.pin)
+    undo = plain(AioSession.undo)
+    record = plain(AioSession.record)
+    new = plain(AioSession.new)
+    fork = plain(AioSession.fork)
+    child = plain(AioSession.child)
+    forget = plain(AioSession.forget)
+    find = plain(AioSession.find)
+    refresh = plain(AioSession.refresh)
+    build = plain(AioSession.build, BLOCKING)
+    merge = plain(AioSession.merge, BLOCKING)
+    close = plain(AioSession.close, BLOCKING)
+
+    def __init__(self, parts: Parts) -> None:
+        """Use `Session.open`."""
+        self._parts, self._log = parts, parts.log
+        self.pool, self.compaction, self.steps = parts.pool, parts.compaction, parts.steps
 
     @staticmethod
     def open(
@@ -88,112 +327,157 @@ class Session(Showing):
         key: bytes | None = None,
         **options: Unpack[Options],
     ) -> "Session":
-        """The session at `"scope/conversation"`, in the store of an address, made where there is none yet.
+        """Open the conversation at `"scope/conversation"`; a new one begins with its first item.
 
-        For the rest see `Options`.
+        `store` is a store or its address, `durable` what an append survives ("process" or "power"), `key`
+        encrypts what is stored. See `Options` for the rest.
         """
         place = place_at(address, scope=scope, conversation=conversation)
-        ledger = shared_ledger(shared_store(store, durable, key), place)
-        finish_forgetting(ledger)
-        return Session(ledger, **options)
+        return Session(Parts(_opened(open_store(store, durable, key), place), **options))
 
     def __repr__(self) -> str:
         return f"<Session {self.place} at version {self.version}>"
 
-    def forget(self, *ids: str) -> None:
-        """Forget items: their content is gone from memory, pool, receipts and store; a tombstone stays.
+    @property
+    def aio(self) -> AioSession:
+        """The same verbs to be awaited."""
+        return AioSession(self._parts, AWAITED)
 
-        Without ids all that was said and kept is forgotten. Who runs the store can take out the tombstones.
+    def _verbs(self, io: IO) -> AioSession:
+        return AioSession(self._parts, io)
+
+    @property
+    def place(self) -> Place:
+        """The address: scope and conversation."""
+        return self._log.place
+
+    @property
+    def version(self) -> int:
+        """How many entries the conversation has, as far as it was read."""
+        return self._log.state.version
+
+    @property
+    def transcripts(self) -> tuple[str, ...]:
+        """The names of the transcripts, `main` first."""
+        return tuple(self._log.state.transcripts)
+
+    @property
+    def memory(self) -> Memory:
+        """What the scope of this conversation remembers: all its conversations and documents."""
+        return Memory.of(self._log.root.store, self.place.scope)
+
+    @property
+    def hooks(self) -> Hooks:
+        """The hooks, and those that failed."""
+        return self._parts.writer.hooks
+
+    @hooks.setter
+    def hooks(self, hooks: Hooks) -> None:
+        self._parts.writer.hooks = hooks
+
+    @property
+    def receipts(self) -> list[Kept]:
+        """The requests that were sent, oldest first; each can be rendered again as it was."""
+        return receipts_of(self._log)
+
+    @property
+    def spending(self) -> Spending:
+        """What the conversation has used and cost so far."""
+        return self._log.state.spending
+
+    def view(self, name: str = MAIN) -> View:
+        """What a transcript shows now; `view().recorded()` are all items, edits and hidden ones included."""
+        with self._log.lock:  # another thread may be writing
+            return self._parts.transcript(name).view
+
+    def at(self, version: int) -> dict[str, View]:
+        """What each transcript showed at an earlier version of the conversation."""
+        return self._log.look(lambda state: state.at(version))
+
+    def listen(
+        self, events: Iterable[Any], *, provider: str | None = None, to: str = MAIN, sent: Any = None
+    ) -> Listening:
+        """Pass on the events of a stream one by one, and record the response when it ends.
+
+        It is also recorded if the stream breaks, at the end of a `with` block, and when the iterator is
+        dropped. See `record`.
         """
-        if ids:
-            forget(self._ledger, ids)
-        else:
-            forget_all(self._ledger)
+        return Listening(self._parts.responses.passed_on(events, provider, to, sent))
 
-    async def erase(self, *ids: str) -> None:
-        """`forget` without blocking the loop: it reads and rewrites all that may tell of it."""
-        await STORE.do(self.forget, *ids)
+    def draft(self) -> "Draft[Session]":
+        """A fork that is merged all at once when its block ends well, and forgotten if it raises.
+
+        What it spent is spent either way. Hooks hear what it recorded when it is merged, and may refuse it.
+        The block is `with`, or `async with` if hooks are async.
+        """
+        return self.aio.draft()
 
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
-        """What is appended from now on, or from a version on, whoever does it, as it comes."""
-        return followed(self._ledger, self.version if after is None else after)
+        """What is appended from now on, or after a version, by whomever."""
+        return follow(self._log, self.version if after is None else after)
 
-    def refresh(self) -> list[Written]:
-        """Take in what other processes have written, and give it; what was left half forgotten is gone."""
-        written = self._ledger.catch_up()
-        self._finish_forgetting()
-        return written
-
-    def _options(self) -> dict[str, Any]:
-        return {
-            "hooks": self.hooks.given(),
-            "redact": self._redact,
-            "caps": self._caps,
-            "prices": self._prices,
-            "pool_limit": self._pool_limit,
-            "model": self._writer,
-        }
-
-    def _options_of_a_fork(self) -> dict[str, Any]:
-        compaction = self.compaction
-        if compaction is None:
-            return self._options()
-        return {**self._options(), "compactor": compaction.compactor, "model": compaction.model}
-
-    def use(self, compactor: Compactor, model: AnyModel | None = None) -> None:
-        """Keep the main transcript small by a compactor from now on, and by a model that writes for it."""
-        compactor = checked_compactor(compactor)
-        if model is not None:
-            self._check_writer(model)  # now, not when what it wrote has stopped the conversation
-        self._writer = model or self._writer
-        used = [*self._replaced, *([self.compaction] if self.compaction else [])]
-        self._replaced = [one for one in used if not one.is_over]
-        self.compaction = self._compacting(compactor, self._writer)
-
-    async def compact(
-        self, template: Template | None = None, *, by: Compactor | None = None, room: Room | None = None
-    ) -> Outcome | None:
-        """Make the main transcript smaller now, and wait for it; what came of it, if anything was to be done.
-
-        An outcome that was not kept says why, and counts as false. The room is what one of the `template`
-        would leave; without, what the last context left, or before there was any, what is shown now. It need
-        not be full. A compactor that needs no words may be given for this once, and a room for it.
-        """
-        compaction = self.compaction if by is None else self._compacting(checked_compactor(by))
-        if compaction is None:
-            raise InvalidValue("a session compacts with a compactor: it is given one by use")
-        await self._forgotten_first()
-        counter = self._counter(None)
-        room = room or (self._room if template is None else await self._room_in(template))
-        shown = Shown(since=Since(self._ledger), view=self._may_show(self.view()))
-        room = room or Room(shown.view.tokens(counter), counter)
-        return await compaction.work(shown, replace(room, early=True))
-
-    def _compacting(self, compactor: Compactor, model: AnyModel | None = None) -> Background:
-        return Background(self._ledger, self.hooks, compactor, model, self._redaction, self._prices)
-
-    async def close(self, how: Literal["wait", "hand over"] = "wait", timeout: float | None = None) -> None:
-        """Wait for a compaction that is under way, or hand it over to whoever opens the conversation next.
-
-        What takes longer than the `timeout`, in seconds, is handed over.
-        """
-        if self.compaction is not None:
-            all_used = (*self._replaced, self.compaction)
-            await asyncio.gather(*(one.close(how, timeout) for one in all_used))
-
-    def __enter__(self) -> "Session":
-        enter(self)
+    def __enter__(self) -> Self:
+        _entered.set((*_entered.get(), self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        leave(self)
+        sessions = _entered.get()
+        if self in sessions:
+            last = len(sessions) - 1 - sessions[::-1].index(self)
+            _entered.set((*sessions[:last], *sessions[last + 1 :]))
 
-    async def __aenter__(self) -> "Session":
+    async def __aenter__(self) -> Self:
         return self.__enter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.__exit__(kind, fault, trace)
-        # Who is cancelled or has failed does not wait for a model: whoever comes next takes it up.
-        await self.close("wait" if kind is None else "hand over")
+        # After a failure nobody waits for a model: the next session takes the compaction up.
+        await self.compaction.close("wait" if kind is None else "hand over")
+
+
+_entered: ContextVar[tuple[Session, ...]] = ContextVar("quire_sessions", default=())
+
+
+def current_session() -> Session:
+    """The session of the innermost `with` or `async with` block of this task or thread."""
+    sessions = _entered.get()
+    if not sessions:
+        raise UnknownKey("no session is open here: enter one with `with` or `async with`")
+    return sessions[-1]
+
+
+def timeline(session: Session, labels: str | Iterable[str] | None = None) -> list[Item]:
+    """What several transcripts show, merged by time, each item once.
+
+    A label stands for the transcript of that name, and for all whose names begin with it and an underscore.
+    """
+    return woven([session.view(name) for name in labelled(session.transcripts, labels)])
+
+
+def _opened(store: Store, place: Place) -> Log:
+    log = open_log(store, place)
+    finish_erasing(log)
+    return log
+
+
+def _json_of(arguments: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(arguments, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    except ValueError as fault:
+        raise InvalidValue(f"the arguments of a call are JSON: {fault}") from None
+    except TypeError as fault:
+        raise WrongType(f"the arguments of a call are JSON: {fault}") from None
+
+
+def _last_edit(recorded: Iterable[Item]) -> str:
+    """The id of the last edit of a transcript that is in force."""
+    undone: set[str] = set()
+    for item in reversed(list(recorded)):
+        if item.id in undone or type(item) not in EDITS:
+            continue
+        if not isinstance(item, Undo):
+            return item.id
+        undone.add(item.target)
+    raise UnknownId("there is no edit to undo")

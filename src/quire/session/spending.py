@@ -1,20 +1,24 @@
-"""What a conversation has used and cost so far, and what it may."""
+"""What a conversation and its scope have used and cost, and what they may."""
 
-from collections.abc import Iterable, Mapping
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from threading import Lock
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec.structs import replace
 
-from quire.errors import CapReached, InvalidValue, WrongType, cut
+from quire.errors import CapReached, InvalidValue, ModelFailed, WrongType, cut
 from quire.items import Item, Note
-from quire.stores.tombstones import is_tombstone
+from quire.models import Answering, AnyModel
+from quire.providers import Parsed, Rendered
+from quire.stores import Place, Standing, Store, items_in
+from quire.stores.streams import USAGE, is_tombstone
 from quire.tokens import ModelFacts, Prices, Usage, cost, facts_for, model_named
 
-OwnPrices = Mapping[str, Prices]
-"""What models cost by one's own account, by name."""
-
-NO_PRICES: OwnPrices = {}
+PricesByName = Mapping[str, Prices]
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,24 +47,22 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unpriced(NamedTuple):
-    """What a model took whose price is not known."""
+    """What a model used whose price is not known."""
 
-    requests: int
-    usage: Usage
+    requests: int = 0
+    usage: Usage = Usage()
 
 
-class Spending:
-    """What requests took together. `cost` is in USD; `unpriced` counts those whose price is not known."""
+class Spending(msgspec.Struct, frozen=True):
+    """What requests used together. It never changes. `cost` is in USD.
 
-    __slots__ = ("cost", "requests", "unknown", "usage")
+    `unknown` is what has no price, by the name of the model; the name is empty if it was not reported.
+    """
 
-    def __init__(self) -> None:
-        self.usage = Usage()
-        self.cost = 0.0
-        self.requests = 0
-        self.unknown: Mapping[str, Unpriced] = {}
-        """What has no price, by the name of the model; an empty one where it was not said. It is replaced,
-        never changed: a copy has it too."""
+    usage: Usage = Usage()
+    cost: float = 0.0
+    requests: int = 0
+    unknown: Mapping[str, Unpriced] = {}
 
     def __repr__(self) -> str:
         return f"<Spending of {self.requests} requests, {self.tokens:,} tokens, {self.cost:.4f} USD>"
@@ -77,125 +79,58 @@ class Spending:
 
     def __add__(self, other: "Spending") -> "Spending":
         """The sum of two."""
-        total = Spending()
-        total.usage = self.usage + other.usage
-        total.cost = self.cost + other.cost
-        total.requests = self.requests + other.requests
-        total.unknown = self.unknown
+        unknown = dict(self.unknown)
         for model, one in other.unknown.items():
-            total._leave_open(model, one)
-        return total
+            known = unknown.get(model, Unpriced())
+            unknown[model] = Unpriced(known.requests + one.requests, known.usage + one.usage)
+        return Spending(
+            self.usage + other.usage, self.cost + other.cost, self.requests + other.requests, unknown
+        )
 
     def since(self, earlier: "Spending") -> "Spending":
-        """What came to it since it was another."""
-        more = Spending()
-        more.usage = _less(self.usage, earlier.usage)
-        more.cost = self.cost - earlier.cost
-        more.requests = self.requests - earlier.requests
+        """What was added since it was another."""
+        unknown: dict[str, Unpriced] = {}
         for model, one in self.unknown.items():
-            before = earlier.unknown.get(model, _NOTHING)
+            before = earlier.unknown.get(model, Unpriced())
             if one.requests > before.requests:
-                more._leave_open(
-                    model, Unpriced(one.requests - before.requests, _less(one.usage, before.usage))
-                )
-        return more
+                unknown[model] = Unpriced(one.requests - before.requests, _less(one.usage, before.usage))
+        usage = _less(self.usage, earlier.usage)
+        return Spending(usage, self.cost - earlier.cost, self.requests - earlier.requests, unknown)
 
-    def priced(self, prices: OwnPrices) -> "Spending":
-        """The same, with a price for what has none yet, as far as these prices say it."""
-        total = self + _NOT_SPENT
-        total.unknown = {}
-        for model, one in self.unknown.items():
-            price = price_of(one.usage, model, prices)
-            if price is None:
-                total._leave_open(model, one)
-            else:
-                total.cost += price
-        return total
+    def priced(self, prices: PricesByName) -> "Spending":
+        """The same, with these prices for what has none yet."""
+        found = {model: price_of(one.usage, model, prices) for model, one in self.unknown.items()}
+        unknown = {model: one for model, one in self.unknown.items() if found[model] is None}
+        return replace(self, cost=self.cost + sum(filter(None, found.values())), unknown=unknown)
 
-    def take(self, items: Iterable[Item]) -> None:
-        """Add what stands in the stream of usage."""
-        for item in items:
-            if isinstance(item, Note) and not is_tombstone(item):
-                self._add(item.content)
-
-    def _add(self, content: Mapping[str, Any]) -> None:
+    def with_usage(self, content: Mapping[str, Any]) -> "Spending":
+        """The sum with one entry of the stream of usage."""
         usage = msgspec.convert(content.get("usage", {}), Usage)
-        self.usage += usage
-        self.requests += 1
-        cost = content.get("cost")
-        if isinstance(cost, int | float):
-            self.cost += cost
-        else:
-            self._leave_open(str(content.get("model") or ""), Unpriced(1, usage))
-
-    def _leave_open(self, model: str, more: Unpriced) -> None:
-        known = self.unknown.get(model, _NOTHING)
-        both = Unpriced(known.requests + more.requests, known.usage + more.usage)
-        self.unknown = {**self.unknown, model: both}
-
-
-_NOTHING = Unpriced(0, Usage())
-_NOT_SPENT = Spending()
+        price = content.get("cost")
+        if isinstance(price, int | float):
+            return replace(self, usage=self.usage + usage, cost=self.cost + price, requests=self.requests + 1)
+        return self + Spending(usage, 0.0, 1, {str(content.get("model") or ""): Unpriced(1, usage)})
 
 
 def _less(usage: Usage, earlier: Usage) -> Usage:
     return Usage(**{name: getattr(usage, name) - getattr(earlier, name) for name in usage.__struct_fields__})
 
 
-def own_prices(prices: Mapping[str, Prices]) -> OwnPrices:
-    """Prices by the names of models as tables spell them."""
+def named_prices(prices: Mapping[str, Prices]) -> PricesByName:
+    """Prices by the names of models as the list of models spells them."""
     for price in prices.values():
         if not isinstance(price, Prices):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"what a model costs is told by Prices, not by {type(price).__name__}")
+            raise WrongType(f"the price of a model is given as Prices, not as {type(price).__name__}")
     return {model_named(model): price for model, price in prices.items()}
 
 
-def price_of(usage: Usage, model: str, prices: OwnPrices = NO_PRICES) -> float | None:
-    """USD for what a model took, by one's own account or else by the list, or None if that is not known."""
+def price_of(usage: Usage, model: str, prices: PricesByName) -> float | None:
+    """USD for what a model used, or `None` if its price is not known."""
     return cost(_facts(model, prices), usage) if model else None
 
 
-def check_priced(model: str, prices: OwnPrices = NO_PRICES) -> None:
-    """Nothing, unless what a model takes has no known price: then nobody can tell when so much is spent."""
-    if _missing_rates(model, prices):
-        raise InvalidValue(_unknown_price(model, prices))
-
-
-def _missing_rates(model: str, prices: OwnPrices) -> list[str]:
-    rates = _facts(model, prices).prices if model else Prices()
-    return [name for name in _RATES if getattr(rates, name) is None]
-
-
-_RATES = ("input", "output")
-"""What every request takes, and what has to have a price therefore; the rest then has one."""
-
-
-def _unknown_price(model: str, prices: OwnPrices) -> str:
-    named = f"of {cut(model)!r}" if model else "of a model that was not named"
-    missing = _missing_rates(model, prices)
-    which = f" for {missing[0]} tokens" if len(missing) == 1 else ""
-    return (
-        f"what is spent is capped in USD, and the price {named} is not known{which}: "
-        "give it to the session, as in prices={name: Prices(input=3, output=15)}, or cap tokens"
-    )
-
-
-def _facts(model: str, prices: OwnPrices) -> ModelFacts:
-    """What is known of a model; of two rows that fit, the one for the longer name."""
-    known, name = facts_for(model), model_named(model)
-    said = max((own for own in prices if _is_of(name, own)), key=len, default="")
-    is_own = len(said) >= max(len(known.prefix), 1)
-    return replace(known, prices=(prices[said] if is_own else known.prices).for_all_input())
-
-
-def _is_of(name: str, own: str) -> bool:
-    """Whether a model is the one that is told of: what serves it may stand before, a release behind."""
-    before, found, behind = name.rpartition(own)
-    return bool(found) and before[-1:] in ("", "/", ":") and behind[:1] in ("", "-", ":", "@")
-
-
-def spent_on(usage: Usage, model: str | None, prices: OwnPrices = NO_PRICES) -> Note:
-    """The item that records what one request took."""
+def usage_note(usage: Usage, model: str | None, prices: PricesByName) -> Note:
+    """The item that records what one request used."""
     content: dict[str, Any] = {"usage": msgspec.to_builtins(usage), "model": model}
     price = price_of(usage, model or "", prices)
     if price is not None:
@@ -203,14 +138,37 @@ def spent_on(usage: Usage, model: str | None, prices: OwnPrices = NO_PRICES) -> 
     return Note(content=content, description="usage")
 
 
+def check_priced(model: str, prices: PricesByName) -> None:
+    """Raise `InvalidValue` if the price of a model is not known: then a cap in USD could not be held."""
+    rates = _facts(model, prices).prices if model else Prices()
+    missing = [name for name in ("input", "output") if getattr(rates, name) is None]
+    if missing:
+        whose = f"of {cut(model)!r}" if model else "of a model that was not named"
+        which = f" for {missing[0]} tokens" if len(missing) == 1 else ""
+        raise InvalidValue(
+            f"what is spent is capped in USD, and the price {whose} is not known{which}: "
+            "give it to the session, as in prices={name: Prices(input=3, output=15)}, or cap tokens"
+        )
+
+
+def _facts(model: str, prices: PricesByName) -> ModelFacts:
+    """What is known of a model; of a price of the caller and one of the list, that for the longer name."""
+    known, name = facts_for(model), model_named(model)
+    own = max((one for one in prices if _is_of(name, one)), key=len, default="")
+    is_own = len(own) >= max(len(known.prefix), 1)
+    return replace(known, prices=(prices[own] if is_own else known.prices).for_all_input())
+
+
+def _is_of(name: str, own: str) -> bool:
+    """Whether a model is meant by a name: a vendor may stand before it, a release after it."""
+    before, found, behind = name.rpartition(own)
+    return bool(found) and before[-1:] in ("", "/", ":") and behind[:1] in ("", "-", ":", "@")
+
+
 def check_caps(
-    caps: Caps,
-    spending: Spending,
-    scope: Spending | None,
-    prices: OwnPrices = NO_PRICES,
-    model: str | None = None,
+    caps: Caps, spending: Spending, scope: Spending | None, prices: PricesByName, model: str | None
 ) -> None:
-    """Nothing, unless a cap is reached, or nobody could tell when it is: then the turn is not to be sent."""
+    """Raise `CapReached` if a cap is reached, and `InvalidValue` if a cap in USD cannot be held."""
     if model and caps.is_for_cost:
         check_priced(model, prices)
     _check(spending.priced(prices), caps.tokens, caps.cost, "", prices)
@@ -218,11 +176,89 @@ def check_caps(
         _check(scope.priced(prices), caps.scope_tokens, caps.scope_cost, " of the scope", prices)
 
 
-def _check(spending: Spending, tokens: int | None, cost: float | None, whose: str, prices: OwnPrices) -> None:
-    pairs = (("tokens", spending.tokens, tokens), ("USD", spending.cost, cost))
-    for what, spent, cap in pairs:
+def _check(
+    spending: Spending, tokens: int | None, most: float | None, whose: str, prices: PricesByName
+) -> None:
+    for what, spent, cap in (("tokens", spending.tokens, tokens), ("USD", spending.cost, most)):
         if cap is not None and spent >= cap:
             raise CapReached(f"{spent:,g} {what}{whose} are spent; {cap:,g} are allowed")
-    if cost is not None:
+    if most is not None:
         for model in spending.unknown:
-            raise InvalidValue(_unknown_price(model, prices))
+            check_priced(model, prices)
+
+
+class Metered:
+    """A model that writes beside the conversation; what its answers used is counted."""
+
+    def __init__(self, model: AnyModel, prices: PricesByName) -> None:
+        self.model = model
+        self._prices = prices
+        self._used: list[Note] = []
+
+    @property
+    def name(self) -> str:
+        """The model's own."""
+        return self.model.name
+
+    @property
+    def wire(self) -> str:
+        """The model's own."""
+        return self.model.wire
+
+    async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:
+        """The model's answer. A model that cancels its own request has failed."""
+        try:
+            parsed = await self.model.ask(items, **options)
+        except asyncio.CancelledError as fault:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise ModelFailed(f"{self.name} cancelled its request") from fault
+        if parsed.usage is not None:
+            self._used.append(usage_note(parsed.usage, parsed.model or self.name, self._prices))
+        return parsed
+
+    def stream(self, items: Sequence[Item], **options: Any) -> Answering:
+        """The model's own; not counted."""
+        return self.model.stream(items, **options)
+
+    def send(self, rendered: Rendered, **options: Any) -> Answering:
+        """The model's own; not counted."""
+        return self.model.send(rendered, **options)
+
+    def used(self) -> list[Note]:
+        """What was used since this was called last."""
+        used, self._used = self._used, []
+        return used
+
+
+class _Tally(NamedTuple):
+    """What is known of the spending of a scope: by conversation how far it was read, and its sum."""
+
+    lock: Lock
+    read: dict[str, tuple[Standing, Spending]]
+
+
+_tallies: "WeakKeyDictionary[Store, dict[str, _Tally]]" = WeakKeyDictionary()
+os.register_at_fork(after_in_child=_tallies.clear)
+
+
+def scope_spending(store: Store, scope: str) -> Spending:
+    """What all conversations of a scope have spent together. Each is read once, and then what it grew by."""
+    tally = _tallies.setdefault(store, {}).setdefault(scope, _Tally(Lock(), {}))
+    with tally.lock:
+        standings, total = store.conversations(scope), Spending()
+        for name, standing in standings.items():
+            known, spent = tally.read.get(name, (Standing(0), Spending()))
+            if known.log != standing.log or not standing.log or known.version > standing.version:
+                known, spent = Standing(0), Spending()  # another conversation began at its address
+            if known != standing:
+                stored = store.read(Place(scope, name), after=known.version)
+                usage = items_in(Place(scope, name), [one for one in stored if one.stream == USAGE])
+                for item in usage:
+                    if isinstance(item, Note) and not is_tombstone(item):
+                        spent = spent.with_usage(item.content)
+                version = stored[-1].version if stored else known.version
+                tally.read[name] = standing._replace(version=version), spent
+            total += spent
+        return total

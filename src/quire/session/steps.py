@@ -1,91 +1,424 @@
-"""What is known of calls that wait: which were begun, and what is held back of them until their turn."""
+"""The steps of tool calls, recorded as they happen, so that a crash leaves nothing in doubt.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TypeGuard
+Before a call is run, a note says so, and by whom; then its result is recorded. Calls of one reply run side by
+side: a result that comes before its turn is held in a stream of its own.
+"""
 
-from quire.items import Item, Message, Note, ToolCall, ToolResult
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
-_BEGUN = "begun"
-_HELD = "held"
+from msgspec.structs import replace
+
+from quire.errors import (
+    CodecError,
+    Conflict,
+    EditRefused,
+    InvalidValue,
+    QuireError,
+    StoreError,
+    TurnBusy,
+    UnknownId,
+    WrongType,
+    cut,
+)
+from quire.items import JSON, Item, Note, ToolCall, ToolResult, new_id, now
+from quire.memory.quotes import Quote
+from quire.session.aio import AWAITED, Writer
+from quire.session.erasure import link_sources, names_of
+from quire.session.hooks import Added, Adding
+from quire.session.log import Entries, Work
+from quire.session.pool import AioPool, SessionPool, handle_of
+from quire.session.state import State, Written, begun, by_result, held_for, is_step
+from quire.stores.streams import MAIN, OF, STEPS
+
+logger = logging.getLogger("quire.session")
+
+Standing = Literal["waiting", "begun", "held"]
+"""How far an open call has come: not begun, perhaps run, or its result is held."""
+
+Instead = Callable[[ToolResult, Exception], ToolResult]
+"""Returns what is recorded in place of a result that a hook refuses, or that is `Unkept`."""
+
+LEASE = 60.0
+"""Seconds for which a note of running work is believed after it was written or renewed."""
+
+RENEWAL = LEASE / 3
+
+_UNFIT = (InvalidValue, CodecError, WrongType, UnknownId, EditRefused)
+"""Errors of the items themselves, and neither of a store nor of other writers."""
+
+
+class Unkept(Exception):
+    """Why a result, or what came with it, cannot be recorded though no hook refuses it."""
+
+
+def raised(_: ToolResult, fault: Exception) -> ToolResult:
+    """The default of `instead`: the fault is raised."""
+    raise fault
 
 
 class Steps:
-    """The state of the calls of a conversation. Of those that were answered nothing is kept."""
+    """Open calls of the main transcript: claimed, held and answered. The verbs are awaited."""
 
-    def __init__(self) -> None:
-        # By the ids of the items of calls, all of it: call ids may come again, in one reply too.
-        self.begun: dict[str, Note] = {}
-        """What says that calls were about to be run."""
-        self.known: dict[str, int] = {}
-        """How often something had been forgotten when they first were."""
-        self.held: dict[str, tuple[Item, ...]] = {}
-        """What came before its turn: a result and what came with it."""
-        self.heard: set[str] = set()
-        """The ids of the results among them that hooks have heard of."""
-        self._last = ""  # the call that what comes next came with
-        self._announced: str | None = None  # the call that the next result is of, where it was said
+    def __init__(self, writer: Writer, pool: SessionPool) -> None:
+        self._writer = writer
+        self._log = writer.log
+        self._pool = pool
 
-    def take(self, items: Iterable[Item], pending: Collection[ToolCall], forgotten: int) -> None:
-        """Take in what stands in the stream of steps; `pending` are the calls without a result.
+    # Running calls
 
-        `forgotten` says how often something was forgotten before.
+    async def begin(self, *calls: ToolCall) -> None:
+        """Record that calls are about to be run. From here on, a call without a result may have run.
+
+        `TurnBusy` if another runs one of them, `Conflict` if one was answered.
         """
-        waiting = {call.id for call in pending}
-        self.begun = {call: note for call, note in self.begun.items() if call in waiting}
-        self.known = {call: count for call, count in self.known.items() if call in waiting}
-        self.held = {call: came for call, came in self.held.items() if call in waiting}
-        self.heard &= {came[0].id for came in self.held.values()}
-        for item in items:
-            if isinstance(item, ToolResult):
-                self._hold(item, pending)
-            elif not is_mark(item):
-                self.held[self._last] = (*self.held.get(self._last, ()), item)
-            elif _HELD in item.content:
-                self._announced = item.content[_HELD]
-            else:
-                self.begun |= dict.fromkeys(item.content[_BEGUN], item)
-                self.known = {**dict.fromkeys(item.content[_BEGUN], forgotten), **self.known}
+        await self._claim(calls, _claim())
 
-    def _hold(self, result: ToolResult, pending: Iterable[ToolCall]) -> None:
-        if self._announced is not None:
-            self.heard.add(result.id)
-        self._last = self._announced or self.call_of(result, pending) or ""
-        self._announced = None
-        self.held[self._last] = (result,)
+    @asynccontextmanager
+    async def running(self, *calls: ToolCall) -> AsyncGenerator[None]:
+        """Begin calls, and hold the claim on them for as long as the block takes."""
+        claim = _claim()
+        _running.add(claim["claim"])
+        renewing: asyncio.Future[None] | None = None
+        try:
+            await self._claim(calls, claim)
+            renewing = asyncio.ensure_future(self._renew(calls, claim)) if calls else None
+            yield
+        finally:
+            _running.discard(claim["claim"])
+            if renewing is not None:
+                renewing.cancel()
 
-    def as_held(self, items: Iterable[Item]) -> list[Item]:
-        """Items, and in place of those that are held what is held: what was forgotten of it is gone."""
-        came = {one[0].id: one for one in self.held.values()}
-        return [item for given in by_result(items) for item in came.get(given[0].id, given)]
+    def is_run(self, call: ToolCall) -> bool:
+        """Whether somebody runs a call: this process, or another that is alive."""
+        return _is_run(self._log.state, call)
 
-    def call_of(self, result: ToolResult, pending: Iterable[ToolCall]) -> str | None:
-        """The call that a result is of where nobody says it: the last, since the first need not be held."""
-        calls = [call.id for call in pending if call.call_id == result.call_id]
-        free = [call for call in calls if call not in self.held]
-        return next(reversed(free or calls), None)
+    async def _claim(self, calls: Sequence[ToolCall], claim: Mapping[str, Any]) -> None:
+        def claimed(state: State) -> Entries:
+            _check_open(state, calls)
+            for call in calls:
+                if _is_run(state, call, but=claim["claim"]):
+                    raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
+            return [Written(STEPS, begun(calls, claim))]
+
+        if calls:
+            await AWAITED.do(self._log, lambda: self._log.commit(claimed))
+
+    async def _renew(self, calls: Sequence[ToolCall], claim: Mapping[str, Any]) -> None:
+        def renewed(state: State) -> Entries:
+            waiting = {call.id for call in state.pending()}
+            left = [call for call in calls if call.id in waiting]
+            return [Written(STEPS, begun(left, {**claim, "until": now() + LEASE}))] if left else []
+
+        while True:
+            await asyncio.sleep(RENEWAL)
+            try:
+                await AWAITED.do(self._log, lambda: self._log.commit(renewed))
+            except (StoreError, Conflict) as fault:
+                logger.warning("the claim on calls in %s is not renewed: %s", self._log.place, type(fault))
+
+    # Results
+
+    async def hold(
+        self, result: ToolResult, *others: Item, of: ToolCall | None = None, instead: Instead = raised
+    ) -> tuple[Item, ...]:
+        """Keep a result whose turn has not come, and what came with it; `answer` records it later.
+
+        `of` is its call, needed if several calls have its call id. See `answer` for `instead`.
+        """
+        ready = await self._allowed([result, *others], instead)
+
+        def entries(state: State, came: Sequence[Item]) -> Entries:
+            state.check([Written(MAIN, item) for item in came])  # or it could never be recorded
+            call = state.steps.call_of(result, state.pending()) if of is None else of.id
+            announced = [] if call is None else [held_for(call)]
+            return [Written(STEPS, item) for item in (*announced, *came)]
+
+        def held() -> Entries:
+            return self._commit(lambda _: ready, entries, instead)
+
+        written = await AWAITED.do(self._log, held)
+        return tuple(item for _, item in written if not is_step(item))
+
+    async def answer(
+        self, calls: Sequence[ToolCall], *items: Item, instead: Instead = raised, of_none: bool = False
+    ) -> tuple[Item, ...]:
+        """Record what answers open calls, all or none; `Conflict` if one is not open any more.
+
+        Hooks hear of each result with what came with it, unless they did when it was held. If they refuse
+        one, or it cannot be recorded, `instead` gives what is recorded in its place, or raises. Calls
+        `of_none` are closed by who does not run them: `Conflict` if somebody runs one by then.
+        """
+        ready = await self._allowed(items, instead)
+
+        def came(state: State) -> Sequence[Item]:
+            _check_open(state, calls)
+            for call in calls if of_none else ():
+                if _is_run(state, call):
+                    raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
+            return state.steps.as_held(ready)
+
+        def entries(_: State, items: Sequence[Item]) -> Entries:
+            return [Written(MAIN, item) for item in items]
+
+        def answered() -> tuple[Item, ...]:
+            written = self._commit(came, entries, instead)
+            self._writer.heard.difference_update(item.id for item in ready)
+            return tuple(item for _, item in written)
+
+        async def tell(kept: tuple[Item, ...]) -> None:
+            await AWAITED.fire(self._writer.hooks, [Added(self._log.place, MAIN, kept)])
+
+        return await AWAITED.do(self._log, answered, tell if self._writer.hooks else None)
+
+    async def offer(
+        self,
+        result: ToolResult,
+        *others: Item,
+        pooled: Sequence[Note] = (),
+        to: str | None = MAIN,
+        instead: Instead = raised,
+    ) -> ToolResult:
+        """Let hooks hear of all that a call gave before any of it is written, and pool its notes.
+
+        `to` is the transcript that the result and the others are for: recording them next asks no hook again.
+        Returns the result, or what `instead` gives if a hook refuses any of it: then nothing was written.
+        """
+        hooks, ready = self._writer.hooks, (result, *others)
+        try:
+            with _refusals():
+                if to is not None:
+                    ready = self._writer.ready(ready)
+                    await AWAITED.fire(hooks, [Adding(self._log.place, to, ready)])
+            if pooled:
+                notes = [_made_of(result, note) for note in pooled]
+                await AioPool(self._pool, AWAITED).keep_all(notes, _refusals)
+        except _Refused as refused:
+            result, others = instead(result, refused.fault), ()
+        if hooks and to is not None:
+            self._writer.heard.update(item.id for item in (result, *others))
+        return result
+
+    async def _allowed(self, items: Sequence[Item], instead: Instead) -> tuple[Item, ...]:
+        """Items redacted, as hooks allow them to be recorded."""
+        writer = self._writer
+        if writer.redaction is None and not writer.hooks:
+            return writer.ready(items)
+        heard, allowed = self._log.state.steps.heard | writer.heard, list[Item]()
+        for came in by_result(items):
+            try:
+                ready = writer.ready(came)
+                if ready[0].id not in heard:
+                    await AWAITED.fire(writer.hooks, [Adding(self._log.place, MAIN, ready)])
+                allowed += ready
+            except Exception as fault:
+                if not isinstance(came[0], ToolResult):
+                    raise
+                allowed += writer.ready([instead(came[0], fault)])
+        return tuple(allowed)
+
+    def _commit(
+        self,
+        came: Callable[[State], Sequence[Item]],
+        entries: Callable[[State, Sequence[Item]], Entries],
+        instead: Instead,
+    ) -> Entries:
+        """Write what came of calls. A result that cannot be recorded is replaced, and holds up no other."""
+        try:
+            return self._log.commit(lambda state: entries(state, came(state)))
+        except QuireError as fault:
+            if not isinstance(fault.__cause__ if isinstance(fault, Conflict) else fault, _UNFIT):
+                raise
+        return self._log.commit(lambda state: entries(state, _fitting(came(state), state, instead)))
+
+    # What is known
+
+    def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Standing]]:
+        """The open calls of a transcript, and how far each has come."""
+        self._log.check_known()
+        with self._log.lock:
+            transcript = self._log.state.transcripts.get(name)
+            calls = () if transcript is None else transcript.view.pending()
+            started = self._log.state.steps.begun
+            return [
+                (call, "held" if self.held(call) else "begun" if call.id in started else "waiting")
+                for call in calls
+            ]
+
+    def held(self, call: ToolCall) -> tuple[Item, ...]:
+        """What is held for a call: its result, and what came with it."""
+        state = self._log.state
+        held = state.steps.held.get(call.id, ())
+        # Of a call that was answered it is there until the next step is recorded.
+        return () if held and any(held[0].id in one for one in state.transcripts.values()) else held
+
+    async def look(self) -> None:
+        """Take in what other processes have written."""
+        await AWAITED.do(self._log, self._log.catch_up)
+
+    @property
+    def at_work(self) -> Work | None:
+        """The turn that is on its way in this conversation, in this process."""
+        work = self._log.work
+        return None if work is None or work.is_over else work
+
+    def take_turn(self, work: Work) -> Work | None:
+        """Let a turn be the one on its way; if another still is, that one is returned."""
+        with self._log.lock:
+            other = self.at_work
+            self._log.work = other or work
+            return other
+
+    # Provenance
+
+    def link(self, quotes: Iterable[Quote]) -> bool:
+        """Record that this conversation quotes others, so that what they forget is forgotten here.
+
+        False if some source was not linked before: then search again, because it may have been forgotten just
+        before the link. The quoted items are added to the sources of the running call (see `tracing`).
+        """
+        quotes = list(quotes)
+        if not link_sources(self._log, quotes):
+            return False
+        self.trace(names_of(quotes, self._log.place.conversation))
+        return True
+
+    def trace(self, names: Iterable[str]) -> None:
+        """Add ids to the sources of the call that runs in this context."""
+        traced = _traced.get()
+        if traced is not None:
+            traced.update(names)
+
+    @contextmanager
+    def tracing(self) -> Generator[set[str]]:
+        """Collect the ids of what a call reads: its result names them under `extras["quire.of"]`."""
+        found: set[str] = set()
+        token = _traced.set(found)
+        try:
+            yield found
+        finally:
+            _traced.reset(token)
 
 
-def begun(calls: Iterable[ToolCall], claim: Mapping[str, object]) -> Note:
-    """The note that says that calls are about to be run, and by whom. Notes that tools give have no key."""
-    return Note(content={**claim, _BEGUN: [call.id for call in calls]}, key=_BEGUN)
+_traced: ContextVar[set[str] | None] = ContextVar("quire_traced", default=None)
 
 
-def held(call_id: str) -> Note:
-    """The note that says of which call the next result is, by the id of its item; hooks have heard of it."""
-    return Note(content={_HELD: call_id}, key=_HELD)
+def _made_of(result: ToolResult, note: Note) -> Note:
+    """A note that holds a long output names the result that shows its ends."""
+    if handle_of(note) is None:
+        return note
+    return replace(note, extras={**note.extras, OF: [*note.extras.get(OF, ()), result.id]})
 
 
-def is_mark(item: Item) -> TypeGuard[Note]:
-    """Whether an item of the stream of steps is one of these notes, and not something that a tool gave."""
-    return isinstance(item, Note) and item.key is not None
+def _fitting(items: Sequence[Item], state: State, instead: Instead) -> list[Item]:
+    fit: list[Item] = []
+    for came in by_result(items):
+        try:
+            state.check([Written(MAIN, item) for item in (*fit, *came)])
+            JSON.encode(came)
+            fit += came
+        except _UNFIT as fault:
+            if not isinstance(came[0], ToolResult):
+                raise
+            try:
+                fit.append(instead(came[0], Unkept(str(fault))))
+            except Unkept:
+                raise fault from None
+    return fit
 
 
-def by_result(items: Iterable[Item]) -> list[Sequence[Item]]:
-    """Each result with what came with it; what somebody says stands alone."""
-    found: list[list[Item]] = []
-    for item in items:
-        if found and not isinstance(item, ToolResult | Message):
-            found[-1].append(item)
-        else:
-            found.append([item])
-    return [*found]
+def _check_open(state: State, calls: Collection[ToolCall]) -> None:
+    waiting = {call.id for call in state.pending()}
+    for call in calls:
+        if call.id not in waiting:
+            raise Conflict(f"call {cut(call.call_id)!r} was answered by another first")
+
+
+class _Refused(Exception):
+    """A hook refused."""
+
+    def __init__(self, fault: Exception) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    """Tell what hooks raise, which may be anything, from what a store raises."""
+    try:
+        yield
+    except Exception as fault:
+        raise _Refused(fault) from fault
+
+
+# Claims and leases: who runs something, and until when that is believed
+
+_running: set[str] = set()
+"""Claims of this process that are held."""
+
+
+def _claim() -> dict[str, Any]:
+    """A claim on calls: by which process, under which name, and until when it is believed."""
+    return {"by": _own_name(os.getpid()), "claim": new_id(), **lease()}
+
+
+def _is_run(state: State, call: ToolCall, but: str | None = None) -> bool:
+    note = state.steps.begun.get(call.id)
+    if note is None or (but is not None and note.content.get("claim") == but):
+        return False
+    if note.content.get("by") == _own_name(os.getpid()):
+        return note.content.get("claim") in _running
+    return "until" in note.content and is_leased(note)
+
+
+def lease() -> dict[str, Any]:
+    """The content of a note of running work: until when it is believed, and which process does it."""
+    machine, process = _machine(), os.getpid()
+    return {
+        "until": now() + LEASE,
+        "process": None if machine is None else [machine, process, _started(process)],
+    }
+
+
+def is_leased(note: Note) -> bool:
+    """Whether the work of a note goes on: the lease was renewed in time, and the process is not gone."""
+    return bool(note.content["until"] > now()) and not is_abandoned(note)
+
+
+def is_abandoned(note: Note) -> bool:
+    """Whether the process of a note is known to have ended: it was on this machine."""
+    if note.content.get("process") is None:
+        return False
+    machine, process, started = note.content["process"]
+    return bool(machine == _machine() and _started(process) != started)
+
+
+@cache
+def _own_name(process: int) -> str:
+    """A name of this process; process numbers are used again."""
+    return new_id()
+
+
+@cache
+def _machine() -> str | None:
+    """Identifies this machine since it was started, and its process namespace."""
+    try:
+        started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{started} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return None
+
+
+def _started(process: int) -> str | None:
+    """When a process was started; `None` if there is none."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return None

@@ -14,6 +14,7 @@ import msgspec
 from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType, cut
 from quire.items import ConfigChange, Hide, Item, Message, Summary, ToolCall, ToolResult, Unknown, now
 from quire.state.groups import MERGED, Answers, Group, instructions as instructions_of, is_edit
+from quire.state.log import Segment
 from quire.state.shape import Interval, singles, united, without
 from quire.state.transcript import CLOSED, Transcript
 from quire.state.view import EditsInForce, View, spans_over
@@ -48,6 +49,8 @@ def fork_scoped(
     if isinstance(tools, str):
         raise WrongType("tools is a collection of names, not a single name")
     child = parent.fork()
+    if turns is None and tools is None:
+        return child
     view = child.view
     cut = 0 if turns is None else _start_of_turns(view, whole(turns, "turns", least=1))
     spans = view.log.spans(_outside(view, cut, tools))
@@ -81,7 +84,8 @@ def _outside(view: View, cut: int, tools: Collection[str] | None) -> list[Interv
         heads.update(log.head(position) for position, item in calls if item.name not in tools)
     shown = (head for head in heads if view.run_at(head) is not None)
     groups = singles(p for head in shown for p in log.group(head, end))
-    summaries = (log.area(item, end) for item in view if isinstance(item, Summary) and item.spans)
+    found = map(view.get, view.shape.summaries())
+    summaries = (log.area(item, end) for item in found if isinstance(item, Summary) and item.spans)
     earlier = (interval for area in summaries if area[-1][1] <= cut for interval in area)
     return united([*without(before, given), *groups, *earlier])
 
@@ -157,9 +161,22 @@ def _own_items(parent: Transcript, child: Transcript, since: int) -> list[Item]:
 
 
 def _fork_point(parent: Transcript, child: Transcript) -> int:
-    """The length of the beginning that two transcripts have in common."""
-    pairs = zip(parent.recorded(), child.recorded(), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
+    """The length of the beginning that two transcripts have in common; shared segments are not compared."""
+    shared = 0
+    for (segment, end), (other, other_end) in zip(_ends(parent), _ends(child), strict=False):
+        if segment is not other:
+            break
+        shared = min(end, other_end)
+        if end != other_end:
+            break
+    pairs = zip(parent.recorded(shared), child.recorded(shared), strict=False)
+    return shared + sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
+
+
+def _ends(transcript: Transcript) -> Iterator[tuple[Segment, int]]:
+    """The segments of a transcript, and where each ends in it."""
+    view = transcript.view
+    return zip(view.log.segments, (*view.log.starts[1:], view.end), strict=True)
 
 
 def _has(parent: Transcript, item: Item) -> bool:
@@ -233,7 +250,9 @@ def _own_edits(parent: Transcript, child: Transcript, since: int) -> Iterator[It
                 yield edit
             continue
         area = view.log.area(edit, view.end)
+        if area[0][0] < since:  # it concerns the past, which may be long
+            continue
         covered = (item for start, stop in area for item in view.log.items(start, stop))
         items = [item for item in covered if not is_edit(item) and item.id in parent]
-        if items and area[0][0] >= since:
+        if items:
             yield msgspec.structs.replace(edit, spans=spans_over(parent.view, items))

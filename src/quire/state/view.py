@@ -89,6 +89,10 @@ class View(ItemRow):
         """Whether any edit was recorded."""
         return bool(self.log.positions("edits", 0, self.end))
 
+    def recorded(self) -> list[Item]:
+        """All items up to this revision in the order they arrived, edits and hidden ones included."""
+        return self.log.items(0, self.end)
+
     def added_since(self, earlier: "View") -> list[Item] | None:
         """What is shown after all that an earlier view showed; `None` if this is not just longer."""
         same_log = earlier.log.segments[-1] is self.log.segments[-1]

@@ -1,17 +1,34 @@
-"""The streams of a conversation: transcripts by name, and the session's own, which begin with a dot.
+"""The streams of a conversation, and tombstones: what is left of a forgotten item.
 
-All that a session keeps is items, also what is not said: a note that leaves the pool is a `Hide` of it.
+A stream is a transcript by its name, or one of the session's own, which begin with a dot. All that a session
+keeps is items: a note that leaves the pool is a `Hide` of it.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from string import ascii_lowercase
+from typing import Any
+
+from msgspec.structs import replace
 
 from quire.errors import InvalidValue
+from quire.items import (
+    ConfigChange,
+    Handoff,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    freeze,
+)
+from quire.state import CLOSED, MERGED as MERGE_MARK, TASK
 from quire.stores.store import checked_stream
 
 MAIN = "main"
 CREW = "crew"
-"""The transcript of those who work for an agent: no model sees it."""
+"""The transcript of sub-agents, which no model sees."""
 
 POOL = ".pool"
 ORIGIN = ".origin"
@@ -24,11 +41,41 @@ STEPS = ".steps"
 MERGED = ".merged"
 RECALLED = ".recalled"
 NAMED = ".named"
-"""The names that were given to transcripts, which have an item only later."""
+"""Names reserved for transcripts that have no item yet."""
+
+OF = "quire.of"
+"""The key of `extras` for the ids of the items that an item was made of."""
+
+ALL = "*"
+"""Among the sources of an item: it may be made of all that the conversation had by then."""
+
+TOLD = "quire.told"
+"""What summaries of forks had in place of `OF` before there was one for all kinds."""
+
+OUTPUTS = "quire.outputs"
+"""The key of `extras` of a tool result for the handles of its output in the pool."""
+
+FORGOTTEN_TEXT = "[forgotten]"
+
+_KEPT_EXTRAS = (MERGE_MARK, CLOSED, TASK, OF, TOLD, OUTPUTS)
+"""The extras that a tombstone keeps: they hold ids, and say what was made of what."""
+
+_LEFT: dict[type, dict[str, Any]] = {
+    Message: {"content": FORGOTTEN_TEXT, "wording": None, "state": None},
+    ToolCall: {"arguments": "{}", "state": None},
+    ToolResult: {"content": FORGOTTEN_TEXT},
+    Reasoning: {"text": "", "state": None},
+    ConfigChange: {"instructions": FORGOTTEN_TEXT},
+    Handoff: {"reason": None},
+    Note: {"content": None, "key": None, "description": FORGOTTEN_TEXT},
+    Summary: {"text": FORGOTTEN_TEXT},
+    Mask: {"stub": FORGOTTEN_TEXT},
+}
+"""The content of a tombstone by kind. Edits without words of their own stay as they are."""
 
 
 def checked_name(name: object) -> str:
-    """The name of a transcript, if it can be one."""
+    """The name of a transcript, or an error that says why it cannot be one."""
     stream = checked_stream(name)
     if is_own(stream):
         raise InvalidValue("the name of a transcript does not begin with a dot")
@@ -36,34 +83,20 @@ def checked_name(name: object) -> str:
 
 
 def is_own(stream: str) -> bool:
-    """Whether a stream is one of the session's own."""
+    """Whether a stream is one of the session's own, and not a transcript."""
     return stream.startswith(".")
 
 
-def free_name(label: str, taken: Collection[str]) -> str:
-    """The first name of a label that is not taken: `label_a` to `label_z`, then `label_aa`."""
-    return next(name for name in _names(label) if name not in taken)
+def tombstone(item: Item, **extras: str) -> Item:
+    """The item without its content: id, kind, time and provenance stay."""
+    if isinstance(item, Unknown):
+        # Under its own name it would be damaged: a known kind without its fields.
+        return replace(item, name="forgotten", fields=freeze({"forgotten": True}))
+    kept = {name: item.extras[name] for name in _KEPT_EXTRAS if name in item.extras}
+    return replace(item, **_LEFT.get(type(item), {}), extras=freeze({**kept, "forgotten": True, **extras}))
 
 
-def labelled(names: Iterable[str], labels: str | Iterable[str] | None) -> list[str]:
-    """The names that belong to a label, or to any of several: the label itself, or with an ending."""
-    wanted = [labels] if isinstance(labels, str) else None if labels is None else list(labels)
-    if wanted is None:
-        return list(names)
-    return [name for name in names if any(name == one or name.startswith(f"{one}_") for one in wanted)]
-
-
-def _names(label: str) -> Iterator[str]:
-    number = 0
-    while True:
-        number += 1
-        yield f"{label}_{_ending(number)}"
-
-
-def _ending(number: int) -> str:
-    """A number in letters: a is 1, z is 26, aa is 27."""
-    ending = ""
-    while number:
-        number, letter = divmod(number - 1, 26)
-        ending = ascii_lowercase[letter] + ending
-    return ending
+def is_tombstone(item: Item) -> bool:
+    """Whether the content of an item was forgotten."""
+    extras = item.fields if isinstance(item, Unknown) else item.extras
+    return bool(extras.get("forgotten"))

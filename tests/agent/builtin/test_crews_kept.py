@@ -47,7 +47,7 @@ def test_a_question_of_a_child_is_answered_by_a_parent_that_was_made_later(sees:
         assert results(later)[-1].text == "Painted blue."
         child = Session.open("ana/one%2Fpainter-1", store=store)
         said = [item.text for item in child.view() if isinstance(item, Message)]
-        assert said[-2:] == ["Paint the door.", "Painted blue."] and child.standing() == []
+        assert said[-2:] == ["Paint the door.", "Painted blue."] and child.steps.standing() == []
         assert_whole(later)
 
     run(talk)
@@ -113,6 +113,6 @@ def test_a_child_of_a_process_that_died_is_found_with_what_it_did() -> None:
         assert (await later.ask("And?")).text == "Done."
         assert "uncertain" in results(later)[0].text and results(later)[-1].text == "Again."
         child = Session.open("ana/one%2Fpainter-1", store=left)
-        assert child.standing() == [] and gate.ran == 1
+        assert child.steps.standing() == [] and gate.ran == 1
 
     run(talk)

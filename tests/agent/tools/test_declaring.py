@@ -308,7 +308,7 @@ def test_the_session_and_the_pool_are_filled_in_and_hidden(tmp_path: Any) -> Non
     session = Session.open("ana/q3", store=f"sqlite:///{tmp_path}/x.db")
     from quire.items import Note
 
-    session.keep(Note("v", key="k"))
+    session.pool.keep(Note("v", key="k"))
     assert "True" in str(ran(look, {"key": "k"}, session=session).content)
     assert len(session.pool) == 1  # the tool had a copy
     assert ran(look, {"key": "k", "session": "x"}, session=session).is_error

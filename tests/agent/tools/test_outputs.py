@@ -168,7 +168,7 @@ def test_fifty_megabytes_of_output_are_kept_in_notes() -> None:
     assert keys[1] == f"{keys[0]}-2" and all(key in str(outcome.content) for key in keys)
     session = Session.open("ana/q3", store=MemoryStore())
     for note in outcome.notes:
-        session.keep(note)
+        session.pool.keep(note)
     session.append(ToolResult("c", "t", outcome.content))
 
 

@@ -8,6 +8,7 @@ import pytest
 from quire.bridges.a1 import Context, Message, Runtime, get_context, new_context
 from quire.errors import InvalidValue
 from quire.items import Message as Words, use_clock
+from quire.session import timeline
 from tests.bridges.a1.talks import call, said, talk
 
 
@@ -35,7 +36,7 @@ def test_a_branch_begins_with_the_same_messages_and_goes_its_own_way(runtime: Ru
     main.user("only there")
     assert said(branch)[-1] == "only here" and said(main)[-1] == "only there" and len(main) == 10
     assert len(runtime.get_full_context()) == 11, "what is shared is there once"
-    assert len(runtime.session.timeline()) == 13, "also for the engine, to which two calls are two items"
+    assert len(timeline(runtime.session)) == 13, "also for the engine, to which two calls are two items"
     assert new_context("attempt", branch_from=Context()).messages == []
 
 
@@ -93,5 +94,5 @@ def test_what_was_cleared_is_not_in_the_timeline(runtime: Runtime) -> None:
     assert runtime.get_full_context() == [] and set(runtime.CTX) == {"main", "main_b"}
     get_context("main_b").user("again")
     assert [message.content for message in runtime.get_full_context("main")] == ["again"]
-    kept = [item.text for item in runtime.session.timeline() if isinstance(item, Words)]
+    kept = [item.text for item in timeline(runtime.session) if isinstance(item, Words)]
     assert kept == ["main", "main_b", "again"], "the engine has kept it all"

@@ -65,7 +65,7 @@ class Clerk:
 async def settled(section: SummarizedHistorySection) -> None:
     """Wait until no summary is being written, nor about to be."""
     for session in list(section._sessions):  # pyright: ignore[reportPrivateUsage]
-        await session.close()
+        await session.aio.close()
 
 
 class Talk:

@@ -165,7 +165,7 @@ def test_old_messages_are_left_out_in_steps_where_nobody_summarizes() -> None:
             agent = await Agent.start(node=node, model=model, max_messages_in_short_term_memory=8)
             for n in range(30):
                 await agent.send(f"line {n}.")
-                await node.worker(agent.name).agent.session.close()
+                await node.worker(agent.name).agent.session.aio.close()
             assert await agent.memory.get_message_count("", "") == 60  # all is kept
         shown = [lines(request.payload["messages"]) for request in model.requests]
         assert all(len(one) <= 5 and one == list(range(one[0], n + 1)) for n, one in enumerate(shown))

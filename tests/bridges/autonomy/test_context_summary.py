@@ -34,7 +34,7 @@ def is_for_a_summary(messages: Sequence[Any]) -> bool:
 
 
 async def settled(node: Node, agent: AgentReference, conversation: str = "") -> None:
-    await node.worker(agent.name, "", conversation).agent.session.close()
+    await node.worker(agent.name, "", conversation).agent.session.aio.close()
 
 
 async def spoken(node: Node, agent: AgentReference, turns: range, more: str = "") -> None:
@@ -193,7 +193,7 @@ def test_the_cache_of_a_conversation_is_known_by_the_scope_it_was_sent_in() -> N
             )
             for n in range(11):
                 await agent.send(f"line {n}.", scope="user123", conversation="conv456")
-                await node.worker("helper", "user123", "conv456").agent.session.close()
+                await node.worker("helper", "user123", "conv456").agent.session.aio.close()
             assert section.get_cache_info()["conversations"] == [("user123", "conv456")]
             section.clear_cache(scope="user123", conversation="conv456")
             assert section.get_cache_info()["cached_conversations"] == 0

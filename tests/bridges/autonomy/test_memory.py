@@ -61,7 +61,7 @@ def test_what_is_cleared_is_gone_and_the_conversation_can_go_on() -> None:
         await memory.add_message("ana", "one", line(7))
         assert lines(await memory.get_messages_only("ana", "one")) == [7]
         assert len(memory.session("ana", "one").view()) <= 2 and "line 0" not in str(
-            memory.session("ana", "one").recorded()
+            memory.session("ana", "one").view().recorded()
         )
         assert lines(await memory.get_messages_only("ana", "two")) == [9]
         await memory.delete_conversation("ana", "two")

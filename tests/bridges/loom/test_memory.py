@@ -140,7 +140,7 @@ async def test_what_the_engine_forgets_is_in_no_tier() -> None:
     task.result = "seven"
     memory.add_task(task)
     session = Session.open(scope="agent", conversation="s", store=store)
-    session.forget(*(item.id for item in session.recorded() if item.id.startswith(task.task_id)))
+    session.forget(*(item.id for item in session.view().recorded() if item.id.startswith(task.task_id)))
     assert contents(memory.get_l1_tasks()) == contents(memory.get_l2_tasks()) == ["sweep"]
     assert memory.get_task(task.task_id) is None
     assert task not in await memory.search_tasks("chandeliers seven")

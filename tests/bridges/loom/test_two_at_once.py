@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.bridges.loom import LoomMemory, Task
-from quire.session import Session
-from quire.session.remembering import take_out
+from quire.session import Session, remove_conversation
 from quire.stores import MemoryStore, Store
 from tests.bridges.loom.tasks import contents, said
 from tests.bridges.pygents.writing import in_a_loop
@@ -76,7 +75,7 @@ def test_a_session_that_was_taken_away_and_begun_again(tmp_path: Path) -> None:
         for name in ("a", "b"):
             memory.add_task(said(f"old {name}", task_id=name, session_id="mon"))
         assert len(memory.get_l1_tasks()) == 2
-        take_out(store, Session.open("keeper/mon", store=store).place)
+        remove_conversation(store, Session.open("keeper/mon", store=store).place)
         assert memory.get_l1_tasks() == [] and memory.get_task("a") is None
         memory.add_task(said("new a", task_id="a", session_id="mon"))
         assert contents(memory.get_l1_tasks()) == ["new a"] and memory.get_task("b") is None

@@ -5,7 +5,7 @@ from quire.agent.tools.capping import Allowance
 from quire.compactors import READ_BACK, read_back
 from quire.context import DEFAULT_MODEL
 from quire.items import Item, ToolResult
-from quire.session import Session
+from quire.session import Session, handle_of
 from quire.tokens import Counter, counter_for, whole
 
 _TOKENS = 2_000
@@ -30,7 +30,9 @@ def bringing_back_tools(*, tokens: int = _TOKENS, counter: Counter | None = None
             allowance: How much of it is shown; the agent fills it in.
         """
         counts = counted if allowance is None else _Shown(counted, tokens, allowance)
-        return read_back(session.pool, handle, counts, tokens, start)
+        pool = session.pool.copy()
+        session.steps.trace(note.id for note in pool if handle_of(note) == handle)
+        return read_back(pool, handle, counts, tokens, start)
 
     return [bring_back]
 

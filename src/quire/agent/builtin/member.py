@@ -8,6 +8,7 @@ from typing import Any
 from quire.agent.acted import having_called, told_of_items
 from quire.agent.agent import Agent
 from quire.agent.builtin.roles import Role
+from quire.agent.calling import running_call
 from quire.agent.limits import Limits, Tally
 from quire.agent.reply import Reply
 from quire.compactors import transcript_text
@@ -15,9 +16,8 @@ from quire.errors import cut
 from quire.items import Item, Message, ToolCall
 from quire.models import AnyModel, asking
 from quire.providers import Parsed
-from quire.session import Session
-from quire.session.metering import Metered
-from quire.stores.tombstones import is_tombstone
+from quire.session import Metered, Session
+from quire.stores.streams import OF, is_tombstone
 
 _NO_LIMITS = Limits(requests=None, seconds=None)
 """Of a task: the agent has its own, and who gave it has others."""
@@ -69,7 +69,7 @@ class Member:
         time = asyncio.timeout(timeout)
         try:
             async with time:
-                reply = await self.agent.ask(task)
+                reply = await self.agent.ask(brief := _brief(task))
         except TimeoutError:
             if not time.expired():
                 raise
@@ -81,12 +81,12 @@ class Member:
         if reply.stop != "done":
             said = f"{self.name} stopped before it was done ({reply.stop}): {reply.text}"
             return said + told_of_items(self._since(before))
-        return await self._returned(task, reply, tally)
+        return await self._returned(brief, reply, tally)
 
     @property
     def is_waiting(self) -> bool:
         """Whether a person is asked something by it."""
-        standings = self.agent.session.standing()
+        standings = self.agent.session.steps.standing()
         return any(standing == "waiting" and not is_tombstone(call) for call, standing in standings)
 
     def _asks(self, call: ToolCall) -> bool:
@@ -106,12 +106,17 @@ class Member:
             return f"{said} It goes on waiting when {self.name} has its answer."
         return f"{said} A task for {self.name} before that takes the call back."
 
-    async def _returned(self, task: str, reply: Reply, tally: Tally) -> str:
-        if self.role.returns == "answer":
+    async def _returned(self, brief: Message, reply: Reply, tally: Tally) -> str:
+        is_answer = self.role.returns == "answer"
+        told = (
+            [item for item in reply.items if isinstance(item, Message)]
+            if is_answer
+            else [brief, *reply.items]
+        )
+        self.agent.session.steps.trace(item.id for item in told)
+        if is_answer:
             return reply.text
-        said = transcript_text(
-            (Message("user", task), *reply.items)
-        )  # of the history some may be left out by now
+        said = transcript_text(told)  # of the history some may be left out by now
         if self.role.returns == "all":
             return said
         if tally.is_spent:
@@ -123,14 +128,20 @@ class _Kept(Metered):
     """A model whose use is kept where the conversation keeps what it spends."""
 
     def __init__(self, model: AnyModel, session: Session) -> None:
-        super().__init__(model)
+        super().__init__(model, {})
         self._session = session
 
     async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:
         """The model's answer; what it took is on the record, its words are not."""
         parsed = await super().ask(items, **options)
-        await self._session.add_response(parsed._replace(items=(), model=parsed.model or self.name))
+        await self._session.aio.record(parsed._replace(items=(), model=parsed.model or self.name))
         return parsed
+
+
+def _brief(task: str) -> Message:
+    """A task as the user's message of a sub-agent. It names the call that gave it as its source."""
+    call = running_call()
+    return Message("user", task, extras={} if call is None else {OF: [call.id]})
 
 
 def _shown(arguments: str) -> str:

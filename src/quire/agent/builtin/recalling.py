@@ -118,7 +118,7 @@ class _Telling:
             new = list(not_shown(find(), is_shown))
             told = self._shown(new, limit, allowance)
             kept = [quote for quote in new if quote.key in told.keys]
-            if session.may_tell(kept, _in_part(kept, told)):
+            if session.steps.link(kept):
                 break
         if not new:
             return _NOTHING
@@ -164,10 +164,6 @@ def _this_turn(session: Session) -> list[Item]:
 
 def _text(told: SelectedQuotes) -> str:
     return "".join(item.text for item in told.items if isinstance(item, Message))
-
-
-def _in_part(quotes: Iterable[Quote], told: SelectedQuotes) -> set[str]:
-    return {quote.id for quote in quotes if quote.line not in _text(told)}
 
 
 def _with_ids(quote: Quote) -> Quote:

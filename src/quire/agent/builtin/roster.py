@@ -6,7 +6,7 @@ Each who is started is an entry of a transcript of its own, which no model sees;
 from typing import NamedTuple
 
 from quire.agent.builtin.roles import Role
-from quire.errors import UnknownKey
+from quire.errors import InvalidValue
 from quire.items import Handoff, Hide, Item, Span
 from quire.session import Session
 from quire.state import Transcript, View
@@ -32,20 +32,20 @@ def known(session: Session, name: str) -> Entry | None:
     """One who was started, also where it was stopped since."""
     if CREW not in session.transcripts:
         return None
-    found = (entry for entry in map(_read, reversed(session.recorded(CREW))) if entry is not None)
+    found = (entry for entry in map(_read, reversed(session.view(CREW).recorded())) if entry is not None)
     return next((entry for entry in found if entry.name == name), None)
 
 
 async def enter(session: Session, name: str, role: Role, number: int) -> Entry:
     """Put on the record that one is started, with the number in its name."""
-    [kept] = await session.say(Handoff(name, extras={_ROLE: role.name, _NUMBER: number}), to=CREW)
+    [kept] = await session.aio.append(Handoff(name, extras={_ROLE: role.name, _NUMBER: number}), to=CREW)
     return Entry(kept.id, name, role.name)
 
 
 async def take_off(session: Session, entry: Entry) -> None:
     """Put on the record that one is stopped, unless another did."""
     if any(item.id == entry.id for item in _view(session)):
-        await session.say(Hide((Span(entry.id, entry.id),)), to=CREW)
+        await session.aio.append(Hide((Span(entry.id, entry.id),)), to=CREW)
 
 
 def last_number(session: Session) -> int:
@@ -62,16 +62,17 @@ def last_number(session: Session) -> int:
 def begun(session: Session, name: str, role: Role) -> Session:
     """The conversation of one that is started now; `InvalidValue` where there is one of that name."""
     if role.sees == "brief":
-        return session.beside(name)
+        child = session.child(name)
+        if child.version:
+            raise InvalidValue(f"there is a conversation {child.place} already")
+        return child
     return session.fork(name, turns=None if role.sees == "all" else role.sees)
 
 
 def reopened(session: Session, name: str, role: Role) -> Session:
     """The conversation of one that was started before; begun now, where nothing came of that."""
-    try:
-        return session.reopened(name)
-    except UnknownKey:
-        return begun(session, name, role)
+    child = session.child(name)
+    return child if child.version else begun(session, name, role)
 
 
 def _view(session: Session) -> View:

@@ -106,10 +106,10 @@ def route_of(session: Session) -> Route:
 
     async def route(note: Note) -> Note:
         if note.key is not None:
-            await session.put(note)
+            await session.aio.pool.keep(note)
             return note
         given = given_now(note)
-        await session.say(given)
+        await session.aio.append(given)
         return given
 
     return route

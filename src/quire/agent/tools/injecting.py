@@ -61,4 +61,4 @@ def _value_of(
 def _copy_of(pool: Pool | None, session: Session | None) -> Pool | None:
     if pool is not None:
         return pool.fork()
-    return None if session is None else session.pool
+    return None if session is None else session.pool.copy()

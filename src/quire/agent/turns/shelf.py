@@ -80,12 +80,15 @@ class InSession:
     @property
     def pool(self) -> Pool:
         """The notes with a key: a copy."""
-        return self.session.pool
+        return self.session.pool.copy()
 
     async def keep(self, value: Any) -> None:
         """Keep the notes in a value; each is on the record when this returns."""
         for note in notes_in(value):
-            await (self.session.add(given_now(note)) if note.key is None else self.session.put(note))
+            if note.key is None:
+                await self.session.aio.append(given_now(note))
+            else:
+                await self.session.aio.pool.keep(note)
 
     def branch(self, name: str) -> "InSession":
         """The same in a fork of the conversation."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from copy import copy
 from typing import Any
 
 from quire.agent import Agent as Answering, Done, Ended, Limits
@@ -12,8 +11,7 @@ from quire.errors import ModelFailed
 from quire.items import Item, Message
 from quire.models import AnyModel
 from quire.providers import Parsed
-from quire.session import Building, Session
-from quire.session.hooks import Hook
+from quire.session import Building, Hook, Session
 from quire.stores import MemoryStore
 from quire.tokens import Budget
 
@@ -38,7 +36,7 @@ class Asked:
         self._before = len(before)
         self._model = model
         self._payer = payer
-        self._paid = copy(self._session.spending)  # the session's own goes on
+        self._paid = self._session.spending
         self._terminal = {one.name for one in tools if getattr(one, "is_terminal", False)}
         limits = Limits(requests=_MOST_REQUESTS)
         self._agent = Answering(self._session, model=model, tools=tools, limits=limits)
@@ -69,12 +67,12 @@ class Asked:
         """Have what was used since the last time counted."""
         spent = self._session.spending.since(self._paid)
         if spent.requests:
-            self._paid = copy(self._session.spending)
-            await self._payer.add_response(Parsed((), spent.usage, "stop", self._model.name))
+            self._paid = self._session.spending
+            await self._payer.aio.record(Parsed((), spent.usage, "stop", self._model.name))
 
     async def _request(self, _: Building) -> None:
         await self.pay()
-        await self._payer.build(_NOTHING, model=self._model.name)
+        await self._payer.aio.build(_NOTHING, model=self._model.name)
 
 
 def _value(words: str, kind: AnswerType | None) -> Any:

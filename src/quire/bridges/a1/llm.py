@@ -78,5 +78,5 @@ async def _keep(asked: Asked, context: Context, *, has_question: bool) -> None:
     await asked.pay()
     items = asked.items
     if len(items) > 1:
-        await context.session.say(*in_messages(items[has_question:]), to=context.transcript)
+        await context.session.aio.append(*in_messages(items[has_question:]), to=context.transcript)
         context.has_grown()

@@ -22,8 +22,7 @@ from quire.bridges.a1.tools import as_tool, model_of
 from quire.errors import InvalidValue, WrongType
 from quire.items import ConfigChange, Item
 from quire.programs.sandbox import shared_sandbox
-from quire.session import Session
-from quire.stores.streams import labelled
+from quire.session import Session, labelled
 
 
 class Runtime:

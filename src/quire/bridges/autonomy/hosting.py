@@ -161,7 +161,7 @@ class Hosted:
         most = self._setup.max_messages_in_short_term_memory
         if most is not None:
             floor = max(most * (_LEFT - 1) // _LEFT, 1)
-            session.use(TruncateOldest(unit="messages", floor=floor, ceiling=most))
+            session.compaction.use(TruncateOldest(unit="messages", floor=floor, ceiling=most))
 
 
 def _speaking(model: object) -> AnyModel:

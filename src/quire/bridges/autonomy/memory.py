@@ -14,7 +14,7 @@ from quire.sections import Ask
 from quire.session import Session
 from quire.state import View, spans_over
 from quire.stores import MemoryStore, Store, place_at
-from quire.stores.tombstones import is_tombstone
+from quire.stores.streams import is_tombstone
 from quire.tokens import Definition
 
 Opening = Callable[[str, str], Session]
@@ -64,7 +64,7 @@ class Memory:
             items += recorded(message, called)
             called |= {item.call_id: item.name for item in items if isinstance(item, ToolCall)}
         if items:
-            await session.say(*items)
+            await session.aio.append(*items)
 
     async def get_messages(self, scope: str, conversation: str) -> list[dict[str, Any]]:
         """The instructions, and then all messages of a conversation."""
@@ -72,7 +72,7 @@ class Memory:
 
     async def get_messages_only(self, scope: str, conversation: str) -> list[Said]:
         """All messages of a conversation, oldest first, also those that a summary stands for by now."""
-        said = self.session(scope, conversation).recorded()
+        said = self.session(scope, conversation).view().recorded()
         return messages_of(item for item in said if type(item) not in EDITS and not is_tombstone(item))
 
     async def get_message_count(self, scope: str, conversation: str) -> int:

@@ -1,11 +1,9 @@
 """Autonomy's summarized history: the engine's compaction beside the conversation, with its figures."""
 
-import asyncio
-import weakref
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, TypedDict
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.models import Chat, model_of
@@ -15,8 +13,7 @@ from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
 from quire.items import Item, Summary
 from quire.models import AnyModel
 from quire.sections import Ask, History
-from quire.session import Session
-from quire.session.background import Background, Metrics
+from quire.session import Metrics, Session
 from quire.state import View
 from quire.tokens import MOST
 
@@ -59,11 +56,8 @@ class SummarizedHistorySection(Reads, History):
             raise InvalidLimit(f"the floor of {floor:,} is not below the ceiling of {ceiling:,}")
         self._ceiling = ceiling
         self._sessions: WeakKeyDictionary[Session, tuple[str, str]] = WeakKeyDictionary()
-        self._at_work: WeakSet[Background] = WeakSet()
-        self._letting_go: set[asyncio.Future[None]] = set()
         # Of each conversation once, and what they were when it was attached: all sessions of it share them.
         self._figures: dict[int, tuple[Metrics, Metrics]] = {}
-        self._past = Metrics()  # of conversations that are no longer at hand
         self._hits = self._misses = 0
 
     async def get_messages(
@@ -73,8 +67,7 @@ class SummarizedHistorySection(Reads, History):
         session = memory.session(scope, conversation)
         self.attach(session, scope, conversation)
         shown = await super().get_messages(memory, scope, conversation, params)
-        if session.compaction is not None:
-            session.compaction.consider(session.view(), _ROOM, was_cut=False)
+        await session.compaction.consider(session.view(), _ROOM, was_cut=False)
         return shown
 
     async def items(self, ask: Ask) -> View | Sequence[Item]:
@@ -88,30 +81,22 @@ class SummarizedHistorySection(Reads, History):
 
     def attach(self, session: Session, scope: str, conversation: str) -> None:
         """Keep the conversation of a session small, from now on."""
-        if session.compaction not in self._at_work:
-            self._sessions[session] = (scope, conversation)
-            self._begin(session)
-
-    def _begin(self, session: Session) -> None:
-        session.use(self._compactor, self._model)
-        begun = session.compaction
-        assert begun is not None
-        self._at_work.add(begun)
-        metrics = begun.metrics
+        if session.compaction.compactor is self._compactor:
+            return
+        self._sessions[session] = (scope, conversation)
+        session.compaction.use(self._compactor, self._model)
+        metrics = session.compaction.metrics
         self._figures.setdefault(id(metrics), (metrics, copy(metrics)))
-        weakref.finalize(begun, _settle, self._past, self._figures, self._at_work, metrics)
 
     def get_metrics(self) -> dict[str, int]:
         """How often a summary was there and was not, and what became of those that were begun."""
-        sums = copy(self._past)
-        for metrics, before in self._figures.values():
-            _add(sums, metrics, before)
+        figures = self._figures.values()
         return {
             "cache_hits": self._hits,
             "cache_misses": self._misses,
-            "background_tasks_started": sums.started,
-            "background_tasks_completed": sums.completed,
-            "background_tasks_failed": sums.failed,
+            "background_tasks_started": sum(now.started - before.started for now, before in figures),
+            "background_tasks_completed": sum(now.completed - before.completed for now, before in figures),
+            "background_tasks_failed": sum(now.failed - before.failed for now, before in figures),
         }
 
     def get_cache_info(self) -> CacheInfo:
@@ -132,20 +117,9 @@ class SummarizedHistorySection(Reads, History):
         for session in self._at_hand():
             own_scope, own = self._sessions[session]
             if scope in (None, own_scope) and conversation in (None, own):
-                self._let_go(session)
+                session.compaction.give_up()
                 while (summary := _summary_in(session.view())) is not None:
                     session.undo(summary.id)  # one that was folded into it is shown then
-
-    def _let_go(self, session: Session) -> None:
-        before = session.compaction
-        self._begin(session)  # what the next turn begins is not to be let go too
-        if before is not None:
-            before.give_up()  # now: it may be at its last step, in a thread
-        if before is None or not _is_in_a_loop():
-            return  # without a loop nothing is being written
-        task = asyncio.ensure_future(before.close("hand over"))
-        self._letting_go.add(task)
-        task.add_done_callback(self._letting_go.discard)
 
     def _at_hand(self) -> list[Session]:
         return list(self._sessions)
@@ -176,27 +150,5 @@ def _told(instructions: str | None) -> dict[str, Any]:
     return {"prompt" if CONVERSATION in instructions else "guidance": instructions}
 
 
-def _is_in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
 def _summary_in(view: View) -> Summary | None:
     return next((item for item in view if isinstance(item, Summary)), None)
-
-
-def _add(sums: Metrics, metrics: Metrics, before: Metrics) -> None:
-    sums.started += metrics.started - before.started
-    sums.completed += metrics.completed - before.completed
-    sums.failed += metrics.failed - before.failed
-
-
-def _settle(
-    past: Metrics, figures: dict[int, tuple[Metrics, Metrics]], left: WeakSet[Background], metrics: Metrics
-) -> None:
-    """Add the figures of a conversation to those of the past, once nobody keeps it small any more."""
-    if all(one.metrics is not metrics for one in left):
-        _add(past, *figures.pop(id(metrics), (metrics, metrics)))

@@ -108,7 +108,8 @@ class Foreign:
         """What it gives, as items; a call and its result are shown both, or neither."""
         scope = ask.scope.removeprefix(self._before)
         given = await self._section.get_messages(self._memory, scope, ask.conversation, ask.parameters)
-        return paired(items_in(given, self.name), self._memory.session(scope, ask.conversation).recorded)
+        session = self._memory.session(scope, ask.conversation)
+        return paired(items_in(given, self.name), lambda: session.view().recorded())
 
 
 def engine_sections(template: ContextTemplate, memory: Memory, agent: str) -> list[EngineSection]:

@@ -9,8 +9,7 @@ from quire.bridges.loom.task import Task
 from quire.errors import DuplicateId, EditRefused
 from quire.items import Hide, Item, new_id
 from quire.memory import RECALL
-from quire.session import Session
-from quire.session.opening import shared_store
+from quire.session import Session, open_store
 from quire.state import View, spans_over
 from quire.stores import MemoryStore, Store
 
@@ -23,7 +22,7 @@ class Kept:
 
     def __init__(self, node_id: str, store: str | Path | Store | None) -> None:
         self._scope = node_id
-        self.store = MemoryStore() if store is None else shared_store(store, None, None)
+        self.store = MemoryStore() if store is None else open_store(store, None, None)
         self._latest = latest_of(self.store, node_id)
 
     def catch_up(self) -> int:

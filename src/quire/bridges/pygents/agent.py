@@ -16,7 +16,7 @@ from quire.bridges.pygents.registry import AgentRegistry, ToolRegistry
 from quire.bridges.pygents.tool import Tool
 from quire.bridges.pygents.turn import Turn
 from quire.errors import InvalidValue, WrongType, cut
-from quire.session.hooks import Failure
+from quire.session import Failure
 from quire.tokens import named
 
 

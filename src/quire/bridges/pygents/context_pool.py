@@ -10,8 +10,7 @@ from quire.bridges.pygents.hooked import NOWHERE, Hooked
 from quire.bridges.pygents.item import ContextItem, note_of
 from quire.errors import Conflict, Damaged, InvalidValue, UnknownKey, cut
 from quire.items import Note
-from quire.session import Added, Adding, Cleared, Clearing, Event, Removed, Removing
-from quire.session.deciding import FEW_ROUNDS
+from quire.session import FEW_ROUNDS, Added, Adding, Cleared, Clearing, Event, Removed, Removing
 from quire.state import Inherit, Pool
 
 _STREAM = "pool"

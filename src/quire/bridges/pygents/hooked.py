@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from quire.bridges.pygents.declared import DeclaredHook, HookType
 from quire.bridges.pygents.hook_lists import checked_hooks, saved_names
 from quire.bridges.pygents.item import ContextItem, item_as_dict
-from quire.session import Event, Hook, Hooks
-from quire.session.hooks import Failure
+from quire.session import Event, Failure, Hook, Hooks
 from quire.stores import Place
 
 NOWHERE = Place("", "")

@@ -9,7 +9,7 @@ from quire.bridges.pygents.errors import (
     UnregisteredToolError,
 )
 from quire.errors import InvalidValue, UnknownHook, UnknownKey, WrongType, cut
-from quire.session.hooks import Register
+from quire.session import Register
 
 if TYPE_CHECKING:
     from quire.bridges.pygents.agent import Agent

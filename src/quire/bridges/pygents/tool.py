@@ -15,8 +15,7 @@ from quire.bridges.pygents.hooked import NOWHERE
 from quire.bridges.pygents.listening import Called, Listening
 from quire.bridges.pygents.registry import ToolRegistry
 from quire.errors import WrongType, cut
-from quire.session import events
-from quire.session.hooks import Failure
+from quire.session import Called as ToolCalled, Calling, Failure
 
 logger = logging.getLogger("quire.bridges")
 
@@ -45,9 +44,9 @@ class Tool:
     """An async function or generator. Called, it is the function with its fixed arguments, lock and hooks."""
 
     _events: Mapping[HookType, type] = {
-        ToolHook.BEFORE_INVOKE: events.Calling,
+        ToolHook.BEFORE_INVOKE: Calling,
         ToolHook.ON_YIELD: _Yielded,
-        ToolHook.AFTER_INVOKE: events.Called,
+        ToolHook.AFTER_INVOKE: ToolCalled,
     }
 
     def __init__(
@@ -118,10 +117,10 @@ class Tool:
             await self._tell_after(last)
 
     async def _tell_before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        await self._listening.hear(events.Calling(NOWHERE, self.name, _Invoking(args, kwargs)))
+        await self._listening.hear(Calling(NOWHERE, self.name, _Invoking(args, kwargs)))
 
     async def _tell_after(self, result: Any) -> None:
-        await self._listening.hear(events.Called(NOWHERE, self.name, None, result))
+        await self._listening.hear(ToolCalled(NOWHERE, self.name, None, result))
 
     def _with_fixed(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         given = sorted(set(self._fixed) & set(kwargs))
@@ -177,9 +176,9 @@ def tool(
 
 def _told(event: Any) -> Called:
     match event:
-        case events.Calling():
+        case Calling():
             return Called(event.arguments.args, event.arguments.kwargs)
-        case events.Called():
+        case ToolCalled():
             return Called((event.result,))
         case _:
             return Called((event.value,))

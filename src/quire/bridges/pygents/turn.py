@@ -17,7 +17,7 @@ from quire.bridges.pygents.registry import ToolRegistry
 from quire.bridges.pygents.tool import Tool
 from quire.bridges.pygents.turn_dicts import read_turn, written_turn
 from quire.errors import WrongType, cut
-from quire.session.hooks import Failure
+from quire.session import Failure
 
 _FIXED = frozenset(("tool", "args", "kwargs", "timeout", "hooks"))
 """What cannot be changed while a turn is under way."""

@@ -5,6 +5,7 @@ One set of instructions is sent, the last that was put in force, for every provi
 
 import logging
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -14,7 +15,6 @@ from quire.bridges.videosdk.items import FunctionCall
 from quire.bridges.videosdk.keeping import Kept
 from quire.items import Item, Message, Reasoning, ToolCall
 from quire.providers import HARMLESS, CachePlan, base64_of, pack, provider_for
-from quire.session.payloads import made_own
 from quire.state import Scroll, View, config_at
 
 logger = logging.getLogger("quire.bridges.videosdk")
@@ -131,5 +131,4 @@ def _payload(wire: str, items: Sequence[Item], model: str | None, plan: CachePla
     for downgrade in rendered.downgrades:
         if downgrade.change not in HARMLESS:
             logger.info("%s: %s", wire, downgrade)
-    made_own(rendered)
-    return rendered.payload
+    return deepcopy(rendered.payload)  # a caller may edit it

@@ -1,0 +1,254 @@
+"""How verbs run: each has one body, a coroutine, which a plain verb drives without an event loop.
+
+A plain verb does its work with the store here and refuses async hooks. An awaited verb (`session.aio`) moves
+work with the store to a thread.
+"""
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import wraps
+from threading import local
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+
+from quire.errors import Conflict, WrongType
+from quire.items import EDITS, KINDS, Item, ToolResult
+from quire.session.hooks import Added, Adding, Event, Hooks
+from quire.session.log import Entries, Log
+from quire.session.redaction import Redaction
+from quire.session.state import State, Written
+from quire.stores.streams import MAIN, checked_name
+from quire.stores.threads import STORE
+
+logger = logging.getLogger("quire.session")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+A = TypeVar("A")
+Tell = Callable[[T], Awaitable[None]]
+
+MOST_ROUNDS = 1_000
+"""How often a change is decided again because others wrote while hooks were asked about it."""
+
+_LOOKED_AT = EDITS | {ToolResult}
+"""Kinds that are tried on a copy of the transcript, or may be held, before they are written."""
+
+
+class IO(NamedTuple):
+    """Where work with a store runs, and whether hooks may be awaited."""
+
+    is_offloaded: bool
+    awaits_hooks: bool
+
+    async def do(self, log: Log, work: Callable[[], T], tell: Tell[T] | None = None) -> T:
+        """The result of work with the store of a log, after `tell` was awaited with it.
+
+        A cancellation takes nothing back: it waits for the thread, and `tell` is still called.
+        """
+        if self.is_offloaded and not (log.root.store.is_quick and tell is None):
+            return await _offloaded(work, tell)
+        done = work()
+        if tell is not None:
+            await tell(done)
+        return done
+
+    async def fire(self, hooks: Hooks, events: Iterable[Event]) -> None:
+        """Call the hooks of events."""
+        for event in events if hooks else ():
+            if self.awaits_hooks:
+                await hooks.fire_and_wait(event)
+            else:
+                hooks.fire(event)
+
+
+INLINE = IO(is_offloaded=False, awaits_hooks=False)
+BLOCKING = IO(is_offloaded=False, awaits_hooks=True)
+AWAITED = IO(is_offloaded=True, awaits_hooks=True)
+
+_going_on: set["asyncio.Task[Any]"] = set()
+"""Tasks that finish after their caller was cancelled. A loop holds its tasks weakly."""
+
+
+async def _offloaded(work: Callable[[], T], tell: Tell[T] | None) -> T:
+    working = STORE.begin(work)
+
+    async def whole() -> T:
+        done = await asyncio.shield(working)  # a loop that ends cancels its tasks, but no thread
+        if tell is not None:
+            await tell(done)
+        return done
+
+    task = asyncio.ensure_future(whole())
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        _going_on.add(task)
+        task.add_done_callback(_let_go)
+        await asyncio.wait([working])
+        raise
+
+
+def _let_go(task: "asyncio.Task[Any]") -> None:
+    _going_on.discard(task)
+    if not task.cancelled() and task.exception() is not None:
+        logger.warning("a cancelled verb failed: %s", type(task.exception()).__name__)
+
+
+def run(verb: Coroutine[Any, Any, T]) -> T:
+    """Drive the body of a plain verb to its end; nothing in it waits."""
+    try:
+        verb.send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    verb.close()
+    raise RuntimeError("the body of a plain verb waited for something")
+
+
+class _Loop:
+    """The event loop of a thread for its plain verbs; it is closed when the thread ends."""
+
+    def __init__(self) -> None:
+        self.runner = asyncio.Runner()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.runner.close()
+
+
+_loops = local()
+
+
+def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
+    """Run a verb that awaits sections or models, on an event loop of its own.
+
+    If a loop runs in this thread, another thread is used, and this one is blocked meanwhile.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        if not hasattr(_loops, "own"):  # one for all verbs of a thread: to make a loop takes its time
+            _loops.own = _Loop()
+        own: _Loop = _loops.own
+        return own.runner.run(verb)
+    with ThreadPoolExecutor(1, "quire-verb") as thread:
+        return thread.submit(contextvars.copy_context().run, asyncio.run, verb).result()
+
+
+def plain(
+    verb: Callable[Concatenate[A, P], Coroutine[Any, Any, T]], io: IO = INLINE
+) -> Callable[Concatenate[Any, P], T]:
+    """The plain verb of an awaited one: its object has a method `_verbs(io)` that gives the awaited verbs."""
+
+    @wraps(verb)
+    def run_verb(self: Any, /, *args: P.args, **named: P.kwargs) -> T:
+        return (run_on_loop if io.awaits_hooks else run)(verb(self._verbs(io), *args, **named))
+
+    return run_verb
+
+
+class Change(NamedTuple):
+    """Entries to be written, and the events of hooks before and after."""
+
+    entries: Entries
+    before: Sequence[Event] = ()
+    after: Sequence[Event] = ()
+
+    def __add__(self, other: "Change") -> "Change":  # type: ignore[override]
+        """Both, one after the other."""
+        pairs = zip(self, other, strict=True)
+        return Change(*([*one, *another] for one, another in pairs))  # type: ignore[arg-type]
+
+
+class Writer:
+    """Writes to one log: items are checked and redacted, and hooks are asked before anything is written."""
+
+    def __init__(self, log: Log, hooks: Hooks, redaction: Redaction | None) -> None:
+        self.log, self.place = log, log.place
+        self.hooks = hooks
+        self.redaction = redaction
+        self.heard: set[str] = set()
+        """Ids of items that hooks have allowed and that are yet to be written."""
+
+    def ready(self, items: Iterable[Item]) -> tuple[Item, ...]:
+        """Items as they may be kept: checked, and redacted."""
+        ready = tuple(items)
+        for item in ready:
+            if type(item) not in KINDS:
+                raise WrongType(f"a session keeps items, not {type(item).__name__}")
+        return ready if self.redaction is None else tuple(map(self.redaction.item, ready))
+
+    def is_plain(self, item: Item, to: str) -> bool:
+        """Whether nobody has to look at an item before it is appended: the common case."""
+        is_seen = self.redaction is not None or bool(self.hooks) or type(item) in _LOOKED_AT
+        return not is_seen and to in self.log.state.transcripts
+
+    async def append(
+        self, io: IO, items: Iterable[Item], to: str = MAIN, expected: int | None = None
+    ) -> tuple[Item, ...]:
+        """Append items to a transcript, all or none; returns them as they were kept."""
+        ready = self.ready(items)
+        name = to if to in self.log.state.transcripts else checked_name(to)
+        if not self.hooks:
+            return await io.do(self.log, lambda: self._appended(ready, name, expected))
+        new = tuple(item for item in ready if item.id not in self.heard)
+        await io.fire(self.hooks, [Adding(self.place, name, new)] if new else [])
+        self.heard.difference_update(item.id for item in ready)
+
+        async def tell(kept: tuple[Item, ...]) -> None:
+            await io.fire(self.hooks, [Added(self.place, name, kept)])
+
+        return await io.do(self.log, lambda: self._appended(ready, name, expected), tell)
+
+    def _appended(self, items: Sequence[Item], name: str, expected: int | None) -> tuple[Item, ...]:
+        if len(items) == 1 and expected is None and type(items[0]) not in _LOOKED_AT:
+            return (self.log.append(name, items[0]),)
+
+        def entries(state: State) -> Entries:
+            return [Written(name, item) for item in state.steps.as_held(items)]
+
+        return tuple(item for _, item in self.log.commit(entries, expected=expected))
+
+    async def make(
+        self,
+        io: IO,
+        decide: Callable[[State], Change],
+        rounds: int = MOST_ROUNDS,
+        asking: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> Change:
+        """Write what `decide` returns for the present state, after hooks have heard of all of it.
+
+        If others write while hooks are asked, it is decided again, and hooks hear what is new. `Conflict` if
+        that does not end. `asking` is entered while hooks are asked.
+        """
+        heard: list[Event] = []
+        made: list[Change] = []
+        change = await io.do(self.log, lambda: self.log.look(decide))
+
+        def new_events() -> list[Event]:
+            return [event for event in change.before if event not in heard] if self.hooks else []
+
+        def entries(state: State) -> Entries:
+            nonlocal change
+            made.clear()
+            change = decide(state)
+            if new_events():
+                return []
+            made.append(change)
+            return change.entries
+
+        async def tell(_: object) -> None:
+            await io.fire(self.hooks, made[0].after if made else ())
+
+        for _ in range(rounds):
+            new = new_events()
+            heard += new
+            with asking():
+                await io.fire(self.hooks, new)
+            await io.do(self.log, lambda: self.log.commit(entries), tell if self.hooks else None)
+            if made:
+                return made[0]
+        raise Conflict("others changed it each time that hooks had heard of it: nothing was written")

@@ -1,0 +1,410 @@
+"""Forks, which are conversations of their own; drafts, which are not; and what comes back from both."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from itertools import groupby
+from string import ascii_lowercase
+from typing import Generic, Literal, TypeVar
+
+from msgspec.structs import replace
+
+from quire.compactors import transcript_text
+from quire.errors import Conflict, InvalidValue, StoreFailed, cut
+from quire.items import Hide, Item, Note, ToolCall, ToolResult
+from quire.models import AnyModel, asking
+from quire.session.aio import AWAITED, INLINE, IO, Change, Writer, run
+from quire.session.erasure import finish_erasing, is_related, merged_with
+from quire.session.hooks import RECORDING, Added, Adding, DraftHooks, Hooks
+from quire.session.log import Compute, Entries, Guard, Log, open_log
+from quire.session.pool import SessionPool, handle_of, handles_named, removing
+from quire.session.receipts import bare, is_receipt, shifted
+from quire.session.spending import Metered, PricesByName, Spending
+from quire.session.state import State, Written
+from quire.state import Pool, View, fork_scoped, merge_all, merge_result, plan_summary
+from quire.stores import MemoryStore, place_at
+from quire.stores.streams import (
+    MAIN,
+    NAMED,
+    OF,
+    ORIGIN,
+    POOL,
+    RECEIPTS,
+    USAGE,
+    checked_name,
+    is_own,
+    is_tombstone,
+)
+
+S = TypeVar("S")
+Keep = Literal["all", "result", "summary"]
+
+_PROMPT = """\
+Another agent worked on a part of this conversation. Say in a few sentences what it did and what came of it.
+Keep names, numbers and decisions. Do not add anything of your own.
+
+{work}"""
+
+
+# Names of transcripts
+
+
+def take_name(log: Log, label: str) -> str:
+    """Reserve the first free name of a label, for all drafts and processes."""
+    label, name = checked_name(label), ""
+
+    def named(state: State) -> Entries:
+        nonlocal name
+        name = free_name(label, state.named.union(state.transcripts, log.state.transcripts))
+        return [Written(NAMED, Note(content={"name": name}, description="named"))]
+
+    log.check_open()
+    log.root.commit(named)
+    return name
+
+
+def free_name(label: str, taken: Collection[str]) -> str:
+    """The first name of a label that is not taken: `label_a` to `label_z`, then `label_aa`."""
+    number = 1
+    while (name := f"{label}_{_letters(number)}") in taken:
+        number += 1
+    return name
+
+
+def _letters(number: int) -> str:
+    """A number in letters: a is 1, z is 26, aa is 27."""
+    letters = ""
+    while number:
+        number, letter = divmod(number - 1, 26)
+        letters = ascii_lowercase[letter] + letters
+    return letters
+
+
+def labelled(names: Iterable[str], labels: str | Iterable[str] | None) -> list[str]:
+    """The names that belong to some labels: a label itself, or with an underscore and an ending."""
+    if labels is None:
+        return list(names)
+    wanted = [labels] if isinstance(labels, str) else list(labels)
+    return [name for name in names if any(name == one or name.startswith(f"{one}_") for one in wanted)]
+
+
+def woven(views: Sequence[View]) -> list[Item]:
+    """What several views show, merged by time, each item once, and each view in its own order.
+
+    A summary was made late and stands early: it counts as of the time of what comes after it.
+    """
+    found: dict[str, tuple[float, Item]] = {}
+    for view in views:
+        earliest, row = float("inf"), list[tuple[float, Item]]()
+        for item in reversed(list(view)):
+            earliest = min(earliest, item.created_at)
+            row.append((earliest, item))
+        for time, item in reversed(row):
+            found.setdefault(item.id, (time, item))
+    return [item for _, item in sorted(found.values(), key=lambda pair: pair[0])]
+
+
+# Forks
+
+
+def begin_fork(log: Log, name: str, turns: int | None, tools: Iterable[str] | None, of: str) -> Log:
+    """Begin a conversation with the past of another; of its own it has the notes and what narrows the past."""
+    if log.root is not log:
+        raise InvalidValue("a draft has no forks: its past is stored nowhere")
+    place = place_at(scope=log.place.scope, conversation=f"{log.place.conversation}/{name}")
+    log.catch_up()
+    finish_erasing(log)
+    with log.lock:
+        parent = log.state.transcripts[of]
+        child = fork_scoped(parent, turns=turns, tools=None if tools is None else list(tools))
+        content = {
+            "conversation": log.place.conversation,
+            "transcript": of,
+            "revision": len(parent),
+            "last": parent.view.log.item(len(parent) - 1).id if len(parent) else None,
+            "forgotten": log.state.forgotten,
+        }
+        own = [Written(MAIN, item) for item in child.recorded(len(parent))]
+        notes = [Written(POOL, note) for note in log.state.pool]
+    fork = open_log(log.store, place)
+    try:
+        fork.commit(lambda _: [Written(ORIGIN, Note(content=content)), *own, *notes], expected=0)
+    except Conflict:
+        raise InvalidValue(f"there is a fork {cut(name)!r} of this conversation already") from None
+    log.catch_up()
+    finish_erasing(fork)  # something may have been forgotten between the copy and its writing
+    return fork
+
+
+class Merge:
+    """Takes what a conversation did into another: all of it, its final answer, or a summary."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        child: Log,
+        keep: Keep,
+        model: AnyModel | None,
+        prices: PricesByName,
+        agent_id: str | None,
+    ) -> None:
+        if keep not in ("all", "result", "summary"):
+            raise InvalidValue('`keep` is "all", "result" or "summary"')
+        self._writer, self._ours, self._theirs = writer, writer.log, child
+        ours, theirs = self._ours.root, child.root
+        if ours.place.scope != theirs.place.scope or ours.store is not theirs.store:
+            raise InvalidValue(f"{ours.place} merges what is in its scope and its store, not {theirs.place}")
+        self._ours.check_open()
+        self._keep: Keep = keep
+        self._model = None if model is None else Metered(model, prices)
+        self._agent_id = agent_id
+        self._answer: dict[str, Item] = {}  # the final answer, which is made anew, by its id
+
+    async def run(self, io: IO) -> tuple[Item, ...]:
+        """Merge; returns what was recorded."""
+        guard = await io.do(self._ours, self._begin)
+        done = self._theirs.look(lambda state: state.transcripts[MAIN].copy())
+        summary = await self._summary(io, guard) if self._keep == "summary" else None
+        if self._keep == "summary" and summary is None:
+            return ()
+
+        def items(state: State) -> list[Item]:
+            ours = state.transcripts[MAIN]
+            if summary is not None:
+                return [] if summary.id in ours else [summary]
+            if self._keep == "all":
+                return merge_all(ours.copy(), done, self._agent_id)
+            return [self._answer.setdefault(i.id, i) for i in merge_result(ours.copy(), done, self._agent_id)]
+
+        link = await io.do(self._ours, self._link)
+        place = self._writer.place
+
+        def decide(state: State) -> Change:
+            guard.check("the fork was read")
+            merged = self._writer.ready(items(state))
+            if not merged:
+                return Change([])
+            outputs = self._outputs(merged, state)
+            entries = [*(Written(MAIN, item) for item in merged), *(Written(POOL, note) for note in outputs)]
+            return Change(
+                [*entries, *link],
+                [Adding(place, MAIN, merged), *(Adding(place, POOL, (note,)) for note in outputs)],
+                [Added(place, MAIN, merged), *(Added(place, POOL, (note,)) for note in outputs)],
+            )
+
+        made = await self._writer.make(io, decide)
+        return tuple(item for stream, item in made.entries if stream == MAIN)
+
+    def _begin(self) -> Guard:
+        for log in (self._ours.root, self._theirs.root):
+            log.catch_up()
+            finish_erasing(log)
+        return Guard(self._ours, self._theirs)
+
+    async def _summary(self, io: IO, guard: Guard) -> Item | None:
+        """What a model writes of what the child did; `None` if there is nothing new."""
+        assert self._model is not None
+        theirs = self._theirs.look(lambda state: state.transcripts[MAIN].copy())
+        plan = self._ours.look(lambda state: plan_summary(state.transcripts[MAIN], theirs, self._agent_id))
+        if plan is None:
+            return None
+        text = transcript_text(self._writer.ready(plan.items))
+        words = await asking(self._model)(_PROMPT.format(work=text))
+        used = [Written(USAGE, note) for note in self._model.used()]
+        await io.do(self._ours, lambda: self._ours.commit(lambda _: used))
+        guard.check("the fork was read")
+        summary = plan.summary(words)
+        return summary and replace(summary, extras={OF: [item.id for item in plan.items]})
+
+    def _outputs(self, items: Sequence[Item], state: State) -> list[Note]:
+        """The long outputs in the pool of the child that merged items name, and that are not here."""
+        named, pool = handles_named(items), self._theirs.state.pool
+        notes = [note for note in pool if handle_of(note) in named and note.key not in state.pool]
+        return [note for note in self._writer.ready(notes) if isinstance(note, Note)]
+
+    def _link(self) -> Entries:
+        """Note in both that they share items, unless their addresses say so; returns what is to be noted here.
+
+        It is noted before anything is shared: who erases meanwhile looks in both.
+        """
+        ours, theirs = self._ours.root, self._theirs
+        if is_related(ours.place, theirs.place):
+            return []
+        theirs.commit(lambda _: [merged_with(ours.place)])
+        if ours.state.version and ours is self._ours:
+            return [merged_with(theirs.place)]
+        ours.commit(lambda _: [merged_with(theirs.place)])
+        return []
+
+
+# Drafts
+
+
+class DraftLog(Log):
+    """The log of a draft: entries in memory over the state of another log."""
+
+    def __init__(self, parent: Log) -> None:
+        self.parent = parent
+        with parent.lock:
+            beginning = parent.state.child()
+            self.began_at = parent.state.version
+        self._before: Spending = parent._before if isinstance(parent, DraftLog) else beginning.spending
+        self._guard: Guard = parent._guard if isinstance(parent, DraftLog) else Guard(parent.root)
+        self._is_over = False
+        self._counted: set[str] = set()  # usage that came too late, and was passed on
+        super().__init__(MemoryStore(), parent.place, beginning.child)
+
+    @property
+    def root(self) -> Log:
+        """The log that all of it is merged into."""
+        return self.parent.root
+
+    @property
+    def spent_apart(self) -> Spending:
+        """What was spent in the draft, and those around it."""
+        return self.state.spending.since(self._before)
+
+    def check_known(self) -> None:
+        """Raise `Forgotten` if something was forgotten since the draft began."""
+        self._guard.check("the draft began")
+
+    def check_open(self) -> None:
+        """Raise `StoreFailed` if the block of the draft has ended."""
+        if self._is_over:
+            raise StoreFailed(f"the draft of {self.place} is over: nothing is kept of what is written to it")
+
+    def end(self) -> Entries:
+        """All entries; it takes no more."""
+        with self.lock:
+            self._is_over = True
+            return self.recorded()
+
+    def append(self, name: str, item: Item) -> Item:
+        """Write one item."""
+        with self.lock:
+            self.check_open()
+            return super().append(name, item)
+
+    def commit(self, compute: Compute, *, expected: int | None = None) -> Entries:
+        """Write what is computed. After the end, what was spent is passed on, and the rest refused."""
+        with self.lock:
+            if not self._is_over:
+                return super().commit(compute, expected=expected)
+            entries = compute(self.state)
+        used = [entry for entry in entries if entry.stream == USAGE]
+        new = [entry for entry in used if entry.item.id not in self._counted]
+        self._counted.update(entry.item.id for entry in new)
+        self.parent.commit(lambda _: new)
+        if len(used) < len(entries):
+            self.check_open()
+        return used
+
+
+class Draft(Generic[S]):
+    """The block of a draft: `with` or `async with` it; the draft is what it gives."""
+
+    def __init__(self, writer: Writer, pool: SessionPool, make: Callable[[DraftLog, Hooks], S]) -> None:
+        self._writer, self._pool, self._make = writer, pool, make
+        self._log: DraftLog | None = None
+
+    def __enter__(self) -> S:
+        self._writer.hooks.refuse_async(RECORDING)  # now, and not when all the work is done
+        return self._make(self._begin(), DraftHooks(self._writer.hooks))
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        run(self._end(INLINE, is_well=kind is None))
+
+    async def __aenter__(self) -> S:
+        log = await AWAITED.do(self._writer.log, self._begin)
+        return self._make(log, DraftHooks(self._writer.hooks))
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        await self._end(AWAITED, is_well=kind is None)
+
+    def _begin(self) -> DraftLog:
+        root = self._writer.log.root
+        root.catch_up()
+        if root.state.forgetting or root.state.unwiped:
+            finish_erasing(root)
+        self._log = DraftLog(self._writer.log)
+        return self._log
+
+    async def _end(self, io: IO, *, is_well: bool) -> None:
+        """Merge the draft; if that fails, or it did not end well, only what it spent stays."""
+        assert self._log is not None
+        draft, parent = self._log, self._writer.log
+        entries = draft.end()
+        try:
+            if is_well:
+                await self._writer.make(io, lambda state: self._rebased(draft, entries, state))
+                return
+        except BaseException:
+            is_well = False
+            raise
+        finally:
+            if not is_well:
+                left = partial(_left_of, entries, parent, draft.began_at)
+                await io.do(parent, lambda: parent.commit(left))
+
+    def _rebased(self, draft: DraftLog, entries: Entries, state: State) -> Change:
+        """What a draft wrote, as it is written to a log that may have grown since.
+
+        Evictions from the pool are decided anew. Receipts name versions: if others wrote, they only say that
+        something was sent.
+        """
+        if entries and draft.parent.root is draft.parent:
+            draft.check_known()
+        grown = any(
+            versions[-1] > draft.began_at
+            for versions in map(state.versions, (*state.transcripts, POOL))
+            if versions
+        )
+        if grown:
+            _check_answers(entries, state)
+        place, pool, change = self._writer.place, state.pool.fork(), Change([])
+        for stream, found in groupby(entries, key=lambda entry: entry.stream):
+            items = tuple(item for _, item in found)
+            written = [Written(stream, item) for item in items]
+            if stream == POOL:
+                for item in items:
+                    change += self._pool_change(item, state, pool)
+            elif stream == RECEIPTS:
+                moved = [Written(stream, shifted(item, state.version)) for item in items]
+                change += Change(_bare_receipts(written) if grown else moved)
+            elif is_own(stream):
+                change += Change(written)
+            else:
+                change += Change(written, [Adding(place, stream, items)], [Added(place, stream, items)])
+        return change
+
+    def _pool_change(self, item: Item, state: State, pool: Pool) -> Change:
+        """What an entry of the pool comes to, on the pool as it is by then."""
+        if isinstance(item, Note) and not is_tombstone(item):
+            return self._pool.keeping([item], state, pool)
+        if isinstance(item, Hide) and "by" not in item.extras:
+            key = str(item.extras.get("key", ""))
+            if key in pool and pool.get(key).id == item.spans[0].first:  # else others dropped it first
+                return removing(self._writer.place, pool.remove(key))
+        return Change([])
+
+
+def _check_answers(entries: Entries, state: State) -> None:
+    waiting = state.waiting() | {item.call_id for _, item in entries if isinstance(item, ToolCall)}
+    for _, item in entries:
+        if isinstance(item, ToolResult) and item.call_id not in waiting:
+            raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")
+
+
+def _left_of(entries: Entries, log: Log, began_at: int, state: State) -> Entries:
+    """What stays of a draft that came to nothing: what it spent, and that it sent something.
+
+    Nothing that was written after all: a merge may be cancelled, or its store fail, when it is done.
+    """
+    left = [*(entry for entry in entries if entry.stream == USAGE), *_bare_receipts(entries)]
+    new = [v for stream in (USAGE, RECEIPTS) for v in state.versions(stream) if v > began_at]
+    known = {item.id for item in log.read_at(sorted(new))} if left else set[str]()
+    return [entry for entry in left if entry.item.id not in known]
+
+
+def _bare_receipts(entries: Entries) -> Entries:
+    receipts = [item for _, item in entries if isinstance(item, Note) and is_receipt(item)]
+    return [Written(RECEIPTS, bare(item)) for item in receipts]

@@ -1,0 +1,434 @@
+"""Compaction beside the conversation: a turn does not wait for it, and never sees half of it.
+
+A plan that needs words is noted in the log under a lease before a model is asked, so that one process works
+on it at a time. The model works on a snapshot; what it wrote is kept only if what it is about is still shown
+as it was.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec.structs import replace
+
+from quire.compactors import Compactor, Outcome, Plan, Request, Room, checked_compactor, record
+from quire.context import DEFAULT_MODEL
+from quire.errors import InvalidValue, Irreducible, ModelFailed, QuireError, WindowExceeded
+from quire.items import Hide, Item, Note, Span, now
+from quire.models import AnyModel, summarized
+from quire.session.aio import AWAITED, BLOCKING, IO, Writer, plain
+from quire.session.hooks import Compacted, Compacting, is_cancelled
+from quire.session.log import Entries, Guard, Log
+from quire.session.spending import Caps, Metered, PricesByName, check_priced
+from quire.session.state import State, Written
+from quire.session.steps import RENEWAL, is_leased, lease
+from quire.state import View
+from quire.stores.streams import MAIN, PLANS, POOL, USAGE
+from quire.tokens import counter_for, facts_for
+
+logger = logging.getLogger("quire.session")
+
+Close = Literal["wait", "hand over"]
+_Task = asyncio.Task[Outcome | None]
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 600.0  # seconds
+_LOOK = 0.05  # seconds between looks at a task of another event loop
+
+
+class Metrics(msgspec.Struct):
+    """What the compaction of a conversation did in this process.
+
+    `hits` are turns whose history was small enough, `misses` those that had to be cut because no compaction
+    was done in time.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    started: int = 0
+    completed: int = 0
+    discarded: int = 0
+    failed: int = 0
+    pending: int = 0
+    fault: str | None = None
+
+
+class _Known:
+    """What is known of the compaction of a conversation, for all its sessions in this process."""
+
+    def __init__(self) -> None:
+        self.metrics = Metrics()
+        self.windows: dict[str, int] = {}  # tokens that a model was found to read at once, by its name
+        self._until, self._next = 0.0, _FIRST_PAUSE
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether the pause after a failure is not over. Each is twice as long as the one before it."""
+        return now() < self._until
+
+    def pause(self) -> float:
+        """Begin a pause, and return its length."""
+        pause, self._next = self._next, min(2 * self._next, _LONGEST_PAUSE)
+        self._until = now() + pause
+        return pause
+
+    def end_pause(self) -> None:
+        """End the pause, and begin with a short one next time."""
+        self._until, self._next = 0.0, _FIRST_PAUSE
+
+
+_known: "WeakKeyDictionary[Log, _Known]" = WeakKeyDictionary()
+
+
+class AioCompaction:
+    """The verb of a compaction, to be awaited."""
+
+    def __init__(self, compaction: "Compaction") -> None:
+        self._compaction = compaction
+
+    async def run(self, *, by: Compactor | None = None, room: Room | None = None) -> Outcome | None:
+        """Compact now, also if there is room left; returns the outcome, or `None` if nothing was to be done.
+
+        An outcome that was not kept says why, and counts as false. `by` is another compactor for this once.
+        `room` is by default what the last context left.
+        """
+        own = self._compaction
+        compactor = own.compactor if by is None else checked_compactor(by)
+        if compactor is None:
+            raise InvalidValue("there is no compactor: give one to `session.compaction.use`")
+        await AWAITED.do(own.log, own.log.root.catch_up)
+        view, guard = own.shown()
+        counter = counter_for(DEFAULT_MODEL)
+        room = room or own.room or Room(view.tokens(counter), counter)
+        own.known.end_pause()
+        return await own.make_room(view, guard, replace(room, early=True), compactor)
+
+
+class Compaction:
+    """Keeps the main transcript small, by a compactor and a model that writes for it."""
+
+    run = plain(AioCompaction.run, BLOCKING)
+
+    def __init__(self, writer: Writer, caps: Caps | None, prices: PricesByName) -> None:
+        self.writer, self.log = writer, writer.log
+        self.prices, self._caps = prices, caps
+        self.known = _known.setdefault(self.log.root, _Known())
+        self._task: _Task | None = None
+        self._work: _Work | None = None
+        self.room: Room | None = None
+        """What the last context left to the main transcript."""
+        self.compactor: Compactor | None = None
+        self.model: AnyModel | None = None
+
+    def _verbs(self, io: IO) -> AioCompaction:
+        return AioCompaction(self)
+
+    @property
+    def metrics(self) -> Metrics:
+        """What was done in this process so far."""
+        return self.known.metrics
+
+    def use(self, compactor: Compactor, model: AnyModel | None = None) -> None:
+        """Compact by this compactor from now on, and by a model that writes for it."""
+        self.compactor = checked_compactor(compactor)
+        self.model = self.model if model is None else self.checked_writer(model)
+
+    def checked_writer(self, model: AnyModel | None) -> AnyModel:
+        """The model that writes summaries; `InvalidValue` if there is none, or its price is not known."""
+        model = model or self.model
+        if model is None:
+            raise InvalidValue("a model is needed to write a summary")
+        if self._caps is not None and self._caps.is_for_cost:
+            check_priced(model.name, self.prices)
+        return model
+
+    async def consider(
+        self, view: View, room: Room, *, was_cut: bool, guard: Guard | None = None, waits: bool = False
+    ) -> None:
+        """Begin to compact if that is due, beside the turn; with `waits`, wait for it."""
+        if self.compactor is None:
+            return
+        self.room = room
+        if was_cut:
+            self.metrics.misses += 1
+        else:
+            self.metrics.hits += 1
+        if not (self.is_running or self.known.is_pausing or any(map(is_leased, plans_in(self.log.state)))):
+            self._begin(view, guard or Guard(self.log), room, self.compactor, is_told=False)
+        if waits:
+            await self._wait(None)
+
+    async def make_room(self, view: View, guard: Guard, room: Room, by: Compactor) -> Outcome | None:
+        """Compact and wait for it, for a turn that does not fit otherwise."""
+        earlier: Outcome | None = None
+        while self.is_running:
+            running = self._task
+            await self._wait(None)
+            earlier = _outcome_of(running) or earlier
+            view, guard = self.shown()
+        made = await self._begin(view, guard, room, by, is_told=True)
+        return earlier if earlier and not made else made
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a compaction is running in this process; one whose event loop has stopped is not."""
+        return self._task is not None and not self._task.done() and self._task.get_loop().is_running()
+
+    def give_up(self) -> None:
+        """Keep nothing of what is running: what is not recorded by now will not be."""
+        with self.log.lock:
+            work, self._work = self._work, None
+            if work is not None:
+                work.is_given_up = True
+        self._cancel()
+        self._task = None
+
+    async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
+        """Wait for what is running, or leave it to whoever opens the conversation next."""
+        await self._wait(timeout if how == "wait" else 0.0)
+        self._cancel()
+        await self._wait(None)
+
+    def _cancel(self) -> None:
+        if self._task is not None and not self._task.done():
+            with suppress(RuntimeError):  # its loop is closed
+                self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+
+    async def _wait(self, timeout: float | None) -> None:
+        """Wait until the task is done; it may be one of another event loop."""
+        task, until = self._task, None if timeout is None else now() + timeout
+        while task is not None and not task.done() and task.get_loop().is_running():
+            if until is not None and now() >= until:
+                return
+            if task.get_loop() is asyncio.get_running_loop():
+                await asyncio.wait([task], timeout=None if until is None else until - now())
+            else:
+                await asyncio.sleep(_LOOK)
+
+    def _begin(self, view: View, guard: Guard, room: Room, compactor: Compactor, *, is_told: bool) -> _Task:
+        """Begin to compact; with `is_told`, errors are raised to whoever waits."""
+        if not guard.is_intact:
+            view, guard = self.shown()
+        self._work = _Work(self, compactor)
+        shrinking = self._work.shrink(self._redacted(view), guard, room)
+        self._task = asyncio.get_running_loop().create_task(shrinking if is_told else self._quiet(shrinking))
+        return self._task
+
+    async def _quiet(self, shrinking: Coroutine[Any, Any, Outcome | None]) -> Outcome | None:
+        try:
+            return await shrinking
+        except Exception as fault:
+            self.failed(type(fault).__name__, self.known.pause())
+            return None
+
+    def failed(self, fault: str, pause: float) -> None:
+        """Count and log a failure."""
+        self.metrics.failed += 1
+        self.metrics.fault = fault
+        logger.warning("the compaction of %s failed, next try in %.0f s: %s", self.log.place, pause, fault)
+
+    def shown(self) -> tuple[View, Guard]:
+        """What the main transcript shows now, and whether something is forgotten from now on."""
+        guard = Guard(self.log)
+        return self._redacted(self.log.look(lambda state: state.transcripts[MAIN].view)), guard
+
+    def _redacted(self, view: View) -> View:
+        return view if self.writer.redaction is None else self.writer.redaction.view(view)
+
+
+def _outcome_of(task: _Task | None) -> Outcome | None:
+    if task is None or not task.done() or task.cancelled() or task.exception() is not None:
+        return None
+    return task.result()
+
+
+class _Work:
+    """One compaction: plans are made and carried out, one after the other, until the view fits."""
+
+    def __init__(self, compaction: Compaction, compactor: Compactor) -> None:
+        self._compaction, self._compactor = compaction, compactor
+        self._log, self._writer, self._known = compaction.log, compaction.writer, compaction.known
+        model = compaction.model
+        self._model = None if model is None else Metered(model, compaction.prices)
+        self._noted: Note | None = None  # the plan that is leased
+        self.is_given_up = False
+
+    async def shrink(self, view: View, guard: Guard, room: Room) -> Outcome | None:
+        """Plan and carry out, in several steps if there is more to read than the model reads at once.
+
+        If words fail, it is tried once more without. Steps after the first are done only as far as needed.
+        """
+        outcome: Outcome | None = None
+        try:
+            while True:
+                reads = self._reads
+                plan = await AWAITED.do(self._log, lambda: self._plan(view, replace(room, reads=reads)))  # noqa: B023
+                if not isinstance(plan, Plan):
+                    return plan if outcome is None else outcome
+                latest = await self._carry_out(plan, guard)
+                outcome = latest if latest or not outcome else outcome
+                is_part = plan.request is not None and plan.request.is_part
+                if not (is_part if latest else self._reads != reads):
+                    return outcome
+                view, guard = self._compaction.shown()
+                room = replace(room, early=False)
+        except asyncio.CancelledError as fault:
+            if is_cancelled():
+                raise
+            raise ModelFailed("the compaction was cancelled from within") from fault
+
+    @property
+    def _reads(self) -> int | None:
+        """Tokens that the model reads at once, if that is known; 0 while nobody writes."""
+        if self._model is None or self._known.is_pausing:
+            return 0
+        own = getattr(self._model.model, "context", None)
+        window = own if isinstance(own, int) else facts_for(self._model.name).window
+        return self._known.windows.get(self._model.name, window)
+
+    def _plan(self, view: View, room: Room) -> Plan | Outcome | None:
+        """The plan, or why there is none. Planning may take long, so it runs in a thread."""
+        metrics = self._known.metrics
+        try:
+            return self._compactor.plan(view, room)
+        except Irreducible as fault:
+            if metrics.fault != str(fault):  # once, and not in every turn
+                logger.warning("nothing of %s can be compacted: %s", self._log.place, fault)
+            metrics.fault = str(fault)
+            return Outcome("discarded", str(fault))
+
+    async def _carry_out(self, plan: Plan, guard: Guard) -> Outcome:
+        metrics = self._known.metrics
+        if plan.request is not None and self._reads == 0:
+            return Outcome("discarded", "there is nobody who writes the words")
+        try:
+            await self._writer.hooks.fire_and_wait(Compacting(self._log.place, MAIN, plan))
+        except Exception as fault:
+            metrics.discarded += 1
+            metrics.fault = type(fault).__name__
+            return Outcome("discarded", f"a hook refused it: {type(fault).__name__}")
+        if plan.request is None:
+            return await self._recorded(plan, None, guard)
+        try:
+            if not await AWAITED.do(self._log, lambda: self._lease(plan)):
+                return Outcome("discarded", "another process is at work on it")
+            metrics.started += 1
+            return await self._written(plan, plan.request, guard)
+        except asyncio.CancelledError:
+            await AWAITED.do(self._log, lambda: self._log.commit(lambda state: _ended(state, self._noted)))
+            raise
+
+    async def _written(self, plan: Plan, request: Request, guard: Guard) -> Outcome:
+        """Have the words written, and record the plan with them."""
+        assert self._model is not None
+        self._known.metrics.pending = 1
+        renewing = asyncio.ensure_future(self._renew())
+        try:
+            await AWAITED.do(self._log, self._log.root.catch_up)
+            words = await summarized(self._model, request) if guard.is_intact else None
+            return await self._recorded(plan, words, guard)
+        except QuireError as fault:
+            is_learnt = isinstance(fault, WindowExceeded) and self._learn_window(request)
+            self._compaction.failed(str(fault), 0.0 if is_learnt else self._known.pause())
+            return await self._finish(plan, None, Outcome("discarded", str(fault)))
+        finally:
+            renewing.cancel()
+            self._known.metrics.pending = 0
+
+    def _learn_window(self, request: Request) -> bool:
+        """Read half as much from now on; false if a request is as short as it can be."""
+        if request.room is None or self._model is None:
+            return False
+        counter = request.room.counter
+        told = counter.total(sum(map(counter.count, request.prompt))) + request.size
+        if self._reads is not None and told > self._reads:
+            return False
+        self._known.windows[self._model.name] = told // 2
+        return True
+
+    async def _recorded(self, plan: Plan, words: str | None, guard: Guard) -> Outcome:
+        """Record a plan on the state as it is now, or not at all."""
+        outcome = await self._finish(plan, guard, words=words)
+        if outcome:
+            self._known.metrics.completed += 1
+            self._known.metrics.fault = None
+            self._known.end_pause()
+        else:
+            self._known.metrics.discarded += 1
+            if words is not None and not self.is_given_up:  # paid for, and of no use
+                self._known.pause()
+        return outcome
+
+    async def _finish(
+        self, plan: Plan, guard: Guard | None, outcome: Outcome | None = None, words: str | None = None
+    ) -> Outcome:
+        """Write what comes of a plan, what it used, and that it is over; then tell hooks."""
+        used = [] if self._model is None else [Written(USAGE, note) for note in self._model.used()]
+        lost = Outcome("discarded", "something was forgotten meanwhile")
+        found = [lost if outcome is None else outcome]
+
+        def entries(state: State) -> Entries:
+            kept: Entries = []
+            if self.is_given_up:
+                found[:] = [Outcome("discarded", "it was given up")]
+            elif guard is not None and guard.is_intact:
+                trial, pool = state.transcripts[MAIN].copy(), state.pool.fork()
+                found[:] = [record(trial, plan, text=words, pool=pool)]
+                kept = [Written(MAIN, self._redacted(edit)) for edit in found[0].edits]
+                kept += [Written(POOL, self._redacted(note)) for note in plan.notes] if found[0] else []
+            return [*kept, *used, *_ended(state, self._noted)]
+
+        def commit() -> None:
+            with self._log.lock:  # the lease may be renewed meanwhile
+                self._log.commit(entries)
+                self._noted = None
+
+        await AWAITED.do(self._log, commit)
+        await self._writer.hooks.fire_and_wait(Compacted(self._log.place, MAIN, plan, found[0]))
+        return found[0]
+
+    def _redacted(self, item: Item) -> Item:
+        return item if self._writer.redaction is None else self._writer.redaction.item(item)
+
+    def _lease(self, plan: Plan) -> bool:
+        """Note that a plan is running here, unless another process is at work; plans left behind are over."""
+        content = {"by": plan.by, "transcript": MAIN, "version": self._log.state.version, **lease()}
+        note = Note(content=content, description="plan")
+
+        def entries(state: State) -> Entries:
+            plans = plans_in(state)
+            if any(map(is_leased, plans)):
+                return []
+            return [*(entry for one in plans for entry in _ended(state, one)), Written(PLANS, note)]
+
+        self._noted = note if self._log.commit(entries) else None
+        return self._noted is not None
+
+    async def _renew(self) -> None:
+        def renewed() -> None:
+            with self._log.lock:
+                note = self._noted
+                if note is None:
+                    return
+                other = Note(content={**note.content, **lease()}, description="plan")
+                if self._log.commit(lambda state: [*_ended(state, note), Written(PLANS, other)]):
+                    self._noted = other
+
+        while True:
+            await asyncio.sleep(RENEWAL)
+            await AWAITED.do(self._log, renewed)
+
+
+def plans_in(state: State) -> list[Note]:
+    """The plans of the main transcript that were begun and not finished."""
+    return [plan for plan in state.plans.values() if plan.content["transcript"] == MAIN]
+
+
+def _ended(state: State, note: Note | None) -> Entries:
+    """The entry that ends a plan, unless somebody took it over."""
+    if note is None or note.id not in state.plans:
+        return []
+    return [Written(PLANS, Hide((Span(note.id, note.id),)))]

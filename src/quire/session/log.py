@@ -1,0 +1,400 @@
+"""The log of one conversation: read, caught up with, and the one way to write to it.
+
+A write is a function of the state that it is written to. If another process wrote first, its entries are
+taken in, and the function is computed again: that is the rebase.
+"""
+
+import asyncio
+import atexit
+import logging
+import os
+import random
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from threading import Lock, RLock
+from time import sleep
+from typing import Protocol, TypeVar
+from weakref import WeakSet, WeakValueDictionary
+
+from quire.errors import Conflict, Forgotten, QuireError, StoreDamaged, StoreError, TurnBusy, WrongType, cut
+from quire.items import JSON, Item, Note, ToolResult
+from quire.session.spending import Spending
+from quire.session.state import State, Written
+from quire.state import Transcript
+from quire.stores import Durability, Entry, Place, Store, Stored, items_in
+from quire.stores.streams import FORGOTTEN, POOL, RECEIPTS, STEPS, is_own, tombstone
+
+logger = logging.getLogger("quire.session")
+
+T = TypeVar("T")
+
+Entries = list[Written]
+Compute = Callable[[State], Entries]
+"""What to write, given the state that it is written to; nothing is written if it raises."""
+
+_MOST_TRIES = 1_000
+_LONGEST_PAUSE = 0.02  # seconds
+_MOST_OPEN = 64
+"""How many logs of one store stay in memory though no session uses them, the latest used."""
+
+
+class Work(Protocol):
+    """A turn on its way to its answer. `interrupt` stops it, and waits until its outcome is recorded."""
+
+    @property
+    def is_over(self) -> bool: ...
+    async def interrupt(self) -> None: ...
+
+
+class Log:
+    """The entries of one place, and the state they amount to. Any thread may write; one does at a time."""
+
+    def __init__(self, store: Store, place: Place, begin: Callable[[], State]) -> None:
+        """`begin` returns the state before the first entry."""
+        self.store = store
+        self.place = place
+        self.lock = RLock()
+        self._begin = begin
+        self._last = b""  # the body of the last entry that was applied
+        self.state = begin()
+        self.work: Work | None = None  # the turn that is on its way in this process
+        _all.add(self)
+        self.catch_up()
+
+    @property
+    def root(self) -> "Log":
+        """The log that is stored: of a draft, the one it will be merged into."""
+        return self
+
+    def check_known(self) -> None:
+        """Raise `Forgotten` if this is a draft and something was forgotten since it began."""
+
+    def check_open(self) -> None:
+        """Raise `StoreFailed` if this is a draft whose block has ended."""
+
+    @property
+    def spent_apart(self) -> Spending:
+        """What was spent in a draft, and is not in the stored log yet."""
+        return Spending()
+
+    def look(self, read: Callable[[State], T]) -> T:
+        """What is read from the state, while nobody writes."""
+        with self.lock:
+            return read(self.state)
+
+    def catch_up(self) -> Entries:
+        """Apply what others have written, and return it. It takes one read of the store."""
+        with self.lock:
+            if self.state.forgetting:  # entries are being replaced
+                self.reload()
+                return []
+            known = self.state.version
+            stored = self.store.read(self.place, after=max(known - 1, 0))
+            if known and (not stored or stored[0].body != self._last):
+                return self.reload()
+            new = read_entries(self.place, stored[1:] if known else stored)
+            if known and any(stream == FORGOTTEN for stream, _ in new):
+                self.reload()  # what was forgotten is in entries that were read before
+            elif new:
+                self._apply(self.state, new)
+                self._last = stored[-1].body
+            return new
+
+    def reload(self) -> Entries:
+        """Read all entries again, and return them. If that fails, the state stays as it was."""
+        with self.lock:
+            stored = self.store.read(self.place)
+            entries = read_entries(self.place, stored)
+            state = self._begin()
+            self._apply(state, entries)
+            self.state, self._last = state, stored[-1].body if stored else b""
+            return entries
+
+    def recorded(self) -> Entries:
+        """All entries as they are stored."""
+        return read_entries(self.place, self.store.read(self.place))
+
+    def read_at(self, versions: Sequence[int]) -> list[Item]:
+        """The items at some versions, in order, as they are stored."""
+        if not versions:
+            return []
+        wanted = set(versions)
+        stored = self.store.read(self.place, after=min(versions) - 1)
+        return [item for _, item in read_entries(self.place, [e for e in stored if e.version in wanted])]
+
+    def append(self, name: str, item: Item) -> Item:
+        """Write one item that is neither an edit nor a result: the common case, without a trial."""
+        with self.lock:
+            state = self.state
+            transcript = state.transcripts.get(name)
+            if transcript is not None and item.id not in transcript and not state.gone:
+                body = JSON.encode_item(item)
+                try:
+                    self.store.append(self.place, (Entry(name, body),), expected=state.version)
+                except Conflict:
+                    pass  # `commit` meets it again, and rebases
+                else:
+                    state.take(name, item)
+                    self._last = body
+                    return item
+            return self.commit(lambda _: [Written(name, item)])[0].item
+
+    def commit(self, compute: Compute, *, expected: int | None = None) -> Entries:
+        """Write what is computed from the present state, and return it.
+
+        If others wrote first, it is computed again on what they wrote, unless it is for an `expected` version
+        alone. `Conflict` if it does not fit then. What names a forgotten item is written as a tombstone.
+        """
+        with self.lock:
+            waiting: frozenset[str] | None = None  # calls that were open before others wrote
+            for attempt in range(_MOST_TRIES):
+                self._check_expected(expected)
+                try:
+                    entries = self._computed(compute)
+                except (Conflict, Forgotten):
+                    raise
+                except QuireError as fault:
+                    if waiting is not None:
+                        raise self._conflict(fault) from fault
+                    waiting = self.state.waiting()
+                    if not self.catch_up():
+                        raise
+                    continue  # it may be about what others wrote
+                if waiting is not None:
+                    self._check_answers(entries, waiting)
+                try:
+                    return self._write(entries, expected)
+                except Conflict:
+                    waiting = self.state.waiting() if waiting is None else waiting
+                    self._give_way(attempt)
+            raise Conflict(f"others kept writing to {self.place}", self.state.version)
+
+    def _check_expected(self, expected: int | None) -> None:
+        version = self.state.version
+        if expected is not None and not isinstance(expected, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"the expected version is a number, not {type(expected).__name__}")
+        if expected is not None and expected != version:
+            raise Conflict(f"{self.place} is at version {version}, not at {expected}", expected, version)
+
+    def _computed(self, compute: Compute) -> Entries:
+        while True:
+            state, version = self.state, self.state.version
+            entries = compute(state)
+            if self.state is state and state.version == version:  # computing may have caught up
+                break
+        if state.gone:
+            entries = [_written(entry, state) for entry in entries]
+        state.check(entries)
+        return entries
+
+    def _conflict(self, fault: QuireError) -> QuireError:
+        return (
+            fault if isinstance(fault, TurnBusy) else Conflict(f"others wrote to {self.place} first: {fault}")
+        )
+
+    def _check_answers(self, entries: Entries, waiting: frozenset[str]) -> None:
+        """Two may append side by side; two may not answer the same call."""
+        answered = waiting - self.state.waiting()
+        for _, item in entries:
+            if isinstance(item, ToolResult) and item.call_id in answered:
+                raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")
+
+    def _write(self, entries: Entries, expected: int | None) -> Entries:
+        """Store entries, then apply them: only what is stored has happened."""
+        if not entries:
+            if expected is not None:
+                self.catch_up()
+                self._check_expected(expected)
+            return entries
+        stored = [Entry(stream, JSON.encode_item(item)) for stream, item in entries]
+        self.store.append(self.place, stored, expected=self.state.version)
+        self.state.apply(entries)
+        self._last = stored[-1].body
+        return entries
+
+    def _give_way(self, attempt: int) -> None:
+        if attempt:  # writers that try again at once only meet again
+            sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
+        self.catch_up()
+
+    def _apply(self, state: State, entries: Entries) -> None:
+        try:
+            state.apply(entries)
+        except (StoreDamaged, Forgotten):
+            raise
+        except QuireError as fault:
+            raise StoreDamaged(f"{self.place}: the entries do not fit together: {fault}") from fault
+
+
+def _written(entry: Written, state: State) -> Written:
+    is_content = not is_own(entry.stream) or entry.stream in (POOL, STEPS, RECEIPTS)
+    return Written(entry.stream, tombstone(entry.item)) if is_content and state.is_gone(entry.item) else entry
+
+
+def read_entries(place: Place, stored: Sequence[Stored]) -> Entries:
+    """Stored entries with their items decoded."""
+    items = items_in(place, stored)
+    return [Written(entry.stream, item) for entry, item in zip(stored, items, strict=True)]
+
+
+class Guard:
+    """Tells whether something was forgotten in some logs since it was made.
+
+    Erasure replaces what is stored. What somebody has read, and has yet to write or send, carries a guard.
+    """
+
+    def __init__(self, *logs: Log) -> None:
+        self._counts = {log: log.state.forgotten for one in logs for log in {one, one.root}}
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether nothing was forgotten since, nor is being, as far as is known without reading."""
+        return all(
+            log.state.forgotten == count and not log.state.forgetting for log, count in self._counts.items()
+        )
+
+    def check(self, what: str) -> None:
+        """Raise `Forgotten` if something was."""
+        if not self.is_intact:
+            raise Forgotten(f"something was forgotten since {what}: do it again")
+
+
+async def follow(log: Log, after: int) -> AsyncIterator[Written]:
+    """Every entry after a version, in order, as it comes; it ends when the iterator is dropped."""
+    # A thread of its own: waiting in one of the few shared ones would hold up every other verb.
+    thread, run = ThreadPoolExecutor(1, "quire-follower"), asyncio.get_running_loop().run_in_executor
+    version, patience = after, 0.5
+    try:
+        while True:
+            stored = await run(thread, partial(log.store.read, log.place, after=version))
+            if stored:
+                await run(thread, log.catch_up)
+            for entry, written in zip(stored, read_entries(log.place, stored), strict=True):
+                version = entry.version
+                yield written
+            if await run(thread, log.store.wait, log.place, version, patience) < version:
+                version = 0  # the conversation was removed, and begins again
+    finally:
+        thread.shutdown(wait=False)
+
+
+# Stores and logs that are open in this process
+
+_Name = tuple[str, str, Durability, bytes | None]
+_lock = Lock()
+_all: "WeakSet[Log]" = WeakSet()
+_stores: dict[_Name, tuple[Store, tuple[int, ...]]] = {}
+
+
+def open_store(url: str | Path | Store, durable: Durability | None = None, key: bytes | None = None) -> Store:
+    """The store of an address, opened once in this process and closed when it ends.
+
+    If its file was deleted or replaced, it is opened anew.
+    """
+    if isinstance(url, Store) or str(url) == "memory:" or "\0" in str(url):
+        return Store.open(url, durable=durable, key=key)
+    kind, path = _file_of(url)
+    name = (kind, path, durable or "process", key)
+    with _lock:
+        store, mark = _stores.get(name, (None, ()))
+        if store is None or mark != _mark_of(kind, path):
+            if store is not None:
+                _close(store)
+            store = Store.open(url, durable=durable, key=key)
+            _stores[name] = store, _mark_of(kind, path)
+        return store
+
+
+def _file_of(url: str | Path) -> tuple[str, str]:
+    """The kind of a store and the real path of its file; of a server, its address."""
+    text = str(url)
+    if isinstance(url, str) and "://" in text and not text.startswith("sqlite:///"):
+        return "server", text
+    path = text.removeprefix("sqlite:///")
+    kind = "lines" if Path(path).suffix.lower() == ".jsonl" else "database"
+    return kind, os.path.realpath(path)
+
+
+def _mark_of(kind: str, path: str) -> tuple[int, ...]:
+    """Tells whether a path still leads to the file that was opened; JSON lines are rewritten as a new file."""
+    if kind == "server":
+        return ()
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (-1,)
+    return (found.st_dev, found.st_ino) if kind == "database" else (0,)
+
+
+class _Open:
+    """The logs of a store that are open: one for each place, which all sessions of it share."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.all: WeakValueDictionary[Place, Log] = WeakValueDictionary()
+        self.latest: OrderedDict[Place, Log] = OrderedDict()
+
+
+def open_log(store: Store, place: Place) -> Log:
+    """The log of a place, caught up."""
+    opened: _Open = store.attached.setdefault("session", _Open())
+    log = opened.all.get(place)
+    if log is not None:
+        log.catch_up()
+    else:
+        log = Log(store, place, lambda: State(partial(_past_of, store, place.scope)))
+    with opened.lock:
+        log = opened.all.setdefault(place, log)  # another thread may have been quicker
+        opened.latest[place] = log
+        opened.latest.move_to_end(place)
+        while len(opened.latest) > _MOST_OPEN:
+            opened.latest.popitem(last=False)
+    return log
+
+
+def _past_of(store: Store, scope: str, origin: Note) -> Transcript:
+    """The past of a fork, from the conversation that it was forked from."""
+    content = origin.content
+    parent = open_log(store, Place(scope, content["conversation"]))
+    with parent.lock:
+        transcript = parent.state.transcripts.get(content["transcript"], Transcript())
+        revision, last = content["revision"], content.get("last")
+        is_past = len(transcript) >= revision
+        if is_past and last is not None:
+            is_past = transcript.view.log.item(revision - 1).id == last
+        if not is_past:
+            raise Forgotten("the conversation that this one was forked from was removed from the store")
+        if len(transcript) == revision:
+            return transcript.copy()
+        return Transcript(transcript.recorded()[:revision])
+
+
+def close_stores() -> None:
+    """Close the stores that were opened by their addresses."""
+    with _lock:
+        found = [store for store, _ in _stores.values()]
+        _stores.clear()
+    for store in found:
+        _close(store)
+
+
+def _close(store: Store) -> None:
+    with suppress(StoreError):  # there is nobody to tell
+        store.close()
+
+
+def _unlock() -> None:
+    """In a forked process: the threads that held locks are not there."""
+    global _lock
+    _lock = Lock()
+    for log in _all:
+        log.lock, log.work = RLock(), None
+        log.store.attached.setdefault("session", _Open()).lock = Lock()
+
+
+atexit.register(close_stores)
+os.register_at_fork(after_in_child=_unlock)

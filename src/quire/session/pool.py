@@ -1,0 +1,181 @@
+"""The pool of a session: notes by key. Each change is recorded, and heard by hooks."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+import quire.session.hooks as hooks
+from quire.compactors import HANDLE, HANDLE_DIGITS
+from quire.errors import InvalidValue, WrongType
+from quire.items import Hide, Item, Mask, Note, Span, ToolResult
+from quire.session.aio import IO, Change, Writer, plain
+from quire.session.state import State, Written
+from quire.state import Pool
+from quire.stores import Place
+from quire.stores.streams import POOL
+from quire.tokens import whole
+
+FEW_ROUNDS = 10
+"""How often the change of a single note is decided again because others wrote meanwhile."""
+
+PLAIN_HANDLE = re.compile(rf"\b{HANDLE}[0-9a-f]{{{HANDLE_DIGITS}}}(?!\w|-(?!\d))")
+"""The handle of a long output; the keys of its notes begin with it."""
+
+_KEY = re.compile(rf"({PLAIN_HANDLE.pattern})(?:-\d+)?")
+
+
+def handle_of(note: Note) -> str | None:
+    """The handle of a note that holds a long output, or a part of one."""
+    found = _KEY.fullmatch(note.key or "")
+    return None if found is None else found[1]
+
+
+def handles_named(items: Iterable[Item]) -> set[str]:
+    """The handles that results, and stubs in their place, name."""
+    texts = [item.stub for item in items if isinstance(item, Mask)]
+    texts += [item.text for item in items if isinstance(item, ToolResult)]
+    return {handle for text in texts for handle in PLAIN_HANDLE.findall(text)}
+
+
+class AioPool:
+    """The verbs of a pool, to be awaited."""
+
+    def __init__(self, pool: "SessionPool", io: IO) -> None:
+        self._pool, self._io = pool, io
+        self._writer, self._log = pool.writer, pool.writer.log
+
+    async def keep(self, note: Note) -> Note:
+        """Put a note into the pool; it replaces one with the same key."""
+        return (await self.keep_all([note]))[0]
+
+    async def keep_all(
+        self, notes: Iterable[Note], asking: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> list[Note]:
+        """Put notes into the pool, all or none. `asking` is entered while hooks are asked."""
+        with asking():
+            ready = self._pool.ready(notes)
+        await self._writer.make(self._io, lambda state: self._pool.keeping(ready, state), asking=asking)
+        return ready
+
+    async def drop(self, key: str) -> Note:
+        """Drop a note, and return it."""
+        if key not in self._pool:
+            await self._io.do(self._log, self._log.catch_up)  # another may have kept it
+        dropped: list[Note] = []
+
+        def dropping(state: State) -> Change:
+            dropped[:] = [state.pool.get(key)]
+            return removing(self._writer.place, dropped[0])
+
+        await self._writer.make(self._io, dropping, FEW_ROUNDS)
+        return dropped[0]
+
+    async def clear(self) -> list[Note]:
+        """Drop all notes, and return them. What is kept while hooks hear of it stays."""
+        await self._io.do(self._log, self._log.catch_up)
+        heard = {note.id: note for note in self._pool}
+        cleared: list[Note] = []
+        clearing = hooks.Clearing(self._writer.place, tuple(heard.values()))
+
+        def change(state: State) -> Change:
+            cleared[:] = [note for note in state.pool if heard.get(note.id) == note]
+            after = hooks.Cleared(self._writer.place, tuple(cleared))
+            return Change([_dropped(note) for note in cleared], [clearing], [after])
+
+        await self._writer.make(self._io, change)
+        return cleared
+
+
+class SessionPool:
+    """The notes at hand, by key.
+
+    A note that comes when the pool is full evicts the oldest. Long outputs of tools, which a model may read
+    back by their handles, are outside the limit.
+    """
+
+    keep = plain(AioPool.keep)
+    drop = plain(AioPool.drop)
+    clear = plain(AioPool.clear)
+
+    def __init__(self, writer: Writer, limit: int | None) -> None:
+        self.writer = writer
+        self.limit = limit if limit is None else whole(limit, "a limit", least=1)
+
+    def _verbs(self, io: IO) -> AioPool:
+        return AioPool(self, io)
+
+    def copy(self) -> Pool:
+        """The notes as they are now; changes of the copy change nothing here."""
+        self.writer.log.check_known()
+        return self.writer.log.look(lambda state: state.pool.fork())
+
+    def __len__(self) -> int:
+        return len(self.writer.log.state.pool)
+
+    def __iter__(self) -> Iterator[Note]:
+        return iter(self.copy())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.writer.log.state.pool
+
+    def __getitem__(self, key: str) -> Note:
+        return self.writer.log.state.pool.get(key)
+
+    def __repr__(self) -> str:
+        return f"<SessionPool of {len(self)} notes>"
+
+    def catalogue(self) -> str:
+        """One line per note with its key and description."""
+        return self.copy().catalogue()
+
+    def ready(self, notes: Iterable[Note]) -> list[Note]:
+        """Notes as they may be kept: checked, and redacted."""
+        given = list(notes)
+        for note in given:
+            if not isinstance(note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise WrongType(f"a pool keeps notes, not {type(note).__name__}")
+            if note.key is None:
+                raise InvalidValue("a note needs a key to be kept in a pool")
+        return [note for note in self.writer.ready(given) if isinstance(note, Note)]
+
+    def keeping(self, notes: Sequence[Note], state: State, pool: Pool | None = None) -> Change:
+        """The change that keeps notes one after the other, with the evictions it takes.
+
+        `pool` is the pool to begin with, and is changed.
+        """
+        change, place = Change([]), self.writer.place
+        if pool is None:
+            pool = state.pool if self.limit is None else state.pool.fork()
+        for note in notes:
+            if state.is_gone(note):
+                continue
+            leaving = [] if pool is state.pool else _put_into(pool, note, self.limit)
+            change += Change(
+                [*(_dropped(one, note) for one in leaving), Written(POOL, note)],
+                [*(hooks.Evicting(place, one, note) for one in leaving), hooks.Adding(place, POOL, (note,))],
+                [*(hooks.Evicted(place, one, note) for one in leaving), hooks.Added(place, POOL, (note,))],
+            )
+        return change
+
+
+def removing(place: Place, note: Note) -> Change:
+    """The change that drops a note."""
+    return Change([_dropped(note)], [hooks.Removing(place, note)], [hooks.Removed(place, note)])
+
+
+def _put_into(pool: Pool, note: Note, limit: int | None) -> list[Note]:
+    """Put a note into a pool, and return those that it evicts: the oldest that are not long outputs."""
+    leaving: list[Note] = []
+    if limit is not None and note.key not in pool and handle_of(note) is None:
+        bounded = [one for one in pool if handle_of(one) is None]
+        leaving = bounded[: max(len(bounded) + 1 - limit, 0)]
+    for one in leaving:
+        pool.remove(str(one.key))
+    pool.add(note)
+    return leaving
+
+
+def _dropped(note: Note, by: Note | None = None) -> Written:
+    """The entry that drops a note; it names the note that evicts it, if one does."""
+    reason = {} if by is None else {"by": by.id}
+    return Written(POOL, Hide((Span(note.id, note.id),), extras={"key": note.key, **reason}))

@@ -1,0 +1,341 @@
+"""The state of a conversation, computed from the entries of its log. Nothing else changes it."""
+
+from array import array
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import NamedTuple, TypeGuard
+
+from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
+from quire.items import EDITS, JSON, KINDS, Hide, Item, Mask, Message, Note, ToolCall, ToolResult
+from quire.session.spending import Spending
+from quire.state import Pool, Transcript, View
+from quire.stores.streams import (
+    FORGOTTEN,
+    MAIN,
+    NAMED,
+    OF,
+    ORIGIN,
+    PLANS,
+    POOL,
+    RECALLED,
+    RECEIPTS,
+    STEPS,
+    TOLD,
+    USAGE,
+    WIPED,
+    is_own,
+    is_tombstone,
+)
+from quire.tokens import whole
+
+_BEGUN, _HELD = "begun", "held"
+
+
+class Written(NamedTuple):
+    """One item, and the stream it is in."""
+
+    stream: str
+    item: Item
+
+
+def mark_of(item: Item) -> bytes:
+    """A digest that is equal for equal items."""
+    return blake2b(JSON.encode_item(item), digest_size=16).digest()
+
+
+def digest_of(conversation: str) -> str:
+    """The name of a conversation in the provenance of another: its own name may have to be forgotten."""
+    return blake2b(conversation.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def sources_of(item: Item) -> Collection[str]:
+    """The names of the items that an item says it was made of; what its spans cover is not included.
+
+    An item of this conversation, its forks and relatives is named by its id, one of another conversation by
+    `digest_of(conversation)/id`.
+    """
+    if isinstance(item, Mask):
+        return (item.target,)
+    extras = getattr(item, "extras", None)
+    return (*extras.get(OF, ()), *extras.get(TOLD, ())) if extras else ()
+
+
+Past = Callable[[Note], Transcript]
+"""Returns the past of a fork, given its note of origin."""
+
+
+class StepsState:
+    """The calls without a result that were begun, and the results held for them.
+
+    All of it is by the ids of the items of calls, because call ids may repeat.
+    """
+
+    def __init__(self) -> None:
+        self.begun: dict[str, Note] = {}
+        """The notes that say that calls were about to be run."""
+        self.held: dict[str, tuple[Item, ...]] = {}
+        """Results that came before their turn, each with the items that came with it."""
+        self.heard: set[str] = set()
+        """Ids of held results that hooks have heard of."""
+        self._last = ""  # the call of the last result, which the next item came with
+        self._announced: str | None = None  # the call of the next result
+
+    def take(self, items: Iterable[Item], pending: Sequence[ToolCall]) -> None:
+        """Apply items of the stream of steps. Nothing is kept of calls that were answered."""
+        waiting = {call.id for call in pending}
+        self.begun = {call: note for call, note in self.begun.items() if call in waiting}
+        self.held = {call: came for call, came in self.held.items() if call in waiting}
+        self.heard &= {came[0].id for came in self.held.values()}
+        for item in items:
+            if isinstance(item, ToolResult):
+                if self._announced is not None:
+                    self.heard.add(item.id)
+                self._last = self._announced or self.call_of(item, pending) or ""
+                self._announced = None
+                self.held[self._last] = (item,)
+            elif not is_step(item):
+                self.held[self._last] = (*self.held.get(self._last, ()), item)
+            elif _HELD in item.content:
+                self._announced = item.content[_HELD]
+            else:
+                self.begun |= dict.fromkeys(item.content[_BEGUN], item)
+
+    def as_held(self, items: Iterable[Item]) -> list[Item]:
+        """The items, with what is held in place of results that are held: it may be a tombstone by now."""
+        came = {one[0].id: one for one in self.held.values()}
+        return [item for given in by_result(items) for item in came.get(given[0].id, given)]
+
+    def call_of(self, result: ToolResult, pending: Iterable[ToolCall]) -> str | None:
+        """The call of a result that does not say which: the last with its call id that holds none."""
+        calls = [call.id for call in pending if call.call_id == result.call_id]
+        free = [call for call in calls if call not in self.held]
+        return next(reversed(free or calls), None)
+
+
+def begun(calls: Iterable[ToolCall], claim: Mapping[str, object]) -> Note:
+    """The note that calls are about to be run, and by whom."""
+    return Note(content={**claim, _BEGUN: [call.id for call in calls]}, key=_BEGUN)
+
+
+def held_for(call_id: str) -> Note:
+    """The note that the next held result is of a call, and that hooks have heard of it."""
+    return Note(content={_HELD: call_id}, key=_HELD)
+
+
+def is_step(item: Item) -> TypeGuard[Note]:
+    """Whether an item of the stream of steps is a note of ours: notes of tools have no key there."""
+    return isinstance(item, Note) and item.key is not None
+
+
+def by_result(items: Iterable[Item]) -> list[list[Item]]:
+    """Each result with the items that came with it; a message stands alone."""
+    found: list[list[Item]] = []
+    for item in items:
+        if found and not isinstance(item, ToolResult | Message):
+            found[-1].append(item)
+        else:
+            found.append([item])
+    return found
+
+
+class State:
+    """The state of a conversation at a version. Entries are applied in order."""
+
+    def __init__(self, past: Past | None = None) -> None:
+        self._past = past
+        self.version = 0
+        self.origin: Note | None = None
+        """Of a fork: where it began."""
+        self.transcripts: dict[str, Transcript] = {MAIN: Transcript()}
+        self.named: set[str] = set()
+        """Names that were reserved for transcripts."""
+        self.pool = Pool()
+        self.spending = Spending()
+        self.steps = StepsState()
+        self.plans: dict[str, Note] = {}
+        """Compactions that were begun and not finished, by id."""
+        self.made: dict[bytes, int] = {}
+        """The versions of what was kept for receipts, by mark."""
+        self.linked: set[str] = set()
+        """Digests of conversations that this one has quoted."""
+        self.forgetting: dict[str, Note] = {}
+        """Intents to forget that are not finished, by id."""
+        self.unwiped: set[str] = set()
+        """Marks of what was forgotten and may still be in the files of the store."""
+        self.gone: set[str] = set()
+        """Names of all that was ever forgotten: what names one of these is a tombstone when it is written."""
+        self._versions: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
+        self._inherited: dict[str, int] = {}  # how many items of a transcript are from before this log
+        self._called_in: set[str] = set()  # transcripts in which calls may be open
+
+    def apply(self, written: Sequence[Written]) -> None:
+        """Apply the next entries, each run of one stream at once."""
+        start = 0
+        for stop in range(1, len(written) + 1):
+            if stop == len(written) or written[stop].stream != written[start].stream:
+                self._apply(written[start].stream, [entry.item for entry in written[start:stop]])
+                start = stop
+
+    def take(self, name: str, item: Item) -> None:
+        """Apply one item of a known transcript: the common case."""
+        self.version += 1
+        self._versions[name].append(self.version)
+        self.transcripts[name].append(item)
+        if type(item) is ToolCall:
+            self._called_in.add(name)
+
+    def check(self, written: Sequence[Written]) -> None:
+        """Raise an error if the entries could not be applied; nothing is changed."""
+        transcripts: Mapping[str, Transcript] = self.transcripts
+        by_stream: dict[str, list[Item]] = {}
+        for stream, item in written:
+            if type(item) not in KINDS:
+                raise WrongType(f"a session keeps items, not {type(item).__name__}")
+            if stream == ORIGIN:
+                transcripts = {MAIN: self._past_of(item)}
+            elif not is_own(stream):
+                by_stream.setdefault(stream, []).append(item)
+        for stream, items in by_stream.items():
+            _check(transcripts.get(stream), items)
+
+    def versions(self, stream: str) -> Sequence[int]:
+        """The versions of the entries of a stream, in order."""
+        return self._versions.get(stream, ())
+
+    @property
+    def forgotten(self) -> int:
+        """How often something was forgotten; another number than before tells that something was."""
+        return len(self.versions(FORGOTTEN))
+
+    def at(self, version: int) -> dict[str, View]:
+        """What each transcript showed at an earlier version; one without items then is left out."""
+        if not 0 <= whole(version, "a version") <= self.version:
+            raise OutOfRange(f"there are versions 0 to {self.version}; there is none {version}")
+        revisions = {
+            name: self._inherited.get(name, 0) + bisect_right(self.versions(name), version)
+            for name in self.transcripts
+        }
+        shown = {name: revision for name, revision in revisions.items() if revision or name == MAIN}
+        return {name: self.transcripts[name].at(revision) for name, revision in shown.items()}
+
+    def inherited(self, item_id: str) -> Iterator[Item]:
+        """The item of an id from before this log began, in each transcript that has one."""
+        for name, end in self._inherited.items():
+            log = self.transcripts[name].view.log
+            position = log.find(item_id, end)
+            if position is not None:
+                yield log.item(position)
+
+    def pending(self) -> list[ToolCall]:
+        """The open calls of all transcripts."""
+        found: list[ToolCall] = []
+        names = [name for name in self.transcripts if name in self._called_in] if self._called_in else ()
+        for name in names:
+            calls = self.transcripts[name].view.pending()
+            if not calls:
+                self._called_in.discard(name)
+            found += calls
+        return found
+
+    def waiting(self) -> frozenset[str]:
+        """The call ids of all open calls."""
+        return frozenset(call.call_id for call in self.pending())
+
+    def child(self) -> "State":
+        """The state of a log that begins where this one stands."""
+        child = State(self._past)
+        child.transcripts = {name: transcript.copy() for name, transcript in self.transcripts.items()}
+        child._called_in = set(self._called_in)
+        child._inherited = {name: len(transcript) for name, transcript in child.transcripts.items()}
+        child.pool = self.pool.fork()
+        child.spending = self.spending
+        child.gone = set(self.gone)
+        return child
+
+    def is_gone(self, item: Item) -> bool:
+        """Whether an item that is about to be written was forgotten, or names what was."""
+        return bool(self.gone) and (item.id in self.gone or not self.gone.isdisjoint(sources_of(item)))
+
+    def _apply(self, stream: str, items: list[Item]) -> None:
+        first = self.version + 1
+        self.version += len(items)
+        self._versions[stream].extend(range(first, self.version + 1))
+        if not is_own(stream):
+            self.transcripts.setdefault(stream, Transcript()).extend(items)
+            self._called_in.add(stream)
+        elif stream == POOL:
+            self._apply_to_pool(items)
+        elif stream == STEPS:
+            self.steps.take(items, self.pending())
+        elif stream == RECEIPTS:
+            self.made |= {mark_of(item): version for version, item in enumerate(items, first)}
+        else:
+            for item in items:
+                if not is_tombstone(item):
+                    self._note(stream, item)
+
+    def _note(self, stream: str, item: Item) -> None:
+        """Apply an entry of one of the session's own streams."""
+        if stream == ORIGIN:
+            self.transcripts[MAIN] = self._past_of(item)
+            self._inherited[MAIN] = len(self.transcripts[MAIN])
+            self._called_in.add(MAIN)
+            self.origin = item if isinstance(item, Note) else None
+        elif stream == PLANS and isinstance(item, Hide):
+            for span in item.spans:
+                self.plans.pop(span.first, None)
+        elif not isinstance(item, Note):
+            return
+        elif stream == PLANS:
+            self.plans[item.id] = item
+        elif stream == USAGE:
+            self.spending = self.spending.with_usage(item.content)
+        elif stream == RECALLED:
+            self.linked.update(item.content)
+        elif stream == NAMED:
+            self.named.add(item.content["name"])
+        elif stream == WIPED:
+            self.unwiped.difference_update(item.content["of"])
+        elif stream == FORGOTTEN and item.content.get("of") is not None:
+            self.forgetting.pop(item.content["of"], None)
+            self.unwiped.update(item.content.get("unwiped", ()))
+        elif stream == FORGOTTEN:
+            self.forgetting[item.id] = item
+            own = () if item.content.get("elsewhere") else item.content["ids"]
+            self.gone.update(item.content.get("names", own))
+
+    def _apply_to_pool(self, items: Iterable[Item]) -> None:
+        for item in items:
+            if isinstance(item, Note) and is_tombstone(item):
+                self._drop(str(item.extras.get("instead_of", "")))
+            elif isinstance(item, Note):
+                self.pool.add(item)
+            elif isinstance(item, Hide):
+                for span in item.spans:
+                    self._drop(span.first, str(item.extras.get("key", "")))
+
+    def _drop(self, note_id: str, key: str = "") -> None:
+        """Drop a note, unless it is not there: two writers may have dropped it."""
+        if key not in self.pool:
+            key = next((note.key or "" for note in self.pool if note.id == note_id), "")
+        if key in self.pool and self.pool.get(key).id == note_id:
+            self.pool.remove(key)
+
+    def _past_of(self, origin: Item) -> Transcript:
+        if self._past is None or not isinstance(origin, Note):
+            raise StoreDamaged("the conversation that this one was forked from is not known")
+        return self._past(origin)
+
+
+def _check(transcript: Transcript | None, items: list[Item]) -> None:
+    """Raise an error if a transcript would not take the items. Only edits have to be tried."""
+    if any(type(item) in EDITS for item in items):
+        (Transcript() if transcript is None else transcript.copy()).extend(items)
+        return
+    known: set[str] = set()
+    for item in items:
+        if item.id in known or (transcript is not None and item.id in transcript):
+            raise DuplicateId(f"item {cut(item.id)!r} is in the transcript already")
+        known.add(item.id)

@@ -1,0 +1,317 @@
+"""Compaction beside the conversation: never in its way, never half, once, found again after a crash."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from quire import Budget, Template, counter_for
+from quire.compactors import Cascade, ClearToolResults, Compactor, Offload, Room, Summarize, TruncateOldest
+from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
+from quire.items import EDITS, Hide, Message, Summary, ToolCall, ToolResult, use_clock
+from quire.models import Scripted
+from quire.sections import Catalogue, History, Instructions
+from quire.session import Compacted, Compacting, Session, hook
+from quire.stores import MemoryStore
+from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, session, shelf, talk, texts, twin
+
+SUMMARIZE = Summarize(floor=4, ceiling=8)
+COUNTER = counter_for("gpt-5.6")
+WINDOW = 8_000
+GIST = Scripted(["They talked."], repeat=True)
+
+
+class Slow:
+    """A model that answers when it is told to."""
+
+    name = "slow"
+
+    def __init__(self, words: str = "They talked.") -> None:
+        self.go, self.begun = asyncio.Event(), asyncio.Event()
+        self._model = Scripted([words], repeat=True)
+
+    async def ask(self, items: Any, **options: Any) -> Any:
+        self.begun.set()
+        await self.go.wait()
+        return await self._model.ask(items, **options)
+
+
+async def begun(store: MemoryStore, model: Slow) -> Session:
+    """A session whose model has been asked for a summary."""
+    one = session(store, compactor=SUMMARIZE, model=model)
+    talk(one, 6)
+    await one.aio.build(TEMPLATE)
+    await model.begun.wait()
+    return one
+
+
+def summaries(one: Session) -> int:
+    return sum(isinstance(item, Summary) for item in one.view())
+
+
+def test_a_turn_does_not_wait_for_a_summary() -> None:
+    async def conversation() -> None:
+        model = Slow()
+        one = await begun(MemoryStore(), model)
+        talk(one, 1, "meanwhile")
+        await one.aio.build(TEMPLATE)
+        assert not summaries(one) and one.compaction.metrics.pending == 1
+        model.go.set()
+        await one.aio.close()
+        assert summaries(one) == 1 and texts(one.view())[-1] == "meanwhile answer 0"
+        metrics = one.compaction.metrics
+        assert (metrics.started, metrics.completed, metrics.failed, metrics.pending) == (1, 1, 0, 0)
+
+    run(conversation())
+
+
+def _pinned(one: Session) -> None:
+    one.pin(one.view()[1].id)
+
+
+def _forgotten(one: Session) -> None:
+    one.forget(one.view()[0].id)
+
+
+@pytest.mark.parametrize("change", [_pinned, _forgotten])
+def test_a_late_summary_is_discarded_if_its_range_was_changed(change: Callable[[Session], None]) -> None:
+    async def conversation() -> None:
+        model, store = Slow(f"They said {SECRET}."), MemoryStore()
+        one = await begun(store, model)
+        change(one)
+        model.go.set()
+        await one.aio.close()
+        assert not summaries(one) and one.compaction.metrics.discarded == 1
+        assert b"swordfish" not in kept_bytes(store)
+
+    run(conversation())
+
+
+def test_failures_are_counted_and_backed_off() -> None:
+    time = [1_000_000.0]
+    store = MemoryStore()
+
+    def turn() -> Any:
+        one = session(store, compactor=SUMMARIZE, model=model)
+        one.build(TEMPLATE)
+        one.close()
+        return one.compaction.metrics
+
+    model = Scripted([ModelFailed("busy")], repeat=True)
+    talk(session(store), 6)
+    with use_clock(lambda: time[0]):
+        for _ in range(3):
+            metrics = turn()
+        assert (metrics.started, metrics.failed) == (1, 1) and "busy" in metrics.fault
+        time[0] += 6
+        assert turn().failed == 2
+        time[0] += 6
+        assert turn().failed == 2, "the second pause is longer"
+        outcome = session(store, compactor=SUMMARIZE, model=model).compaction.run()
+        assert outcome is not None and not outcome, "who asks for it is not kept waiting"
+    assert not summaries(session(store))
+
+
+def test_a_plan_is_handed_over_and_taken_up() -> None:
+    store = MemoryStore()
+
+    async def stopped(how: Any, **options: Any) -> None:
+        one = await begun(store, Slow())
+        await one.aio.close(how, **options)
+        assert not summaries(one)
+
+    run(stopped("wait", timeout=0.05))
+    again = session(twin(store), compactor=SUMMARIZE, model=GIST)
+    again.build(TEMPLATE)
+    again.close()
+    assert summaries(again) == 1
+
+
+def test_two_sessions_ask_for_one_summary() -> None:
+    async def conversation() -> None:
+        with shelf("sqlite") as held:
+            models = [Slow(), Slow()]
+            stores = [held.store, held.open()]
+            one, other = (
+                session(store, compactor=SUMMARIZE, model=model)
+                for store, model in zip(stores, models, strict=True)
+            )
+            talk(one, 6)
+            other.refresh()
+            await asyncio.gather(*(held.aio.build(TEMPLATE) for held in (one, other)))
+            await asyncio.sleep(0.2)
+            assert sum(model.begun.is_set() for model in models) == 1
+            for model in models:
+                model.go.set()
+            await asyncio.gather(one.aio.close(), other.aio.close())
+            assert summaries(session(held.open())) == 1
+
+    run(conversation())
+
+
+def test_never_a_half_state() -> None:
+    """Whatever entry of the log a process dies after, the view has the whole summary or none of it."""
+    one = session(compactor=SUMMARIZE, model=GIST)
+    for n in range(12):
+        talk(one, 1, str(n))
+        one.build(TEMPLATE)
+        one.close()
+    assert summaries(one) == 1
+    for version in range(one.version + 1):
+        view = one.at(version)["main"]
+        told = [item.id for item in one.view().recorded()[: view.revision] if type(item) not in EDITS]
+        shown = [item.id for item in view if not isinstance(item, Summary)]
+        count = len(view) - len(shown)
+        assert count <= 1 and shown == told[len(told) - len(shown) :]
+        assert (count == 1) == (len(shown) < len(told)), "what is not shown is told, all of it"
+
+
+heard: list[Any] = []
+
+
+@hook(Compacting, Compacted)
+def hear_compaction(event: Any) -> None:
+    heard.append(event)
+
+
+@hook(Compacting)
+def refuse_compaction(event: Any) -> None:
+    raise PermissionError("not now")
+
+
+def test_running_it_says_what_came_of_it_and_hooks_hear_of_it() -> None:
+    def outcome(**options: Any) -> Any:
+        one = session(compactor=Summarize(), **options)
+        talk(one, 15)
+        return one.compaction.run()
+
+    heard.clear()
+    kept = outcome(model=GIST, hooks=[hear_compaction])
+    assert kept and kept.fate == "kept" and [type(event) for event in heard] == [Compacting, Compacted]
+    failed = outcome(model=Scripted([ModelFailed("busy")]))
+    assert (bool(failed), failed.fate, failed.reason) == (False, "discarded", "busy")
+    refused = outcome(model=GIST, hooks=[refuse_compaction])
+    assert not refused and "PermissionError" in refused.reason
+    assert outcome() is None, "nobody writes, and nothing else is to be done"
+    with pytest.raises(InvalidValue):
+        session().compaction.run()
+
+
+class Windowed:
+    """A model that reads so much at once, as every real one does; more than that is a `fault`."""
+
+    name, wire = "windowed", "openai"
+
+    def __init__(self, fault: type[ModelFailed] = ModelFailed, reads: int = WINDOW) -> None:
+        self.is_down, self.asked = False, list[int]()
+        self._fault, self._reads = fault, reads
+        self._inner = Scripted(["Goal: to know."], repeat=True)
+
+    async def ask(self, items: Any, **options: Any) -> Any:
+        if self.is_down:
+            raise ModelFailed("overloaded")
+        self.asked.append(sum(map(COUNTER.count, items)))
+        if self.asked[-1] > self._reads:
+            raise self._fault("too long")
+        return await self._inner.ask(items, **options)
+
+
+def long_talk(one: Session, turns: int) -> None:
+    for n in range(turns):
+        one.append(Message("user", f"{n} " + "what about it " * 20), Message("assistant", "it is so " * 40))
+
+
+def turn(one: Session, template: Template = TEMPLATE) -> None:
+    one.user("And now?")
+    one.build(template)
+    one.assistant("So.")
+    one.close()
+
+
+@pytest.mark.parametrize("unit", ["messages", "tokens"])
+@pytest.mark.parametrize("says_so", [False, True])
+def test_a_past_that_no_model_reads_at_once_is_told_in_steps(unit: Any, says_so: bool) -> None:
+    model = Windowed(WindowExceeded, reads=3_000) if says_so else Windowed()
+    one = session(compactor=Summarize(unit=unit), model=model)
+    long_talk(one, 150)
+    turn(one)
+    assert len(model.asked) > 2 and model.asked[-1] <= (3_000 if says_so else WINDOW)
+    assert summaries(one) == 1 and one.view().tokens(COUNTER) <= WINDOW
+
+
+@pytest.mark.parametrize("model", [None, Scripted([ModelFailed("busy")]), Scripted(["long " * 9_000])])
+def test_a_cascade_goes_on_where_there_are_no_words(model: Scripted | None) -> None:
+    one = session(compactor=Cascade(Summarize(unit="tokens"), TruncateOldest()), model=model)
+    long_talk(one, 150)
+    turn(one)
+    assert one.view().tokens(COUNTER) <= WINDOW
+    assert any(isinstance(item, Hide) for item in one.view().recorded())
+
+
+LOG = "GET /a 12 ms\n" * 3_000
+NARROW = Template(
+    Instructions("Be exact."),
+    History(),
+    Catalogue(),
+    budget=Budget(window=4_000, reserve=300),
+    model="gpt-5.6",
+)
+OFFLOADING: list[Compactor] = [Cascade(Offload(), ClearToolResults(), TruncateOldest()), Offload(ceiling=0)]
+
+
+def read(one: Session, *outputs: str) -> None:
+    one.user("Read the log.")
+    one.append(*(ToolCall(f"c{n}", "read", "{}") for n in range(len(outputs))))
+    one.append(*(ToolResult(f"c{n}", "read", output) for n, output in enumerate(outputs)))
+
+
+@pytest.mark.parametrize("compactor", OFFLOADING, ids=lambda one: one.name)
+def test_a_result_that_is_too_large_is_moved_and_the_turn_goes_on(compactor: Compactor) -> None:
+    one = session(compactor=compactor)
+    read(one, LOG)
+    context = one.build(NARROW)
+    (note,) = one.pool
+    shown = [getattr(item, "text", "") for item in context.items]
+    assert note.key is not None and note.content == LOG and context.receipt.tokens <= 3_700
+    assert note.key in shown[-1], "sections are asked again: the catalogue knows the note"
+    assert any(note.key in text for text in shown[:-1]), "a stub with its handle stands for it"
+
+
+@pytest.mark.parametrize("compactor", [TruncateOldest(), Summarize()], ids=lambda one: one.name)
+def test_what_cannot_be_made_to_fit_is_an_error_and_changes_nothing(compactor: Compactor) -> None:
+    one = session(compactor=compactor)
+    read(one, LOG)
+    before = one.view().recorded()
+    with pytest.raises(OverBudget):
+        one.build(NARROW)
+    assert one.view().recorded() == before
+
+
+def test_a_compactor_and_a_room_for_once() -> None:
+    one = session()
+    read(one, LOG)
+    one.assistant("Read.")
+    talk(one, 5)
+    assert one.compaction.run(by=Offload(), room=Room(3_000, COUNTER)) and len(one.pool) == 1
+    assert one.compaction.compactor is None
+
+
+def test_forks_are_kept_small_children_and_drafts_begin_without() -> None:
+    one = session(compactor=Summarize(), model=GIST)
+    long_talk(one, 15)
+    child = one.fork("child")
+    turn(child)
+    assert summaries(child) == 1 and not summaries(one)
+    assert (
+        one.child("other").compaction.compactor is None and session().fork("x").compaction.compactor is None
+    )
+
+    async def drafted() -> None:
+        async with one.draft() as draft:
+            assert draft.compaction.compactor is None
+            draft.compaction.use(Summarize(), GIST)
+            await draft.aio.build(TEMPLATE)
+
+    run(drafted())
+    assert summaries(one) == 1

@@ -1,0 +1,196 @@
+"""Contexts of a session: sections asked side by side, what was sent shown again, payloads of one's own."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from quire import Budget, Session, Template
+from quire.errors import InvalidValue, StoreDamaged, UnknownId
+from quire.items import Message, Note, ToolCall
+from quire.providers import PROVIDERS
+from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
+from quire.state import Transcript
+from quire.stores import MemoryStore
+from tests.session.opened import TEMPLATE, answer, run, said, session, texts, twin
+
+TOOLS: list[dict[str, Any]] = [
+    {"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
+]
+EVERY_WIRE = pytest.mark.parametrize("wire", PROVIDERS)
+
+
+def template(*more: Any, window: int = 8_000) -> Template:
+    return Template(
+        Instructions("Be brief."), History(), *more, budget=Budget(window=window), model="gpt-5.6"
+    )
+
+
+def test_a_turn_goes_round() -> None:
+    one = session()
+    one.user("How did Q3 go?")
+    one.pool.keep(Note({"margin": 4}, key="q3", description="the report"))
+    usual = template(Catalogue())
+    payload = one.build(usual, tools=TOOLS).render("openai")
+    assert "the report" in str(payload.payload) and payload["tools"]
+    parsed = one.record(answer("Well."))
+    assert texts(one.view()) == ["How did Q3 go?", "Well."] and parsed.items[0] is one.view()[-1]
+    assert one.spending.tokens == 32 and one.spending.requests == 1 and one.spending.cost > 0
+    one.user("And Q4?")
+    assert one.build(usual).shared == 2
+
+
+async def _in_a_loop(one: Session, shown: Template) -> Any:
+    return one.build(shown)
+
+
+BUILD: dict[str, Callable[[Session, Template], Any]] = {
+    "plain": lambda one, shown: one.build(shown),
+    "awaited": lambda one, shown: run(one.aio.build(shown)),
+    "plain in a loop": lambda one, shown: run(_in_a_loop(one, shown)),
+}
+
+
+@pytest.mark.parametrize("build", BUILD.values(), ids=BUILD)
+def test_independent_sections_are_asked_side_by_side(build: Any) -> None:
+    under_way, most = list[str](), 0
+
+    def slow(name: str) -> Any:
+        async def items(ask: Ask) -> list[Message]:
+            nonlocal most
+            under_way.append(name)
+            most = max(most, len(under_way))
+            await asyncio.sleep(0.01)
+            under_way.remove(name)
+            return [Message("system", name, id=name, created_at=0.0)]
+
+        return items
+
+    sections = [Custom(name, slow(name), independent=True) for name in ("a", "b", "c")]
+    one = session()
+    one.user("hello")
+    context = build(one, template(Custom("alone", slow("alone")), *sections))
+    assert texts(context.items)[-4:] == ["alone", "a", "b", "c"] and most == 4
+
+
+def test_a_section_that_fails_ends_the_others() -> None:
+    ended: list[str] = []
+
+    async def slow(ask: Ask) -> list[Message]:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("slow")
+        return []
+
+    async def fails(ask: Ask) -> list[Message]:
+        await asyncio.sleep(0.01)
+        raise InvalidValue("no")
+
+    one = session()
+    one.user("hello")
+    with pytest.raises(InvalidValue):
+        one.build(template(Custom("slow", slow, independent=True), Custom("fails", fails)))
+    assert ended == ["slow"]
+
+
+def test_an_input_is_an_item_or_the_id_of_one() -> None:
+    one = session()
+    first = one.user("hello")
+    with pytest.raises(UnknownId) as fault:
+        one.build(TEMPLATE, input="How did Q3 go?")
+    assert "Q3" not in str(fault.value)
+    shown = Template(History(), Input(), budget=Budget(window=8_000))
+    assert texts(one.build(shown, input=first.id).items) == ["hello"]
+
+
+@EVERY_WIRE
+def test_what_was_sent_is_shown_again_exactly(wire: str) -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.append(*said("a", "b", "c"), ToolCall("c1", "look"))
+    one.tool("found " * 300, call_id="c1")
+    one.pool.keep(Note("n", key="k", description="a note"))
+    sent = one.build(template(Catalogue(), window=600), tools=TOOLS).render(wire).payload
+    one.append(*said("later", "and later"))
+    one.pin(one.view()[0].id)
+    one.pool.clear()
+    for again in (one, session(twin(store))):
+        kept = again.receipts[0]
+        assert kept.payload().payload == sent and kept.provider == wire and kept.tokens > 0
+        assert set(kept.sections) == {"instructions", "history", "catalogue"}
+        assert kept.digest == hashlib.sha256(msgspec.json.encode(sent)).hexdigest()
+
+
+def test_what_is_in_the_log_or_was_sent_before_is_kept_once() -> None:
+    store = MemoryStore()
+    one = session(store)
+    usual = Template(Instructions("Be careful. " * 200), History(), budget=Budget(window=8_000))
+    sizes: list[int] = []
+    for word in ("a", "b", "c"):
+        one.user(word * 500)
+        before = store.version(one.place)
+        one.build(usual, tools=TOOLS).render("openai")
+        sizes.append(sum(len(entry.body) for entry in store.read(one.place, after=before)))
+    assert sizes[0] > 2_000 and max(sizes[1:]) < 700
+    assert [len(kept.payload()["messages"]) for kept in one.receipts] == [2, 3, 4]
+    assert all(kept.payload()["tools"] for kept in one.receipts)
+
+
+def test_digests_that_go_on_from_each_other_are_those_of_the_whole() -> None:
+    one = session()
+    for n in range(70):
+        one.append(*said(f"question {n}", f"answer {n}"))
+        if n % 9 == 0:
+            one.pin(one.view()[n].id)
+        wire = "anthropic" if n % 3 else "openai"
+        sent = one.build(TEMPLATE, tools=TOOLS if n % 20 else ()).render(wire).payload
+        assert one.receipts[-1].digest == hashlib.sha256(msgspec.json.encode(sent)).hexdigest()
+
+
+def test_a_payload_that_cannot_be_made_again_is_damaged() -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.user("hello")
+    one.build(TEMPLATE).render("openai")
+    digest = one.receipts[0].digest.encode()
+    (entry,) = [entry for entry in store.read(one.place) if digest in entry.body]
+    store.replace(one.place, {entry.version: entry.body.replace(digest, digest[::-1])})
+    with pytest.raises(StoreDamaged):
+        session(twin(store)).receipts[0].payload()
+
+
+def test_a_history_that_was_narrowed_and_views_of_others_are_shown_again() -> None:
+    examples = Transcript([Message("user", "What is Quire?"), Message("assistant", "A library.")])
+
+    async def shown(_: Any) -> Any:
+        return examples.view
+
+    one = session()
+    one.append(*said("a", "b", "c", "d", "e"))
+    last = one.view()[-1]
+    for sections in (
+        (History(turns=1), Input()),
+        (Custom("examples", shown), History()),
+        (History(), Custom("examples", shown)),
+    ):
+        narrowed = Template(*sections, budget=Budget(window=8_000))
+        sent = one.build(narrowed, input=last).render("anthropic").payload
+        assert one.receipts[-1].payload().payload == sent
+
+
+def test_counters_learn_from_what_is_reported() -> None:
+    one, fresh = session(), session()
+    for _ in range(6):
+        one.user("hello " * 50)
+        context = one.build(TEMPLATE, model="claude-sonnet-5")
+        context.render("anthropic")
+        usage = {"input_tokens": context.receipt.tokens * 2, "output_tokens": 3}
+        block = {"type": "text", "text": "yes"}
+        one.record({"type": "message", "role": "assistant", "content": [block], "usage": usage})
+    fresh.append(*one.view())
+    learned, plain = (held.build(TEMPLATE, model="claude-sonnet-5").receipt.tokens for held in (one, fresh))
+    assert learned > 1.5 * plain

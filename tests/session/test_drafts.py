@@ -1,0 +1,188 @@
+"""Drafts: merged at once when their block ends well, gone when it raises, closed when it has ended."""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from quire.errors import CapReached, Conflict, Forgotten, StoreFailed
+from quire.items import Hide, Message, Note, Span
+from quire.session import Caps, Session
+from quire.stores import MemoryStore
+from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, run, said, session, texts, twin, two
+
+Act = Callable[[Session], Any]
+
+
+def test_a_draft_is_merged_at_once() -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.append(*said("a"))
+    with one.draft() as draft:
+        draft.assistant("b")
+        draft.user("side", to="attempt_a")
+        draft.pool.keep(Note("n", key="n"))
+        assert (
+            texts(one.view()) == ["a"] and texts(draft.view()) == ["a", "b"] and store.version(one.place) == 1
+        )
+    for again in (one, session(twin(store))):
+        assert texts(again.view()) == ["a", "b"] and texts(again.view("attempt_a")) == ["side"]
+        assert "n" in again.pool
+
+
+def test_a_draft_that_fails_leaves_what_it_spent_and_sent_and_no_more() -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.user("a")
+    with pytest.raises(ZeroDivisionError), one.draft() as draft:
+        draft.user(SECRET)
+        draft.pool.keep(Note("n", key="n"))
+        draft.build(TEMPLATE).render("openai")
+        draft.record(answer("yes"))
+        raise ZeroDivisionError
+    assert texts(one.view()) == ["a"] and len(one.pool) == 0 and one.spending.tokens == 32
+    (kept,) = one.receipts
+    assert kept.provider == "openai" and kept.tokens > 0 and b"swordfish" not in kept_bytes(store)
+    with pytest.raises(Forgotten):
+        kept.payload()
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_what_a_draft_sent_is_kept_where_it_can_be_shown(meanwhile: bool) -> None:
+    one = session()
+    one.append(*said("a"))
+    one.build(TEMPLATE).render("openai")
+    with one.draft() as draft:
+        draft.append(*said("b", "c"))
+        sent = draft.build(TEMPLATE, tools=[{"name": "look"}]).render("openai").payload
+        one.new("attempt")
+        if meanwhile:
+            one.user("meanwhile")
+    if meanwhile:
+        with pytest.raises(Forgotten):
+            one.receipts[1].payload()
+    else:
+        assert one.receipts[1].payload().payload == sent
+
+
+def test_a_draft_comes_after_what_was_said_meanwhile_or_no_longer_fits() -> None:
+    with two() as (one, other):
+        a, b, *_ = one.append(*said("a", "b", "c"))
+        with one.draft() as draft:
+            draft.assistant("draft")
+            other.user("meanwhile")
+        assert texts(one.view()) == ["a", "b", "c", "meanwhile", "draft"]
+        with pytest.raises(Conflict), one.draft() as draft:
+            edit = draft.append(Hide((Span(a.id, b.id),)))[0]
+            other.append(Message("user", "x", id=edit.id))
+        one.refresh()
+        assert texts(one.view())[-1] == "x" and "a" in texts(one.view())
+
+
+def test_drafts_are_held_to_the_caps_and_their_spending_stays() -> None:
+    one = session(caps=Caps(tokens=60, scope_tokens=60))
+    one.user("hello")
+    with pytest.raises(CapReached), one.draft() as draft:
+        for _ in range(3):
+            draft.build(TEMPLATE)
+            draft.record(answer("a"))
+    assert one.spending.tokens == 64 and texts(one.view()) == ["hello"]
+
+
+def test_a_draft_of_a_draft() -> None:
+    one = session()
+    with one.draft() as outer:
+        with outer.draft() as inner:
+            inner.user("in time")
+        assert texts(outer.view()) == ["in time"] and texts(one.view()) == []
+    assert texts(one.view()) == ["in time"]
+
+
+def test_a_draft_holds_nothing_that_was_forgotten() -> None:
+    store = MemoryStore()
+    one = session(store)
+    secret = one.user(SECRET)
+    with pytest.raises(Forgotten), one.draft() as draft:
+        draft.assistant(f"It says {SECRET}")
+        one.forget(secret.id)
+    assert b"swordfish" not in kept_bytes(store)
+    with one.draft() as draft:
+        draft.user("again")
+    assert texts(one.view()) == ["[forgotten]", "again"]
+
+
+def ended(one: Session, *, is_merged: bool = True) -> Session:
+    one.pool.keep(Note("y", key="at hand"))
+    drafts: list[Session] = []
+    with suppress(LookupError), one.draft() as draft:
+        drafts.append(draft)
+        draft.append(*said("in time", "yes"))
+        if not is_merged:
+            raise LookupError
+    return drafts[0]
+
+
+def _redrafted(draft: Session) -> None:
+    with draft.draft() as inner:
+        inner.user("late")
+
+
+WRITING: dict[str, Act] = {
+    "user": lambda one: one.user("late"),
+    "elsewhere": lambda one: one.append(Message("user", "late"), to="aside"),
+    "awaited": lambda one: run(one.aio.append(Message("user", "late"))),
+    "pin": lambda one: one.pin(one.view()[0].id),
+    "keep": lambda one: one.pool.keep(Note("x", key="k")),
+    "drop": lambda one: run(one.aio.pool.drop("at hand")),
+    "clear": lambda one: one.pool.clear(),
+    "record": lambda one: one.record(answer("late")),
+    "new": lambda one: one.new("attempt"),
+    "forget": lambda one: one.forget(one.view()[0].id),
+    "render": lambda one: one.build(TEMPLATE).render("openai"),
+    "draft": _redrafted,
+}
+
+
+@pytest.mark.parametrize("write", WRITING.values(), ids=WRITING)
+def test_whoever_writes_when_the_block_has_ended_is_told(write: Act) -> None:
+    one = session()
+    draft = ended(one)
+    with pytest.raises(StoreFailed):
+        write(draft)
+    for held in (one, draft):
+        assert texts(held.view()) == ["in time", "yes"] and [note.key for note in held.pool] == ["at hand"]
+        assert tuple(held.transcripts) == ("main",)
+
+
+@pytest.mark.parametrize("is_merged", [True, False])
+def test_when_it_has_ended_it_can_be_read_and_what_it_spends_counts(is_merged: bool) -> None:
+    one = session()
+    draft = ended(one, is_merged=is_merged)
+    assert texts(draft.view()) == ["in time", "yes"] and len(draft.receipts) == 0
+    assert len(draft.build(TEMPLATE).items) == 3
+    for times in (1, 2):
+        with pytest.raises(StoreFailed):
+            draft.record(answer("late"))
+        assert one.spending.tokens == times * 32 and one.spending.requests == times
+
+
+def test_what_was_acknowledged_is_kept_whoever_writes_while_the_block_ends() -> None:
+    for _ in range(10):
+        one, kept, begun = session(), list[str](), threading.Event()
+
+        def write(draft: Session, kept: list[str] = kept, begun: threading.Event = begun) -> None:
+            with pytest.raises(StoreFailed):
+                while True:
+                    kept.append(draft.user("more").id)
+                    begun.set()
+
+        with one.draft() as draft:
+            writers = [threading.Thread(target=write, args=(draft,)) for _ in range(2)]
+            for writer in writers:
+                writer.start()
+            begun.wait()
+        for writer in writers:
+            writer.join()
+        assert sorted(kept) == sorted(item.id for item in one.view())

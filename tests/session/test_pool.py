@@ -1,0 +1,204 @@
+"""The pool of a session: notes by key, a limit, hooks that hear of each change, and other writers."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from quire.compactors import Offload
+from quire.errors import Conflict, UnknownKey
+from quire.items import Note, ToolResult
+from quire.session import (
+    Added,
+    Adding,
+    Cleared,
+    Clearing,
+    Evicted,
+    Evicting,
+    Removed,
+    Removing,
+    Session,
+    hook,
+)
+from quire.stores import MemoryStore
+from tests.session.opened import run, session, twin, two
+
+KEPT = "approved"
+Act = Callable[[Session], Any]
+heard: list[tuple[str, Any]] = []
+at_hand: list[Session] = []
+"""The session that hooks touch."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_heard() -> None:  # pyright: ignore[reportUnusedFunction]
+    heard.clear()
+    at_hand.clear()
+
+
+@hook(Adding, Added, Removing, Removed, Evicting, Evicted, Clearing, Cleared, name="hear_the_pool")
+def hear(event: Any) -> None:
+    one: Any = event
+    notes = one.items if isinstance(event, Adding | Added) else getattr(event, "notes", None)
+    notes = (one.note,) if notes is None else notes
+    heard.append((type(event).__name__, [note.content for note in notes]))
+
+
+@hook(Removing, Evicting, Clearing, name="guard_the_pool")
+def guard(event: Any) -> None:
+    notes = event.notes if isinstance(event, Clearing) else (event.note,)
+    if any(note.content == KEPT for note in notes):
+        raise PermissionError("it stays")
+
+
+def note(key: str, content: str = "x") -> Note:
+    return Note(content, key=key)
+
+
+def contents(one: Session) -> list[Any]:
+    one.refresh()
+    return [each.content for each in one.pool]
+
+
+DROPS: dict[str, Act] = {
+    "plain": lambda one: one.pool.drop("plan"),
+    "awaited": lambda one: run(one.aio.pool.drop("plan")),
+}
+CLEARS: dict[str, Act] = {
+    "plain": lambda one: one.pool.clear(),
+    "awaited": lambda one: run(one.aio.pool.clear()),
+}
+KEEPS: dict[str, Act] = {
+    "plain": lambda one: one.pool.keep(note("z", "new")),
+    "awaited": lambda one: run(one.aio.pool.keep(note("z", "new"))),
+}
+
+
+def each(verbs: dict[str, Act]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("act", verbs.values(), ids=verbs)
+
+
+def test_notes_are_kept_by_key_and_are_there_again() -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.pool.keep(Note({"margin": 4}, key="q3", description="the report"))
+    one.pool.keep(note("q4", "first"))
+    assert one.pool.keep(note("q4", "second")) is one.pool["q4"]
+    for again in (one, session(twin(store))):
+        assert [each.key for each in again.pool] == ["q3", "q4"] and len(again.pool) == 2
+        assert again.pool["q4"].content == "second" and "q3" in again.pool and "q5" not in again.pool
+        assert "the report" in again.pool.catalogue()
+    assert one.pool.drop("q3").content == {"margin": 4}
+    for missing in (one.pool.drop, one.pool.__getitem__):
+        with pytest.raises(UnknownKey):
+            missing("q3")
+    assert [each.content for each in one.pool.clear()] == ["second"] and contents(one) == []
+    assert len(session(twin(store)).pool) == 0
+
+
+def test_hooks_hear_of_each_change_before_and_after() -> None:
+    one = session(hooks=[hear], pool_limit=1)
+    one.pool.keep(note("a", "1"))
+    one.pool.keep(note("b", "2"))
+    assert heard[2:] == [("Evicting", ["1"]), ("Adding", ["2"]), ("Evicted", ["1"]), ("Added", ["2"])]
+    heard.clear()
+    one.pool.drop("b")
+    one.pool.clear()
+    assert heard == [("Removing", ["2"]), ("Removed", ["2"]), ("Clearing", []), ("Cleared", [])]
+
+
+@each({**KEEPS, **{f"drop {name}": act for name, act in DROPS.items()}, "clear": CLEARS["plain"]})
+def test_a_hook_may_refuse_and_then_nothing_has_changed(act: Act) -> None:
+    one = session(hooks=[guard], pool_limit=1)
+    one.pool.keep(note("plan", KEPT))
+    with pytest.raises(PermissionError):
+        act(one)
+    assert contents(one) == [KEPT]
+
+
+@each(DROPS)
+def test_a_note_of_another_is_not_dropped_unheard(act: Act) -> None:
+    with two(hooks=[guard, hear]) as (one, other):
+        one.pool.keep(note("plan", "v1"))
+        other.pool.keep(note("plan", "v2"))
+        assert act(one).content == "v2" and ("Removed", ["v2"]) in heard and ("Removed", ["v1"]) not in heard
+        one.pool.keep(note("plan", "sketch"))
+        other.pool.keep(note("plan", KEPT))
+        with pytest.raises(PermissionError):
+            act(one)
+        assert contents(other) == contents(one) == [KEPT]
+
+
+@each(KEEPS)
+def test_which_note_gives_way_is_decided_on_what_is_there(act: Act) -> None:
+    with two(hooks=[hear], pool_limit=2) as (one, other):
+        one.pool.keep(note("a", "1"))
+        one.pool.keep(note("b", "2"))
+        other.refresh()
+        other.pool.drop("a")
+        act(one)
+        assert contents(one) == ["2", "new"] and ("Evicted", ["2"]) not in heard
+
+
+@hook(Removing, Evicting, name="replace_what_goes")
+def replace_it(event: Any) -> None:
+    heard.append(("gone", event.note.content))
+    at_hand[0].pool.keep(Note(f"v{len(heard)}", key=event.note.key))
+
+
+@each({**DROPS, **{f"keep {name}": act for name, act in KEEPS.items()}})
+def test_a_note_that_is_replaced_each_time_is_a_conflict_in_the_end(act: Act) -> None:
+    at_hand.append(one := session(hooks=[replace_it], pool_limit=1))
+    one.pool.keep(note("plan", "v0"))
+    with pytest.raises(Conflict):
+        act(one)
+    assert 2 < len(heard) <= 1_000 and contents(one) == [f"v{len(heard)}"]
+
+
+def test_a_draft_drops_the_note_that_it_saw() -> None:
+    one = session()
+    one.pool.keep(note("plan", "v1"))
+    with one.draft() as draft:
+        draft.pool.drop("plan")
+        one.pool.keep(note("plan", "v2"))
+    assert contents(one) == ["v2"]
+
+
+def test_notes_of_drafts_make_room_when_they_are_merged() -> None:
+    one = session(hooks=[hear], pool_limit=2)
+    for key in "ab":
+        one.pool.keep(note(key, key))
+    heard.clear()
+    with one.draft() as first, one.draft() as second:
+        first.pool.keep(note("c", "c"))
+        second.pool.keep(note("d", "d"))
+        assert heard == []
+    assert contents(one) == ["d", "c"] and ("Evicted", ["a"]) in heard and ("Evicted", ["b"]) in heard
+
+
+def offloaded(limit: int) -> Session:
+    """A session that has moved seven long outputs to its pool."""
+    one = session(pool_limit=limit, compactor=Offload())
+    for n in range(8):
+        one.user(f"question {n}")
+        call = one.call("read_file", {"path": f"{n}"})
+        one.tool(f"line {n} " * 3_000, call_id=call.call_id)
+        one.assistant("done")
+    one.compaction.run()
+    return one
+
+
+def handles_shown(one: Session) -> set[str]:
+    stubs = (item.text for item in one.view() if isinstance(item, ToolResult))
+    return {handle for stub in stubs for handle in re.findall("output-[0-9a-f]{10}", stub)}
+
+
+def test_long_outputs_do_not_give_way_and_do_not_count() -> None:
+    one = offloaded(3)
+    assert len(handles_shown(one)) == 7
+    for n in range(5):
+        one.pool.keep(note(f"own {n}"))
+    keys = [str(each.key) for each in one.pool]
+    assert handles_shown(one) <= set(keys)
+    assert [key for key in keys if not key.startswith("output-")] == ["own 2", "own 3", "own 4"]

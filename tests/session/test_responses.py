@@ -1,0 +1,342 @@
+"""Answers of the user's own client: JSON, objects of the SDKs, streams, streams that were left or broke."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from quire import Budget, Session, Template
+from quire.errors import InvalidValue, ModelFailed, WrongType
+from quire.items import Message, ToolCall
+from quire.sections import History, Instructions
+from quire.session import Adding, hook
+from quire.stores import MemoryStore
+from tests.session.opened import answer, run, session, texts, twin
+
+CALLS = [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+OPENAI: dict[str, Any] = {
+    **answer("", input=9, output=3),
+    "id": "x",
+    "created": 1,
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "tool_calls",
+            "message": {"role": "assistant", "content": "Let me see.", "tool_calls": CALLS},
+        }
+    ],
+}
+RESPONSES: dict[str, Any] = {
+    "id": "r",
+    "object": "response",
+    "status": "completed",
+    "model": "gpt-5.6",
+    "created_at": 1.0,
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+    "output": [
+        {
+            "type": "message",
+            "id": "m",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}],
+        },
+        {"type": "function_call", "id": "f", "call_id": "c1", "name": "look", "arguments": "{}"},
+    ],
+    "usage": {
+        "input_tokens": 9,
+        "output_tokens": 3,
+        "total_tokens": 12,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    },
+}
+ANTHROPIC: dict[str, Any] = {
+    "id": "m",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-sonnet-5",
+    "stop_reason": "tool_use",
+    "content": [
+        {"type": "text", "text": "Let me see."},
+        {"type": "tool_use", "id": "c1", "name": "look", "input": {}},
+    ],
+    "usage": {"input_tokens": 9, "output_tokens": 3},
+}
+PARTS = [{"text": "Let me see."}, {"functionCall": {"id": "c1", "name": "look", "args": {}}}]
+GEMINI: dict[str, Any] = {
+    "candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": PARTS}}],
+    "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3},
+}
+
+
+def from_sdk(wire: str) -> Any:
+    """An answer as the official client gives it."""
+    if wire == "openai":
+        from openai.types.chat import ChatCompletion
+
+        return ChatCompletion.model_validate(OPENAI)
+    if wire == "anthropic":
+        from anthropic.types import Message as AnthropicMessage
+
+        return AnthropicMessage.model_validate(ANTHROPIC)
+    if wire == "gemini":
+        from google.genai.types import GenerateContentResponse
+
+        return GenerateContentResponse.model_validate(GEMINI)
+    from openai.types.responses import Response
+
+    return Response.model_validate(RESPONSES)
+
+
+WHOLE = {"openai": OPENAI, "openai-responses": RESPONSES, "anthropic": ANTHROPIC, "gemini": GEMINI}
+
+
+@pytest.mark.parametrize("wire", WHOLE)
+@pytest.mark.parametrize("is_object", [False, True])
+def test_a_whole_answer_is_told_by_its_shape(wire: str, is_object: bool) -> None:
+    one = session()
+    one.user("Look.")
+    parsed = one.record(from_sdk(wire) if is_object else WHOLE[wire])
+    words, call = one.view()[1:]
+    assert isinstance(words, Message) and words.text == "Let me see."
+    assert isinstance(call, ToolCall) and call.name == "look" and one.view().pending() == [call]
+    assert parsed.usage is not None and one.spending.tokens == 12 and parsed.items[-1] is call
+
+
+def test_what_is_no_answer_is_refused() -> None:
+    one = session()
+    for wrong in ({"hello": 1}, object(), 5, "text"):
+        with pytest.raises(WrongType):
+            one.record(wrong)
+    body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    with pytest.raises(ModelFailed):
+        one.record(body, provider="anthropic")
+    assert one.version == 0 and one.record([]).items == () and list(one.listen([])) == []
+
+
+def chunks(*words: str) -> Iterator[dict[str, Any]]:
+    for word in words:
+        delta = {"role": "assistant", "content": word}
+        yield {"object": "chat.completion.chunk", "model": "m", "choices": [{"index": 0, "delta": delta}]}
+    last: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
+    yield {"object": "chat.completion.chunk", "model": "m", "choices": [last]}
+    yield {"object": "chat.completion.chunk", "model": "m", "choices": [], "usage": usage}
+
+
+async def awaited(events: Iterator[Any]) -> AsyncIterator[Any]:
+    for event in events:
+        yield event
+
+
+def broken(*words: str) -> Iterator[Any]:
+    yield from list(chunks(*words))[: len(words)]
+    raise ConnectionError("peer reset")
+
+
+async def _heard(one: Session, events: Iterator[Any]) -> list[Any]:
+    return [event async for event in one.aio.listen(awaited(events))]
+
+
+TAKE: dict[str, Callable[[Session, Iterator[Any]], Any]] = {
+    "record": lambda one, events: one.record(events),
+    "listen": lambda one, events: list(one.listen(events)),
+    "awaited record": lambda one, events: run(one.aio.record(events)),
+    "awaited stream": lambda one, events: run(one.aio.record(awaited(events))),
+    "awaited listen": lambda one, events: run(_heard(one, events)),
+}
+EVERY_WAY = pytest.mark.parametrize("take", TAKE.values(), ids=TAKE)
+
+
+@EVERY_WAY
+def test_a_stream_is_recorded_once_when_it_has_ended(take: Any) -> None:
+    one = session()
+    one.user("Hi.")
+    take(one, chunks("Hel", "lo", "!"))
+    assert texts(one.view()) == ["Hi.", "Hello!"] and one.spending.tokens == 7
+    assert one.spending.requests == 1
+
+
+@EVERY_WAY
+def test_what_came_before_a_stream_broke_is_recorded_as_interrupted(take: Any) -> None:
+    one = session()
+    with pytest.raises(ConnectionError):
+        take(one, broken("Take an ", "umbrella"))
+    (said,) = one.view()
+    assert isinstance(said, Message) and said.interrupted and said.text == "Take an umbrella"
+    with pytest.raises(ConnectionError):
+        take(one, broken())
+    assert len(one.view()) == 1
+
+
+def test_an_event_that_cannot_be_read_loses_nothing_of_those_before_it() -> None:
+    one = session()
+    with pytest.raises(WrongType):
+        one.record(iter([next(chunks("Take an ")), object()]))
+    failing = [next(chunks("Hel")), {"error": {"code": "server_error", "message": "gone"}}]
+    parsed = one.record(failing, provider="openai")
+    assert parsed.error is not None and texts(one.view()) == ["Take an ", "Hel"]
+
+
+async def _leaves_awaited(one: Session) -> None:
+    async for _ in one.aio.listen(awaited(chunks("one ", "two"))):
+        break
+
+
+async def _leaves_an_awaited_block(one: Session) -> None:
+    async with one.aio.listen(awaited(chunks("one ", "two"))) as events:
+        async for _ in events:
+            break
+
+
+def _leaves(one: Session) -> None:
+    for _ in one.listen(chunks("one ", "two")):
+        break
+
+
+def _leaves_a_block(one: Session) -> None:
+    with one.listen(chunks("one ", "two")) as events:
+        next(events)
+    assert list(events) == []
+    events.close()
+
+
+LEAVE: dict[str, Callable[[Session], Any]] = {
+    "loop": _leaves,
+    "block": _leaves_a_block,
+    "awaited loop": lambda one: run(_leaves_awaited(one)),
+    "awaited block": lambda one: run(_leaves_an_awaited_block(one)),
+}
+
+
+@pytest.mark.parametrize("leave", LEAVE.values(), ids=LEAVE)
+def test_who_stops_listening_has_what_came_before_anything_that_is_said_next(leave: Any) -> None:
+    one = session()
+    leave(one)
+    one.user("next")
+    said = one.view()[0]
+    assert texts(one.view()) == ["one ", "next"] and isinstance(said, Message) and said.interrupted
+
+
+def test_who_never_listened_has_no_answer() -> None:
+    one = session()
+    with one.listen(chunks("one ")):
+        pass
+    assert one.version == 0
+
+
+@hook(Adding, name="refuse_halves")
+def refuse_halves(event: Adding) -> None:
+    if any(isinstance(item, Message) and item.interrupted for item in event.items):
+        raise PermissionError("no halves")
+
+
+async def stalled() -> AsyncIterator[Any]:
+    yield next(chunks("one "))
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("hooks", [[], [refuse_halves]], ids=["plain", "refused"])
+def test_who_is_cancelled_while_it_comes_has_what_came(hooks: list[Any]) -> None:
+    async def timed_out(one: Session) -> None:
+        async with asyncio.timeout(0.05):
+            await one.aio.record(stalled())
+
+    one = session(hooks=hooks)
+    with pytest.raises(TimeoutError):
+        run(timed_out(one))
+    assert texts(one.view()) == ([] if hooks else ["one "])
+
+
+def test_a_refusal_is_told_where_somebody_is_left_to_be_told(caplog: pytest.LogCaptureFixture) -> None:
+    one = session(hooks=[refuse_halves])
+    with pytest.raises(PermissionError):
+        _leaves_a_block(one)
+    _leaves(one)
+    with pytest.raises(KeyboardInterrupt), one.listen(chunks("one ")) as events:
+        next(events)
+        raise KeyboardInterrupt
+    assert "PermissionError" in caplog.text and texts(one.view()) == []
+
+
+FIELDS = {"type": "object", "properties": {"$top": {"type": "integer"}}}
+TOOLS: list[dict[str, Any]] = [{"name": "weather.get", "parameters": FIELDS}]
+MODEL = "claude-opus-4-8"
+ASKING = Template(Instructions("Be brief."), History(), budget=Budget(window=100_000), model=MODEL)
+TITLE = Template(Instructions("Give a title."), History(), budget=Budget(window=100_000), model=MODEL)
+
+
+def asked(store: MemoryStore | None = None) -> tuple[Session, Any]:
+    """A session that has asked with a tool whose names the wire cannot carry."""
+    one = session(store)
+    one.user("Is it raining?")
+    return one, one.build(ASKING, tools=TOOLS)
+
+
+def reply(rendered: Any) -> dict[str, Any]:
+    (written,) = rendered["tools"]
+    (parameter,) = written["input_schema"]["properties"]
+    thought = {"type": "thinking", "thinking": "t", "signature": "SIG"}
+    call = {"type": "tool_use", "id": "t1", "name": written["name"], "input": {parameter: 3}}
+    return {**ANTHROPIC, "model": MODEL, "content": [thought, call]}
+
+
+def goes_back(one: Session) -> bool:
+    """Whether the thinking of the answer is sent with the result of its call."""
+    one.tool("rain", call_id=one.view().pending()[0].call_id)
+    return "SIG" in json.dumps(dict(one.build(ASKING, tools=TOOLS).render("anthropic")))
+
+
+def called(one: Session) -> list[tuple[str, Any]]:
+    return [(item.name, json.loads(item.arguments)) for item in one.view() if isinstance(item, ToolCall)]
+
+
+OWN = [("weather.get", {"$top": 3})]
+
+
+def test_an_answer_is_to_the_last_context_that_was_rendered_for_its_wire() -> None:
+    one, context = asked()
+    sent = context.render("anthropic")
+    assert sent["tools"][0]["name"] != "weather.get"
+    one.build(ASKING, model="gpt-5.6").render("openai")
+    one.record(reply(sent))
+    assert called(one) == OWN and goes_back(one)
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+@pytest.mark.parametrize("is_rendered", [False, True])
+def test_what_was_sent_says_which_request_is_answered(is_awaited: bool, is_rendered: bool) -> None:
+    one, context = asked()
+    sent = context.render("anthropic")
+    said, given = reply(sent), sent if is_rendered else context
+    for _ in range(5):
+        one.build(TITLE).render("anthropic")
+    if is_awaited:
+        run(one.aio.record(said, sent=given))
+    else:
+        one.record(said, sent=given)
+    assert called(one) == OWN and goes_back(one)
+
+
+def test_what_was_not_sent_is_refused() -> None:
+    one, context = asked()
+    said = reply(context.render("anthropic"))
+    refused: list[Any] = [5, {"messages": []}]
+    for wrong in refused:
+        with pytest.raises((WrongType, InvalidValue)):
+            one.record(said, sent=wrong)
+    assert not called(one)
+
+
+def test_after_a_restart_a_receipt_says_what_was_sent() -> None:
+    store = MemoryStore()
+    _, context = asked(store)
+    said = reply(context.render("anthropic"))
+    again = session(twin(store))
+    again.record(said, sent=again.receipts[-1].payload())
+    assert called(again) == OWN and goes_back(again)
