@@ -64,7 +64,7 @@ def test_each_on_a_line_as_json_and_a_conversation_that_is_still_to_come(tmp_pat
         session = Session.open("ana/new", store=opened)
         session.user("one")
         assert json.loads(line_of(process))["version"] == 1
-        opened.forget(session.place)
+        opened.remove(session.place)
         assert "ana/new was forgotten" in process.stderr.readline()
         Session.open("ana/new", store=opened).user("two")
         entry = json.loads(line_of(process))

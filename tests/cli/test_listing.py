@@ -98,7 +98,7 @@ def test_broken_stores_are_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"kind":"message"}\nnot an item\n{"kind":"message"}\n')
     sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE t (x)").connection.close()
     assert "is not a SQLite database" in refused(2, "ls", "--store", "bad.db")
-    assert "damaged at byte" in refused(2, "ls", "--store", "bad.jsonl")
+    assert "is damaged in line" in refused(2, "ls", "--store", "bad.jsonl")
     assert "another application" in refused(2, "ls", "--store", "other.db")
 
 

@@ -107,7 +107,7 @@ def woven(views: Sequence[View]) -> list[Item]:
 
 
 def begin_fork(log: Log, name: str, turns: int | None, tools: Iterable[str] | None, of: str) -> Log:
-    """Begin a conversation with the past of another; of its own it has the notes and what narrows the past."""
+    """Begin a conversation with the past of another; its own are the notes and what narrows the past."""
     if log.root is not log:
         raise InvalidValue("a draft has no forks: its past is stored nowhere")
     place = place_at(scope=log.place.scope, conversation=f"{log.place.conversation}/{name}")
@@ -222,7 +222,7 @@ class Merge:
         return [note for note in self._writer.ready(notes) if isinstance(note, Note)]
 
     def _link(self) -> Entries:
-        """Note in both that they share items, unless their addresses say so; returns what is to be noted here.
+        """Note in both that they share items, unless their addresses say so; returns what to note here.
 
         It is noted before anything is shared: who erases meanwhile looks in both.
         """

@@ -1,6 +1,6 @@
 """Forgetting by provenance: the content of items, and of all that names them as its source, is erased.
 
-1. The intent is noted in every conversation that may hold the items: forks, relatives, those that quoted them.
+1. The intent is noted in every conversation that may hold the items: forks, relatives, those that quote them.
 2. All that names them is found, in all of these together, and noted too.
 3. Tombstones replace the entries. Summaries that were erased are undone, so that their other sources show.
 4. The end is noted, and then the index and the files of the store are scrubbed.

@@ -320,7 +320,7 @@ def _file_of(url: str | Path) -> tuple[str, str]:
 
 
 def _mark_of(kind: str, path: str) -> tuple[int, ...]:
-    """Tells whether a path still leads to the file that was opened; JSON lines are rewritten as a new file."""
+    """Tells whether a path still leads to the file that was opened; JSON lines are rewritten anew."""
     if kind == "server":
         return ()
     try:
