@@ -115,23 +115,30 @@ class _Found:
     def read_through_sqlite(self, path: str) -> bool:
         """Take what SQLite reads; whether that is all there is, and whole."""
         counts: dict[int, Any] = {}
+        faults: list[Exception] = []
+
+        def rows(statement: str) -> Iterator[Any]:
+            try:
+                yield from connection.execute(statement)
+            except (sqlite3.Error, MemoryError) as fault:
+                faults.append(fault)  # what follows may still be read by other statements, or in pages
+
         try:
-            with closing(
-                sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
-            ) as connection:
+            address = f"file:{quote(os.path.abspath(path))}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True)) as connection:
                 connection.text_factory = _lenient
-                for number, scope, name, counts[number] in connection.execute(_NAMES):
+                for number, scope, name, counts[number] in rows(_NAMES):
                     self._name(number, scope, name)
-                for number, scope, name in connection.execute(_NAMES_BY_INDEX):
+                for number, scope, name in rows(_NAMES_BY_INDEX):
                     self._name(number, scope, name)
-                for at, *values in connection.execute("SELECT at, stream, body, sum FROM entries"):
+                for at, *values in rows("SELECT at, stream, body, sum FROM entries"):
                     self._add(at, values)
             for number, places in self.names.items():
                 (place,) = places
                 verified(place, 0, counts[number], self.rows[number])
-        except (sqlite3.Error, MemoryError, StoreDamaged, LookupError, TypeError, ValueError):
-            return False
-        return True
+        except (sqlite3.Error, StoreDamaged, LookupError, TypeError, ValueError) as fault:
+            faults.append(fault)
+        return not faults
 
     def read_pages(self, pages: "Pages") -> None:
         """Take the rows of all pages. The rows of our tables differ in their first values."""

@@ -78,7 +78,7 @@ _ADD = "INSERT INTO entries VALUES (?, (SELECT ? FROM entries WHERE at = ?), ?, 
 _STANDING = f"""
     SELECT number, version, coalesce((SELECT at & {_LAST} FROM entries
         WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1), 0),
-        name, name_sum
+        name, name_sum, scope_sum
     FROM conversations"""
 _READ = f"""
     SELECT version, at & {_LAST}, stream, body, sum FROM conversations LEFT JOIN entries
@@ -158,11 +158,11 @@ class SQLiteStore(Store):
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             rows = connection.execute(f"{_STANDING} WHERE scope = ?", (scope,)).fetchall()
             others = connection.execute(_COUNT_BY_SUM, (sum_of(scope), scope)).fetchone()
-        if others != (len(rows),) or any(_name_sum(row[3]) != row[4] for row in rows):
+        if others != (len(rows),) or any((_name_sum(row[3]), sum_of(scope)) != row[4:] for row in rows):
             raise StoreDamaged(f"{self.path} is damaged: the conversations of {scope!r} are not as written")
         standings = {
             name: Standing(_counted(Place(scope, name), version, last), str(number))
-            for number, version, last, name, _ in rows
+            for number, version, last, name, *_ in rows
         }
         return dict(sorted(standings.items()))
 
@@ -250,6 +250,8 @@ class SQLiteStore(Store):
         if row is None:
             self._check_absent(connection, place)
             return 0, 0
+        if row[4:] != (sum_of(place.conversation), sum_of(place.scope)):
+            raise damaged(place, 0, "an index leads to another conversation")
         return row[0], _counted(place, row[1], row[2])
 
     def _check_absent(self, connection: sqlite3.Connection, place: Place) -> None:
