@@ -242,7 +242,7 @@ class Quotes(Candidates):
         known = {identity for one in selections for quote in one.quotes for identity in identities(quote)}
 
         def is_known(quote: Quote) -> bool:
-            if not known.isdisjoint(identities(quote)):
+            if known and not known.isdisjoint(identities(quote)):
                 return True
             return is_shown is not None and is_shown(quote.covers or (quote.id,), quote.is_of)
 

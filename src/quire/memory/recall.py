@@ -122,7 +122,7 @@ def recalled(
     """
     wanted, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
-    asked = Question.of(checked_question(question), when).terms
+    checked_question(question)
 
     def search(most: int) -> Found:
         return memory.search(question, limit=most, at=when, documents=documents, asked_in=own)
@@ -134,6 +134,7 @@ def recalled(
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, many))
             return [_quote_episode(one, conversation, memory.zone) for one in newest]
+        asked = Question.of(question, when).terms
         quote = partial(quote_leaf, conversation=conversation, asked=asked, zone=memory.zone)
         if tier == "working":
             return [
