@@ -60,7 +60,7 @@ async def answered(agent: Agent, how: str, words: str = "1 + 2?") -> Reply:
 
 def talk(scene: Scene, wire: str, how: str, **options: Any) -> tuple[Reply, Agent]:
     async def run() -> tuple[Reply, Agent]:
-        async with model_at(scene, wire, **{"retries": AT_ONCE, **options}) as model:
+        async with model_at(scene, wire, **options) as model:
             agent = agent_of(model)
             return await answered(agent, how), agent
 

@@ -59,7 +59,7 @@ def parent_and_child(store: MemoryStore) -> tuple[Session, Session]:
 def test_a_store_is_not_worked_with_in_the_loop(verb: Any) -> None:
     store, threads = Threaded(), set[int]()
     one, child = parent_and_child(store)
-    watch(store, lambda *_: threads.add(get_ident()), ["append", "read", "replace", "version"])
+    watch(store, lambda _, __: threads.add(get_ident()), ["append", "read", "replace", "version"])
 
     async def conversation() -> int:
         await verb(one, child)

@@ -67,7 +67,10 @@ ANTHROPIC: dict[str, Any] = {
     ],
     "usage": {"input_tokens": 9, "output_tokens": 3},
 }
-PARTS = [{"text": "Let me see."}, {"functionCall": {"id": "c1", "name": "look", "args": {}}}]
+PARTS: list[dict[str, Any]] = [
+    {"text": "Let me see."},
+    {"functionCall": {"id": "c1", "name": "look", "args": {}}},
+]
 GEMINI: dict[str, Any] = {
     "candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": PARTS}}],
     "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3},

@@ -3,6 +3,7 @@
 import gc
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 from weakref import ref
@@ -68,28 +69,33 @@ def test_addresses() -> None:
         Session.open("a/b", scope="a", store=store)
 
 
-WRONG_TYPES: list[Any] = [
-    lambda one: Session.open(cast(Any, 5), store=MemoryStore()),
-    lambda one: one.append(5),
-    lambda one: one.forget(5),
-    lambda one: one.pin(5),
-    lambda one: one.find(None),
-    lambda one: one.append(Message("user", "x"), expected="1"),
-    lambda one: one.merge("child"),
-    lambda one: one.pool.keep("note"),
-    lambda one: one.record(5),
-    lambda one: one.user(5),
-    lambda one: one.at("1"),
-    lambda one: one.compaction.use("summarize"),
+FIVE: Any = 5
+WORD: Any = "1"
+NOTHING: Any = None
+WRONG_TYPES: list[Callable[[Session], object]] = [
+    lambda one: Session.open(FIVE, store=MemoryStore()),
+    lambda one: one.append(FIVE),
+    lambda one: one.forget(FIVE),
+    lambda one: one.pin(FIVE),
+    lambda one: one.find(NOTHING),
+    lambda one: one.append(Message("user", "x"), expected=WORD),
+    lambda one: one.merge(WORD),
+    lambda one: one.pool.keep(WORD),
+    lambda one: one.record(FIVE),
+    lambda one: one.user(FIVE),
+    lambda one: one.at(WORD),
+    lambda one: one.compaction.use(WORD),
     lambda one: session(hooks=[print]),
     lambda one: session(prices={"m": 3}),
-    lambda one: Caps(tokens=cast(Any, "many")),
+    lambda one: Caps(tokens=WORD),
     lambda one: one.call("f", {"a": object()}),
 ]
 
 
 @pytest.mark.parametrize("verb", WRONG_TYPES, ids=range(len(WRONG_TYPES)))
-def test_what_is_of_the_wrong_type_is_refused_with_an_error_that_says_so(verb: Any) -> None:
+def test_what_is_of_the_wrong_type_is_refused_with_an_error_that_says_so(
+    verb: Callable[[Session], object],
+) -> None:
     one = session()
     with pytest.raises((WrongType, InvalidValue)):
         verb(one)

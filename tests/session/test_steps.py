@@ -120,7 +120,7 @@ def test_a_hook_is_asked_before_a_result_is_held_and_once() -> None:
             await one.steps.hold(result_of(call, "a secret word"))
         assert one.steps.standing() == [(call, "waiting")] and b"a secret word" not in kept_bytes(store)
         told = result_of(call, "refused: a secret")
-        assert await one.steps.hold(result_of(call, "secret"), instead=lambda *_: told) == (told,)
+        assert await one.steps.hold(result_of(call, "secret"), instead=lambda _, __: told) == (told,)
         assert await one.steps.answer([call], *one.steps.held(call)) == (told,)
 
     run(steps())

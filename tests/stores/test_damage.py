@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from quire.errors import InvalidValue, StoreDamaged, StoreError
-from quire.stores import Damage, Entry, Place, Store, Stored
+from quire.stores import Entry, Place, Store, Stored
 from quire.stores.salvage import LOST, check, salvage
 from tests.stores.keeping import FILES, HERE, SHELVES, THERE, Shelf, entry
 
@@ -131,8 +131,8 @@ def test_salvage_keeps_versions_and_refuses_a_store_that_is_not_empty(tmp_path: 
             fifth = raw.read(HERE)[4].body
         data[data.find(fifth[20:]) + 3] ^= 1
         path.write_bytes(data)
-        (damage,) = [one for one in check(shelf.url, key=shelf.key) if name.endswith("sqlite")] or [None]
-        assert damage is None or damage[:2] == Damage(HERE, 4, "")[:2]
+        if name.endswith("sqlite"):
+            assert [one[:2] for one in check(shelf.url, key=shelf.key)] == [(HERE, 4)]
         with Store.open(tmp_path / "new.db", key=shelf.key) as target:
             assert salvage(shelf.url, target, key=shelf.key) == (1, 8, 1)
             assert [one for one in target.read(HERE) if one.version != 5] == [*wanted[:4], *wanted[5:]]

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -125,7 +124,7 @@ def test_what_the_server_forbids_is_said_in_words(
 def test_earlier_versions_are_brought_up_to_date(
     url: str, direct: "psycopg.Connection[Any]", version: int
 ) -> None:
-    direct.execute(EARLIER.format(version=version))
+    direct.execute(EARLIER.format(version=version).encode())
     if version == 1:
         assert direct.execute(SAMPLED).fetchall() != []
     for _ in range(2):
@@ -177,7 +176,7 @@ def test_scrubbing_waits_for_transactions_that_still_see_what_was_removed(
         for wait in (True, False):
             with pytest.raises(StoreFailed, match="transaction of another"):
                 store.scrub(wait=wait)
-        later = threading.Thread(target=lambda: (time.sleep(0.1), other.rollback()))
+        later = threading.Timer(0.1, other.rollback)
         later.start()
         store.scrub()
         later.join()

@@ -10,7 +10,7 @@ import pytest
 from quire.errors import InvalidValue, MissingExtra, StoreDamaged
 from quire.items import JSON, Message, Unknown
 from quire.stores import Entry, MemoryStore, Place, Sealed, Store
-from tests.stores.keeping import HERE, KEY, SHELVES, THERE, Shelf, entry, held_in
+from tests.stores.keeping import HERE, KEY, SHELVES, THERE, entry, held_in, kept
 
 OTHER = bytes(32)
 SECRET = Message(role="user", content="the swordfish costs 12 %", created_at=1_700_000_000.25)
@@ -56,40 +56,30 @@ def test_no_content_is_in_any_file(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_an_append_with_another_key_or_none_is_refused_before_anything_is_written(
-    tmp_path: Path, name: str
-) -> None:
-    def another(key: bytes | None) -> Store:
-        return Sealed(inside, key) if key else inside
+def test_an_append_with_another_key_or_none_is_refused_before_anything_is_written(name: str) -> None:
+    with kept(name) as held:
+        plain = held.store
 
-    with SHELVES.get(name, lambda _: _Memory())(tmp_path) as shelf, shelf.open() as inside:
+        def another(key: bytes | None) -> Store:
+            return Sealed(plain, key) if key else plain
+
         mine = another(KEY)
         mine.append(HERE, [entry("mine")], expected=0)
         mine.append(HERE, [entry("mine too")], expected=1)
-        before = inside.read(HERE)
+        before = plain.read(HERE)
         for key in (OTHER, None):
             for batch in ([entry("not")], [entry("not"), entry("either")]):
                 with pytest.raises((StoreDamaged, InvalidValue)):
                     another(key).append(HERE, batch, expected=2)
-        assert inside.read(HERE) == before
+        assert plain.read(HERE) == before
         assert mine.append(HERE, [entry("more")], expected=2) == 3
         assert another(OTHER).append(THERE, [entry("its own")], expected=0) == 1
-        inside.append(Place("", "clear"), [entry("clear")], expected=0)
+        plain.append(Place("", "clear"), [entry("clear")], expected=0)
         with pytest.raises(StoreDamaged, match="without a key"):
             mine.append(Place("", "clear"), [entry("not")], expected=1)
         assert [stored.body for stored in mine.read(HERE)] == [
             entry(t).body for t in ("mine", "mine too", "more")
         ]
-
-
-class _Memory:
-    """The shelf of a store in memory."""
-
-    def __enter__(self) -> Shelf:
-        return Shelf("memory:")
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is left."""
 
 
 def test_what_was_moved_changed_or_sealed_with_another_key_is_damage(
@@ -134,8 +124,9 @@ def test_without_the_library_its_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 
 def test_key_and_durability_are_given_where_a_store_is_opened(inside: Store) -> None:
     assert Store.open(inside) is inside
-    for options in ({"key": KEY}, {"durable": "power"}):
-        with pytest.raises(InvalidValue):
-            Store.open(inside, **options)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue):
+        Store.open(inside, key=KEY)
+    with pytest.raises(InvalidValue):
+        Store.open(inside, durable="power")
     with pytest.raises(InvalidValue):
         Store.open("memory:", durable="never")  # type: ignore[arg-type]

@@ -4,11 +4,10 @@ import os
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from threading import Thread
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -202,7 +201,7 @@ def test_another_who_writes_is_waited_for_and_then_said(
                 store.append(HERE, [entry("a"), entry("b")], expected=2)
             assert len(store.read(HERE)) == 2
             monkeypatch.undo()
-            later = Thread(target=lambda: (time.sleep(0.05), other.execute("COMMIT")))
+            later = Timer(0.05, other.execute, ["COMMIT"])
             later.start()
             assert store.append(HERE, [entry("a"), entry("b")], expected=2) == 4
             later.join()
@@ -283,8 +282,8 @@ for number in range(20):
 @pytest.mark.parametrize("ending", ["db", "jsonl"])
 def test_processes_that_open_new_files_at_once_all_succeed(tmp_path: Path, ending: str) -> None:
     command = [sys.executable, "-c", OPENER, str(tmp_path), ending]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    openers = [subprocess.Popen(command, text=True, **pipes) for _ in range(4)]
+    pipe = subprocess.PIPE
+    openers = [subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, stderr=pipe) for _ in range(4)]
     for opener in openers:
         assert opener.stdout is not None and opener.stdout.readline() == "ready\n"
     said = [opener.communicate("go\n", timeout=120)[1] for opener in openers]

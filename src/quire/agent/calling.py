@@ -1,6 +1,6 @@
 """What goes with every call of a tool, whoever makes it: hooks are heard, and what it gave is kept."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -32,7 +32,7 @@ async def told_to_hooks(session: Session, call: ToolCall, outcome: Outcome) -> N
 
 
 @contextmanager
-def traced(session: Session, call: ToolCall) -> Iterator[set[str]]:
+def traced(session: Session, call: ToolCall) -> Generator[set[str], None, None]:
     """Run a call in this block: what it reads is collected by id, and a sub-agent knows whose task it has."""
     token = _running.set(call)
     try:

@@ -120,7 +120,8 @@ def _count(paths: list[str], name: str | None) -> int:
 
 def _documents(store: "Store", scope: str) -> "Knowledge":
     """The documents of a scope, which can be read with the key at hand."""
-    import quire.session  # noqa: F401  # what conversations recalled of a document goes with it
+    # It hears what is removed: what conversations recalled of a document goes with it.
+    import quire.session  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from quire.memory import Knowledge
 
     found = Knowledge(store, place_of(f"{scope}/").scope)

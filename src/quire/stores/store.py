@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 from urllib.parse import quote, unquote
 
 from quire.errors import InvalidValue, StoreDamaged, StoreError, TooLarge, WrongType
@@ -251,7 +251,7 @@ class Store(ABC):
     def close(self) -> None:
         """Close files and connections. Closing twice is fine; other verbs then raise `StoreFailed`."""
 
-    def __enter__(self) -> "Store":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

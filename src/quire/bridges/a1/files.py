@@ -1,7 +1,7 @@
 """Sessions in files: kept up with each message, or only read. Files that A1 wrote are taken over.
 
-A `.json` file is an array of items. It is written anew with each message and renamed, so it is valid at any time.
-Other endings are those of stores.
+A `.json` file is an array of items. It is written anew with each message and renamed, so it is valid at any
+time. Other endings are those of stores.
 """
 
 import fcntl
