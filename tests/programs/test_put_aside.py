@@ -160,14 +160,14 @@ def test_what_is_awaited_is_called_then(case: tuple[str, object]) -> None:
 
 def test_what_is_gathered_goes_on_side_by_side() -> None:
     async def timed() -> float:
-        host, sandbox = Host(0.3), Sandbox(workers=1)
+        host, sandbox = Host(0.5), Sandbox(workers=1)
         await sandbox.run("1")
         begun = perf_counter()
         code = "import asyncio\ncalls = [pay(n) for n in range(8)]\nawait asyncio.gather(*calls)"
         await sandbox.run(code, functions={"pay": host.pay})
         return perf_counter() - begun
 
-    assert 0.3 <= asyncio.run(timed()) < 1.2
+    assert 0.5 <= asyncio.run(timed()) < 3.5, "one after the other takes four seconds"
 
 
 def test_a_call_that_fails_is_told_with_the_line_of_the_program() -> None:

@@ -66,6 +66,19 @@ def test_a_turn_does_not_wait_for_a_summary() -> None:
     run(conversation())
 
 
+def test_a_plain_verb_does_not_wait_for_a_task_of_the_loop_that_it_blocks() -> None:
+    async def conversation() -> None:
+        model = Slow("They talked.")
+        one = await begun(MemoryStore(), model)
+        with pytest.raises(InvalidValue, match="await the verb"):
+            one.close()
+        model.go.set()
+        await one.aio.close()
+        assert summaries(one) == 1
+
+    run(conversation())
+
+
 def _pinned(one: Session) -> None:
     one.pin(one.view()[1].id)
 

@@ -5,11 +5,11 @@ work with the store to a thread.
 """
 
 import asyncio
-import contextvars
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
+from contextvars import ContextVar, copy_context
 from functools import wraps
 from threading import local
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -121,6 +121,9 @@ class _Loop:
 
 _loops = local()
 
+BLOCKED: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("quire_blocked_loop", default=None)
+"""The event loop that a plain verb blocks while it runs; waiting for a task of it would never end."""
+
 
 def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
     """Run a verb that awaits sections or models, on an event loop of its own.
@@ -128,14 +131,16 @@ def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
     If a loop runs in this thread, another thread is used, and this one is blocked meanwhile.
     """
     try:
-        asyncio.get_running_loop()
+        blocked = asyncio.get_running_loop()
     except RuntimeError:
         if not hasattr(_loops, "own"):  # one for all verbs of a thread: to make a loop takes its time
             _loops.own = _Loop()
         own: _Loop = _loops.own
         return own.runner.run(verb)
+    context = copy_context()
+    context.run(BLOCKED.set, blocked)
     with ThreadPoolExecutor(1, "quire-verb") as thread:
-        return thread.submit(contextvars.copy_context().run, asyncio.run, verb).result()
+        return thread.submit(context.run, asyncio.run, verb).result()
 
 
 def plain(

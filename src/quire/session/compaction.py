@@ -20,7 +20,7 @@ from quire.context import DEFAULT_MODEL
 from quire.errors import InvalidValue, Irreducible, ModelFailed, QuireError, WindowExceeded
 from quire.items import Hide, Item, Note, Span, now
 from quire.models import AnyModel, summarized
-from quire.session.aio import AWAITED, BLOCKING, IO, Writer, plain
+from quire.session.aio import AWAITED, BLOCKED, BLOCKING, IO, Writer, plain
 from quire.session.hooks import Compacted, Compacting, is_cancelled
 from quire.session.log import Entries, Guard, Log
 from quire.session.spending import Caps, Metered, PricesByName, check_priced
@@ -203,6 +203,10 @@ class Compaction:
         while task is not None and not task.done() and task.get_loop().is_running():
             if until is not None and now() >= until:
                 return
+            if task.get_loop() is BLOCKED.get():
+                raise InvalidValue(
+                    "a compaction runs on the event loop that this call blocks: await the verb of session.aio"
+                )
             if task.get_loop() is asyncio.get_running_loop():
                 await asyncio.wait([task], timeout=None if until is None else until - now())
             else:

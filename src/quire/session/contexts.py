@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypedDict, Unpack
 from weakref import WeakKeyDictionary
@@ -47,14 +48,16 @@ class Asked(TypedDict, total=False):
     output: Mapping[str, Any] | None
 
 
-class Sent(NamedTuple):
+@dataclass(eq=False)
+class Sent:
     """One rendering of a context, which a response may answer."""
 
     wire: str
     model: str | None
     rendered: Rendered
-    context: Context
+    counted: int
     counter: Counter
+    is_learned: bool = False
 
 
 class _Turn(NamedTuple):
@@ -87,23 +90,25 @@ class Contexts:
         self._sent: WeakKeyDictionary[Context, dict[str, Sent]] = WeakKeyDictionary()
 
     def sent(self, sent: Any, wire: str) -> Sent | Rendered | None:
-        """The rendering that a response over a wire answers: the last one, unless `sent` says which."""
-        if sent is None:
-            return self._last.get(wire)
-        if isinstance(sent, Context):
-            return self._sent.get(sent, {}).get(wire)
+        """The rendering that a response answers: the last one of its wire, unless `sent` says which.
+
+        The wire of a response that was parsed before is not known, and is "": any wire.
+        """
+        if sent is None or isinstance(sent, Context):
+            known = self._last if sent is None else self._sent.get(sent, {})
+            return known.get(wire) if wire else next(reversed(known.values()), None)
         if isinstance(sent, Rendered):
-            known = (one for one in self._last.values() if one.rendered.is_of(sent))
-            return next(known, sent)
+            found = (one for one in self._last.values() if one.rendered.is_of(sent))
+            return next(found, sent)
         raise WrongType(f"what was sent is a context or a rendering of it, not {type(sent).__name__}")
 
     def learn(self, sent: Sent, model: str | None, reported: int) -> None:
         """Calibrate the counter by the tokens that the model asked reported, once for each rendering."""
-        counted = sent.context.receipt.counted
-        is_known = self._sent.get(sent.context, {}).pop(sent.wire, None) is sent
         is_asked = sent.model is None or model is None or _is_same_model(sent.model, model)
-        if is_known and is_asked and isinstance(sent.counter, Calibrated) and counted and reported:
-            sent.counter.learn(counted, reported)
+        can_learn = is_asked and not sent.is_learned and sent.counted and reported
+        if can_learn and isinstance(sent.counter, Calibrated):
+            sent.is_learned = True
+            sent.counter.learn(sent.counted, reported)
 
     async def build(self, io: IO, template: Template, **asked: Unpack[Asked]) -> Context:
         """The body of `Session.build`."""
@@ -184,7 +189,7 @@ class Contexts:
         return _Turn(ask, pieces, guard)
 
     def _ask(self, asked: Asked) -> Ask:
-        with self._log.lock:
+        with self._log.applying:
             state = self._log.state
             views = {name: self._redacted(one.view) for name, one in state.transcripts.items()}
             pool = state.pool.fork()
@@ -260,7 +265,8 @@ class Contexts:
         if self._log.root is not self._log:
             self._log.root.catch_up()  # what a draft shows is forgotten there
         self._log.commit(entries)
-        sent = Sent(wire.name, model, rendered.bare(), context, counter)
+        sent = Sent(wire.name, model, rendered.bare(), context.receipt.counted, counter)
+        self._last.pop(wire.name, None)  # the last one is at the end
         self._last[wire.name] = sent
         self._sent.setdefault(context, {})[wire.name] = sent
 

@@ -58,6 +58,9 @@ class Log:
         self.store = store
         self.place = place
         self.lock = RLock()
+        """Held while entries are written: a slow store holds it for long."""
+        self.applying = RLock()
+        """Held while the state changes. Whoever only reads the state in an event loop takes this one."""
         self._begin = begin
         self._last = b""  # the body of the last entry that was applied
         self.state = begin()
@@ -138,7 +141,8 @@ class Log:
                 except Conflict:
                     pass  # `commit` meets it again, and rebases
                 else:
-                    state.take(name, item)
+                    with self.applying:
+                        state.take(name, item)
                     self._last = body
                     return item
             return self.commit(lambda _: [Written(name, item)])[0].item
@@ -212,7 +216,8 @@ class Log:
             return entries
         stored = [Entry(stream, JSON.encode_item(item)) for stream, item in entries]
         self.store.append(self.place, stored, expected=self.state.version)
-        self.state.apply(entries)
+        with self.applying:
+            self.state.apply(entries)
         self._last = stored[-1].body
         return entries
 
@@ -223,7 +228,8 @@ class Log:
 
     def _apply(self, state: State, entries: Entries) -> None:
         try:
-            state.apply(entries)
+            with self.applying:
+                state.apply(entries)
         except (StoreDamaged, Forgotten):
             raise
         except QuireError as fault:
@@ -392,7 +398,7 @@ def _unlock() -> None:
     global _lock
     _lock = Lock()
     for log in _all:
-        log.lock, log.work = RLock(), None
+        log.lock, log.applying, log.work = RLock(), RLock(), None
         log.store.attached.setdefault("session", _Open()).lock = Lock()
 
 

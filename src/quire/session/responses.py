@@ -92,8 +92,7 @@ class _Reading:
     def take_whole(self, response: Any) -> None:
         """Take a response that came in one piece, or that was parsed before."""
         if isinstance(response, Parsed):
-            if self.wire is not None or self._given is not None:
-                self._found(None)
+            self._found(None)
             self._parsed = response
         else:
             self._parsed = provider_for(self._found(response)).parse(response, sent=self._rendered)

@@ -387,7 +387,7 @@ class Session:
 
     def view(self, name: str = MAIN) -> View:
         """What a transcript shows now; `view().recorded()` are all items, edits and hidden ones included."""
-        with self._log.lock:  # another thread may be writing
+        with self._log.applying:  # another thread may be writing
             return self._parts.transcript(name).view
 
     def at(self, version: int) -> dict[str, View]:

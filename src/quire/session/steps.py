@@ -243,7 +243,7 @@ class Steps:
     def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Standing]]:
         """The open calls of a transcript, and how far each has come."""
         self._log.check_known()
-        with self._log.lock:
+        with self._log.applying:
             transcript = self._log.state.transcripts.get(name)
             calls = () if transcript is None else transcript.view.pending()
             started = self._log.state.steps.begun
@@ -271,7 +271,7 @@ class Steps:
 
     def take_turn(self, work: Work) -> Work | None:
         """Let a turn be the one on its way; if another still is, that one is returned."""
-        with self._log.lock:
+        with self._log.applying:
             other = self.at_work
             self._log.work = other or work
             return other
