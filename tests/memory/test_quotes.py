@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.items import Item, Message
-from quire.memory import MADE_OF, Quote, Quotes
+from quire.memory import Quote, Quotes
+from quire.stores.streams import OF
 
 WORDS = st.lists(st.sampled_from(["a", "bb", "ccc."]), min_size=1, max_size=20).map(" ".join)
 LINES = st.lists(st.tuples(WORDS, st.sampled_from(["", "[Monday]", "[Tuesday]"])), max_size=12)
@@ -35,7 +36,7 @@ def test_a_block_is_within_its_tokens_and_names_what_it_quotes(
     selected = block(quotes(lines), opening, limit).select(most, count)
     assert sum(map(count, selected.items)) <= most or not selected.items
     assert len(selected) <= (len(lines) if limit is None else limit)
-    named = [one for item in selected.items for one in item.extras[MADE_OF]]
+    named = [one for item in selected.items for one in item.extras[OF]]
     assert {("", one) for one in named} == selected.keys and len(named) == len(selected)
 
 

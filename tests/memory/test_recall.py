@@ -8,9 +8,10 @@ from hypothesis import given, strategies as st
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message, ToolCall, ToolResult
-from quire.memory import MADE_OF, Memory, Recall, Tier, recalled
+from quire.memory import Memory, Recall, Tier, recalled
 from quire.sections import History, Input, Instructions
 from quire.stores import MemoryStore, Store
+from quire.stores.streams import OF
 from quire.tokens import counter_for
 from tests.memory.talks import DAY, built, opened, quoted, talk, texts
 
@@ -42,7 +43,7 @@ def test_a_block_names_the_items_that_it_quotes() -> None:
     for recall in (Recall(), Recall("episodes", tokens=2_000)):
         context = built(session, HELP, recall, window=4_000)
         (block,) = [item for item in context.items if item.id.startswith("recall/")]
-        assert first.id in block.extras[MADE_OF] and known.issuperset(block.extras[MADE_OF])
+        assert first.id in block.extras[OF] and known.issuperset(block.extras[OF])
 
 
 def test_what_the_history_shows_is_not_quoted() -> None:

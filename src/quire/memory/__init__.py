@@ -15,7 +15,6 @@ from quire.memory.leaf import KNOWLEDGE as KNOWLEDGE, Leaf
 from quire.memory.log_leaves import IMPORTANCE as IMPORTANCE, RECALL as RECALL
 from quire.memory.memory import Memory
 from quire.memory.quotes import (
-    MADE_OF as MADE_OF,
     Quote as Quote,
     Quotes as Quotes,
     SelectedQuotes as SelectedQuotes,

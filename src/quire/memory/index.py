@@ -1,6 +1,6 @@
 """The index of a scope: leaves go in, and those that answer a question come out, best first.
 
-Everything is in memory, and exact whatever came and went. `lasting` keeps snapshots of it beside the store.
+Everything is in memory, and exact whatever came and went. `snapshots` keeps snapshots of it beside the store.
 """
 
 from array import array

@@ -15,9 +15,9 @@ from quire.memory.found import Found
 from quire.memory.index import Index, Only
 from quire.memory.knowledge import Knowledge
 from quire.memory.knowledge_log import on_removed
-from quire.memory.lasting import SMALL, forget_saved, open_index, save_index
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.ranking import Question
+from quire.memory.snapshots import SMALL, forget_saved, open_index, save_index
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.stores import Place, Store, place_at
 from quire.tokens import whole

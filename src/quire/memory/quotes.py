@@ -16,9 +16,7 @@ from typing import NamedTuple, overload
 
 from quire.items import Item, Message
 from quire.sections import Candidate, Candidates, Count, IsShown, Selection, stable_id
-
-MADE_OF = "quire.of"
-"""The key of `extras` for the ids of the items that an item was made of: it is forgotten with them."""
+from quire.stores.streams import OF
 
 Key = tuple[str, str]
 """The source and the id of a quote."""
@@ -281,7 +279,7 @@ class Quotes(Candidates):
             lines.append(quote.line)
         text = "\n".join((*lines, self._closing) if self._closing else lines)
         own_id = stable_id(self._name, "quotes", *sorted(quote.id for quote in quotes), text)
-        extras = {MADE_OF: list(dict.fromkeys(one for quote in quotes for one in quote.sources))}
+        extras = {OF: list(dict.fromkeys(one for quote in quotes for one in quote.sources))}
         return Message("user", text, id=own_id, created_at=0.0, extras=extras)
 
 

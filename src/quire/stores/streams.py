@@ -44,7 +44,7 @@ NAMED = ".named"
 """Names reserved for transcripts that have no item yet."""
 
 OF = "quire.of"
-"""The key of `extras` for the ids of the items that an item was made of."""
+"""The key of `extras` for the ids of the items that an item was made of: it is forgotten with them."""
 
 ALL = "*"
 """Among the sources of an item: it may be made of all that the conversation had by then."""

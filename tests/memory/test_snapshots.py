@@ -15,7 +15,7 @@ import pytest
 
 from quire.errors import StoreFailed
 from quire.items import Message
-from quire.memory import Memory, lasting
+from quire.memory import Memory, snapshots
 from quire.memory.index import Index
 from quire.session import Session
 from quire.stores import Store
@@ -30,9 +30,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A snapshot is written at every change."""
-    monkeypatch.setattr(lasting, "SMALL", 0)
-    monkeypatch.setattr(lasting, "LEAST_CHANGES", 1)
-    monkeypatch.setattr(lasting, "_SHARE", 1_000_000)
+    monkeypatch.setattr(snapshots, "SMALL", 0)
+    monkeypatch.setattr(snapshots, "LEAST_CHANGES", 1)
+    monkeypatch.setattr(snapshots, "_SHARE", 1_000_000)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -68,7 +68,7 @@ def answers(memory: Memory) -> list[list[tuple[str, float]]]:
 
 def kept(store: Store, scope: str = "ana") -> int:
     """The leaves in the snapshot of a scope."""
-    return len(lasting.open_index(store, scope))
+    return len(snapshots.open_index(store, scope))
 
 
 def contents(address: str) -> bytes:
@@ -134,7 +134,7 @@ def test_scopes_have_snapshots_of_their_own(address: str) -> None:
 
 
 def test_small_index_has_no_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lasting, "SMALL", 100)
+    monkeypatch.setattr(snapshots, "SMALL", 100)
     with Store.open(tmp_path / "chats.db") as store:
         talk(store)
         assert Memory(store, "ana").search("locker").hits
@@ -162,7 +162,7 @@ def test_file_is_for_its_owner_alone_and_only_a_copy(path: str) -> None:
 def test_snapshot_by_other_rules_is_not_used(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(path) as store:
         assert kept(store)
-        monkeypatch.setattr(lasting, "dialect", lambda: "another")
+        monkeypatch.setattr(snapshots, "dialect", lambda: "another")
         assert not kept(store)
         assert Memory(store, "ana").search("locker").hits and kept(store)
 
@@ -214,7 +214,7 @@ def test_writer_that_had_read_before_writes_nothing_forgotten(address: str) -> N
         held, index = memory._follower, memory._follower.index  # pyright: ignore[reportPrivateUsage]
         held.catch_up()
         forget_elsewhere(store, address)
-        lasting.save_index(store, "ana", index, held.catch_up)
+        snapshots.save_index(store, "ana", index, held.catch_up)
         assert SECRET not in contents(address) and kept(store)
 
 
@@ -231,7 +231,7 @@ def test_forgetting_waits_for_whoever_writes_a_snapshot(path: str) -> None:
             begun.set()
             assert go_on.wait(30)
 
-        writer = Thread(target=lasting.save_index, args=(store, "ana", index, catch_up))
+        writer = Thread(target=snapshots.save_index, args=(store, "ana", index, catch_up))
         writer.start()
         assert begun.wait(30)
         forgetting = Thread(target=session.forget, args=(session.view()[-1].id,))
@@ -245,21 +245,21 @@ def test_forgetting_waits_for_whoever_writes_a_snapshot(path: str) -> None:
 def test_forgetting_fails_where_the_snapshot_cannot_be_written(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lasting, "_PATIENCE", 0.1)
+    monkeypatch.setattr(snapshots, "_PATIENCE", 0.1)
     other = sqlite3.connect(f"{path}-index", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with Store.open(path) as store, pytest.raises(StoreFailed, match="-index"):
-        lasting.forget_saved(store, "ana", Index)
+        snapshots.forget_saved(store, "ana", Index)
     other.close()
 
 
 PUTTING = """
 import sys
-from quire.memory import Memory, lasting
+from quire.memory import Memory, snapshots
 from quire.session import Session
 from quire.stores import Store
-lasting.SMALL = 0
-lasting.LEAST_CHANGES = 1
+snapshots.SMALL = 0
+snapshots.LEAST_CHANGES = 1
 with Store.open(sys.argv[1]) as store:
     session, memory = Session.open(f"ana/{sys.argv[2]}", store=store), Memory(store, "ana")
     for nth in range(12):
