@@ -35,6 +35,22 @@ from quire.compactors.summarize import (
 )
 from quire.compactors.truncate import MESSAGES as MESSAGES, Tally as Tally, TruncateOldest, leaving_out
 
-__all__ = ["CLEARED", "READ_BACK", "Cascade", "ClearToolResults", "Compactor", "Offload", "Outcome"]
-__all__ += ["Plan", "Request", "Room", "Summarize", "TruncateOldest", "leaving_out", "read_back", "record"]
-__all__ += ["summary_prompt", "transcript_text"]
+__all__ = [
+    "CLEARED",
+    "READ_BACK",
+    "Cascade",
+    "ClearToolResults",
+    "Compactor",
+    "Offload",
+    "Outcome",
+    "Plan",
+    "Request",
+    "Room",
+    "Summarize",
+    "TruncateOldest",
+    "leaving_out",
+    "read_back",
+    "record",
+    "summary_prompt",
+    "transcript_text",
+]

@@ -10,5 +10,14 @@ from quire.context.template import (
     gather_section as gather_section,
 )
 
-__all__ = ["Context", "Entry", "Fitted", "Line", "Piece", "Receipt"]
-__all__ += ["Template", "fit", "gather"]
+__all__ = [
+    "Context",
+    "Entry",
+    "Fitted",
+    "Line",
+    "Piece",
+    "Receipt",
+    "Template",
+    "fit",
+    "gather",
+]

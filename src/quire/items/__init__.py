@@ -48,9 +48,43 @@ from quire.items.values import (
     to_json as to_json,
 )
 
-__all__ = ["JSON", "MAX_DATA", "MAX_TEXT", "freeze", "new_id", "now", "thaw", "use_clock"]
-__all__ += ["EDITS", "KINDS", "Edit", "Item", "Unknown", "kind_of"]
-__all__ += ["ConfigChange", "Handoff", "Message", "Note", "Reasoning", "ToolCall", "ToolResult"]
-__all__ += ["Hide", "Mask", "Pin", "Span", "Summary", "Undo"]
-__all__ += ["Audio", "Content", "File", "Image", "Part", "parts_of", "text_of"]
-__all__ += ["Address", "Opaque", "Role", "Wording"]
+__all__ = [
+    "EDITS",
+    "JSON",
+    "KINDS",
+    "MAX_DATA",
+    "MAX_TEXT",
+    "Address",
+    "Audio",
+    "ConfigChange",
+    "Content",
+    "Edit",
+    "File",
+    "Handoff",
+    "Hide",
+    "Image",
+    "Item",
+    "Mask",
+    "Message",
+    "Note",
+    "Opaque",
+    "Part",
+    "Pin",
+    "Reasoning",
+    "Role",
+    "Span",
+    "Summary",
+    "ToolCall",
+    "ToolResult",
+    "Undo",
+    "Unknown",
+    "Wording",
+    "freeze",
+    "kind_of",
+    "new_id",
+    "now",
+    "parts_of",
+    "text_of",
+    "thaw",
+    "use_clock",
+]

@@ -25,5 +25,11 @@ __all__ = [
     "Local",
     "Model",
     "Patience",
+    "Reply",
+    "Retries",
+    "Script",
+    "Scripted",
+    "Terms",
+    "asking",
+    "summarized",
 ]
-__all__ += ["Reply", "Retries", "Script", "Scripted", "Terms", "asking", "summarized"]

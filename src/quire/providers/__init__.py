@@ -50,5 +50,17 @@ from quire.providers.values import (
 )
 from quire.providers.wire import PROVIDERS, Provider, provider_for
 
-__all__ = ["PROVIDERS", "RULES", "CachePlan", "Downgrade", "Fault", "Parsed", "Provider", "Rendered"]
-__all__ += ["StreamReader", "assert_valid", "check", "provider_for"]
+__all__ = [
+    "PROVIDERS",
+    "RULES",
+    "CachePlan",
+    "Downgrade",
+    "Fault",
+    "Parsed",
+    "Provider",
+    "Rendered",
+    "StreamReader",
+    "assert_valid",
+    "check",
+    "provider_for",
+]

@@ -25,5 +25,21 @@ from quire.sections.section import (
 )
 from quire.sections.sources import Catalogue, Custom, Instructions, Pooled, ToolGuide
 
-__all__ = ["Ask", "Catalogue", "Content", "Custom", "History", "Inbox", "Input", "Instructions", "Options"]
-__all__ += ["Pooled", "Section", "Settings", "Stability", "ToolGuide", "items_of", "settings_of"]
+__all__ = [
+    "Ask",
+    "Catalogue",
+    "Content",
+    "Custom",
+    "History",
+    "Inbox",
+    "Input",
+    "Instructions",
+    "Options",
+    "Pooled",
+    "Section",
+    "Settings",
+    "Stability",
+    "ToolGuide",
+    "items_of",
+    "settings_of",
+]

@@ -58,6 +58,23 @@ from quire.state.view import (
     spans_over as spans_over,
 )
 
-__all__ = ["Config", "Fate", "Group", "Inherit", "Pool", "SummaryPlan", "Transcript", "View", "brief"]
-__all__ += ["config_at", "fork_scoped", "groups", "merge_all", "merge_result", "pending_calls"]
-__all__ += ["plan_summary", "structural", "truncate"]
+__all__ = [
+    "Config",
+    "Fate",
+    "Group",
+    "Inherit",
+    "Pool",
+    "SummaryPlan",
+    "Transcript",
+    "View",
+    "brief",
+    "config_at",
+    "fork_scoped",
+    "groups",
+    "merge_all",
+    "merge_result",
+    "pending_calls",
+    "plan_summary",
+    "structural",
+    "truncate",
+]

@@ -44,6 +44,25 @@ from quire.tokens.models import (
     model_named as model_named,
 )
 
-__all__ = ["Budget", "Calibrated", "Counter", "CountsTools", "Definition", "Measured"]
-__all__ += ["Share", "counter_for", "media_costs", "media_tokens", "schema_tokens", "size_of"]
-__all__ += ["AS_OF", "ImageLimits", "ModelFacts", "Prices", "Usage", "cost", "facts_for", "known_models"]
+__all__ = [
+    "AS_OF",
+    "Budget",
+    "Calibrated",
+    "Counter",
+    "CountsTools",
+    "Definition",
+    "ImageLimits",
+    "Measured",
+    "ModelFacts",
+    "Prices",
+    "Share",
+    "Usage",
+    "cost",
+    "counter_for",
+    "facts_for",
+    "known_models",
+    "media_costs",
+    "media_tokens",
+    "schema_tokens",
+    "size_of",
+]

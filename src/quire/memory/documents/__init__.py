@@ -4,5 +4,15 @@ from quire.memory.documents.chunks import Chunk, chunks, file_name, unsaid_title
 from quire.memory.documents.document import Block, Document, Kind
 from quire.memory.documents.reading import MAX_BYTES, content_of, read_document
 
-__all__ = ["MAX_BYTES", "Block", "Chunk", "Document", "Kind", "chunks", "content_of", "file_name"]
-__all__ += ["read_document", "unsaid_title"]
+__all__ = [
+    "MAX_BYTES",
+    "Block",
+    "Chunk",
+    "Document",
+    "Kind",
+    "chunks",
+    "content_of",
+    "file_name",
+    "read_document",
+    "unsaid_title",
+]
