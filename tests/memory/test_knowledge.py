@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -91,6 +92,7 @@ def test_only_what_changed_is_written(tmp_path: Path, store: Store, knowledge: K
     with use_clock(lambda: 5.0):
         knowledge.add(folder, name="docs")
     before, version = knowledge.chunks("docs/a.md"), store.version(HERE)
+    assert version == 2, "one note for each document"
     assert knowledge.add(folder, name="docs").unchanged == ("docs/a.md", "docs/b.md")
     assert store.version(HERE) == version
     written(folder, a=guide("tide", "oars", "quay"))
@@ -98,7 +100,7 @@ def test_only_what_changed_is_written(tmp_path: Path, store: Store, knowledge: K
         report = knowledge.add(folder, name="docs")
     assert report == Report(updated=("docs/a.md",), unchanged=("docs/b.md",))
     after = knowledge.chunks("docs/a.md")
-    assert store.version(HERE) == version + 2, "a record and one chunk"
+    assert store.version(HERE) == version + 1
     assert [old.id == new.id for old, new in zip(before, after, strict=True)] == [True, False, True]
     assert [(one.added_at, one.updated_at) for one in knowledge.sources()] == [(5.0, 9.0), (5.0, 5.0)]
     small = Knowledge(store, "ana", tokens=64)
@@ -114,7 +116,6 @@ def test_what_is_gone_from_a_folder_is_removed_when_asked(
     knowledge.add_text("Beside it.", source="docs-too")
     (folder / "a.md").unlink()
     assert knowledge.add(folder, name="docs").removed == () and len(names(knowledge)) == 4
-    (folder / "b.md").write_bytes(b"\x00\x01")
     looked = os.scandir
 
     def closed(path: str) -> object:
@@ -122,11 +123,14 @@ def test_what_is_gone_from_a_folder_is_removed_when_asked(
             raise PermissionError(13, "Permission denied", str(path))
         return looked(path)
 
-    monkeypatch.setattr(os, "scandir", closed)
-    report = knowledge.add(folder, name="docs", prune=True)
-    assert report.removed == ("docs/a.md",)
-    assert report.failed[0] == Remark("docs/inner", "the folder cannot be read: Permission denied")
-    assert names(knowledge) == ["docs-too", "docs/b.md", "docs/inner/c.md"], "unreadable is not gone"
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", closed)
+        report = knowledge.add(folder, name="docs", prune=True)
+    assert report.removed == () and len(names(knowledge)) == 4, "unreadable is not gone"
+    assert report.failed == (Remark("docs/inner", "the folder cannot be read: Permission denied"),)
+    (folder / "b.md").write_bytes(b"\x00\x01")
+    assert knowledge.add(folder, name="docs", prune=True).removed == ("docs/a.md",)
+    assert names(knowledge) == ["docs-too", "docs/b.md", "docs/inner/c.md"]
 
 
 def test_wrong_arguments_and_damage_are_refused(store: Store, knowledge: Knowledge, tmp_path: Path) -> None:
@@ -135,25 +139,30 @@ def test_wrong_arguments_and_damage_are_refused(store: Store, knowledge: Knowled
             knowledge.add_text("x", source=wrong)
     with pytest.raises(InvalidValue, match="neither a file nor a folder"):
         knowledge.add(tmp_path / "nothing")
-    for call in (lambda: knowledge.add_text(b"x", source="a"), lambda: Knowledge("chats.db")):  # type: ignore  # pyright: ignore
+    wrong_types: list[Any] = [
+        lambda: knowledge.add_text(b"x", source="a"),  # type: ignore  # pyright: ignore
+        lambda: knowledge.add(None),  # type: ignore  # pyright: ignore
+        lambda: knowledge.remove(None),  # type: ignore  # pyright: ignore
+        lambda: Knowledge("chats.db"),  # type: ignore  # pyright: ignore
+    ]
+    for call in wrong_types:
         with pytest.raises(WrongType):
             call()
     with pytest.raises(InvalidLimit):
         Knowledge(store, "ana", tokens=3)
     with pytest.raises(UnknownKey):
         knowledge.chunks("nobody's")
-    knowledge.add_text(guide("tide", "lamp"), source="a.md")
-    entries = [Entry(stored.stream, stored.body) for stored in store.read(HERE)]
+    key = {"document": "a"}
     damaged = [
-        ([Entry(".knowledge", JSON.encode_item(Note({"format": 2})))], NewerStore),
-        ([Entry(".knowledge", b'{"kind":"message","role":"user","content":"x"}')], StoreDamaged),
-        ([Entry(".sources", JSON.encode_item(Note({"source": 1})))], StoreDamaged),
-        ([Entry(".sources", b"{}")], StoreDamaged),
-        (entries[:-1], StoreDamaged),
+        (".documents", JSON.encode_item(Note({"format": 3}, extras=key)), NewerStore),
+        (".documents", JSON.encode_item(Note({"source": 1}, extras=key)), StoreDamaged),
+        (".documents", b'{"kind":"message","role":"user","content":"x"}', StoreDamaged),
+        (".documents", b"{}", StoreDamaged),
+        (".knowledge", JSON.encode_item(Note({"format": 1})), StoreFailed),
     ]
-    for bad, fault in damaged:
+    for stream, body, fault in damaged:
         other = MemoryStore()
-        other.append(HERE, bad, expected=0)
+        other.append(HERE, [Entry(stream, body)], expected=0)
         with pytest.raises(fault):
             Knowledge(other, "ana").all_chunks()
 

@@ -113,6 +113,8 @@ def test_wrong_arguments_are_refused() -> None:
         (WrongType, "tiers", lambda: memory.search("x", tiers=5)),  # type: ignore[arg-type]  # pyright: ignore
         (WrongType, "conversation", lambda: memory.working(5)),  # type: ignore[arg-type]  # pyright: ignore
         (WrongType, "limit", lambda: memory.recent(limit="5")),  # type: ignore[arg-type]  # pyright: ignore
+        (WrongType, "limit", lambda: memory.search("x", limit="5")),  # type: ignore[arg-type]  # pyright: ignore
+        (WrongType, "a time", lambda: memory.search("x", at="5")),  # type: ignore[arg-type]  # pyright: ignore
     ]
     for kind, words, call in wrong:
         with pytest.raises(kind, match=words):

@@ -9,8 +9,8 @@ from quire.memory.knowledge import (
     Source,
     files_at as files_at,
     is_reserved as is_reserved,
+    on_removed as on_removed,
 )
-from quire.memory.knowledge_log import on_removed as on_removed
 from quire.memory.leaf import KNOWLEDGE as KNOWLEDGE, Leaf
 from quire.memory.log_leaves import IMPORTANCE as IMPORTANCE, RECALL as RECALL
 from quire.memory.memory import Memory

@@ -1,32 +1,73 @@
-"""Knowledge: the documents of a scope, in chunks, in the store that keeps its conversations."""
+"""Knowledge: the documents of a scope, in chunks, in the store that keeps its conversations.
+
+The log of the documents is a conversation that no user has, with one note per document. A later note under
+the same key updates or removes the document; the earlier note is then emptied in the store.
+"""
 
 import os
+import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from threading import RLock
+from time import sleep
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from quire.errors import Conflict, InvalidValue, QuireError, StoreError, UnknownKey, WrongType, cut
-from quire.items import now
+from quire.errors import (
+    Conflict,
+    InvalidValue,
+    NewerStore,
+    QuireError,
+    StoreDamaged,
+    StoreError,
+    StoreFailed,
+    UnknownKey,
+    WrongType,
+    cut,
+)
+from quire.items import JSON, Note, now
 from quire.memory.documents import Chunk, Document, chunks, content_of, read_document
-from quire.memory.knowledge_log import DocumentLog, Documents, Record, chunk_entry, removal
-from quire.stores import Entry, Place, Store
+from quire.memory.leaf import KNOWLEDGE
+from quire.stores import Entry, Place, Store, Stored, items_in, place_at
+from quire.stores.streams import FORGOTTEN_TEXT, is_tombstone
 from quire.tokens import Counter, Measured, checked_counter
 
 Progress = Callable[[int, int, str], None]
 """Called after each file: how many are done, of how many, and which it was."""
 
+Listener = Callable[[Store, Place, Collection[str]], None]
+_Outcome = TypeVar("_Outcome")
+
+_DOCUMENTS = ".documents"
+"""The stream of the log. No transcript begins with a dot."""
+
+_FORMAT = 2
+_READING = "7"
+"""Changed whenever the same file would be read or cut otherwise: then it is read again."""
+
 _MAX_NAME = 4_096
 _RESERVED = "~"
-_READING = "6"
-"""Changed whenever the same file would be read or cut otherwise: then it is read again."""
+_TRIES = 1_000
+_LONGEST_PAUSE = 0.02
+_listeners: list[Listener] = []
 
 
 def is_reserved(conversation: str) -> bool:
     """Whether a conversation is not a user's, but kept for something else, such as documents."""
     return conversation.startswith(_RESERVED)
+
+
+def on_removed(listener: Listener) -> Listener:
+    """Call a function with the store, the place and the ids of chunks before they are emptied in the log.
+
+    Whoever keeps copies, such as an index or quotes in a conversation, removes them then.
+    """
+    _listeners.append(listener)
+    return listener
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):
@@ -79,18 +120,16 @@ class Knowledge:
         """A chunk has at most `tokens` tokens, counted by `counter`."""
         if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the store of documents must be a Store, not {type(store).__name__}")
-        self._log = DocumentLog(store, scope)
-        self._tokens = tokens
+        self.place = place_at(scope=scope, conversation=KNOWLEDGE)
+        """Where the documents are kept."""
+        self._store, self._tokens = store, tokens
         self._counter = checked_counter(Measured() if counter is None else counter)
         chunks(Document("", "", ""), tokens=tokens, counter=self._counter)  # checks the limit
+        self._lock = RLock()
+        self._log = _Log(self.place)
 
     def __repr__(self) -> str:
         return f"<Knowledge {self.place}>"
-
-    @property
-    def place(self) -> Place:
-        """Where the documents are kept."""
-        return self._log.place
 
     def add_text(
         self, text: str, *, source: str, title: str | None = None, media_type: str | None = None
@@ -100,7 +139,7 @@ class Knowledge:
             raise WrongType(f"a text must be added, not {type(text).__name__}")
         outcomes = _Outcomes(list)
         self._keep(text, _checked_name(source), outcomes, title, media_type)
-        self._log.empty_stale()
+        self._empty_stale()
         return _report(outcomes)
 
     def add(
@@ -114,65 +153,61 @@ class Knowledge:
         """Keep a file, or all files of a folder and of the folders in it, each as one source.
 
         A source is named by its path, or by `name` in place of that of the file or folder. A file that did
-        not change is left as it is. With `prune`, sources that are gone from the folder are removed.
+        not change is left as it is. With `prune`, sources that are gone from the folder are removed, unless
+        a folder could not be read.
         """
         found = files_at(path, None if name is None else _checked_name(name))
         outcomes = _Outcomes(list, failed=[*found.failed], notes=[*found.notes])
         try:
             for done, (source, file) in enumerate(found.files.items(), 1):
-                self._keep_file(file, source, found.is_file, outcomes)
+                try:
+                    self._keep(content_of(file), _checked_name(source), outcomes)
+                except (StoreError, Conflict):
+                    raise
+                except QuireError as fault:
+                    outcomes["failed"].append(Remark(_printable(source), str(fault)))
                 if progress is not None:
                     progress(done, len(found.files), source)
-            if prune:
-                for known in self.sources():
-                    if found.is_gone(known.name):
-                        self._remove(known.name)
-                        outcomes["removed"].append(known.name)
+            gone = self._gone(found) if prune and not found.failed else []
+            outcomes["removed"] += [source for source in gone if self._remove(source) is not None]
         finally:  # once for all of them: a store may have to rewrite its file
-            self._log.empty_stale()
+            self._empty_stale()
         return _report(outcomes)
 
     def remove(self, source: str) -> int:
         """Forget a source: its content is removed from the store. Return how many chunks it had."""
-        gone = self._remove(source)
-        self._log.empty_stale()  # also what a store failed to empty before
+        gone = self._remove(_checked_name(source))
+        self._empty_stale()  # also what a store failed to empty before
         if gone is None:
             raise UnknownKey(f"no source {cut(source)!r} in {self.place}")
         return gone
 
     def sources(self) -> list[Source]:
         """Return the documents that are kept, by name."""
-        with self._log.lock:
-            documents = self._log.catch_up()
-            found = [
-                Source(name, one.title, len(one.chunks), one.tokens, one.added_at, kept.created_at)
-                for name, one in sorted(documents.records.items())
-                for kept in (documents.kept[name],)
-            ]
-        self._log.empty_stale()  # what a process that died left behind
-        return found
+        found = [
+            Source(
+                name=one.source,
+                title=one.title,
+                chunks=len(one.chunks),
+                tokens=sum(chunk.tokens for chunk in one.chunks),
+                added_at=one.added_at,
+                updated_at=one.updated_at,
+            )
+            for one in self._kept().values()
+        ]
+        self._empty_stale()  # what a process that died left behind
+        return sorted(found, key=lambda source: source.name)
 
     def chunks(self, source: str) -> list[Chunk]:
         """Return the chunks of a source, in order."""
-        with self._log.lock:
-            documents = self._log.catch_up()
-            if source not in documents.records:
-                raise UnknownKey(f"no source {cut(source)!r} in {self.place}")
-            return documents.chunks(source)
+        kept = self._kept().get(_key(_checked_name(source)))
+        if kept is None:
+            raise UnknownKey(f"no source {cut(source)!r} in {self.place}")
+        return list(kept.chunks)
 
     def all_chunks(self) -> dict[str, list[Chunk]]:
         """Return the chunks of every source at one moment."""
-        with self._log.lock:
-            documents = self._log.catch_up()
-            return {source: documents.chunks(source) for source in documents.records}
-
-    def _keep_file(self, file: str, source: str, is_named: bool, outcomes: _Outcomes) -> None:
-        try:
-            self._keep(content_of(file, follow_link=is_named), _checked_name(source), outcomes)
-        except (StoreError, Conflict):
-            raise
-        except QuireError as fault:
-            outcomes["failed"].append(Remark(_printable(source), str(fault)))
+        return {one.source: list(one.chunks) for one in self._kept().values()}
 
     def _keep(
         self,
@@ -183,76 +218,194 @@ class Knowledge:
         media_type: str | None = None,
     ) -> None:
         digest = self._digest(content, title, media_type)
-        with self._log.lock:
-            known = self._log.catch_up().records.get(source)
+        known = self._kept().get(_key(source))
         if known is not None and known.digest == digest:
             outcomes["unchanged"].append(source)
             return
         document = read_document(content, name=source, media_type=media_type)
+        document = replace(document, title=title or document.title)
+        found = tuple(chunks(document, tokens=self._tokens, counter=self._counter))
         outcomes["notes"] += [Remark(source, note) for note in document.notes]
-        outcomes[self._replace(document, title or document.title, digest)].append(source)
 
-    def _replace(self, document: Document, title: str, digest: str) -> str:
-        """Write what is new of a document; return whether it was added, updated or unchanged."""
-        source = document.source
-        found = chunks(document, tokens=self._tokens, counter=self._counter)
+        def change(known: _Kept | None) -> tuple[str, Note | None]:
+            if known is not None and known.digest == digest:  # another process was faster
+                return "unchanged", None
+            added_at = now() if known is None else known.added_at
+            kept = _Kept(source, document.title, digest, found, added_at, now())
+            extras = {"document": _key(source)}
+            content = msgspec.json.decode(msgspec.json.encode(kept))
+            note = Note(content, description="document", extras=extras)
+            return "added" if known is None else "updated", note
 
-        def change(documents: Documents) -> tuple[str, Sequence[Entry]]:
-            known, kept = documents.records.get(source), documents.kept.get(source)
-            if known is not None and known.digest == digest:
-                return "unchanged", ()
-            record = Record(
-                source,
-                title,
-                digest,
-                [chunk.id for chunk in found],
-                [chunk.page for chunk in found],
-                sum(chunk.tokens for chunk in found),
-                now() if known is None else known.added_at,
-            )
-            named = documents.named
-            new = [chunk_entry(chunk) for chunk in found if chunk.id not in named]
-            return "updated" if known else "added", (record.entry(kept.note_id if kept else None), *new)
-
-        return self._log.write(change)
+        outcomes[self._write(_key(source), change)].append(source)
 
     def _remove(self, source: str) -> int | None:
-        def change(documents: Documents) -> tuple[int | None, Sequence[Entry]]:
-            kept = documents.kept.get(source)
-            if kept is None:
-                return None, ()
-            return len(documents.records[source].chunks), (removal(kept.note_id),)
+        def change(known: _Kept | None) -> tuple[int | None, Note | None]:
+            return (None, None) if known is None else (len(known.chunks), _emptied(_key(source)))
 
-        return self._log.write(change)
+        return self._write(_key(source), change)
+
+    def _gone(self, found: "Files") -> list[str]:
+        folder = f"{found.name}/"
+        return [
+            one.source
+            for one in self._kept().values()
+            if one.source.startswith(folder) and one.source not in found.files
+        ]
 
     def _digest(self, content: bytes | str, title: str | None, media_type: str | None) -> str:
         made = (_READING, self._tokens, self._counter.key, title, media_type)
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         return blake2b(data, digest_size=16, key=blake2b(repr(made).encode()).digest()).hexdigest()
 
+    def _kept(self) -> "Mapping[str, _Kept]":
+        with self._lock:
+            return dict(self._caught_up().kept)
 
-def _report(outcomes: _Outcomes) -> Report:
-    return Report(**{name: tuple(found) for name, found in outcomes.items()})
+    def _caught_up(self) -> "_Log":
+        """Return the log as it is now: read on from its last entry, or again if that is another one."""
+        log = self._log
+        stored = self._store.read(self.place, after=max(log.version - 1, 0))
+        if log.version and stored and _id_of(self.place, stored[0]) == log.last_id:
+            stale = dict(log.stale)
+            log.take(stored[1:])
+            log.stale = stale  # whoever replaced something empties it
+        elif log.version or stored:  # the first reading, or another log
+            self._log = _Log(self.place)
+            self._log.take(self._store.read(self.place))
+        return self._log
+
+    def _write(self, key: str, change: "Callable[[_Kept | None], tuple[_Outcome, Note | None]]") -> _Outcome:
+        """Write the note that a change of a document makes, and return its outcome.
+
+        The change is made again if another process wrote first.
+        """
+        for attempt in range(_TRIES):
+            with self._lock, suppress(Conflict):
+                log = self._caught_up()
+                outcome, note = change(log.kept.get(key))
+                if note is not None:
+                    entry = Entry(_DOCUMENTS, JSON.encode_item(note))
+                    self._store.append(self.place, [entry], expected=log.version)
+                    log.take([Stored(log.version + 1, *entry)])
+                return outcome
+            sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
+        raise Conflict(f"others kept writing to {self.place}")
+
+    def _empty_stale(self) -> None:
+        """Empty what was replaced or removed. What a store fails to empty is tried again next time."""
+        with self._lock:
+            stale = dict(self._log.stale)
+            used = {chunk.id for kept in self._log.kept.values() for chunk in kept.chunks}
+        if not stale:
+            return
+        gone = sorted({one for note in stale.values() for one in note.chunk_ids} - used)
+        for listener in _listeners if gone else ():  # without the lock: an index takes it after its own
+            listener(self._store, self.place, gone)
+        with self._lock:
+            bodies = {version: JSON.encode_item(note.emptied) for version, note in stale.items()}
+            self._store.replace(self.place, bodies)
+            self._store.scrub()
+            for version in stale:
+                self._log.stale.pop(version, None)
 
 
-class Files(msgspec.Struct):
-    """The files to read at a path, by the names of their sources, and what cannot be read.
+# The log
 
-    `closed` are folders whose content is unknown. `is_file` if the path is a file: then it may be a link.
-    """
+
+class _Kept(msgspec.Struct, frozen=True, gc=False):
+    """One document as it is kept; `digest` identifies its content and how it was cut."""
+
+    source: str
+    title: str
+    digest: str
+    chunks: tuple[Chunk, ...]
+    added_at: float
+    updated_at: float
+    format: int = _FORMAT
+
+
+class _Stale(NamedTuple):
+    """A note that was replaced and has its content still: its chunks, and what it becomes."""
+
+    chunk_ids: list[str]
+    emptied: Note
+
+
+class _Log:
+    """The documents of a log at a version, by key; and what is `stale` in it, by version."""
+
+    def __init__(self, place: Place) -> None:
+        self.version, self.last_id = 0, ""
+        self.kept: dict[str, _Kept] = {}
+        self.stale: dict[int, _Stale] = {}
+        self._place, self._notes = place, dict[str, tuple[int, Note]]()
+
+    def take(self, stored: Sequence[Stored]) -> None:
+        """Take in the next entries."""
+        for entry in stored:
+            if entry.stream == _DOCUMENTS:
+                self._take_note(entry.version, _note_in(self._place, entry))
+            elif entry.stream == ".knowledge":
+                raise StoreFailed(
+                    f"{self._place} was written by an earlier version of Quire: remove it with"
+                    " `store.remove`, and add the documents again"
+                )
+        if stored:
+            self.version, self.last_id = stored[-1].version, _id_of(self._place, stored[-1])
+
+    def _take_note(self, version: int, note: Note) -> None:
+        key = str(note.extras.get("document", ""))
+        replaced = self.kept.pop(key, None)
+        if replaced is not None:
+            at, old = self._notes.pop(key)
+            ids = [chunk.id for chunk in replaced.chunks]
+            self.stale[at] = _Stale(ids, _emptied(key, id=old.id, created_at=old.created_at))
+        if not is_tombstone(note):
+            self.kept[key], self._notes[key] = _content(note, self._place), (version, note)
+
+
+def _key(source: str) -> str:
+    """The key of a document in the log, which stays when it is removed: its name does not."""
+    return blake2b(source.encode(), digest_size=16).hexdigest()
+
+
+def _emptied(key: str, **fields: Any) -> Note:
+    extras = {"forgotten": True, "document": key}
+    return Note(None, description=FORGOTTEN_TEXT, extras=extras, **fields)
+
+
+def _note_in(place: Place, entry: Stored) -> Note:
+    (item,) = items_in(place, [entry])
+    if not isinstance(item, Note):
+        raise StoreDamaged(f"{place}: version {entry.version} is no note")
+    return item
+
+
+def _id_of(place: Place, entry: Stored) -> str:
+    """Return the id of an entry, which stays when it is emptied."""
+    return items_in(place, [entry])[0].id
+
+
+def _content(note: Note, place: Place) -> _Kept:
+    if isinstance(note.content, Mapping) and note.content.get("format", 0) > _FORMAT:
+        raise NewerStore(f"{place} was written by a newer version of Quire")
+    try:
+        return msgspec.convert(note.content, _Kept)
+    except msgspec.ValidationError as fault:
+        raise StoreDamaged(f"{place}: the note {note.id!r} is damaged: {fault}") from None
+
+
+# Files and names
+
+
+class Files(NamedTuple):
+    """The files to read at a path, by the names of their sources, and what is not read."""
 
     name: str
-    is_file: bool = False
-    files: dict[str, str] = {}
-    failed: list[Remark] = []
-    notes: list[Remark] = []
-    closed: list[str] = []
-
-    def is_gone(self, source: str) -> bool:
-        """Whether a source was in this folder and is no more."""
-        if not source.startswith(f"{self.name}/") or source in self.files:
-            return False
-        return not any(source.startswith(f"{folder}/") for folder in self.closed)
+    files: dict[str, str]
+    failed: list[Remark]
+    notes: list[Remark]
 
 
 def files_at(path: "str | os.PathLike[str]", name: str | None) -> Files:
@@ -260,13 +413,11 @@ def files_at(path: "str | os.PathLike[str]", name: str | None) -> Files:
 
     Names that begin with a dot are left out. Links in a folder are not followed: one could lead anywhere.
     """
+    if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a file or folder is given by its path, not as {type(path).__name__}")
     root = os.path.abspath(path)
     name = root.replace(os.sep, "/") if name is None else name.rstrip("/")
-    if not os.path.isdir(root):
-        if not os.path.lexists(root):
-            raise InvalidValue(f"there is neither a file nor a folder {cut(os.fspath(path))!r}")
-        return Files(name, True, {name: root})
-    found = Files(name)
+    found = Files(name, {}, [], [])
 
     def source_of(path: str) -> str:
         within = os.path.relpath(path, root)
@@ -274,10 +425,13 @@ def files_at(path: "str | os.PathLike[str]", name: str | None) -> Files:
 
     def note_closed(fault: OSError) -> None:
         folder = source_of(os.fsdecode(fault.filename))
-        found.closed.append(folder)
         found.failed.append(Remark(folder, f"the folder cannot be read: {fault.strerror}"))
 
-    for folder, folders, files in os.walk(root, onerror=note_closed):
+    if not os.path.isdir(root):
+        if not os.path.lexists(root):
+            raise InvalidValue(f"there is neither a file nor a folder {cut(os.fspath(path))!r}")
+        found.files[name] = root
+    for folder, folders, files in os.walk(root, onerror=note_closed) if not found.files else ():
         folders[:] = sorted(one for one in folders if not one.startswith("."))
         for file in sorted(one for one in [*folders, *files] if not one.startswith(".")):
             full = os.path.join(folder, file)
@@ -286,6 +440,10 @@ def files_at(path: "str | os.PathLike[str]", name: str | None) -> Files:
             elif not os.path.isdir(full):
                 found.files[source_of(full)] = full
     return found
+
+
+def _report(outcomes: _Outcomes) -> Report:
+    return Report(**{name: tuple(found) for name, found in outcomes.items()})
 
 
 def _checked_name(source: str) -> str:

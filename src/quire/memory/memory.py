@@ -13,14 +13,13 @@ from quire.memory.embedding import Embed, Embedding
 from quire.memory.following import Follower
 from quire.memory.found import Found
 from quire.memory.index import Index, Only
-from quire.memory.knowledge import Knowledge
-from quire.memory.knowledge_log import on_removed
+from quire.memory.knowledge import Knowledge, on_removed
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.ranking import Question
 from quire.memory.snapshots import SMALL, forget_saved, open_index, save_index
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.stores import Place, Store, place_at
-from quire.tokens import whole
+from quire.tokens import MOST, number, whole
 
 RECENT, WORKING, EPISODES = 10, 100, 500
 """How many a tier of a conversation returns by default."""
@@ -137,7 +136,8 @@ class Memory:
         With `documents`, only documents are searched. The messages in `asked_in`, each by its conversation
         and id, are the question and not found. A `zone` is for this question alone.
         """
-        own, when = tuple(asked_in), now() if at is None else at
+        whole(limit, "a limit", least=1)
+        own, when = tuple(asked_in), now() if at is None else number(at, "a time", least=-MOST)
         days = self.zone if zone is None else zone_of(zone)
         meant = Question.readings(checked_question(question), when, zone=days)
         readings = [one.asked_in(own) for one in meant]
