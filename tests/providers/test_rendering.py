@@ -1,6 +1,8 @@
 """What rendering promises on every wire: pairing, ids and names, media, repairs, and a note for each loss."""
 
 import json
+from collections.abc import Callable
+from copy import copy, deepcopy
 from typing import Any, NamedTuple
 
 import pytest
@@ -323,7 +325,66 @@ def test_one_more_message_shares_the_messages_before(wire: str) -> None:
     first = provider.render(transcript.view, model=MODELS[wire]).payload[HISTORY[wire]]
     transcript.extend([Message("assistant", "Again."), Message("user", "More.")])
     second = provider.render(transcript.view, model=MODELS[wire]).payload[HISTORY[wire]]
-    assert all(one is other for one, other in zip(first, second, strict=False))
+    shared = [list.__getitem__(payload, 0) for payload in (first, second)]  # no look of a caller
+    assert shared[0] is shared[1]
+
+
+def spoil(value: Any) -> None:
+    """Edit all of a payload in place."""
+    if isinstance(value, dict):
+        for inner in value.values():
+            spoil(inner)
+        value["spoiled"] = True
+    elif isinstance(value, list):
+        for inner in value:
+            spoil(inner)
+        value.append("spoiled")
+
+
+LOOKS: dict[str, Callable[[list[Any]], Any]] = {
+    "all": spoil,
+    "first": lambda messages: spoil(messages[0]),
+    "slice": lambda messages: spoil(messages[:2]),
+    "reversed": lambda messages: spoil(list(reversed(messages))),
+    "sum": lambda messages: spoil(messages + []),
+    "unpacked": lambda messages: spoil([*messages]),
+    "copy": lambda messages: spoil(copy(messages)),
+    "pop": lambda messages: spoil(messages.pop(0)),
+}
+
+
+@on_each_wire
+@pytest.mark.parametrize("edit", LOOKS.values(), ids=LOOKS)
+def test_what_a_caller_edits_is_in_no_later_payload(wire: str, edit: Callable[[list[Any]], Any]) -> None:
+    told, parts = (
+        Message("system", "Be brief."),
+        Message("user", ("See", Image(url="https://a.example/b.png"))),
+    )
+    said = [told, parts, look, found, Message("assistant", "Rain."), Message("user", "So?")]
+    tools = [{"name": "look", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
+    transcript, provider = Transcript(said), PROVIDERS[wire]
+    plan = CachePlan(static=1)
+
+    def payload(items: Transcript) -> Any:
+        return provider.render(items.view, model=MODELS[wire], tools=tools, plan=plan).payload
+
+    edited, kept = payload(transcript), payload(transcript)
+    whole = json.dumps(payload(Transcript(said)))
+    edit(edited[HISTORY[wire]])
+    if edit is spoil:
+        spoil(edited)
+    assert json.dumps(kept) == json.dumps(payload(transcript)) == whole != json.dumps(edited)
+    more = [Message("assistant", "Again."), Message("user", "More.")]
+    transcript.extend(more)
+    assert json.dumps(payload(transcript)) == json.dumps(payload(Transcript([*said, *more])))
+
+
+def test_values_that_a_caller_puts_into_a_payload_stay_the_callers() -> None:
+    messages, own = sent("openai", ask).payload["messages"], {"role": "user", "content": "mine"}
+    messages.append(own)
+    assert messages[-1] is own and [*messages][-1] is own
+    own["content"] = "changed"
+    assert json.loads(json.dumps(messages))[-1]["content"] == "changed" == deepcopy(messages)[-1]["content"]
 
 
 @on_each_wire

@@ -12,7 +12,7 @@ from quire.items import Item
 from quire.providers.profiles import Profile
 from quire.providers.tools import Tool
 from quire.providers.turns import Turns, Writer
-from quire.providers.types import CachePlan, Rendered
+from quire.providers.types import CachePlan, Rendered, shared
 from quire.state import Scroll, View, checked_items, keep_memo, memos
 
 
@@ -90,7 +90,7 @@ def _build_payload(
     if volatile:
         rest.feed(volatile)
         rest.close()
-    payload = writer.finish(plan)
+    payload = shared(writer.finish(plan))
     if profile.bound_thinking:
         own = draft.messages[fixed:]
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import msgspec
 
 from quire.errors import Downgraded, InvalidValue
 from quire.items import Item
+from quire.providers.values import entries_in, fields_in
 from quire.tokens import Usage, whole
 
 Finish = Literal["stop", "calls", "length", "refused", "paused", "other"]
@@ -93,6 +94,62 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
     def boundary(self, length: int) -> int:
         """How many of `length` items come before the volatile ones."""
         return length if self.slow is None else min(self.slow, length)
+
+
+class SharedList(list[Any]):
+    """A list in a payload. It shares its values with other payloads until Python code looks into it.
+
+    Then the values are replaced by copies, once, so that a caller may edit them. Its length, and encoders
+    that read it as it is, such as msgspec's, copy nothing.
+    """
+
+    is_shared = False
+
+
+def _with_copies(name: str) -> Callable[..., Any]:
+    """A method of `list` that takes values out of a list, or puts values in, after the copies were made."""
+    method = getattr(list, name)
+
+    @wraps(method)
+    def on_copies(values: SharedList, *args: Any) -> Any:
+        if values.is_shared:
+            values.is_shared = False
+            list.__setitem__(values, slice(None), list(map(_copied, list.__iter__(values))))
+        return method(values, *args)
+
+    return on_copies
+
+
+for _name in (
+    "__getitem__",
+    "__iter__",
+    "__reversed__",
+    "__add__",
+    "__mul__",
+    "copy",
+    "pop",
+    "__reduce_ex__",
+):
+    setattr(SharedList, _name, _with_copies(_name))
+for _name in ("__setitem__", "__delitem__", "__iadd__", "append", "extend", "insert"):
+    setattr(SharedList, _name, _with_copies(_name))
+
+
+def _copied(value: Any) -> Any:
+    if type(value) is dict:
+        fields: dict[str, Any] = value
+        return {name: one if type(one) is str else _copied(one) for name, one in fields.items()}
+    return list(map(_copied, entries_in(value))) if isinstance(value, list) else value
+
+
+def shared(value: Any) -> Any:
+    """A value of a payload that a caller may edit: what is edited is in no other payload."""
+    if isinstance(value, dict):
+        return {name: shared(inner) for name, inner in fields_in(value).items()}
+    if isinstance(value, list):
+        value = value if isinstance(value, SharedList) else SharedList(entries_in(value))
+        value.is_shared = True
+    return value
 
 
 @dataclass(eq=False, repr=False)

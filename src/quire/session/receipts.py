@@ -249,7 +249,8 @@ class Digests:
         name = max(payload, key=lambda key: len(payload[key]) if isinstance(payload[key], list) else -1)
         if not isinstance(payload[name], list):
             return hashlib.sha256(encode(payload)).hexdigest()
-        messages, keys = cast("list[Any]", payload[name]), list(payload)
+        messages: list[Any] = list.copy(payload[name])  # the messages that payloads share, and no copies
+        keys = list(payload)
         place = keys.index(name)
         fields = [encode(key) + b":" + encode(payload[key]) for key in keys if key != name]
         head = b"{" + b",".join([*fields[:place], encode(name) + b":["])
@@ -260,7 +261,7 @@ class Digests:
                 digest.update((b"," if done else b"") + encode(messages[done:stop])[1:-1])
             done = stop
             marks.insert(0, (done, digest.copy()))
-        self._known[wire] = _Known(head, messages.copy(), marks[:_MOST_MARKS])
+        self._known[wire] = _Known(head, messages, marks[:_MOST_MARKS])
         digest.update(b"]" + b"".join(b"," + field for field in fields[place:]) + b"}")
         return str(digest.hexdigest())
 

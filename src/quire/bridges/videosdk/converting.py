@@ -5,7 +5,6 @@ One set of instructions is sent, the last that was put in force, for every provi
 
 import logging
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -131,4 +130,4 @@ def _payload(wire: str, items: Sequence[Item], model: str | None, plan: CachePla
     for downgrade in rendered.downgrades:
         if downgrade.change not in HARMLESS:
             logger.info("%s: %s", wire, downgrade)
-    return deepcopy(rendered.payload)  # a caller may edit it
+    return rendered.payload
