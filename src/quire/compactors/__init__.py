@@ -33,7 +33,7 @@ from quire.compactors.summarize import (
     summary_prompt,
     transcript_text,
 )
-from quire.compactors.truncate import MESSAGES as MESSAGES, Tally as Tally, TruncateOldest, leaving_out
+from quire.compactors.truncate import MESSAGES as MESSAGES, TruncateOldest, leaving_out
 
 __all__ = [
     "CLEARED",

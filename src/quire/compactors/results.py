@@ -10,11 +10,11 @@ import msgspec
 from msgspec.structs import replace
 
 from quire.compactors.plan import Plan, Room
-from quire.compactors.truncate import Size, Tally, checked_size, tokens_of
+from quire.compactors.truncate import Size, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
 from quire.items import Item, Mask, Note, Part, ToolResult
 from quire.state import Pool, View, truncate, view_after
-from quire.tokens import Counter, Definition, note_text, whole
+from quire.tokens import Counter, Definition, Tally, note_text, whole
 
 CLEARED = "[cleared: call the tool again if this is needed]"
 

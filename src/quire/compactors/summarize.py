@@ -15,12 +15,11 @@ from quire.state import (
     groups,
     instructions,
     is_user_message,
-    largest_sum,
     spans_over,
     structural,
     view_after,
 )
-from quire.tokens import Counter, described, note_text, whole
+from quire.tokens import Counter, described, largest_sum, note_text, whole
 
 CONVERSATION = "{conversation}"
 """The placeholder of a prompt."""

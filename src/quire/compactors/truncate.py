@@ -5,7 +5,7 @@ beginning stays the same. A window that slides by one message changes the beginn
 deep cut does so once in a long while.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -14,29 +14,13 @@ from quire.compactors.plan import Plan, Room
 from quire.errors import InvalidLimit, InvalidValue, Irreducible
 from quire.items import Hide, Item, Reasoning, Summary, Unknown
 from quire.state import View, is_user_message, spans_over, structural, truncate, view_after
-from quire.tokens import Counter, whole
+from quire.tokens import Counter, Tally, whole
 
 Unit = Literal["tokens", "messages", "turns"]
 """What is counted: tokens, items of any kind but the frame, or user messages."""
 
 Size = int | float
 """A whole number of tokens, or a fraction of the room from 0.0 to 1.0."""
-
-
-class Tally:
-    """A counter whose total is the sum of a function of items."""
-
-    def __init__(self, key: str, count: Callable[[Item], int]) -> None:
-        self.key = key
-        self._count = count
-
-    def count(self, item: Item) -> int:
-        """Return what the function returns, as a number."""
-        return int(self._count(item))
-
-    def total(self, counted: int) -> int:
-        """Return the sum itself."""
-        return counted
 
 
 def _is_counted(item: Item) -> bool:

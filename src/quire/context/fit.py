@@ -7,7 +7,6 @@ others leave: their newest items in whole groups. Candidates are selected last.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from quire.compactors import Tally
 from quire.errors import Irreducible, OverBudget, cut
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers import NO_RESULT, late_result
@@ -17,7 +16,6 @@ from quire.state import (
     View,
     groups,
     is_user_message,
-    largest_sum,
     newest,
     newest_from,
     pending_calls,
@@ -25,7 +23,7 @@ from quire.state import (
     structural,
     without_last,
 )
-from quire.tokens import Budget, Counter, Share, share_out
+from quire.tokens import Budget, Counter, Share, Tally, largest_sum, share_out
 
 TOOLS = "tool definitions"
 ANSWER = "answer schema"

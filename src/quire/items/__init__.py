@@ -1,6 +1,5 @@
 """Records of a conversation: frozen items in one tagged union, the parts of their content, and the codec."""
 
-from quire.items.clock import new_id, now, use_clock
 from quire.items.codec import JSON
 from quire.items.kinds import (
     EDITS,
@@ -35,8 +34,11 @@ from quire.items.kinds import (
     Unknown,
     Wording,
     kind_of,
+    new_id,
+    now,
     parts_of,
     text_of,
+    use_clock,
 )
 from quire.items.values import (
     MAX_DEPTH as MAX_DEPTH,

@@ -1,17 +1,20 @@
-"""Items: the parts of their content, the kinds that record what happened, and the edits.
+"""Items: their ids and times, the parts of their content, the kinds that record what happened, and the edits.
 
 Every kind is a frozen struct. Its fields are checked when it is made and when it is decoded; an error names
 the field, never its value. Adding a kind to the union makes the type checker list every place to visit.
 """
 
-from collections.abc import Mapping
+import itertools
+import os
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta
 
 from quire.errors import InvalidValue
-from quire.items.clock import new_id, now
 from quire.items.values import MAX_TEXT, NOTHING, check_fields, replace_surrogates
 
 MAX_DATA = 64 * 1024 * 1024
@@ -32,6 +35,50 @@ Size = Annotated[int, Meta(gt=0, lt=10**9)]
 Seconds = Annotated[float, Meta(gt=0, lt=1e9)]
 Time = Annotated[float, Meta(gt=FAR_PAST, lt=FAR_FUTURE)]
 Priority = Annotated[float, Meta(ge=0, le=1)]
+
+
+# The clock, and ids that sort by time.
+#
+# All code reads the time here, so that a test can set it. An id is sixteen hexadecimal digits of time and a
+# counter, followed by twelve random digits of the process. Ids of one process sort in the order in which they
+# were made, ids of several processes by the millisecond. When the clock steps back, ids stay unique and sort
+# by the time that the clock gave.
+
+_COUNTER_BITS = 22  # more than one millisecond can use up, so ids of different milliseconds never collide
+
+_clock: Callable[[], float] = time.time
+_next_tick = itertools.count().__next__  # a C call: two threads never get the same number
+_process = os.urandom(6).hex()
+
+
+def now() -> float:
+    """The time in UTC epoch seconds."""
+    return _clock()
+
+
+def new_id() -> str:
+    """A unique id that sorts by time."""
+    return ((int(_clock() * 1e3) << _COUNTER_BITS) + _next_tick()).to_bytes(8, "big").hex() + _process
+
+
+@contextmanager
+def use_clock(clock: Callable[[], float]) -> Generator[None]:
+    """Take the time from `clock` inside the `with` block, in the whole process."""
+    global _clock
+    previous, _clock = _clock, clock
+    try:
+        yield
+    finally:
+        _clock = previous
+
+
+def _renew_process_digits() -> None:
+    global _process
+    _process = os.urandom(6).hex()
+
+
+if hasattr(os, "register_at_fork"):  # not available on Windows
+    os.register_at_fork(after_in_child=_renew_process_digits)
 
 
 class Checked(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):

@@ -295,7 +295,7 @@ class Writer:
         return written
 
     def _input_part(self, item: Item, part: Part) -> Json | None:
-        text = as_text(part)
+        text = part if isinstance(part, str) else as_text(part)
         if text is not None or isinstance(part, str):
             return self._text_part(text) if text and not text.isspace() else None
         is_taken = ABILITIES[type(part)] in self.profile.media

@@ -47,7 +47,8 @@ class Provider:
         breakpoints. `strict=True` raises `Downgraded` instead of losing content. A `View` is rendered
         incrementally, a list from scratch.
         """
-        rendered = render(self._writer, items, profile_for(self.name, model), read_tools(tools), plan)
+        read = read_tools(tools) if tools else []
+        rendered = render(self._writer, items, profile_for(self.name, model), read, plan)
         if strict:
             refuse_losses(rendered.downgrades)
         return rendered

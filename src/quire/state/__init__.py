@@ -14,7 +14,6 @@ Terms:
 """
 
 from quire.state.cut import (
-    largest_sum as largest_sum,
     newest as newest,
     newest_from as newest_from,
     truncate,

@@ -5,7 +5,7 @@ that turn, between groups. Protected items are never left out: instructions, sum
 the last user message and a result that nobody answered yet. A group that goes on after the cut stays whole.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, chain
@@ -16,7 +16,7 @@ from quire.state.groups import Grouping, structural
 from quire.state.log import Log, Segment
 from quire.state.shape import Shape, singles, united, without
 from quire.state.view import Scroll, View, protected_positions
-from quire.tokens import MOST, Counter, total_by, whole
+from quire.tokens import Counter, largest_sum, whole
 
 
 def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
@@ -62,14 +62,6 @@ def without_last(view: View) -> View | list[Item]:
     if view.end <= view.shape.tail:
         return view[:-1]  # an edit came after it
     return View(view.log, view.shape, view.end - 1, view.open_calls())
-
-
-def largest_sum(tokens: int, counter: Counter) -> int:
-    """The largest sum of counts whose total is within so many tokens; -1 if there is none."""
-    enough = max(tokens, 1)
-    while enough < MOST and total_by(counter, enough) <= tokens:
-        enough *= 2
-    return bisect_right(range(min(enough, MOST) + 1), tokens, key=partial(total_by, counter)) - 1
 
 
 def _listed(items: Sequence[Item]) -> View:
@@ -123,7 +115,7 @@ class _Cut:
                 return position
         parts = tuple(view[index].id for index in self._stays)
         raise Irreducible(
-            f"{total_by(counter, staying[-1]):,} tokens must stay, and there is room for {tokens:,}: "
+            f"{counter.total(staying[-1]):,} tokens must stay, and there is room for {tokens:,}: "
             f"{len(parts)} items are instructions, summaries, pins, pending calls or the message to answer",
             parts,
         )

@@ -16,7 +16,7 @@ from quire.errors import EditRefused, UnknownId, cut
 from quire.items import Hide, Item, Span, Summary
 from quire.state.groups import is_user_message, structural
 from quire.state.shape import Interval, Shape, united
-from quire.tokens import Counter, count_by
+from quire.tokens import Counter
 
 EDIT = 0xFFFFFFFF
 """The head of an item that belongs to no group because it is an edit."""
@@ -119,7 +119,7 @@ class Segment:
             more = array("q")
             total = sums[known - 1]
             for item in self.items[known - 1 : length]:
-                total += count_by(counter, item)
+                total += counter.count(item)
                 more.append(total)
             # Two threads may arrive here at once; both write the same numbers to the same places.
             sums[known : known + len(more)] = more

@@ -15,7 +15,7 @@ from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, U
 from quire.state.groups import Answers, Group, gathered, is_edit, is_output
 from quire.state.log import EDIT, Log
 from quire.state.shape import Leaf, Run, Shape, contains, singles, united
-from quire.tokens import Counter, checked_counter, count_by, total_by, whole
+from quire.tokens import Counter, checked_counter, whole
 
 
 class Fate(NamedTuple):
@@ -177,7 +177,8 @@ class View(ItemRow):
 
     def tokens(self, counter: Counter) -> int:
         """The tokens of all that is shown. Each item is counted once in its life."""
-        return total_by(counter, self.counted(counter))
+        counted = self.counted(counter)
+        return counter.total(counted)
 
     def counted(self, counter: Counter) -> int:
         """The counts of all that is shown, added up."""
@@ -202,7 +203,7 @@ class View(ItemRow):
             sizes = (
                 self.log.tokens(run.start, run.stop, counter)
                 if run.stand_in is None
-                else count_by(counter, run.stand_in)
+                else counter.count(run.stand_in)
                 for run in leaf.runs
             )
             leaf.sums[counter.key] = list(accumulate(sizes, initial=0))

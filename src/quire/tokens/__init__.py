@@ -1,22 +1,22 @@
 """Token counts: counters, costs of media and tools, calibration by usage, facts of models, budgets."""
 
 from quire.tokens.budget import Budget, Share, share_out as share_out
-from quire.tokens.calibration import Calibrated
 from quire.tokens.counter import (
     MOST as MOST,
     Counter,
     CountsTools,
     Definition,
+    Tally as Tally,
     checked_counter as checked_counter,
-    count_by as count_by,
+    largest_sum as largest_sum,
     named as named,
     number as number,
-    total_by as total_by,
     whole as whole,
 )
 from quire.tokens.measured import (
     FAILED as FAILED,
     NO_OUTPUT as NO_OUTPUT,
+    Calibrated,
     Measured,
     answer_tokens as answer_tokens,
     counter_for,

@@ -1,9 +1,10 @@
-"""What a counter is, and the checks of numbers and names that callers pass in. Nothing here counts."""
+"""What a counter is, and the checks of numbers and names that callers pass in. Nothing here counts tokens."""
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast, runtime_checkable
 
-from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
+from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.items import Item
 
 Definition = Mapping[str, Any]
@@ -51,21 +52,28 @@ def checked_counter(counter: Any) -> Counter:
     return cast(Counter, counter)
 
 
-def count_by(counter: Counter, item: Item) -> int:
-    """Tokens of one item, or an error that names the counter."""
-    given = counter.count(item)
-    return given if type(given) is int and 0 <= given <= MOST else checked_count(given, counter, "count")
+class Tally:
+    """A counter whose total is the sum of a function of items."""
+
+    def __init__(self, key: str, count: Callable[[Item], int]) -> None:
+        self.key = key
+        self._count = count
+
+    def count(self, item: Item) -> int:
+        """Return what the function returns, as a number."""
+        return int(self._count(item))
+
+    def total(self, counted: int) -> int:
+        """Return the sum itself."""
+        return counted
 
 
-def total_by(counter: Counter, counted: int) -> int:
-    """Tokens of a request whose items add up to `counted`, or an error that names the counter."""
-    given = counter.total(counted)
-    return given if type(given) is int and 0 <= given <= MOST else checked_count(given, counter, "total")
-
-
-def checked_count(given: Any, counter: Any, method: str) -> int:
-    """What a method of a counter gave, or an error if it is not a number of tokens."""
-    return whole(given, f"the result of `{method}` of the counter {cut(counter.key)!r}", least=0)
+def largest_sum(tokens: int, counter: Counter) -> int:
+    """The largest sum of counts whose total is within so many tokens; -1 if there is none."""
+    enough = max(tokens, 1)
+    while enough < MOST and counter.total(enough) <= tokens:
+        enough *= 2
+    return bisect_right(range(min(enough, MOST) + 1), tokens, key=counter.total) - 1
 
 
 def whole(value: Any, what: str, least: int = -MOST) -> int:

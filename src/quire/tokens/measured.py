@@ -34,7 +34,7 @@ from quire.items import (
     Unknown,
     replace_surrogates,
 )
-from quire.tokens.counter import Counter, CountsTools, Definition, checked_count, checked_counter, count_by
+from quire.tokens.counter import Counter, CountsTools, Definition, checked_counter, whole
 from quire.tokens.media import is_text, is_utf8, media_costs, media_tokens
 from quire.tokens.models import facts_for, table
 
@@ -239,17 +239,17 @@ _OF_FUNCTIONS = frozenset(("name", "function", "description", *_SCHEMA_KEYS))
 def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
     """Tokens that tool definitions add to a request; of their JSON, if the counter does not count tools."""
     if isinstance(counter, CountsTools) and not isinstance(counter, type):
-        return checked_count(counter.count_tools(tools), counter, "count_tools")
+        return counter.count_tools(tools)
     checked_counter(counter)
     texts = [_json(tool) for tool in single_definitions(tools)]
-    return sum(count_by(counter, Message(role="system", content=text)) for text in texts)
+    return sum(counter.count(Message(role="system", content=text)) for text in texts)
 
 
 def answer_tokens(schema: Mapping[str, Any] | None, counter: Counter) -> int:
     """Tokens that an output schema adds to a request: those of its JSON."""
     if not schema:
         return 0
-    return count_by(checked_counter(counter), Message(role="system", content=_json(schema)))
+    return checked_counter(counter).count(Message(role="system", content=_json(schema)))
 
 
 def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
@@ -306,3 +306,62 @@ def _property_tokens(name: str, schema: Mapping[str, Any], measure: Callable[[st
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+# A counter that learns from the usage that a provider reports. It corrects totals and never counts again.
+
+WINDOW = 16
+"""How many of the latest reports are used: enough to be steady, few enough to follow a change."""
+
+LEAST_FACTOR, MOST_FACTOR = 0.25, 4.0
+"""A report beyond these is of a request with parts that nobody counted; nothing is learned from it."""
+
+_FIRST_GUESS = 500  # tokens: with fewer reported, the counter is believed as it is
+
+
+class Calibrated:
+    """Wraps a counter and multiplies its totals by a factor, learned from what a provider reports.
+
+    The factor is the median of what was reported over what was expected, where a large request weighs more
+    than a small one: one odd report changes nothing, and what a provider adds to every request matters less
+    the longer requests are.
+    """
+
+    def __init__(self, counter: Counter) -> None:
+        self.counter = checked_counter(counter)
+        self.factor = 1.0
+        self._reports: list[tuple[float, int]] = []
+
+    @property
+    def key(self) -> str:
+        """That of the wrapped counter: its counts stay valid."""
+        return self.counter.key
+
+    def count(self, item: Item) -> int:
+        """Tokens of one item, as the wrapped counter counts them: cached counts stay valid."""
+        return self.counter.count(item)
+
+    def total(self, counted: int) -> int:
+        """Tokens of a request: the total of the wrapped counter times the factor."""
+        return round(self.factor * self.counter.total(counted))
+
+    def count_tools(self, tools: Sequence[Definition]) -> int:
+        """Tokens that tool definitions add to a request: the wrapped counter's count times the factor."""
+        return round(self.factor * schema_tokens(tools, self.counter))
+
+    def learn(self, counted: int, reported: int) -> None:
+        """Learn what a provider reported, all input, for a request whose parts added up to `counted`."""
+        expected = self.counter.total(whole(counted, "counted", least=1))
+        factor = whole(reported, "reported", least=0) / max(1, expected)
+        if LEAST_FACTOR <= factor <= MOST_FACTOR:
+            self._reports = [*self._reports, (factor, expected)][-WINDOW:]
+            self.factor = _weighted_median([(1.0, _FIRST_GUESS), *self._reports])
+
+
+def _weighted_median(rows: Sequence[tuple[float, int]]) -> float:
+    half, so_far = sum(weight for _, weight in rows) / 2, 0
+    for value, weight in sorted(rows):
+        so_far += weight
+        if so_far >= half:
+            return value
+    return 1.0

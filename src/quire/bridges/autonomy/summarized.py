@@ -8,14 +8,14 @@ from weakref import WeakKeyDictionary
 from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.models import Chat, model_of
 from quire.bridges.autonomy.sections import HISTORY, Messages, Reads
-from quire.compactors import CONVERSATION, MESSAGES, Room, Summarize, Tally, item_text
+from quire.compactors import CONVERSATION, MESSAGES, Room, Summarize, item_text
 from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
 from quire.items import Item, Summary
 from quire.models import AnyModel
 from quire.sections import Ask, History
 from quire.session import Metrics, Session
 from quire.state import View
-from quire.tokens import MOST
+from quire.tokens import MOST, Tally
 
 FLOOR, CEILING, SIZE = 10, 20, 2048
 _ROOM = Room(MOST, Tally("autonomy.characters", lambda item: len(item_text(item)) // 4 + 4))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from quire.errors import InvalidLimit
 from quire.items import Note
 from quire.memory.documents.document import Block, Document
-from quire.tokens import Counter, Measured, checked_counter, count_by, whole
+from quire.tokens import Counter, Measured, checked_counter, whole
 
 LEAST_TOKENS = 32
 """Tokens that a chunk must have room for, beside what is wrapped around it."""
@@ -92,7 +92,7 @@ def file_name(source: str) -> str:
 
 
 def _count(counter: Counter, text: str) -> int:
-    return count_by(counter, Note(text, id="chunk", created_at=0.0))
+    return counter.count(Note(text, id="chunk", created_at=0.0))
 
 
 def _id_of(chunk: Chunk, seen: dict[bytes, int]) -> str:

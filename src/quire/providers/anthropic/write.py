@@ -11,7 +11,6 @@ import msgspec
 
 from quire.items import Audio, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import rules
-from quire.providers.anthropic.cache import End, set_breakpoints
 from quire.providers.draft import Digest
 from quire.providers.media import (
     PDF,
@@ -49,6 +48,13 @@ class _Held(NamedTuple):
     text: str
     is_large: bool
     weight: int
+
+
+class _End(NamedTuple):
+    """The end of a stretch: a message, and how many of its blocks belong to the stretch."""
+
+    message: int
+    blocks: int
 
 
 class MessagesWriter(Writer):
@@ -102,7 +108,7 @@ class MessagesWriter(Writer):
             payload["tools"] = [{"name": name, **about} for name in sorted(self.draft.names.given.values())]
             payload["tool_choice"] = {"type": "none"}
         if plan:
-            set_breakpoints(payload, self._stable_system, self._slow_end(messages), plan)
+            _set_breakpoints(payload, self._stable_system, self._slow_end(messages), plan)
         return payload
 
     # --- turns -------------------------------------------------------------------------------------------
@@ -166,14 +172,15 @@ class MessagesWriter(Writer):
         self._write_assistant_blocks(calls if text is None else [self._text_part(text), *calls])
         self._write_user(results)
 
-    def _slow_end(self, messages: list[Json]) -> End | None:
+    def _slow_end(self, messages: list[Json]) -> _End | None:
         """The last block before the volatile items, as a place in the payload."""
         last, place = self.draft.stable_last, self.draft.stable_count - 1
         if last is None:
             return None
         if messages[place]["role"] == last["role"]:
-            return End(place, len(last["content"]))
-        return End(place - 1, len(messages[place - 1]["content"]))  # instructions that moved to a later place
+            return _End(place, len(last["content"]))
+        place -= 1  # instructions moved to a later place
+        return _End(place, len(messages[place]["content"]))
 
     def _seed(self) -> None:
         """Begin the digest with what precedes all messages."""
@@ -385,3 +392,51 @@ def _without_media(holder: Json, texts: dict[int, Json]) -> Json:
 def _longer_side(part: Image, data: bytes | None) -> int:
     """The longer side in pixels; zero if it is not known."""
     return max((size_of(data) if data else None) or (part.width or 0, part.height or 0))
+
+
+# Breakpoints of the prompt cache, set on copies of the blocks.
+#
+# The API allows four breakpoints. We set them on:
+#
+# - the last tool;
+# - the last stable system block;
+# - the last block before the volatile items;
+# - the last block of the previous request, because the API looks back only 20 blocks from a breakpoint for an
+#   existing entry.
+#
+# A breakpoint after a prefix that is too short to be cached has no effect.
+
+
+def _set_breakpoints(payload: dict[str, Any], system: int, end: _End | None, plan: CachePlan) -> None:
+    """Set breakpoints on the tools, the first `system` system blocks, and the messages up to `end`."""
+    control: Json = {"type": "ephemeral", "ttl": "1h"} if plan.keep == "long" else {"type": "ephemeral"}
+    if "tools" in payload:  # the plan decides where breakpoints are
+        payload["tools"] = [_without_breakpoint(tool) for tool in payload["tools"]]
+        _set_on_last(payload["tools"], len(payload["tools"]), control)
+    if system:
+        _set_on_last(payload["system"], system, control)
+    messages: list[Json] = payload["messages"]
+    for place, count in () if end is None else (end, *_previous_end(messages, end)):
+        content = messages[place]["content"].copy()
+        _set_on_last(content, count, control)
+        messages[place] = {**messages[place], "content": content}
+
+
+def _without_breakpoint(tool: Json) -> Json:
+    return {name: value for name, value in tool.items() if name != "cache_control"}
+
+
+def _set_on_last(blocks: list[Json], count: int, control: Json) -> None:
+    """Set a breakpoint on the last block that can have one: not thinking, nor a tool that is loaded later."""
+    for place in range(count - 1, -1, -1):
+        block = blocks[place]
+        if block.get("type") not in _THINKING and not block.get("defer_loading"):
+            blocks[place] = {**block, "cache_control": control}
+            return
+
+
+def _previous_end(messages: list[Json], end: _End) -> list[_End]:
+    """The last message before the latest assistant message: where the previous request ended."""
+    backwards = range(end.message, 0, -1)
+    answer = next((at for at in backwards if messages[at]["role"] == "assistant"), None)
+    return [] if answer is None else [_End(answer - 1, len(messages[answer - 1]["content"]))]

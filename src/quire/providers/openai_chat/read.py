@@ -107,12 +107,12 @@ def _media(message: Json, path: str) -> list[Part]:
     """Sound of the model, and images that it drew (OpenRouter, LiteLLM), which stand beside the content."""
     parts: list[Part] = []
     audio = fields_in(message.get("audio"))
-    transcript, data = text_in(audio.get("transcript")), bytes_of(text_in(audio.get("data")))
-    if data:
+    transcript = text_in(audio.get("transcript"))
+    if audio and (data := bytes_of(text_in(audio.get("data")))):
         parts.append(Audio(data=data, transcript=transcript or None))
     elif transcript:
         parts.append(transcript)
-    elif address := file_address(OPENAI, audio.get("id")):  # as a history may hold no more of it
+    elif audio and (address := file_address(OPENAI, audio.get("id"))):  # as a history may hold no more of it
         parts.append(Audio(url=address))
     for index, value in enumerate(entries_in(message.get("images"))):
         part = part_from(fields_in(fields_in(value).get("image_url")).get("url"), family="image")
