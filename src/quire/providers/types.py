@@ -120,18 +120,9 @@ def _with_copies(name: str) -> Callable[..., Any]:
     return on_copies
 
 
-for _name in (
-    "__getitem__",
-    "__iter__",
-    "__reversed__",
-    "__add__",
-    "__mul__",
-    "copy",
-    "pop",
-    "__reduce_ex__",
-):
-    setattr(SharedList, _name, _with_copies(_name))
-for _name in ("__setitem__", "__delitem__", "__iadd__", "append", "extend", "insert"):
+_READING = ("__getitem__", "__iter__", "__reversed__", "__add__", "__mul__", "copy", "pop", "__reduce_ex__")
+_WRITING = ("__setitem__", "__delitem__", "__iadd__", "append", "extend", "insert")
+for _name in (*_READING, *_WRITING):
     setattr(SharedList, _name, _with_copies(_name))
 
 
