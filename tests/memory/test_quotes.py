@@ -76,13 +76,3 @@ def test_a_long_quote_is_shortened_if_there_is_room_for_a_useful_part() -> None:
         assert selected.reason(long).endswith("quoted in part")
     selected = block([long, *others]).select(60, count)
     assert long.key not in selected.keys and "longer than the room" in selected.reason(long)
-
-
-def test_the_same_words_of_another_time_replace_a_quote_that_is_shown() -> None:
-    first, second, third = (
-        Quote(f"q{nth}", "line", "", float(nth), 0, (), str, text="line") for nth in range(3)
-    )
-    given = block([first._replace(others=(second, third))])
-    selected = given.select(None, count, lambda ids, _: ids[0] in ("q0", "q1"))
-    assert [quote.id for quote in selected.quotes] == ["q2"]
-    assert [one.item.id for one in selected.candidates()] == ["q0", "q1", "q2"]

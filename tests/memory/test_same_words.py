@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from quire.items import Message
 from quire.memory import Memory, Recall, recalled
-from quire.sections import History, Input, Instructions
+from quire.sections import History, Instructions
 from quire.session import Session
 from quire.stores import MemoryStore
 from tests.memory.talks import DAY, built, opened, quoted
@@ -136,23 +136,6 @@ def test_they_are_quoted_as_of_the_conversation_that_answers() -> None:
     lines = asked(session, "When was the refund of order 1003 approved?").splitlines()
     (nth,) = [nth for nth, line in enumerate(lines) if canned in line]
     assert "conversation ticket-3]" in "\n".join(lines[nth - 2 : nth])
-
-
-@pytest.mark.parametrize("shown", [1, 3, 7])
-def test_the_next_day_is_quoted_if_the_last_ones_are_shown(shown: int) -> None:
-    store, days = MemoryStore(), 12
-    for nth in range(days):
-        opened(f"ana/{min(nth, days - shown)}", store).append(
-            Message("user", PILL, created_at=at(5, 1 + nth)),
-            Message("assistant", "Noted.", created_at=at(5, 1 + nth) + 1),
-        )
-    question = Message("user", "On which days did I take my migraine pill?", created_at=at(6, 1))
-    session = opened(f"ana/{days - shown}", store)
-    block = quoted(built(session, History(), Recall(), Input(), window=4_000, asked=question))
-    (line,) = [line for line in block.splitlines() if PILL in line]
-    assert f"{12 - shown} May 2026, conversation {11 - shown}]" in block
-    assert all(f"{11 - shown - nth} May 2026" in line for nth in range(min(4, 11 - shown)))
-    assert "Noted." not in block, "only beside what was asked for"
 
 
 @pytest.mark.parametrize(

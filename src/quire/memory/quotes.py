@@ -8,11 +8,12 @@ a speaker's name, or a bar. Quoted text only follows these, so it cannot end the
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import NamedTuple, overload
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from quire.items import Item, Message
 from quire.sections import Candidate, Candidates, Count, IsShown, Selection, stable_id
@@ -50,7 +51,6 @@ class Quote(NamedTuple):
     `covers` are the ids of the items it stands for; the first was created `at` that time. If one of them is
     shown already, it is not quoted. `made_of` are the ids of its sources, if it may be shown beside them.
     `text` is what was said, `why` returns the reason it was found, and `shorter` shortens a long line.
-    `others` are the same words at other times: the first that is not shown is quoted if this one is shown.
     """
 
     id: str
@@ -64,7 +64,6 @@ class Quote(NamedTuple):
     source: str = ""
     shorter: Shorten | None = None
     text: str = ""
-    others: "Sequence[Quote]" = ()
     made_of: Sequence[str] = ()
 
     @property
@@ -120,24 +119,18 @@ def _without_marks(text: str) -> str:
     return _MARKS.sub("&lt;", text) if "<" in text else text
 
 
-def not_shown(quotes: Iterable[Quote], is_shown: Callable[[Quote], bool]) -> Iterator[Quote]:
-    """Yield the quotes that are not shown; the same words at another time replace one that is."""
-    for quote in quotes:
-        if not is_shown(quote):
-            yield quote
-        elif quote.others:
-            yield from islice((other for other in quote.others if not is_shown(other)), 1)
-
-
 class SelectedQuotes(Selection):
     """The quotes that a block shows, and the block as a message."""
 
     def __init__(
-        self, block: "Quotes", items: tuple[Message, ...], quotes: Sequence[Quote], remarks: dict[Key, str]
+        self,
+        found: Sequence[Quote],
+        quotes: Sequence[Quote] = (),
+        items: tuple[Item, ...] = (),
+        remarks: Mapping[Key, str] = MappingProxyType({}),
     ) -> None:
-        self.items: tuple[Item, ...] = items
-        self.quotes = quotes
-        self._block, self._remarks = block, remarks
+        self.items, self.quotes = items, quotes
+        self._found, self._remarks = found, remarks
 
     def __len__(self) -> int:
         return len(self.quotes)
@@ -152,18 +145,16 @@ class SelectedQuotes(Selection):
         return "; ".join(filter(None, (quote.why(), self._remarks.get(quote.key))))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Yield every quote as a message of its own; the same words at other times come last."""
-        for quote in self._block.all_quotes():
-            item = self._block.single(quote)
-            yield Candidate(item, quote.key in self.keys, self.reason(quote), quote.source)
+        """Yield every quote that was found as a message of its own."""
+        for quote in self._found:
+            yield Candidate(_message(quote), quote.key in self.keys, self.reason(quote), quote.source)
 
 
 class Quotes(Candidates):
     """Quotes, best first, of which a block is made.
 
     At most `limit` are shown, in at most `tokens` tokens, between the lines `opening` and `closing`. Quotes
-    are data, so the block is a message of the user. A sequence may make its quotes on demand, because most
-    are never shown.
+    are data, so the block is a message of the user.
     """
 
     def __init__(
@@ -183,36 +174,20 @@ class Quotes(Candidates):
     def __len__(self) -> int:
         return len(self._quotes)
 
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Item]: ...
-    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
-        if isinstance(index, slice):
-            return [*map(self.single, self._quotes[index])]
-        return self.single(self._quotes[index])
-
-    def all_quotes(self) -> Iterator[Quote]:
-        """Yield each quote, and then the same words at other times."""
-        yield from self._quotes
-        for quote in self._quotes:
-            yield from quote.others
-
-    def single(self, quote: Quote) -> Message:
-        """Return one quote as a message of its own."""
-        return Message("user", quote.line, id=quote.id, created_at=quote.at)
+    def __getitem__(self, index: Any) -> Any:
+        """Return quotes as messages."""
+        found = self._quotes[index]
+        return _message(found) if isinstance(found, Quote) else [*map(_message, found)]
 
     def changed(self, change: Callable[[Item], Item]) -> "Quotes":
         """Return the same quotes with their lines changed by a function of messages."""
 
         def change_line(quote: Quote) -> Quote:
-            new = change(self.single(quote))
+            new = change(_message(quote))
             return quote._replace(line=new.text) if isinstance(new, Message) else quote
 
         other = copy(self)
-        other._quotes = [
-            change_line(quote)._replace(others=[*map(change_line, quote.others)]) for quote in self._quotes
-        ]
+        other._quotes = [*map(change_line, self._quotes)]
         return other
 
     def select(
@@ -230,21 +205,18 @@ class Quotes(Candidates):
         while kept:
             block = self._block(kept)
             if most is None or count(block) <= most:
-                return SelectedQuotes(self, (block,), kept, remarks)
+                return SelectedQuotes(self._quotes, kept, (block,), remarks)
             kept.pop()  # together they may be a little longer than one by one
-        return SelectedQuotes(self, (), (), remarks)
+        return SelectedQuotes(self._quotes, remarks=remarks)
 
     def _new(self, is_shown: IsShown | None, earlier: Sequence[Selection]) -> Iterator[Quote]:
-        """Return the quotes of which nothing is shown, nor quoted by another section."""
+        """Yield the quotes of which nothing is shown, nor quoted by another section."""
         selections = (one for one in earlier if isinstance(one, SelectedQuotes))
         known = {identity for one in selections for quote in one.quotes for identity in identities(quote)}
-
-        def is_known(quote: Quote) -> bool:
-            if known and not known.isdisjoint(identities(quote)):
-                return True
-            return is_shown is not None and is_shown(quote.covers or (quote.id,), quote.is_of)
-
-        return not_shown(self._quotes, is_known)
+        for quote in self._quotes:
+            is_known = known and not known.isdisjoint(identities(quote))
+            if not is_known and (is_shown is None or not is_shown(quote.covers or (quote.id,), quote.is_of)):
+                yield quote
 
     def _fitting(
         self, quotes: Iterable[Quote], most: int, count: Count, remarks: dict[Key, str]
@@ -281,6 +253,11 @@ class Quotes(Candidates):
         own_id = stable_id(self._name, "quotes", *sorted(quote.id for quote in quotes), text)
         extras = {OF: list(dict.fromkeys(one for quote in quotes for one in quote.sources))}
         return Message("user", text, id=own_id, created_at=0.0, extras=extras)
+
+
+def _message(quote: Quote) -> Message:
+    """Return one quote as a message of its own."""
+    return Message("user", quote.line, id=quote.id, created_at=quote.at)
 
 
 def identities(quote: Quote) -> tuple[tuple[str, float | str], ...]:

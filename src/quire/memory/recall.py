@@ -4,14 +4,15 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
-from typing import Unpack, overload
+from itertools import zip_longest
+from typing import Unpack
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message, now
 from quire.memory.dates import DAY, shown_at
 from quire.memory.embedding import at_home
-from quire.memory.excerpts import shortener, term_worths
-from quire.memory.found import Found, Hit, Said, distinct
+from quire.memory.excerpts import shortener
+from quire.memory.found import Found, Said, distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.memory import Memory, checked_question
 from quire.memory.quotes import (
@@ -25,7 +26,6 @@ from quire.memory.quotes import (
 )
 from quire.memory.ranking import Question
 from quire.memory.tiers import Episode, Tier, checked_tiers
-from quire.memory.words import terms
 from quire.sections import Ask, Options, Settings
 from quire.stores.threads import RECALLING
 from quire.tokens import whole
@@ -40,7 +40,6 @@ _BEYOND = 8
 _MOST_DAYS = _MOST_DOCUMENTS = 5
 """Other days, and other documents, that are named in a quote of the same words."""
 
-_MOST_OTHERS = 32
 _LONGEST_TITLE = 100
 
 
@@ -112,7 +111,7 @@ def recalled(
     documents: bool = False,
     asked_in: Iterable[tuple[str, str]] = (),
     evident: bool = False,
-) -> Sequence[Quote]:
+) -> list[Quote]:
     """Return the quotes for a question, best first: more than `limit`, in case some are shown already.
 
     The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
@@ -122,24 +121,22 @@ def recalled(
     """
     wanted, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
-    checked_question(question)
+    asked = Question.of(checked_question(question), when).terms
+    quote = partial(quote_leaf, conversation=conversation, asked=asked, zone=memory.zone)
 
     def search(most: int) -> Found:
         return memory.search(question, limit=most, at=when, documents=documents, asked_in=own)
 
-    def quotes(tier: Tier) -> Sequence[Quote]:
+    def quotes(tier: Tier) -> list[Quote]:
         if tier == "knowledge":
             found = distinct(search, question, many, evident=evident) if question.strip() else ()
-            return HitQuotes(found, conversation)
+            return [quote_hits(said, conversation) for said in found]
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, many))
             return [_quote_episode(one, conversation, memory.zone) for one in newest]
-        asked = Question.of(question, when).terms
-        quote = partial(quote_leaf, conversation=conversation, asked=asked, zone=memory.zone)
         if tier == "working":
-            return [
-                quote(leaf, why=partial(_importance, leaf)) for leaf in memory.working(conversation, many)
-            ]
+            leaves = memory.working(conversation, many)
+            return [quote(leaf, why=partial(_importance, leaf)) for leaf in leaves]
         return [
             quote(leaf, why=lambda: "among the newest") for leaf in memory.recent(conversation, many)[::-1]
         ]
@@ -147,74 +144,33 @@ def recalled(
     if documents or wanted == ("knowledge",):
         return quotes("knowledge")
     rows = {tier: quotes(tier) for tier in wanted}
-    answers = {quote.key: quote for quote in rows.get("knowledge", ())}
+    answers = {one.key: one for one in rows.get("knowledge", ())}
     return list(_in_turns(list(rows.values()), answers))
 
 
 def _in_turns(rows: Sequence[Sequence[Quote]], answers: dict[Key, Quote]) -> Iterator[Quote]:
     """Yield one quote of each row after the other, each once, and as it answers if it does."""
     seen: set[tuple[str, float | str]] = set()
-    left = [iter(row) for row in rows]
-    while left:
-        for row in list(left):
-            quote = next((one for one in row if seen.isdisjoint(identities(one))), None)
-            if quote is None:
-                left.remove(row)
-            else:
-                seen.update(identities(quote))
-                yield answers.get(quote.key, quote)
+    for quote in (one for turn in zip_longest(*rows) for one in turn if one is not None):
+        if seen.isdisjoint(identities(quote)):
+            seen.update(identities(quote))
+            yield answers.get(quote.key, quote)
 
 
 def _importance(leaf: Leaf) -> str:
     return f"importance {leaf.importance:.2f} of 1"
 
 
-class HitQuotes(Sequence[Quote]):
-    """Hits as quotes, in the same order; each is made on demand, because most are never shown."""
-
-    def __init__(self, found: Sequence[Said], conversation: str | None, *, with_others: bool = True) -> None:
-        self._found, self._conversation, self._with_others = found, conversation, with_others
-        self._made: dict[int, Quote] = {}
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    @overload
-    def __getitem__(self, index: int) -> Quote: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Quote]: ...
-    def __getitem__(self, index: int | slice) -> Quote | list[Quote]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
-        if index not in self._made:
-            self._made[index] = self._quote(self._found[index])
-        return self._made[index]
-
-    def _quote(self, said: Said) -> Quote:
-        """Quote the best of the hits with the same words; it says on which other days they were said."""
-        best, zone = said[0], said[0].question.zone
-        same = [hit.leaf for hit in said[1:]]
-        also = _other_documents(best.leaf, same) if best.leaf.source == KNOWLEDGE else ""
-        quote = quote_leaf(
-            best.leaf,
-            self._conversation,
-            partial(getattr, best, "reason"),
-            best.score,
-            best.question.terms,
-            also or _other_days(best.leaf, same, zone),
-            zone,
-        )
-        if not same or not self._with_others or not _has_asked_terms(best):
-            return quote
-        others = [
-            [said[nth], *said[nth + 1 :], *said[:nth]] for nth in range(1, min(len(said), _MOST_OTHERS))
-        ]
-        return quote._replace(others=HitQuotes(others, self._conversation, with_others=False))
-
-
-def _has_asked_terms(hit: Hit) -> bool:
-    """Whether a leaf has the asked terms itself: what only stands beside them is not worth another day."""
-    return not term_worths(hit.question.terms).keys().isdisjoint(terms(hit.leaf.text))
+def quote_hits(said: Said, conversation: str | None) -> Quote:
+    """Quote the best of the hits with the same words; it says when or where else they were said."""
+    best, zone = said[0], said[0].question.zone
+    same = [hit.leaf for hit in said[1:]]
+    also = ""
+    if same:
+        is_document = best.leaf.source == KNOWLEDGE
+        also = _other_documents(best.leaf, same) if is_document else _other_days(best.leaf, same, zone)
+    why = partial(getattr, best, "reason")
+    return quote_leaf(best.leaf, conversation, why, best.score, best.question.terms, also, zone)
 
 
 def quote_leaf(

@@ -10,7 +10,7 @@ from quire.agent.tools import Tool, tool
 from quire.agent.tools.capping import Allowance
 from quire.context import DEFAULT_MODEL
 from quire.items import Item, Message
-from quire.memory import Quote, Quotes, SelectedQuotes, Shorten, Tier, not_shown, recalled
+from quire.memory import Quote, Quotes, SelectedQuotes, Shorten, Tier, recalled
 from quire.session import Session
 from quire.tokens import Counter, checked_counter, counter_for, whole
 
@@ -115,7 +115,7 @@ class _Telling:
             return item is not None and quote.is_of(item)
 
         while True:
-            new = list(not_shown(find(), is_shown))
+            new = [quote for quote in find() if not is_shown(quote)]
             told = self._shown(new, limit, allowance)
             kept = [quote for quote in new if quote.key in told.keys]
             if session.steps.link(kept):
