@@ -1,5 +1,7 @@
 """Forgetting by example: what names an item goes with it, wherever it is; what only repeats it is found."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -9,15 +11,15 @@ import pytest
 
 from quire import Agent, Budget, Session, Template, tool
 from quire.agent.builtin import Role, bringing_back_tools, delegating_tools
-from quire.compactors import Offload, Room
+from quire.compactors import Offload, Room, handle_for
 from quire.errors import Forgotten, StoreFailed, UnknownId
-from quire.items import Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
+from quire.items import JSON, Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
 from quire.memory import Knowledge
 from quire.models import Scripted
 from quire.providers import PROVIDERS
 from quire.sections import Ask, Catalogue, Custom, History, Instructions, Pooled
-from quire.stores import MemoryStore, Place, Store
-from quire.stores.streams import is_tombstone
+from quire.stores import Entry, MemoryStore, Place, Store
+from quire.stores.streams import LINKS, digest_of, is_tombstone
 from quire.tokens import counter_for
 from tests.session.opened import (
     SECRET,
@@ -229,15 +231,60 @@ def test_ids_of_ones_own_may_be_the_same_elsewhere() -> None:
     assert b"swordfish" not in kept_bytes(store) and b"ZX-81" in kept_bytes(store)
 
 
-def test_a_document_that_is_removed_is_gone_where_it_was_recalled() -> None:
+REMOVING = """
+import sys
+from quire.memory import Knowledge
+from quire.stores import Store
+with Store.open(sys.argv[1]) as store:
+    Knowledge(store, scope="ana").remove("passport")
+assert "quire.session" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize("by", ["this process", "a process without sessions"])
+def test_a_document_that_is_removed_is_gone_where_it_was_recalled(tmp_path: Path, by: str) -> None:
+    with Store.open(tmp_path / "kept.db") as store:
+        knowledge = Knowledge(store, scope="ana")
+        knowledge.add_text("My passport number is X99-swordfish-4411.", source="passport")
+        knowledge.add_text("The harbour is closed on Sundays.", source="harbour")
+        wednesday, tuesday = looked_up(store, "wednesday"), quoted(store, "tuesday")
+        assert "swordfish" in results(wednesday)[0]
+        if by == "this process":
+            knowledge.remove("passport")
+        else:
+            subprocess.run([sys.executable, "-c", REMOVING, tmp_path / "kept.db"], check=True)
+            tuesday.refresh()
+        assert results(opened("wednesday", store)) == ["[forgotten]"] and b"harbour" in kept_bytes(store)
+    assert not any(b"swordfish" in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_results_of_older_versions_which_named_no_sources() -> None:
     store = MemoryStore()
-    knowledge = Knowledge(store, scope="ana")
-    knowledge.add_text("My passport number is X99-swordfish-4411.", source="passport")
-    wednesday = looked_up(store, "wednesday")
-    assert "swordfish" in results(wednesday)[0]
-    knowledge.remove("passport")
-    opened("wednesday", store).refresh()
-    assert b"swordfish" not in kept_bytes(store)
+    monday, secret = told(store)
+    old = opened("old", store)
+    old.append(ToolCall("r1", "recall", "{}"), ToolResult("r1", "recall", f"({secret.id}, today) {SECRET}"))
+    other = old.user("It is fine.")
+    link_old(store, monday.place, old.place, [[secret.id]])
+    monday.forget(secret.id)
+    assert b"swordfish" not in kept_bytes(store) and opened("old", store).view()[-1] == other
+    long = old.tool(WORDS, call_id=old.call("look").call_id)
+    handle = handle_for(long.id)
+    old.append(ToolCall("r2", "read_back", f'{{"handle": "{handle}"}}'), ToolResult("r2", "read_back", WORDS))
+    old.pool.keep(Note(WORDS, key=handle))
+    old.forget(long.id)
+    assert b"SECRET" not in kept_bytes(store)
+
+
+def link_old(store: Store, of: Place, by: Place, rows: list[list[str]]) -> None:
+    """What older versions wrote where something was recalled."""
+    links = Place(of.scope, LINKS)
+    digests = digest_of(of.conversation), digest_of(by.conversation)
+    for place, content in (
+        (links, dict(zip(("from", "by"), digests, strict=True))),
+        (by, {digests[0]: rows}),
+    ):
+        entry = Entry(".recalled", JSON.encode_item(Note(content, description="recalled")))
+        store.append(place, [entry], expected=store.version(place))
 
 
 WORDS = "BEGINSECRET " + "word " * 6_000 + "MIDSECRET " + "word " * 6_000 + "ENDSECRET"

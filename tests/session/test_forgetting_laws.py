@@ -1,13 +1,15 @@
 """The law of forgetting: no byte of an item, or of what names it, is left; all else is unchanged.
 
-Random conversations are written with a word of its own in each item. The oracle follows the sources that
-items name; the session has to find the same, wherever forks, merges and recalls took them, and also when the
-process that forgets is killed at any of its writes.
+Random conversations are written with a word of its own in each item. The oracle knows what each item was made
+of: of a summary that a model wrote, the items whose words the model was told. The session has to find the
+same, wherever forks, merges and recalls took them, and also when the process that forgets is killed at any of
+its writes.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -17,7 +19,7 @@ from quire.errors import DuplicateId, EditRefused, QuireError
 from quire.items import EDITS, Item, Mask, Message, Note, Span, Summary, ToolResult, Undo, new_id
 from quire.models import Scripted
 from quire.stores import Store
-from tests.session.opened import KINDS, Died, Shelf, dies_at, ids, run, shelf
+from tests.session.opened import KINDS, Died, Shelf, dies_at, run, shelf
 from tests.session.recalling import ASKED, PLAIN, QUOTING
 
 pytestmark = pytest.mark.laws
@@ -121,11 +123,17 @@ class World:
             return
         if verb == "gist":
             item_id, word = self.word()
-            made = one.merge(other, keep="summary", model=Scripted([f"gist {word}"]))
-            told = set(made[0].extras[SOURCES]) if made else set[str]()
-            assert told <= set(ids(other.view().recorded())), "it names what the model was told of"
-            self.words[made[0].id if made else "none"] = self.words.pop(item_id)
-            self.sources[made[0].id if made else "none"] = told
+            prompts: list[str] = []
+
+            def write(request: Any) -> str:
+                prompts.append(str(request.payload))
+                return f"gist {word}"
+
+            made = one.merge(other, keep="summary", model=Scripted([write]))
+            del self.words[item_id], self.sources[item_id]
+            for summary in made:
+                self.sources[summary.id] = {one for one, said in self.words.items() if said in prompts[0]}
+                self.words[summary.id] = word
         else:
             one.merge(other, keep="all" if verb == "merge" else "result")
 

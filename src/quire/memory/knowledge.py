@@ -33,7 +33,7 @@ from quire.items import JSON, Note, now
 from quire.memory.documents import Chunk, Document, chunks, content_of, read_document
 from quire.memory.leaf import KNOWLEDGE
 from quire.stores import Entry, Place, Store, Stored, items_in, place_at
-from quire.stores.streams import FORGOTTEN_TEXT, is_tombstone
+from quire.stores.streams import FORGOTTEN_TEXT, is_tombstone, note_removed
 from quire.tokens import Counter, Measured, checked_counter
 
 Progress = Callable[[int, int, str], None]
@@ -300,6 +300,8 @@ class Knowledge:
         if not stale:
             return
         gone = sorted({one for note in stale.values() for one in note.chunk_ids} - used)
+        if gone:
+            note_removed(self._store, self.place, gone)
         for listener in _listeners if gone else ():  # without the lock: an index takes it after its own
             listener(self._store, self.place, gone)
         with self._lock:

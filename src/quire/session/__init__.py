@@ -3,11 +3,7 @@
 from quire.session.branches import free_name as free_name, labelled as labelled
 from quire.session.compaction import Compaction, Metrics as Metrics
 from quire.session.contexts import Asked as Asked
-from quire.session.erasure import (
-    LINKS as LINKS,
-    forget_quotes as forget_quotes,
-    remove_conversation as remove_conversation,
-)
+from quire.session.erasure import remove_conversation as remove_conversation
 from quire.session.hooks import (
     Added,
     Adding,

@@ -15,25 +15,26 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import RLock
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import msgspec
 
 from quire.compactors import READ_BACK, handle_for
-from quire.errors import Forgotten, InvalidValue, QuireError, UnknownId, WrongType, cut
+from quire.errors import Forgotten, InvalidValue, QuireError, UnknownId, cut
 from quire.items import JSON, Hide, Item, Note, Summary, ToolCall, ToolResult, Undo, new_id
 from quire.memory import KNOWLEDGE, Memory, on_removed
 from quire.memory.quotes import Quote
 from quire.session.log import Entries, Log, open_log
 from quire.session.pool import PLAIN_HANDLE, handle_of
 from quire.session.receipts import is_receipt
-from quire.session.state import State, Written, digest_of, is_step, sources_of
+from quire.session.state import State, Written, is_step, sources_of
 from quire.state import Transcript
 from quire.stores import Place, Store
 from quire.stores.streams import (
     ALL,
     FORGOTTEN,
+    LINKS,
     MERGED,
     NAMED,
     ORIGIN,
@@ -45,32 +46,27 @@ from quire.stores.streams import (
     STEPS,
     USAGE,
     WIPED,
+    digest_of,
+    forgetting,
     is_own,
     is_tombstone,
+    note_removed,
     tombstone,
 )
 
 logger = logging.getLogger("quire.session")
 
-LINKS = "~recalled"
-"""The conversation of a scope that says which conversations quoted which, by digests of their names."""
-
 _BOOKS = frozenset((ORIGIN, USAGE, PLANS, MERGED, RECALLED, FORGOTTEN, WIPED, NAMED))
 """Streams of ids and numbers, without which a conversation could not be read."""
 
-_alone: "WeakKeyDictionary[Store, dict[str, RLock]]" = WeakKeyDictionary()
-os.register_at_fork(after_in_child=_alone.clear)
+_locks: "WeakKeyDictionary[Store, RLock]" = WeakKeyDictionary()
+"""Held by whoever erases in a store: one at a time."""
 
-
-def _lock_of(store: Store, scope: str) -> RLock:
-    """Held by whoever erases in a scope of a store: one at a time."""
-    return _alone.setdefault(store, {}).setdefault(scope, RLock())
+os.register_at_fork(after_in_child=_locks.clear)
 
 
 def find(log: Log, text: str) -> list[str]:
     """The ids of items in all transcripts and the pool that contain a text, in any letter case."""
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a text is searched for, not {type(text).__name__}")
     if not text.strip():
         raise InvalidValue("an empty text is in every item")
     wanted = text.casefold()
@@ -85,9 +81,9 @@ def _texts(item: Item) -> Iterator[str]:
     """All texts of an item, except ids; those in the arguments of a call also as they are decoded."""
     if is_tombstone(item):
         return
-    fields = msgspec.to_builtins(item)
     ids = ("id", "agent_id", "call_id", "spans", "target", "kind", "state")
-    yield from _strings({name: value for name, value in fields.items() if name not in ids})
+    fields = msgspec.to_builtins(item)
+    yield from _strings([value for name, value in fields.items() if name not in ids])
     if isinstance(item, ToolCall):
         with suppress(msgspec.DecodeError, RecursionError):
             yield from _strings(msgspec.json.decode(item.arguments))
@@ -105,9 +101,6 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 # Links between conversations
-
-_linked: "WeakKeyDictionary[Log, set[str]]" = WeakKeyDictionary()
-"""The digests of conversations that a log is known to quote."""
 
 
 def names_of(quotes: Iterable[Quote], conversation: str) -> list[str]:
@@ -128,35 +121,12 @@ def link_sources(log: Log, quotes: Iterable[Quote]) -> bool:
     """Note for the scope that a conversation quotes others; false if one of them was not noted before."""
     log = log.root
     by = digest_of(log.place.conversation)
-    sources = {digest_of(_source_of(one)) for one in quotes} - {by}
-    known = _linked.setdefault(log, set())
-    if known.issuperset(sources):
-        return True
     links = open_log(log.store, Place(log.place.scope, LINKS))
-    known.update(one["from"] for one in _pairs_in(links) if one["by"] == by)
-    new = sorted(sources - known)
+    sources = {digest_of(_source_of(quote)) for quote in quotes} - {by}
+    new = sorted(source for source in sources if (source, by) not in links.state.quoting)
     notes = [Note(content={"from": source, "by": by}, description="recalled") for source in new]
     links.commit(lambda _: [Written(RECALLED, note) for note in notes])
-    known.update(new)
     return not new
-
-
-def _pairs_in(links: Log) -> Iterator[Mapping[str, str]]:
-    for note in links.read_at(links.state.versions(RECALLED)):
-        if isinstance(note, Note) and note.content:
-            yield note.content
-
-
-def _quoting(store: Store, scope: str, conversations: Iterable[str]) -> list[Log]:
-    """The logs of conversations that quoted others."""
-    if not store.version(Place(scope, LINKS)):
-        return []
-    wanted = set(map(digest_of, conversations))
-    links = open_log(store, Place(scope, LINKS))
-    by = {one["by"] for one in _pairs_in(links) if one["from"] in wanted}
-    return _opened(
-        store, [Place(scope, name) for name in store.conversations(scope) if digest_of(name) in by]
-    )
 
 
 def merged_with(other: Place) -> Written:
@@ -210,25 +180,17 @@ def _opened(store: Store, places: Iterable[Place]) -> list[Log]:
 
 def forget(log: Log, ids: Sequence[str]) -> None:
     """Erase items of a conversation by their ids, or all that was said and kept in it."""
-    for item_id in ids:
-        if not isinstance(item_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"items are forgotten by their ids, not by {type(item_id).__name__}")
     log.catch_up()
-    with _lock_of(log.store, log.place.scope):
-        _Erasing(log.store, log.place.scope).run(_Family(log, _checked_ids(log, set(ids))))
+    with _locks.setdefault(log.store, RLock()):
+        _Erasing(log.store, log.place.scope).run([_Family(log, _checked_ids(log, set(ids)))])
     logger.info("forgot items of %s", log.place)
 
 
 @on_removed
-def forget_quotes(store: Store, place: Place, ids: Collection[str]) -> None:
-    """Erase what others quoted of items that go from a place: of all its items, without ids."""
-    names = {f"{digest_of(place.conversation)}/{one}" for one in ids or ("*",)}
-    with _lock_of(store, place.scope):
-        found = _quoting(store, place.scope, [place.conversation])
-        if found:
-            _Erasing(store, place.scope).run(*(_Family(log, (), names) for log in found))
-    with suppress(InvalidValue):  # within a sealed store
-        Memory.let_go(store, place.scope)
+def _forget_removed(store: Store, place: Place, _: Collection[str]) -> None:
+    """Erase what conversations quoted of something that was removed, as it was noted before."""
+    if store.version(links := Place(place.scope, LINKS)):
+        finish_erasing(open_log(store, links), waits=True)
 
 
 def remove_conversation(store: Store, place: Place) -> None:
@@ -236,44 +198,39 @@ def remove_conversation(store: Store, place: Place) -> None:
     others = [name for name in store.conversations(place.scope) if name not in (LINKS, place.conversation)]
     if place.conversation == LINKS and others:
         raise InvalidValue(f"{place} says which conversations quote which, and stays as long as they do")
-    forget_quotes(store, place, ())
+    note_removed(store, place, [ALL])
+    _forget_removed(store, place, ())
+    with suppress(InvalidValue):  # within a sealed store
+        Memory.let_go(store, place.scope)
     store.remove(place)
     if not others:
         store.remove(Place(place.scope, LINKS))
     store.scrub()
 
 
-def finish_erasing(log: Log) -> None:
+def finish_erasing(log: Log, *, waits: bool = False) -> None:
     """Finish what was begun in a conversation or above it, and not finished: its process may be gone."""
-    if _intents(log):
-        with _lock_of(log.store, log.place.scope):
-            families = [_Family(log, *_noted(note)) for note in _intents(log)]
+    above = [Place(log.place.scope, name) for name in (*_names_above(log.place.conversation), LINKS)]
+    places = [place for place in above if place != log.place and log.store.version(place)]
+    logs = [log, *_opened(log.store, places)]
+    if any(one.state.forgetting for one in logs):
+        with _locks.setdefault(log.store, RLock()):
+            families, names = list[_Family](), set[str]()
+            for one in logs:
+                begun = [note.content for note in one.state.forgetting.values()]
+                ids = {item_id for content in begun for item_id in content["ids"]}
+                names |= {name for content in begun for name in content.get("names", ())} - ids
+                families += [_Family(one, ids)] if begun else []
             if families:
-                _Erasing(log.store, log.place.scope).run(*families, waits=False)
+                _Erasing(log.store, log.place.scope, names).run(families, waits=waits)
     elif log.state.unwiped:
-        _scrub(_relatives([log]), waits=False)
-    origin = log.state.origin
-    if origin is not None:  # erase what was forgotten where a fork began while it was being made
-        parent = open_log(log.store, Place(log.place.scope, origin.content["conversation"]))
-        if parent.state.forgotten != origin.content.get("forgotten"):
-            notes = log.read_at(log.state.versions(POOL))
-            gone = {note.id for note in notes if note.id in parent.state.gone and not is_tombstone(note)}
-            if gone:
-                forget(log, sorted(gone))
-
-
-def _intents(log: Log) -> list[Note]:
-    """Intents that are not finished, here or above."""
-    above = [log.place._replace(conversation=name) for name in _names_above(log.place.conversation)]
-    logs = [log, *_opened(log.store, [place for place in above if log.store.version(place)])]
-    return [note for one in logs for note in one.state.forgetting.values()]
-
-
-def _noted(note: Note) -> tuple[Collection[str], Collection[str]]:
-    """The ids of an intent, and the names of items of other conversations."""
-    if note.content.get("elsewhere"):  # of an older version, which noted quoted items by their ids alone
-        return (), [f"*/{item_id}" for item_id in note.content["ids"]]
-    return note.content["ids"], note.content.get("names", ())
+        _scrub(_relatives([log]), waits=waits)
+    if log.state.origin is not None:  # what was forgotten where a fork began while it was being made
+        parent = open_log(log.store, Place(log.place.scope, log.state.origin.content["conversation"]))
+        notes = log.read_at(log.state.versions(POOL)) if parent.state.gone else []
+        gone = {note.id for note in notes if note.id in parent.state.gone and not is_tombstone(note)}
+        if gone:
+            forget(log, sorted(gone))
 
 
 def _may_go(stream: str, item: Item) -> bool:
@@ -285,59 +242,55 @@ def _may_go(stream: str, item: Item) -> bool:
 
 def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
     """The ids, or without any those of all that was said and kept; an error if one cannot be erased here."""
-    found, own = set[str](), dict[str, str]()
-    for stream, item in log.recorded():
-        if not _may_go(stream, item):
-            own[item.id] = stream
-        elif item.id in ids or (not ids and (not is_own(stream) or stream in (POOL, STEPS))):
-            found.add(item.id)
-    for item_id in set(ids) - found:
-        if item_id in own:
-            raise InvalidValue(
-                f"entry {cut(item_id)!r} of {own[item_id]} holds nothing that was said, and stays"
-            )
-        if not any(True for _ in log.state.inherited(item_id)):
-            raise UnknownId(f"no item {cut(item_id)!r} in {log.place}")
-        if log.state.origin is None:
-            raise UnknownId(f"item {cut(item_id)!r} is not of the draft: forget it in {log.place} itself")
-    return found.union(ids)
+    entries = {item.id: stream for stream, item in log.recorded() if _may_go(stream, item)}
+    for item_id in ids:
+        is_inherited = log.state.origin is not None and any(True for _ in log.state.inherited(item_id))
+        if item_id not in entries and not is_inherited:
+            raise UnknownId(f"no item {cut(str(item_id))!r} in {log.place} that can be forgotten here")
+    said = {one for one, stream in entries.items() if not is_own(stream) or stream in (POOL, STEPS)}
+    return set(ids) or said
+
+
+class _Row(NamedTuple):
+    """An entry that can be erased, and all names that bind it to others."""
+
+    stream: str
+    item: Item
+    names: Collection[str]
 
 
 class _Family:
-    """Conversations that share items, and the ids of those to be erased in them.
+    """Conversations that share items, and what is to be erased in them: ids, and handles of long outputs."""
 
-    `names` are those of erased items of other conversations.
-    """
-
-    def __init__(self, log: Log, ids: Collection[str], names: Collection[str] = ()) -> None:
+    def __init__(self, log: Log, ids: set[str]) -> None:
         self.logs = [log]
-        self.ids, self.names = set(ids), set(names)
+        self.ids = ids
+        self.handles = set[str]()
 
 
 class _Erasing:
-    """One run: over all families of conversations that hold, share or quote the items."""
+    """One run: over all families of conversations that hold, share or quote the items.
 
-    def __init__(self, store: Store, scope: str) -> None:
+    `names` are those by which other conversations name what is to be erased: `digest/id`, or `digest/*`.
+    """
+
+    def __init__(self, store: Store, scope: str, names: Iterable[str] = ()) -> None:
         self.store, self.scope = store, scope
         self.families: list[_Family] = []
-        self._by_digest: dict[str, _Family] = {}
-        self._qualified: set[str] = set()  # all that is to be erased, by the names that others quote it by
+        self.names = set(names)
 
-    def run(self, *families: _Family, waits: bool = True) -> None:
+    def run(self, families: list[_Family], *, waits: bool = True) -> None:
         """Erase all of it; with `waits`, raise an error if the files cannot be scrubbed now."""
-        new = list(families)
-        while new:
-            self.families += new
-            for family in new:
+        while families:
+            self.families += families
+            for family in families:
                 self._note(family)
             self._close_over()
-            known = {log.place: log for family in self.families for log in family.logs}
-            quoting = _quoting(self.store, self.scope, [place.conversation for place in known])
-            new = [_Family(log, (), self._qualified) for log in quoting if log.place not in known]
+            known = {log.place for _, log in self._all()}
+            families = [_Family(log, set()) for log in self._quoting() if log.place not in known]
         for family, log in self._all():
             self._begin(log, family)
-        # The items themselves come last: as long as they are there, a rerun finds what names them.
-        for family, log in sorted(self._all(), key=lambda pair: self._holds_source(*pair)):
+        for family, log in self._all():
             self._empty(log, family)
         mark = new_id()
         for family, log in self._all():
@@ -355,85 +308,62 @@ class _Erasing:
             for log in new:
                 self._begin(log, family)
                 noted[log.place] = log
-                self._by_digest[digest_of(log.place.conversation)] = family
             family.logs = list(noted.values())
 
     def _begin(self, log: Log, family: _Family) -> None:
         """Note the intent, unless one that is not finished says as much."""
-        quoted = self._qualified if len(self.families) > 1 or len(family.logs) > 1 else ()
-        names = sorted({*family.ids, *family.names, *quoted})
-        content = {"ids": sorted(family.ids), "names": names}
+        own = digest_of(log.place.conversation)
+        intent = forgetting(family.ids, [name for name in self.names if name.partition("/")[0] != own])
 
         def entries(state: State) -> Entries:
-            if any(begun.content.get("names") == names for begun in state.forgetting.values()):
-                return []
-            return [Written(FORGOTTEN, Note(content=content, description="forgetting"))]
+            is_noted = any(begun.content == intent.content for begun in state.forgetting.values())
+            return [] if is_noted else [Written(FORGOTTEN, intent)]
 
         log.commit(entries)
 
+    def _quoting(self) -> list[Log]:
+        """The logs of conversations that quoted one of which something is to be erased."""
+        links = Place(self.scope, LINKS)
+        if not self.store.version(links):
+            return []
+        sources = {name.partition("/")[0] for name in self.names}
+        by = {one for source, one in open_log(self.store, links).state.quoting if source in sources}
+        names = [name for name in self.store.conversations(self.scope) if digest_of(name) in by]
+        return _opened(self.store, [Place(self.scope, name) for name in names])
+
     def _close_over(self) -> None:
         """Find all that names what is to be erased, in all families, until there is no more."""
-        read = {log.place: log.reload() for _, log in self._all()}
-        grows = True
-        while grows:
-            grows = False
-            for family, log in self._all():
-                found = {item.id for item in self._derived(family, log.state, read[log.place])}
-                grows |= not found <= family.ids
-                family.ids |= found
-        for family, log in self._all():
-            digest = digest_of(log.place.conversation)
-            self._qualified |= {f"{digest}/{item.id}" for _, item in read[log.place] if item.id in family.ids}
+        rows = [(family, log, _rows(log.reload())) for family, log in self._all()]
+        found = -1
+        while found < len(self.names):
+            found = len(self.names)
+            for family, log, own in rows:
+                digest = digest_of(log.place.conversation)
+                for item in self._derived(family, log.state, own):
+                    family.ids.add(item.id)
+                    family.handles |= _handles_of(item)
+                    self.names.add(f"{digest}/{item.id}")
 
-    def _is_named(self, family: _Family, name: str) -> bool:
-        """Whether a source that an item names is to be erased."""
-        if name in family.ids or name in family.names:
-            return True
-        source, slash, item_id = name.partition("/")
-        holder = self._by_digest.get(source) if slash else None
-        is_held = holder is not None and item_id in holder.ids
-        return bool(slash) and (is_held or f"{source}/*" in family.names or f"*/{item_id}" in family.names)
-
-    def _derived(self, family: _Family, state: State, entries: Entries) -> Iterator[Item]:
+    def _derived(self, family: _Family, state: State, rows: Sequence[_Row]) -> Iterator[Item]:
         """The entries of a log that are to be erased: they are named, or name what is."""
-        covering = {name: _Covering(one, family) for name, one in state.transcripts.items()}
-        handles = {one for _, item in entries if item.id in family.ids for one in _handles_of(item)}
-        calls = _reading_back(entries, handles)
-        listed = self._listed(family, entries)
+        covered = {name: _Covered(transcript, family.ids) for name, transcript in state.transcripts.items()}
         is_before = any(any(True for _ in state.inherited(item_id)) for item_id in family.ids)
-        for stream, item in entries:
-            if not _may_go(stream, item):
-                continue
-            sources = sources_of(item)
+        for stream, item, names in rows:
             if (
-                item.id in family.ids
-                or any(self._is_named(family, name) for name in sources)
-                or (is_before and ALL in sources)
-                or (isinstance(item, Summary) and stream in covering and covering[stream].has(item))
-                or not handles.isdisjoint(_handles_of(item))
-                or (isinstance(item, ToolResult) and item.call_id in calls)
-                or (bool(listed) and _lists(item, listed))
+                any(self._is_gone(family, name) for name in names)
+                or (is_before and ALL in names)
+                or (isinstance(item, Summary) and stream in covered and covered[stream].by(item))
             ):
                 is_before = is_before or stream != RECEIPTS
                 yield item
 
-    def _listed(self, family: _Family, entries: Entries) -> set[str]:
-        """Ids under which results list quotes of what is to be erased, as notes of older versions say."""
-        return {
-            row[0]
-            for stream, item in entries
-            if stream == RECALLED and isinstance(item, Note) and not is_tombstone(item)
-            for source, rows in item.content.items()
-            for row in rows
-            if any(self._is_named(family, f"{source}/{one}") for one in row)
-        }
-
-    def _holds_source(self, family: _Family, log: Log) -> bool:
-        return any(item.id in family.ids and not sources_of(item) for _, item in log.recorded())
+    def _is_gone(self, family: _Family, name: str) -> bool:
+        is_own = name in family.ids or name in family.handles
+        return is_own or name in self.names or f"{name.partition('/')[0]}/{ALL}" in self.names
 
     def _empty(self, log: Log, family: _Family) -> None:
         with log.lock:
-            bodies = {version: JSON.encode_item(left) for version, left in _left(log.reload(), family)}
+            bodies = {version: JSON.encode_item(left) for version, left in _left(log.reload(), family.ids)}
             if bodies:
                 self.store.replace(log.place, bodies)
 
@@ -462,7 +392,7 @@ def _done(family: _Family, mark: str, state: State) -> Entries:
     ends = [
         Written(FORGOTTEN, Note(content={"of": begun.id, "unwiped": [mark]}, description="forgotten"))
         for begun in state.forgetting.values()
-        if begun.content.get("elsewhere") or family.ids.issuperset(begun.content["ids"])
+        if family.ids.issuperset(begun.content["ids"])
     ]
     for name, transcript in state.transcripts.items():
         trial = transcript.copy()
@@ -479,16 +409,16 @@ def _summaries(transcript: Transcript) -> list[Summary]:
     return [item for item in map(view.get, view.shape.summaries()) if isinstance(item, Summary)]
 
 
-def _left(entries: Entries, family: _Family) -> Iterator[tuple[int, Item]]:
+def _left(entries: Entries, ids: Collection[str]) -> Iterator[tuple[int, Item]]:
     """What replaces the entries that are erased, by version."""
     keys: dict[str | None, str] = {}  # of the pool: the last note of each key
     for version, (stream, item) in enumerate(entries, 1):
         if is_tombstone(item) or not _may_go(stream, item):
             continue
         extras: dict[str, str] = {}
-        is_gone = item.id in family.ids
+        is_gone = item.id in ids
         if stream == POOL and isinstance(item, Hide):  # it has the key of the note
-            is_gone = any(span.first in family.ids for span in item.spans)
+            is_gone = any(span.first in ids for span in item.spans)
         elif stream == POOL and isinstance(item, Note):
             extras = {"instead_of": keys[item.key]} if item.key in keys else {}
             keys[item.key] = item.id
@@ -496,11 +426,17 @@ def _left(entries: Entries, family: _Family) -> Iterator[tuple[int, Item]]:
             yield version, tombstone(item, **extras)
 
 
-def _reading_back(entries: Entries, handles: Collection[str]) -> set[str]:
-    """The call ids of calls that read one of some outputs back."""
-    calls = [item for _, item in entries if isinstance(item, ToolCall) and item.name == READ_BACK["name"]]
-    named = {call.call_id: PLAIN_HANDLE.findall(call.arguments) for call in calls if handles}
-    return {call_id for call_id, found in named.items() if any(one in handles for one in found)}
+# Provenance
+
+
+def _rows(entries: Entries) -> list[_Row]:
+    """The entries that can be erased, with what they name."""
+    untraced = _untraced(entries)
+    return [
+        _Row(stream, item, {item.id, *sources_of(item), *_handles_of(item), *untraced.get(item.id, ())})
+        for stream, item in entries
+        if _may_go(stream, item)
+    ]
 
 
 def _handles_of(item: Item) -> set[str]:
@@ -511,26 +447,48 @@ def _handles_of(item: Item) -> set[str]:
     return {*item.extras.get(OUTPUTS, ()), handle_for(item.id)} if isinstance(item, ToolResult) else set()
 
 
-def _lists(item: Item, listed: Collection[str]) -> bool:
-    """Whether an item quotes under one of some ids, as recall tools write it: in brackets."""
-    texts = [text for text in _texts(item) if "(" in text] if isinstance(item, ToolResult | Note) else []
-    return any(f"({one}{end}" in text for text in texts for one in listed for end in ",; ")
+def _untraced(entries: Entries) -> dict[str, list[str]]:
+    """By id, what results of older versions were made of, which named no sources.
+
+    Notes say which quotes were listed, each under its id in brackets; calls say which outputs were read back.
+    """
+    listed = {
+        row[0]: [f"{source}/{one}" for one in row]
+        for stream, note in entries
+        if stream == RECALLED and isinstance(note, Note) and note.content and "by" not in note.content
+        for source, rows in note.content.items()
+        for row in rows
+    }
+    reading = {
+        item.call_id: PLAIN_HANDLE.findall(item.arguments)
+        for _, item in entries
+        if isinstance(item, ToolCall) and item.name == READ_BACK["name"]
+    }
+    found = {
+        item.id: list(reading.get(item.call_id, ())) for _, item in entries if isinstance(item, ToolResult)
+    }
+    for _, item in entries if listed else ():
+        if isinstance(item, ToolResult | Note):
+            text = "\n".join(_texts(item))
+            quoted = [one for one in listed if any(f"({one}{end}" in text for end in ",; ")]
+            found.setdefault(item.id, []).extend(name for one in quoted for name in listed[one])
+    return found
 
 
-class _Covering:
-    """Tells which summaries of a transcript stand for some of the items to be erased."""
+class _Covered:
+    """The places of some ids in a transcript, and which summaries stand for one of them."""
 
-    def __init__(self, transcript: Transcript, family: _Family) -> None:
-        self._view, self._ids = transcript.view, family.ids
-        found = (self._view.log.find(item_id, self._view.end) for item_id in family.ids)
-        self._positions = sorted(position for position in found if position is not None)
+    def __init__(self, transcript: Transcript, ids: Collection[str]) -> None:
+        self._view, self._ids = transcript.view, ids
+        found = (self._view.log.find(item_id, self._view.end) for item_id in ids)
+        self._places = sorted(place for place in found if place is not None)
 
-    def has(self, summary: Summary) -> bool:
+    def by(self, summary: Summary) -> bool:
         """Whether a summary covers one of them, or folds in another that is erased."""
         log, end = self._view.log, self._view.end
-        if not self._positions or log.find(summary.id, end) is None:
+        if not self._places or log.find(summary.id, end) is None:
             return False
         if any(span.first == span.last and span.first in self._ids for span in summary.spans):
             return True
-        starts = [(bisect_left(self._positions, start), stop) for start, stop in log.area(summary, end)]
-        return any(n < len(self._positions) and self._positions[n] < stop for n, stop in starts)
+        starts = [(bisect_left(self._places, start), stop) for start, stop in log.area(summary, end)]
+        return any(n < len(self._places) and self._places[n] < stop for n, stop in starts)

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from operator import is_not
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.json import encode

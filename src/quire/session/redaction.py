@@ -4,7 +4,6 @@ A session redacts what it writes before it is kept. Other sessions, imports and 
 item of a log is looked at once; if one has to be changed, a copy of the log is sent in its place.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import TypeVar
@@ -13,24 +12,30 @@ from quire.context import Piece
 from quire.errors import WrongType
 from quire.items import Item
 from quire.sections import Candidates
-from quire.state import Log, Transcript, View
+from quire.state import Transcript, View, keep_memo, memos
 
 Redact = Callable[[Item], Item]
 """Is called with an item before it is stored or sent, and returns the same item with other content."""
 
 I = TypeVar("I", bound=Item)  # noqa: E741
 
-_MOST_LOGS = 32
-"""How many logs are remembered, the latest used."""
+
+class _Looked:
+    """How far a log was looked at, and the copy that is sent in its place if one is needed."""
+
+    def __init__(self) -> None:
+        self.until = 0
+        self.copy: Transcript | None = None
+        self.changed: dict[str, Item] = {}
 
 
 class Redaction:
-    """A redaction, and the logs it has seen. A session, its drafts and its forks share one."""
+    """A redaction, and what it has seen. A session, its drafts and its forks share one."""
 
     def __init__(self, redact: Redact) -> None:
         self._redact = redact
         self._lock = Lock()
-        self._seen: OrderedDict[int, _Seen] = OrderedDict()  # by the identity of a log, and of its copy
+        self._seen: dict[str, tuple[Item, Item]] = {}  # by id: an item of a log, and what is sent for it
 
     def __call__(self, item: Item) -> Item:
         return self._redact(item)
@@ -45,16 +50,33 @@ class Redaction:
     def view(self, view: View) -> View:
         """The view as it may be sent: the same, unless something in its log has to be changed."""
         with self._lock:
-            seen = self._of(view.log)
-            shown = seen.shown(view)
-            self._seen[id(shown.log)] = seen
-            return shown
+            looked: _Looked = memos(view).get(self) or _Looked()
+            if looked.copy is not None and view.log is looked.copy.view.log:
+                return view
+            for item in view.log.items(looked.until, view.end):
+                self._look(item, view, looked)
+            keep_memo(view, self, looked)
+            if looked.copy is None:
+                return view
+            keep_memo(looked.copy.view, self, looked)
+            is_end = view.revision == len(looked.copy)
+            return looked.copy.view if is_end else looked.copy.at(view.revision)
+
+    def _look(self, item: Item, view: View, looked: _Looked) -> None:
+        seen = self._seen.get(item.id)
+        if seen is None or not any(item is one for one in seen):  # drafts and forks have the same items
+            seen = self._seen[item.id] = item, self.item(item)
+        if seen[1] != item:
+            looked.changed[item.id] = seen[1]
+            looked.copy = looked.copy or Transcript(view.log.items(0, looked.until))
+        if looked.copy is not None:
+            looked.copy.append(seen[1])
+        looked.until += 1
 
     def changed(self, view: View) -> Mapping[str, Item]:
         """By id, the items of the log of a view that are not as they were recorded."""
-        with self._lock:
-            seen = self._seen.get(id(view.log))
-            return {} if seen is None else seen.changed
+        looked: _Looked | None = memos(view).get(self)
+        return {} if looked is None else looked.changed
 
     def pieces(self, pieces: Iterable[Piece], views: Iterable[View]) -> tuple[Piece, ...]:
         """Pieces as they may be sent; the views are known to be so."""
@@ -71,56 +93,6 @@ class Redaction:
         return piece._replace(
             content=tuple(item if _is_in(source, item) else self.item(item) for item in content)
         )
-
-    def _of(self, log: Log) -> "_Seen":
-        seen = self._seen.pop(id(log), None)
-        if seen is None:  # what it shares with a known log need not be looked at again
-            shared = {_shared(one, log): one for one in self._seen.values()}
-            until = max(shared, default=0)
-            seen = _Seen(self, log, until)
-            if until and (known := shared[until].copy) is not None:
-                seen.copy, seen.changed = Transcript(known.recorded()[:until]), dict(shared[until].changed)
-        self._seen[id(log)] = seen
-        while len(self._seen) > _MOST_LOGS:
-            self._seen.popitem(last=False)
-        return seen
-
-
-class _Seen:
-    """One log, how far it was looked at, and the copy that is sent in its place if one is needed."""
-
-    def __init__(self, redaction: Redaction, log: Log, until: int) -> None:
-        self._redaction = redaction
-        self.log = log
-        self.until = until
-        self.copy: Transcript | None = None
-        self.changed: dict[str, Item] = {}
-
-    def shown(self, view: View) -> View:
-        if self.copy is not None and view.log is self.copy.view.log:
-            return view
-        for item in self.log.items(self.until, view.end):
-            redacted = self._redaction.item(item)
-            if redacted != item:
-                self.changed[item.id] = redacted
-                self.copy = self.copy or Transcript(self.log.items(0, self.until))
-            if self.copy is not None:
-                self.copy.append(redacted)
-            self.until += 1
-        if self.copy is None:
-            return view
-        return self.copy.view if view.revision == len(self.copy) else self.copy.at(view.revision)
-
-
-def _shared(seen: _Seen, log: Log) -> int:
-    """How much of a log was looked at as part of another."""
-    shared = 0
-    for index, (theirs, ours) in enumerate(zip(seen.log.segments, log.segments, strict=False)):
-        if theirs is not ours:
-            break
-        ends = [one.starts[index + 1] for one in (seen.log, log) if index + 1 < len(one.starts)]
-        shared = min([*ends, seen.until])
-    return shared
 
 
 def _is_in(source: View | None, item: Item) -> bool:

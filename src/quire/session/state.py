@@ -45,16 +45,11 @@ def mark_of(item: Item) -> bytes:
     return blake2b(JSON.encode_item(item), digest_size=16).digest()
 
 
-def digest_of(conversation: str) -> str:
-    """The name of a conversation in the provenance of another: its own name may have to be forgotten."""
-    return blake2b(conversation.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-
-
 def sources_of(item: Item) -> Collection[str]:
     """The names of the items that an item says it was made of; what its spans cover is not included.
 
     An item of this conversation, its forks and relatives is named by its id, one of another conversation by
-    `digest_of(conversation)/id`.
+    `digest/id`, with the digest of its conversation.
     """
     if isinstance(item, Mask):
         return (item.target,)
@@ -158,8 +153,8 @@ class State:
         """Compactions that were begun and not finished, by id."""
         self.made: dict[bytes, int] = {}
         """The versions of what was kept for receipts, by mark."""
-        self.linked: set[str] = set()
-        """Digests of conversations that this one has quoted."""
+        self.quoting: set[tuple[str, str]] = set()
+        """Of the conversation of links: pairs of digests, of a conversation and of one that quoted it."""
         self.forgetting: dict[str, Note] = {}
         """Intents to forget that are not finished, by id."""
         self.unwiped: set[str] = set()
@@ -292,8 +287,8 @@ class State:
             self.plans[item.id] = item
         elif stream == USAGE:
             self.spending = self.spending.with_usage(item.content)
-        elif stream == RECALLED:
-            self.linked.update(item.content)
+        elif stream == RECALLED and "by" in item.content:
+            self.quoting.add((item.content["from"], item.content["by"]))
         elif stream == NAMED:
             self.named.add(item.content["name"])
         elif stream == WIPED:
@@ -303,8 +298,7 @@ class State:
             self.unwiped.update(item.content.get("unwiped", ()))
         elif stream == FORGOTTEN:
             self.forgetting[item.id] = item
-            own = () if item.content.get("elsewhere") else item.content["ids"]
-            self.gone.update(item.content.get("names", own))
+            self.gone.update(item.content.get("names", item.content["ids"]))
 
     def _apply_to_pool(self, items: Iterable[Item]) -> None:
         for item in items:

@@ -4,12 +4,16 @@ A stream is a transcript by its name, or one of the session's own, which begin w
 keeps is items: a note that leaves the pool is a `Hide` of it.
 """
 
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import blake2b
 from typing import Any
 
 from msgspec.structs import replace
 
-from quire.errors import InvalidValue
+from quire.errors import Conflict, InvalidValue
 from quire.items import (
+    JSON,
     ConfigChange,
     Handoff,
     Item,
@@ -24,7 +28,7 @@ from quire.items import (
     freeze,
 )
 from quire.state import CLOSED, MERGED as MERGE_MARK, TASK
-from quire.stores.store import checked_stream
+from quire.stores.store import Entry, Place, Store, checked_stream
 
 MAIN = "main"
 CREW = "crew"
@@ -42,6 +46,9 @@ MERGED = ".merged"
 RECALLED = ".recalled"
 NAMED = ".named"
 """Names reserved for transcripts that have no item yet."""
+
+LINKS = "~recalled"
+"""The conversation of a scope that says which conversations quoted which, by digests of their names."""
 
 OF = "quire.of"
 """The key of `extras` for the ids of the items that an item was made of: it is forgotten with them."""
@@ -100,3 +107,28 @@ def is_tombstone(item: Item) -> bool:
     """Whether the content of an item was forgotten."""
     extras = item.fields if isinstance(item, Unknown) else item.extras
     return bool(extras.get("forgotten"))
+
+
+def digest_of(conversation: str) -> str:
+    """The name of a conversation in the provenance of another: its own name may have to be forgotten."""
+    return blake2b(conversation.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def forgetting(ids: Iterable[str], names: Iterable[str]) -> Note:
+    """The intent to forget items by their ids, and what names one of them, or one of other conversations."""
+    own = set(ids)
+    content = {"ids": sorted(own), "names": sorted(own.union(names))}
+    return Note(content=content, description="forgetting")
+
+
+def note_removed(store: Store, place: Place, ids: Iterable[str]) -> None:
+    """Note that items of a place are about to be removed, if a conversation of its scope quotes others.
+
+    The next session of the scope that is opened forgets what was quoted of them.
+    """
+    digest, links = digest_of(place.conversation), place._replace(conversation=LINKS)
+    body = JSON.encode_item(forgetting((), [f"{digest}/{item_id}" for item_id in ids]))
+    while version := store.version(links):
+        with suppress(Conflict):
+            store.append(links, [Entry(FORGOTTEN, body)], expected=version)
+            return
