@@ -79,14 +79,14 @@ def test_sealed_stores_stay_sealed_or_change_their_key(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("ending", "says"),
-    [("db", "SQLite, at version 2, the newest"), ("jsonl", "JSON lines, at version 2")],
+    [("db", "SQLite, at version 3, the newest"), ("jsonl", "JSON lines, at version 2")],
 )
 def test_which_version_a_store_has(ending: str, says: str, tmp_path: Path) -> None:
     one = two(tmp_path / f"one.{ending}")
     said = ran("migrate", one).stdout
     assert says in said and "2 scopes, 2 conversations" in said
     data = json.loads(ran("migrate", one, "--json").stdout)
-    assert (data["conversations"], data["version"]) == (2, 2)
+    assert data["conversations"] == 2 and f"version {data['version']}" in says
 
 
 def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:

@@ -87,11 +87,15 @@ AIMED = {
     "the last row": "DELETE FROM entries WHERE at = (1 << 32) + 5",
     "a row in between": "DELETE FROM entries WHERE at = (1 << 32) + 3",
     "a letter": "UPDATE entries SET body = replace(body, 'hello', 'jello') WHERE at = (1 << 32) + 2",
-    "a stream": "UPDATE entries SET stream = 'mainx' WHERE at = (1 << 32) + 2",
+    "a stream": "REPLACE INTO entries SELECT at, 'mainx', body, sum FROM entries WHERE at = (1 << 32) + 2",
     "a type": "UPDATE entries SET body = 5 WHERE at = (1 << 32) + 2",
     "two bodies": "UPDATE entries SET body = (SELECT body FROM entries WHERE at = (1 << 32) + 2)",
-    "a count": "UPDATE conversations SET version = version - 1",
-    "a larger count": "UPDATE conversations SET version = version + 1",
+    "the end": "DELETE FROM entries WHERE stream = ''",
+    "the last row and the end": "DELETE FROM entries WHERE at >= (1 << 32) + 5",
+    "all rows": "DELETE FROM entries",
+    "a later end": "UPDATE entries SET at = at + 1 WHERE stream = ''",
+    "an earlier end": "REPLACE INTO entries VALUES ((1 << 32) + 3, '', x'', 3)",
+    "another end": "INSERT INTO entries VALUES ((1 << 32) + 7, '', x'', 0)",
 }
 
 

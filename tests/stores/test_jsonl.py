@@ -36,11 +36,12 @@ def test_every_line_is_an_object_that_any_program_reads(tmp_path: Path) -> None:
 
 def test_a_body_is_one_object_on_one_line(tmp_path: Path) -> None:
     with Store.open(tmp_path / "kept.jsonl") as store:
-        for body in (b"", b"[1]", b"{", b"{} {}", b'"a"', b'{"a":"\xff"}', b"[" * 5000):
+        for body in (b"", b"[1]", b"{", b"{} {}", b'"a"', b'{"a":"\xff"}', b"[" * 5000, b"{\n}", b" {}"):
             with pytest.raises(InvalidValue):
                 store.append(HERE, [entry("fine"), Entry("main", body)], expected=0)
-        store.append(HERE, [Entry("main", b' {\n"a": 1,\r\n "b": 2}\n')], expected=0)
-        assert store.read(HERE)[0].body == b'{ "a": 1,   "b": 2}'
+            with pytest.raises(InvalidValue):
+                store.replace(THERE, {store.append(THERE, [entry("x")], expected=store.version(THERE)): body})
+        assert store.version(HERE) == 0 and {one.body for one in store.read(THERE)} == {entry("x").body}
 
 
 @pytest.mark.parametrize("left", [b"{", b'{"at":{"sco', b"\0" * 700, b'{"kind":"message"}\n', b"garbage\n"])

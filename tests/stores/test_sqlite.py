@@ -9,13 +9,28 @@ from contextlib import closing
 from pathlib import Path
 from threading import Timer
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreFailed
 from quire.stores import SQLiteStore, Store
+from quire.stores.salvage import salvage
 from tests.stores.keeping import HERE, KEY, THERE, entry, fill, held_in, read_by_another
 
+SECOND_VERSION = """
+    CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,
+        name TEXT NOT NULL, version INTEGER NOT NULL, scope_sum INTEGER NOT NULL, name_sum INTEGER NOT NULL);
+    CREATE UNIQUE INDEX by_name ON conversations (scope, name);
+    CREATE INDEX by_sum ON conversations (scope_sum, name_sum);
+    CREATE TABLE entries
+        (at INTEGER PRIMARY KEY, stream TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER NOT NULL);
+    CREATE TRIGGER counted AFTER INSERT ON entries BEGIN
+        UPDATE conversations SET version = version + 1
+        WHERE number = new.at >> 32 AND version = (new.at & 4294967295) - 1;
+        SELECT RAISE(ABORT, 'not the next version') WHERE changes() = 0; END;
+    PRAGMA application_id = 0x51756972;
+    PRAGMA user_version = 2;"""
 FIRST_VERSION = """
     CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT,
         scope TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (scope, name));
@@ -24,15 +39,24 @@ FIRST_VERSION = """
     PRAGMA user_version = 1;"""
 
 
-def first_version(path: Path, entries: int = 5) -> None:
-    """A store as version 1 wrote it, of which a later conversation was removed."""
+def earlier(path: Path, version: int) -> None:
+    """A store as version 1 or 2 wrote it, of which a later conversation was removed."""
     with closing(sqlite3.connect(path)) as old, old:
         old.execute("PRAGMA journal_mode = WAL")
-        old.executescript(FIRST_VERSION)
-        old.execute("INSERT INTO conversations VALUES (1, 'ana', 'q3'), (9, 'ana', 'gone')")
+        old.executescript(FIRST_VERSION if version == 1 else SECOND_VERSION)
+        names = [(1, "ana", "q3", 0, crc32(b"ana"), crc32(b"q3")), (9, "ana", "gone", 0, 0, 0)]
+        rows = [((1 << 32) + at, "main", entry(f"old {at}").body) for at in range(1, 6)]
+        if version == 1:
+            old.executemany("INSERT INTO conversations VALUES (?, ?, ?)", [name[:3] for name in names])
+            old.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
+        else:
+            sums = [crc32(b"ana\0q3\0%d\0main\0" % at + row[2]) for at, row in enumerate(rows, 1)]
+            old.executemany("INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?)", names)
+            old.executemany(
+                "INSERT INTO entries VALUES (?, ?, ?, ?)",
+                [(*row, sum_) for row, sum_ in zip(rows, sums, strict=True)],
+            )
         old.execute("DELETE FROM conversations WHERE number = 9")
-        rows = [((1 << 32) + at, "main", entry(f"old {at}").body) for at in range(1, entries + 1)]
-        old.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
 
 
 def as_nobody(code: str, *arguments: object) -> str:
@@ -58,14 +82,14 @@ with Store.open(sys.argv[1]) as store:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not write")
-@pytest.mark.parametrize("is_first", [True, False], ids=["version 1", "now"])
-def test_a_store_in_a_folder_that_may_not_be_written_is_read(is_first: bool) -> None:
-    folder = Path(f"/tmp/quire-readable-{os.getpid()}-{is_first}")
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_store_in_a_folder_that_may_not_be_written_is_read(version: int) -> None:
+    folder = Path(f"/tmp/quire-readable-{os.getpid()}-{version}")
     folder.mkdir(mode=0o755)
     path = folder / "kept.db"
     try:
-        first_version(path)
-        if not is_first:
+        earlier(path, min(version, 2))
+        if version == 3:
             Store.open(path).close()
         path.chmod(0o644)
         before = path.read_bytes()
@@ -79,9 +103,10 @@ def test_a_store_in_a_folder_that_may_not_be_written_is_read(is_first: bool) -> 
         folder.rmdir()
 
 
-def test_version_1_is_brought_up_to_date_with_all_it_holds(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_earlier_versions_are_brought_up_to_date_with_all_they_hold(tmp_path: Path, version: int) -> None:
     path = tmp_path / "kept.db"
-    first_version(path)
+    earlier(path, version)
     for _ in range(2):
         with Store.open(path) as store:
             assert [stored.body for stored in store.read(HERE)] == [
@@ -92,20 +117,33 @@ def test_version_1_is_brought_up_to_date_with_all_it_holds(tmp_path: Path) -> No
         store.append(HERE, [entry("new")], expected=5)
         store.append(THERE, [entry("new")], expected=0)
         assert store.conversations("")[""].log == "10", "no number is given twice"
-    with closing(sqlite3.connect(path)) as other:
-        assert other.execute("SELECT count(*) FROM entries WHERE sum IS NULL").fetchone() == (0,)
 
 
-def test_a_damaged_store_of_version_1_is_left_as_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_damaged_store_of_an_earlier_version_is_left_as_it_is_and_salvaged(
+    tmp_path: Path, version: int
+) -> None:
     path = tmp_path / "kept.db"
-    first_version(path)
+    earlier(path, version)
     with closing(sqlite3.connect(path)) as old, old:
         old.execute("DELETE FROM entries WHERE at = (1 << 32) + 3")
     with pytest.raises(StoreDamaged):
         Store.open(path)
     with closing(sqlite3.connect(path)) as old:
-        assert old.execute("PRAGMA user_version").fetchone() == (1,)
+        assert old.execute("PRAGMA user_version").fetchone() == (version,)
         assert old.execute("SELECT count(*) FROM entries").fetchone() == (4,)
+    with Store.open("memory:") as target:
+        assert salvage(path, target) == (1, 4, 1)
+
+
+def test_a_changed_entry_of_version_2_is_noticed_after_the_upgrade(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    earlier(path, 2)
+    with closing(sqlite3.connect(path)) as old, old:
+        old.execute("UPDATE entries SET body = x'7b7d' WHERE at = (1 << 32) + 3")
+    with Store.open(path) as store, pytest.raises(StoreDamaged) as refused:
+        store.read(HERE)
+    assert refused.value.version == 2
 
 
 def test_what_is_not_a_store_of_ours_is_refused_and_left(tmp_path: Path) -> None:
@@ -120,9 +158,9 @@ def test_what_is_not_a_store_of_ours_is_refused_and_left(tmp_path: Path) -> None
     (tmp_path / "text.db").write_text("hello, this is a text, and no database at all " * 30)
     (tmp_path / "folder.db").mkdir()
     cases: list[tuple[type[Exception], Path]] = [
-        (NewerStore, made("newer.db", "PRAGMA user_version = 3")),
+        (NewerStore, made("newer.db", "PRAGMA user_version = 4")),
         (StoreDamaged, made("other.db", "CREATE TABLE people (name TEXT)")),
-        (StoreDamaged, made("changed.db", "DROP TRIGGER counted")),
+        (StoreDamaged, made("changed.db", "DROP TRIGGER appended")),
         (StoreDamaged, tmp_path / "text.db"),
         (StoreFailed, tmp_path / "folder.db"),
         (StoreFailed, Path("/proc/none/kept.db")),
@@ -192,7 +230,7 @@ def test_a_file_that_is_gone_is_said_by_every_verb(tmp_path: Path, way: Callable
 def test_another_who_writes_is_waited_for_and_then_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire.stores.sqlite_file.PATIENCE", 0.2)
+    monkeypatch.setattr("quire.stores.sqlite.PATIENCE", 0.2)
     with SQLiteStore(tmp_path / "kept.db") as store:
         fill(store, HERE, "one", "two")
         with closing(sqlite3.connect(store.path, isolation_level=None, check_same_thread=False)) as other:
@@ -226,7 +264,7 @@ def test_scrubbing_leaves_no_byte_of_what_was_replaced_or_removed(
 
 
 def test_scrubbing_says_that_another_still_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire.stores.sqlite_file.PATIENCE", 0.2)
+    monkeypatch.setattr("quire.stores.sqlite.PATIENCE", 0.2)
     with SQLiteStore(tmp_path / "kept.db") as store:
         fill(store, HERE, "swordfish", "two")
         with read_by_another(store.path):

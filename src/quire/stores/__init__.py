@@ -5,7 +5,6 @@ Stores are loaded when they are first named: some need more than Python itself.
 
 from typing import TYPE_CHECKING, Any
 
-from quire.stores.entries import items_in
 from quire.stores.memory import MemoryStore
 from quire.stores.store import (
     KINDS,
@@ -16,6 +15,7 @@ from quire.stores.store import (
     Standing,
     Store,
     Stored,
+    items_in,
     kind_named,
     place_at,
 )

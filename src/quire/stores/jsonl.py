@@ -3,36 +3,34 @@
 The first line holds the size of the file after the last append that returned. Bytes beyond it are an append
 that never returned; a shorter file was cut. Every other line is an item, with one member more in front:
 `{"at":{"scope":…,"conversation":…,"stream":…,"version":…,"sum":…},…}`. The member is put in and taken out as
-text, so a body comes back byte for byte; only a line break between two tokens becomes a space.
+text, so a body comes back byte for byte. A process that has the file open holds all of it in memory.
 """
 
 import fcntl
 import logging
 import os
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
-from threading import RLock
-from typing import NamedTuple
 from zlib import crc32
 
 import msgspec
 
 from quire.errors import InvalidValue, StoreDamaged, StoreError, StoreFailed
-from quire.stores.entries import (
-    are_clear,
-    check_bodies,
-    check_seal,
-    checked,
-    conflict,
+from quire.stores.memory import MemoryStore
+from quire.stores.store import (
+    Durability,
+    Entry,
+    Place,
+    Store,
+    Stored,
     entry_sum,
     seed_of,
     summed,
-    verified,
+    waits_for_disk,
 )
-from quire.stores.store import Durability, Entry, Place, Standing, Store, Stored
-from quire.stores.threads import at_forks
 
 VERSION = 2
 """The version of the format, which is in the first line."""
@@ -43,7 +41,6 @@ _read_head = re.compile(rb'\{"quire":2,"size":( *\d+),"sum":"([0-9a-f]{8})"\}\n'
 _ends_like_head = re.compile(rb'.{35}"sum":"[0-9a-f]{8}"\}\n', re.DOTALL).match
 _read_at = re.compile(rb'\{"at":(\{(?:[^"{}]|"(?:[^"\\]|\\.)*+")*+\})(,)?').match
 _starts = re.compile(rb'\{"at":\{"scope":').finditer
-_MOST_ENDS = 8
 
 _log = logging.getLogger("quire.stores")
 
@@ -75,32 +72,21 @@ _decode_first_at = msgspec.json.Decoder(_FirstAt).decode
 _decode_object = msgspec.json.Decoder(_AnyObject).decode
 
 
-class _Line(NamedTuple):
-    """An entry in the file: its body goes on at `offset`, after the opening brace, for `length` bytes."""
-
-    place: Place
-    version: int
-    stream: str
-    sum: int
-    offset: int
-    length: int
-
-
-class JSONLinesStore(Store):
+class JSONLinesStore(MemoryStore):
     """All conversations in one `.jsonl` file."""
 
+    is_quick = False
+    wait = Store.wait
+
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
-        if durable not in ("process", "power"):
-            raise InvalidValue("durable is 'process' or 'power'")
         # Through links: replacing a link by a file would leave what it leads to as it was.
         self._path = Path(os.path.realpath(path))
         self._beside = self._path.with_name(f"{self._path.name}.new")
-        self._is_synced = durable == "power"
-        self._guard = RLock()
+        self._is_synced = waits_for_disk(durable)
         self._fd: int | None = None
-        self._is_closed = False
-        self._start_over()
-        with self._failing("cannot be opened"):
+        self._size = _HEAD_SIZE
+        super().__init__()
+        with self._failing("cannot be opened"), self._changed:
             is_new = not self._path.exists()
             if is_new:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,113 +94,42 @@ class JSONLinesStore(Store):
             elif not self._path.is_file():
                 raise StoreFailed(f"{self._path} cannot be opened: it is not a file")
             self._is_writable = os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK)
-            self._file()
-        at_forks(self)
-        if self._is_writable:
-            with self._failing("cannot be written"), self._guard, self._locked():
-                self._begin(is_new)
+            if self._is_writable:
+                with self._locked():
+                    self._begin(is_new)
 
     def __repr__(self) -> str:
         return f"<JSONLinesStore {str(self._path)!r}>"
 
-    def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        place = checked(place, entries, expected)
-        entries = [Entry(stream, _one_line(body)) for stream, body in entries]
-        with self._alone():
-            found = len(self._logs.get(place, ()))
-            if found != expected:
-                raise conflict(place, expected, found)
-            if entries:
-                if place not in self._clear and are_clear(entries):
-                    for first in self._read(place, 0, 1):
-                        check_seal(place, first.body)
-                    self._clear.add(place)
-                lines = [_line(place, *row) for row in summed(place, entries, found)]
-                start = self._size
-                self._write(start, b"".join(lines))
-                self._take(start, lines)
-            return found + len(entries)
-
-    def read(self, place: Place, *, after: int = 0) -> list[Stored]:
-        with self._current():
-            return self._read(place, max(after, 0))
-
-    def version(self, place: Place) -> int:
-        with self._current():
-            return len(self._logs.get(place, ()))
-
-    def conversations(self, scope: str) -> dict[str, Standing]:
-        with self._current():
-            found = {
-                place.conversation: Standing(len(log))
-                for place, log in self._logs.items()
-                if place.scope == scope
-            }
-        return dict(sorted(found.items()))
-
-    def scopes(self) -> list[str]:
-        with self._current():
-            return sorted({place.scope for place in self._logs})
-
-    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
-        with self._alone():
-            check_bodies(place, bodies, len(self._logs.get(place, ())))
-            others = {version: _one_line(body) for version, body in bodies.items()}
-            self._rewrite(
-                self._lines(
-                    lambda line, body: others.get(line.version, body) if line.place == place else body
-                )
-            )
-
-    def remove(self, place: Place) -> None:
-        with self._alone():
-            if place in self._logs:
-                self._rewrite(self._lines(lambda line, body: None if line.place == place else body))
-
     def recover(self) -> Iterator[tuple[Place, Stored]]:
-        with self._guard, self._failing("cannot be read"):
+        with self._failing("cannot be read"):
             text = self._path.read_bytes()
-        begins = [*(start.start() for start in _starts(text)), len(text), len(text) + 1]
+        begins = [*(start.start() for start in _starts(text)), len(text) + 1]
         found: dict[Place, dict[int, Stored]] = {}
-        for index, start in enumerate(begins[:-2]):
+        for start, following in pairwise(begins):
             # A line ends at its line break; where that is damaged, before the next line.
-            for end in (
-                text.find(b"\n", start),
-                *(at - 1 for at in begins[index + 1 : index + 1 + _MOST_ENDS]),
-            ):
-                line = _whole_line(start, text[start:end] + b"\n")
+            for end in (text.find(b"\n", start), following - 1):
+                line = _whole_line(text[start:end])
                 if line is not None:
-                    body = b"{" + text[line.offset : line.offset + line.length]
-                    found.setdefault(line.place, {})[line.version] = Stored(line.version, line.stream, body)
+                    found.setdefault(line[0], {})[line[1].version] = line[1]
                     break
         return ((place, log[version]) for place, log in found.items() for version in sorted(log))
 
     def close(self) -> None:
-        with self._guard:
-            self._is_closed = True
+        super().close()
+        with self._changed:
             self._let_go()
-
-    def before_fork(self) -> None:
-        """Wait until nobody is in the middle of a verb."""
-        self._guard.acquire()
 
     def after_fork(self, *, is_child: bool) -> None:
         """Go on; the child opens the file again, since it shares the parent's lock on it."""
         if is_child:
             self._let_go()
-        self._guard.release()
-
-    # What is known of the file
-
-    def _start_over(self) -> None:
-        self._logs: dict[Place, list[_Line]] = {}
-        self._clear: set[Place] = set()  # conversations that are known not to be encrypted
-        self._size = _HEAD_SIZE
+        super().after_fork(is_child=is_child)
 
     @contextmanager
     def _current(self) -> Generator[None, None, None]:
         """With all known that is in the file. Others may write meanwhile: they never change what is there."""
-        with self._failing("cannot be read"), self._guard:
+        with self._failing("cannot be read"), self._changed:
             try:
                 self._catch_up()
             except StoreDamaged:  # or the head was read while it was written
@@ -224,8 +139,7 @@ class JSONLinesStore(Store):
 
     @contextmanager
     def _alone(self) -> Generator[None, None, None]:
-        """The same, while nobody else writes."""
-        with self._failing("cannot be written"), self._guard:
+        with self._failing("cannot be written"), self._changed:
             if not self._is_writable:
                 raise StoreFailed(f"{self._path} may not be written")
             with self._locked():
@@ -233,39 +147,16 @@ class JSONLinesStore(Store):
                 self._cut()
                 yield
 
-    def _catch_up(self) -> None:
-        """Read what was added since the last look."""
-        fd = self._file()
-        found, size = _read_head(os.pread(fd, _HEAD_SIZE, 0)), os.fstat(fd).st_size
-        end = int(found[1]) if found and crc32(found[1]) == int(found[2], 16) else -1
-        if end < self._size:
-            raise StoreDamaged(f"{self._path} is damaged in its first line")
-        if size < end:
-            raise StoreDamaged(f"{self._path} ends at byte {size:,}, and had {end:,}")
-        if end > self._size:
-            with open(fd, "rb", closefd=False) as file:
-                file.seek(self._size)
-                self._take(self._size, file, end)
+    def _add(self, place: Place, entries: list[Entry]) -> None:
+        text = b"".join(_lines(place, entries, len(self._logs.get(place, ()))))
+        self._write(self._size, text)
+        self._size += len(text)
+        super()._add(place, entries)
 
-    def _take(self, at: int, lines: Iterable[bytes], end: int | None = None) -> None:
-        """Take in lines up to a byte; `StoreDamaged` at the first that is not as it was written."""
-        for text in lines:
-            line = _whole_line(at, text)
-            if line is None or line.version != len(self._logs.get(line.place, ())) + 1:
-                self._start_over()  # or what was read so far would be read twice
-                raise StoreDamaged(f"{self._path} is damaged at byte {at:,}")
-            self._logs.setdefault(line.place, []).append(line)
-            at += len(text)
-            if at == end:
-                break
-        self._size = at
-
-    def _read(self, place: Place, after: int, until: int | None = None) -> list[Stored]:
-        lines, fd = self._logs.get(place, [])[after:until], self._file()
-        rows = [
-            (one.version, one.stream, b"{" + os.pread(fd, one.length, one.offset), one.sum) for one in lines
-        ]
-        return verified(place, after, after + len(lines), rows)
+    def _put(self, place: Place, log: list[Entry]) -> None:
+        if place in self._logs:
+            logs = {**self._logs, place: log}
+            self._rewrite(line for at, entries in logs.items() for line in _lines(at, entries))
 
     # The file
 
@@ -284,10 +175,34 @@ class JSONLinesStore(Store):
                 self._catch_up()
                 self._cut()
 
+    def _catch_up(self) -> None:
+        """Read what was added since the last look; `StoreDamaged` unless all of it is as it was written."""
+        fd = self._file()
+        found, size = _read_head(os.pread(fd, _HEAD_SIZE, 0)), os.fstat(fd).st_size
+        end = int(found[1]) if found and crc32(found[1]) == int(found[2], 16) else -1
+        if end < self._size:
+            raise StoreDamaged(f"{self._path} is damaged in its first line")
+        if size < end:
+            raise StoreDamaged(f"{self._path} ends at byte {size:,}, and had {end:,}")
+        if end == self._size:
+            return
+        with open(fd, "rb", closefd=False) as file:
+            file.seek(self._size)
+            lines = file.read(end - self._size).split(b"\n")
+        lines = lines if lines[-1] else lines[:-1]  # a last line without a break is damaged
+        for text in lines:
+            line = _whole_line(text)
+            log = [] if line is None else self._logs.setdefault(line[0], [])
+            if line is None or line[1].version != len(log) + 1:
+                at = self._size
+                self._let_go()  # or what was read so far would be read twice
+                raise StoreDamaged(f"{self._path} is damaged at byte {at:,}")
+            log.append(Entry(*line[1][1:]))
+            self._size += len(text) + 1
+
     def _file(self) -> int:
         """The open file; opened again where the path leads to another one now."""
-        if self._is_closed:
-            raise StoreFailed(f"the store of {self._path} is closed")
+        self._check_open()
         if self._fd is not None:
             if os.path.samestat(os.stat(self._path), os.fstat(self._fd)):
                 return self._fd
@@ -298,8 +213,7 @@ class JSONLinesStore(Store):
     def _let_go(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
-        self._fd = None
-        self._start_over()
+        self._fd, self._logs, self._size = None, {}, _HEAD_SIZE
 
     @contextmanager
     def _locked(self) -> Generator[None, None, None]:
@@ -335,16 +249,6 @@ class JSONLinesStore(Store):
             self._report(
                 f"had an unfinished end: {left:,} bytes of an append that never returned were removed"
             )
-
-    def _lines(self, changed: Callable[[_Line, bytes], bytes | None]) -> Iterator[bytes]:
-        """All lines in the order of the file, with other bodies; without those for which there is none."""
-        for line in sorted(
-            (line for log in self._logs.values() for line in log), key=lambda line: line.offset
-        ):
-            (stored,) = self._read(line.place, line.version - 1, line.version)
-            body = changed(line, stored.body)
-            if body is not None:
-                yield _line(line.place, *summed(line.place, [Entry(line.stream, body)], line.version - 1)[0])
 
     def _rewrite(self, lines: Iterable[bytes]) -> None:
         """Write the file anew and put it in the place of the one that is there."""
@@ -385,24 +289,27 @@ def _head(size: int) -> bytes:
     return _HEAD.format(size, crc32(f"{size:>16}".encode())).encode()
 
 
-def _line(place: Place, version: int, stream: str, body: bytes, known: int) -> bytes:
-    comma = b"" if body[1:].lstrip().startswith(b"}") else b","
-    return b'{"at":' + msgspec.json.encode(_At(*place, stream, version, known)) + comma + body[1:] + b"\n"
+def _lines(place: Place, entries: Iterable[Entry], after: int = 0) -> Iterator[bytes]:
+    """The lines of entries that follow a version."""
+    for version, stream, body, known in summed(place, entries, after):
+        if b"\n" in body or b"\r" in body or not _is_object(body):
+            raise InvalidValue(f"a body is one JSON object on one line, and {len(body):,} bytes are not")
+        comma = b"" if body[1:].lstrip().startswith(b"}") else b","
+        yield b'{"at":' + msgspec.json.encode(_At(*place, stream, version, known)) + comma + body[1:] + b"\n"
 
 
-def _whole_line(at: int, text: bytes) -> _Line | None:
+def _whole_line(text: bytes) -> tuple[Place, Stored] | None:
     """The entry of a line, if it is as it was written."""
     found = _read_at(text)
-    if found is None or not text.endswith(b"\n"):
+    if found is None:
         return None
     try:
         mark = _decode_at(found[1])
-        place, body = Place(mark.scope, mark.conversation), b"{" + text[found.end() : -1]
-        if entry_sum(seed_of(place), mark.version, mark.stream, body) != mark.sum:
-            return None
+        place, body = Place(mark.scope, mark.conversation), b"{" + text[found.end() :]
+        is_whole = entry_sum(seed_of(place), mark.version, mark.stream, body) == mark.sum
     except (msgspec.MsgspecError, ValueError):
         return None
-    return _Line(place, mark.version, mark.stream, mark.sum, at + found.end(), len(body) - 1)
+    return (place, Stored(mark.version, mark.stream, body)) if is_whole else None
 
 
 def _upgraded(path: Path) -> Iterator[bytes]:
@@ -423,9 +330,8 @@ def _upgraded(path: Path) -> Iterator[bytes]:
         batch.append(one)
         if not line.startswith(b"\t"):
             for place, entry in batch:
-                version = versions.get(place, 0)
-                yield _line(place, *summed(place, [entry], version)[0])
-                versions[place] = version + 1
+                yield from _lines(place, [entry], versions.get(place, 0))
+                versions[place] = versions.get(place, 0) + 1
             batch.clear()
 
 
@@ -448,13 +354,6 @@ def _is_object(text: bytes) -> bool:
         return text.startswith(b"{") and (text.isascii() or bool(text.decode()))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return False
-
-
-def _one_line(body: bytes) -> bytes:
-    text = body.strip().replace(b"\r", b" ").replace(b"\n", b" ")
-    if not _is_object(text):
-        raise InvalidValue(f"a body is one JSON object, and {len(text):,} bytes are not")
-    return text
 
 
 def _write_at(fd: int, data: bytes, at: int, *, is_synced: bool) -> None:

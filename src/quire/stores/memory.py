@@ -2,16 +2,30 @@
 
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from quire.errors import StoreFailed
-from quire.stores.entries import are_clear, check_bodies, check_seal, checked, conflict
-from quire.stores.store import Entry, Place, Standing, Store, Stored
+from quire.stores.store import (
+    Entry,
+    Place,
+    Standing,
+    Store,
+    Stored,
+    are_clear,
+    check_bodies,
+    check_seal,
+    checked,
+    conflict,
+)
 from quire.stores.threads import at_forks
 
 
 class MemoryStore(Store):
-    """Entries in the memory of this process."""
+    """Entries in the memory of this process.
+
+    A store that has its entries in memory as well as in a file says how it reads the file (`_current`), locks
+    it (`_alone`), adds to it (`_add`) and writes it anew (`_put`).
+    """
 
     is_quick = True
 
@@ -22,7 +36,7 @@ class MemoryStore(Store):
         at_forks(self)
 
     def __repr__(self) -> str:
-        return f"<MemoryStore of {len(self._logs)} conversations>"
+        return f"<{type(self).__name__} of {len(self._logs)} conversations>"
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
         place = checked(place, entries, expected)
@@ -33,45 +47,44 @@ class MemoryStore(Store):
             if entries:
                 if log and are_clear(entries):
                     check_seal(place, log[0].body)
-                self._logs.setdefault(place, log).extend(Entry(*entry) for entry in entries)
+                self._add(place, [Entry(*entry) for entry in entries])
                 self._changed.notify_all()
-            return len(log)
+            return expected + len(entries)
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         start = max(after, 0)
-        with self._alone():
+        with self._current():
             entries = self._logs.get(place, [])[start:]
         return [Stored(version, *entry) for version, entry in enumerate(entries, start + 1)]
 
     def version(self, place: Place) -> int:
-        with self._alone():
+        with self._current():
             return len(self._logs.get(place, ()))
 
     def conversations(self, scope: str) -> dict[str, Standing]:
-        with self._alone():
-            found = {
-                place.conversation: len(log) for place, log in self._logs.items() if place.scope == scope
-            }
-        return {name: Standing(found[name]) for name in sorted(found)}
+        with self._current():
+            found = sorted((at.conversation, len(log)) for at, log in self._logs.items() if at.scope == scope)
+        return {name: Standing(version) for name, version in found}
 
     def scopes(self) -> list[str]:
-        with self._alone():
+        with self._current():
             return sorted({place.scope for place in self._logs})
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         with self._alone():
-            log = self._logs.get(place, [])
+            log = list(self._logs.get(place, ()))
             check_bodies(place, bodies, len(log))
             for version, body in bodies.items():
                 log[version - 1] = Entry(log[version - 1].stream, body)
+            self._put(place, log)
 
     def remove(self, place: Place) -> None:
         with self._alone():
-            self._logs.pop(place, None)
+            self._put(place, [])
             self._changed.notify_all()
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
-        with self._alone():
+        with self._current():
             self._changed.wait_for(
                 lambda: self._is_closed or len(self._logs.get(place, ())) != version, max(timeout, 0)
             )
@@ -93,11 +106,25 @@ class MemoryStore(Store):
         self._changed.release()
 
     @contextmanager
-    def _alone(self) -> Generator[None, None, None]:
+    def _current(self) -> Generator[None, None, None]:
+        """With all known that others wrote."""
         with self._changed:
             self._check_open()
             yield
 
+    def _alone(self) -> AbstractContextManager[None]:
+        """The same, while nobody else writes."""
+        return self._current()
+
+    def _add(self, place: Place, entries: list[Entry]) -> None:
+        self._logs.setdefault(place, []).extend(entries)
+
+    def _put(self, place: Place, log: list[Entry]) -> None:
+        """Put another log at a place; none where it is empty."""
+        self._logs[place] = log
+        if not log:
+            del self._logs[place]
+
     def _check_open(self) -> None:
         if self._is_closed:
-            raise StoreFailed("the store in memory is closed")
+            raise StoreFailed("the store is closed")

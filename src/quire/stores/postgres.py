@@ -2,13 +2,29 @@
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
+from urllib.parse import quote
 
-from quire.errors import Conflict, InvalidValue, MissingExtra, NewerStore, StoreDamaged, StoreFailed
-from quire.stores.entries import (
+from quire.errors import (
+    Conflict,
+    InvalidValue,
+    MissingExtra,
+    NewerStore,
+    StoreDamaged,
+    StoreError,
+    StoreFailed,
+)
+from quire.stores.store import (
+    Durability,
+    Entry,
+    Place,
+    Standing,
+    Store,
+    Stored,
     are_clear,
     check_bodies,
     check_seal,
@@ -16,17 +32,20 @@ from quire.stores.entries import (
     conflict,
     damaged,
     entry_sum,
+    place_at,
     seed_of,
     summed,
     verified,
+    waits_for_disk,
     whole,
 )
-from quire.stores.postgres_link import Link
-from quire.stores.store import Durability, Entry, Place, Standing, Store, Stored, place_at
+from quire.stores.threads import at_forks
 
 try:
+    import psycopg
+    import psycopg_pool
     from psycopg import Connection
-    from psycopg.errors import FeatureNotSupported, UniqueViolation
+    from psycopg.conninfo import conninfo_to_dict
 except ImportError as missing:
     raise MissingExtra("psycopg", "postgres") from missing
 
@@ -149,11 +168,8 @@ class PostgresStore(Store):
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         start = min(max(after, 0), _LAST)
         rows = self._rows(_READ, start, _address(place))
-        if not rows:
-            return []
-        count = rows[0][0]
-        found = [] if rows[0][1] is None else [row[1:] for row in rows]
-        return verified(place, min(start, count), count, found)
+        count = rows[0][0] if rows else 0
+        return verified(place, min(start, count), count, [row[1:] for row in rows if row[1] is not None])
 
     def version(self, place: Place) -> int:
         rows = self._rows(_STANDING, _address(place))
@@ -180,12 +196,23 @@ class PostgresStore(Store):
         The bytes stay in free room of the tables' files until other rows are written over them. The server's
         log, its copies and backups are the affair of whoever runs it.
         """
-        scrub(self.link, "quire.entries, quire.conversations", wait=wait)
+        ((now,),) = self._rows(_NOW)
+        until = time.monotonic() + (_SCRUBBING if wait else _MOMENT)
+        while self._rows(_STILL_SEEN, now)[0][0]:  # VACUUM itself does not say that it left rows
+            if time.monotonic() > until:
+                raise StoreFailed(
+                    "a transaction of another is open in the database since before: "
+                    "removed content may still be read in it"
+                )
+            time.sleep(_PAUSE)
+        # To shorten the files, VACUUM would wait for whoever has only read a table.
+        vacuum = f"VACUUM (TRUNCATE {'on' if wait else 'off'}) quire.entries, quire.conversations"
+        self.link.run(lambda connection: connection.execute(vacuum.encode()))
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
         for place in self.places():
-            rows = self._rows(_READ, 0, _address(place))
-            yield from ((place, stored) for stored in whole(place, _entries_in(rows)))
+            rows = [row[1:] for row in self._rows(_READ, 0, _address(place)) if row[1] is not None]
+            yield from ((place, stored) for stored in whole(place, rows))
 
     def close(self) -> None:
         self.link.close()
@@ -204,7 +231,7 @@ class PostgresStore(Store):
             begin = (_ADD, (new, address, expected)) if expected else (_BEGIN, (new, address, *place))
             try:
                 added = connection.execute(begin[0].encode(), (*begin[1], *columns)).rowcount
-            except UniqueViolation:
+            except psycopg.errors.UniqueViolation:
                 raise damaged(place, expected, f"entry {expected + 1} is there, and is not counted") from None
             if added:
                 self._clear = self._clear if len(self._clear) < _MOST_KNOWN else set()
@@ -223,34 +250,6 @@ class PostgresStore(Store):
         return self.link.run(
             lambda connection: connection.execute(query.encode(), values, binary=True).fetchall()
         )
-
-
-def scrub(link: Link, tables: str, *, wait: bool = True) -> None:
-    """Vacuum tables as soon as no transaction sees what was removed; `StoreFailed` where one stays.
-
-    VACUUM itself does not say that it left rows.
-    """
-    now = _one(link, _NOW)
-    until = time.monotonic() + (_SCRUBBING if wait else _MOMENT)
-    while _one(link, _STILL_SEEN, now):
-        if time.monotonic() > until:
-            raise StoreFailed(
-                "a transaction of another is open in the database since before: "
-                "removed content may still be read in it"
-            )
-        time.sleep(_PAUSE)
-    # To shorten the files, VACUUM would wait for whoever has only read a table.
-    vacuum = f"VACUUM (TRUNCATE {'on' if wait else 'off'}) {tables}"
-    link.run(lambda connection: connection.execute(vacuum.encode()))
-
-
-def _one(link: Link, query: str, *values: object) -> object:
-    row = link.run(lambda connection: connection.execute(query.encode(), values).fetchone())
-    return row[0] if row else None
-
-
-def _entries_in(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-    return [row[1:] for row in rows if row[1] is not None]
 
 
 def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, bytes]) -> None:
@@ -332,7 +331,7 @@ def _keep_no_samples(connection: Connection[Any]) -> None:
         alter = f"ALTER TABLE quire.{table} ALTER {column}"
         connection.execute(f"{alter} SET STATISTICS 0".encode())
         # Setting a type again removes the samples that are there; a view on the column forbids it.
-        with suppress(FeatureNotSupported), connection.transaction():
+        with suppress(psycopg.errors.FeatureNotSupported), connection.transaction():
             connection.execute(f"{alter} TYPE {kind}".encode())
 
 
@@ -355,3 +354,154 @@ def _version(connection: Connection[Any]) -> int:
             f"the database is of version {version}, and this Quire knows {VERSION}: update Quire"
         )
     return version
+
+
+PATIENCE = 10.0
+"""How long a verb waits for a connection, in seconds."""
+
+_TRIES = 3
+_LOST = ("08", "57P")
+_REASONS = {
+    "53300": "has too many clients, and takes no more",
+    "53": "has no room left",
+    "42": "does not allow it",
+    "40": "is busy",
+    "25": "may not be written",
+}
+_Pool = psycopg_pool.ConnectionPool[Connection[Any]]
+_Result = TypeVar("_Result")
+
+
+class Link:
+    """A pool of connections to a database."""
+
+    def __init__(self, url: str, durable: Durability, size: int) -> None:
+        self._is_synced = waits_for_disk(durable)
+        try:
+            said = conninfo_to_dict(url)
+        except psycopg.Error:  # its words may hold the password
+            raise InvalidValue("the address of the database is postgresql://role@host:port/name") from None
+        self._secrets = [str(said[name]) for name in ("password", "sslpassword") if said.get(name)]
+        host, port = said.get("host", "this machine"), said.get("port", 5432)
+        self._where = f"the database {said.get('dbname', '')!r} at {host}, port {port}"
+        self._url, self._size = url, size
+        self._closed = False
+        self._lock = Lock()
+        self._pool: _Pool | None = None
+        self._left: list[_Pool | None] = []
+        at_forks(self)
+
+    def first(self, work: Callable[[Connection[Any]], None]) -> None:
+        """Do some work on a connection of its own, which says at once why it cannot be made."""
+        with self.guarded():
+            connect = psycopg.connect(
+                self._url, autocommit=True, client_encoding="utf8", connect_timeout=int(PATIENCE)
+            )
+            with connect as connection:
+                work(connection)
+
+    def run(
+        self, work: Callable[[Connection[Any]], _Result], on_loss: Callable[[], None] = lambda: None
+    ) -> _Result:
+        """Do some work, and do it again, a few times, where the connection was lost meanwhile."""
+        with self.guarded():
+            for _ in range(_TRIES):  # a server that cuts one connection often cuts the next
+                try:
+                    return self._once(work)
+                except psycopg.OperationalError as error:
+                    if not _is_loss(error):
+                        raise
+                    on_loss()
+                self._opened().check()
+            return self._once(work)
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            self._closed = True
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    def before_fork(self) -> None:
+        """Nothing is held: the child makes connections of its own."""
+
+    def after_fork(self, *, is_child: bool) -> None:
+        """In the child, leave the connections to the parent: closing them would end its sessions."""
+        if is_child:
+            self._left.append(self._pool)
+            self._lock, self._pool = Lock(), None
+
+    @contextmanager
+    def guarded(self) -> Generator[None, None, None]:
+        """Turn errors of the server and of connections into ours."""
+        self._check_open()
+        try:
+            yield
+        except psycopg.Error as error:
+            self._check_open()
+            raise self._failure(error) from error
+        except UnicodeEncodeError:
+            raise InvalidValue("a name is made of printable characters") from None
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreFailed("the store was closed")
+
+    def _once(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
+        pool = self._pool or self._opened()
+        connection = pool.getconn()
+        try:
+            return work(connection)
+        finally:
+            pool.putconn(connection)
+
+    def _opened(self) -> _Pool:
+        with self._lock:
+            self._check_open()
+            if self._pool is None:
+                self._pool = psycopg_pool.ConnectionPool(
+                    self._url,
+                    kwargs={"autocommit": True, "client_encoding": "utf8"},
+                    configure=self._configure,
+                    min_size=1,
+                    max_size=self._size,
+                    timeout=PATIENCE,
+                    name="quire",
+                    open=True,
+                )
+            return self._pool
+
+    def _configure(self, connection: Connection[Any]) -> None:
+        # Otherwise the server's setting holds. Waiting for less could lose what was acknowledged: when one
+        # process of a server is killed, all others end and the server reads its log again.
+        if self._is_synced:
+            connection.execute("SET synchronous_commit = on")
+
+    def _failure(self, error: psycopg.Error) -> StoreError:
+        state = error.sqlstate
+        if isinstance(error, psycopg_pool.PoolTimeout):
+            return StoreFailed(f"no connection to {self._where} within {PATIENCE:.0f} seconds")
+        if state is None:
+            return StoreFailed(
+                f"{self._where} cannot be reached, or the connection was lost: {self._said(error)}"
+            )
+        if state.startswith("XX00") and state != "XX000":
+            return StoreDamaged(f"{self._where} is damaged ({state})")
+        reason = _REASONS.get(state) or _REASONS.get(state[:2])
+        if reason is None:  # what the server says may quote values
+            return StoreFailed(f"{self._where} failed ({state})")
+        return StoreFailed(f"{self._where} {reason} ({state}): {self._said(error)}")
+
+    def _said(self, error: psycopg.Error) -> str:
+        """What a server or a driver said, in one line and without the password."""
+        text = " ".join((error.diag.message_primary or str(error)).split())
+        for secret in self._secrets:
+            for spelled in (secret, quote(secret, safe="")):
+                text = text.replace(spelled, "***")
+        return text
+
+
+def _is_loss(error: psycopg.OperationalError) -> bool:
+    nothing_sent = isinstance(error, psycopg_pool.PoolTimeout | psycopg_pool.PoolClosed)
+    return not nothing_sent and (error.sqlstate is None or error.sqlstate.startswith(_LOST))

@@ -9,21 +9,22 @@ import sqlite3
 import struct
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from itertools import count, takewhile
+from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from quire.errors import InvalidValue, StoreDamaged
-from quire.stores.entries import Row, is_sealed, verified, whole
 from quire.stores.sealed import Seal
-from quire.stores.store import Damage, Entry, Place, Store, Stored
+from quire.stores.store import Damage, Entry, Place, Row, Store, Stored, is_sealed, whole
 
 LOST = ".lost"
 """The stream of entries that stand for those that could not be read, so that versions stay the same."""
 
-_NAMES = "SELECT number, scope, name, version FROM conversations NOT INDEXED"
-_NAMES_BY_INDEX = "SELECT number, scope, name FROM conversations INDEXED BY by_name"
+_NAMES = (
+    "SELECT number, scope, name FROM conversations NOT INDEXED",
+    "SELECT number, scope, name FROM conversations INDEXED BY by_name",
+)
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 _LARGEST_PAGE = 65_536
@@ -96,67 +97,32 @@ def _written(log: dict[int, Stored]) -> list[Entry]:
 
 def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
     """Every whole entry of a SQLite store, in whatever state its file is."""
-    found = _Found()
-    if not found.read_through_sqlite(path):
-        found.read_pages(Pages(path))
-        found.read_through_sqlite(path)  # what SQLite reads is newer than what is in pages
-    for number, places in found.names.items():
-        logs = [[(place, stored) for stored in whole(place, found.rows.get(number, ()))] for place in places]
+    names: dict[int, dict[Place, None]] = {}
+    rows: dict[int, list[Row]] = {}
+    for key, values in chain(Pages(path).rows(), _read_by_sqlite(path)):  # the second are newer
+        match values:  # the rows of our tables differ in their first values
+            case [None, str(scope), str(name), *_]:
+                names.setdefault(key, {})[Place(scope, name)] = None
+            case [None, str(stream), bytes(body), *rest]:
+                found = (key & _LAST, stream, body, rest[0] if rest else None)
+                rows.setdefault(key >> _BITS, []).append(found)
+            case _:
+                continue
+    for number, places in names.items():
+        logs = [[(place, stored) for stored in whole(place, rows.get(number, ()))] for place in places]
         yield from max(logs, key=len)  # a damaged name fits no entry
 
 
-class _Found:
-    """What was found in a file, by the numbers of conversations: names, some of them damaged, and rows."""
-
-    def __init__(self) -> None:
-        self.names: dict[int, dict[Place, None]] = {}
-        self.rows: dict[int, list[Row]] = {}
-
-    def read_through_sqlite(self, path: str) -> bool:
-        """Take what SQLite reads; whether that is all there is, and whole."""
-        counts: dict[int, Any] = {}
-        faults: list[Exception] = []
-
-        def rows(statement: str) -> Iterator[Any]:
-            try:
-                yield from connection.execute(statement)
-            except (sqlite3.Error, MemoryError) as fault:
-                faults.append(fault)  # what follows may still be read by other statements, or in pages
-
-        try:
-            address = f"file:{quote(os.path.abspath(path))}?mode=ro"
-            with closing(sqlite3.connect(address, uri=True)) as connection:
-                connection.text_factory = _lenient
-                for number, scope, name, counts[number] in rows(_NAMES):
-                    self._name(number, scope, name)
-                for number, scope, name in rows(_NAMES_BY_INDEX):
-                    self._name(number, scope, name)
-                for at, *values in rows("SELECT at, stream, body, sum FROM entries"):
-                    self._add(at, values)
-            for number, places in self.names.items():
-                (place,) = places
-                verified(place, 0, counts[number], self.rows[number])
-        except (sqlite3.Error, StoreDamaged, LookupError, TypeError, ValueError) as fault:
-            faults.append(fault)
-        return not faults
-
-    def read_pages(self, pages: "Pages") -> None:
-        """Take the rows of all pages. The rows of our tables differ in their first values."""
-        for key, values in pages.rows():
-            match values:
-                case [None, str(scope), str(name)] | [None, str(scope), str(name), *_]:
-                    self._name(key, scope, name)
-                case [None, str(), bytes(), *_]:
-                    self._add(key, [*values[1:], None][:3])
-                case _:
-                    continue
-
-    def _name(self, number: int, scope: object, name: object) -> None:
-        if isinstance(scope, str) and isinstance(name, str):
-            self.names.setdefault(number, {})[Place(scope, name)] = None
-
-    def _add(self, at: int, values: list[Any]) -> None:
-        self.rows.setdefault(at >> _BITS, []).append((at & _LAST, *values))
+def _read_by_sqlite(path: str) -> Iterator[tuple[int, list[Any]]]:
+    """The rows of all tables that SQLite reads, in the order in which a file has their values."""
+    with suppress(sqlite3.Error):
+        address = f"file:{quote(os.path.abspath(path))}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            connection.text_factory = _lenient
+            for statement in (*_NAMES, "SELECT at, stream, body, sum FROM entries"):
+                with suppress(sqlite3.Error, MemoryError):  # what follows may still be read by others
+                    for key, *values in connection.execute(statement):
+                        yield key, [None, *values]
 
 
 class Pages:

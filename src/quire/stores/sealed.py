@@ -9,8 +9,18 @@ from typing import Any
 import msgspec
 
 from quire.errors import InvalidValue, MissingExtra, StoreDamaged
-from quire.stores.entries import SEALED, check_bodies, checked, damaged, is_sealed
-from quire.stores.store import Entry, Place, Standing, Store, Stored
+from quire.stores.store import (
+    SEALED,
+    Entry,
+    Place,
+    Standing,
+    Store,
+    Stored,
+    check_bodies,
+    checked,
+    damaged,
+    is_sealed,
+)
 
 KEY_LENGTH = 32
 _NONCE_LENGTH = 12

@@ -3,10 +3,24 @@
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from urllib.parse import quote
 
-from quire.errors import NewerStore, StoreDamaged, StoreError
-from quire.stores.entries import (
+from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreError, StoreFailed
+from quire.stores.salvage import recover_sqlite
+from quire.stores.store import (
+    Damage,
+    Durability,
+    Entry,
+    Place,
+    Standing,
+    Store,
+    Stored,
     are_clear,
     check_bodies,
     check_seal,
@@ -19,71 +33,76 @@ from quire.stores.entries import (
     sum_of,
     summed,
     verified,
+    waits_for_disk,
 )
-from quire.stores.salvage import recover_sqlite
-from quire.stores.sqlite_file import SQLiteFile, in_transaction, patiently
-from quire.stores.store import Damage, Durability, Entry, Place, Standing, Store, Stored
+from quire.stores.threads import at_forks
 
 APPLICATION = 0x51756972
 """SQLite's application id: it tells our databases from those of others."""
 
-VERSION = 2
+VERSION = 3
 """The version of the tables, which is the database's `user_version`."""
+
+PATIENCE = 10.0
+"""How long a verb waits for another writer, in seconds."""
 
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 _MOST_KNOWN = 10_000
+_PAUSE = 0.005
+_LOG_PAGES = 4000
+"""The log grows to 16 MB before a checkpoint, which waits for the disk: four times SQLite's default."""
 
-# `at` is number << 32 | version: the key of one b-tree is the compare and swap. No number is given twice.
+_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
+
+# `at` is number << 32 | version. After its last entry every conversation has an end: a row without a stream.
+# An append makes the end an entry, and the trigger adds the next end. So one statement compares, writes and
+# counts, in one page; and a conversation whose last rows are lost is noticed, since it has no end. The sum of
+# an end is its version.
 # A name is found by either index, so that a damaged index does not hide a conversation.
 _TABLES = (
     "CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
-    " name TEXT NOT NULL, version INTEGER NOT NULL, scope_sum INTEGER NOT NULL, name_sum INTEGER NOT NULL)",
+    " name TEXT NOT NULL, scope_sum INTEGER NOT NULL, name_sum INTEGER NOT NULL)",
     "CREATE UNIQUE INDEX by_name ON conversations (scope, name)",
     "CREATE INDEX by_sum ON conversations (scope_sum, name_sum)",
     "CREATE TABLE entries"
     " (at INTEGER PRIMARY KEY, stream TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER NOT NULL)",
-    "CREATE TRIGGER counted AFTER INSERT ON entries BEGIN"
-    " UPDATE conversations SET version = version + 1"
-    f" WHERE number = new.at >> {_BITS} AND version = (new.at & {_LAST}) - 1;"
-    " SELECT RAISE(ABORT, 'not the next version') WHERE changes() = 0; END",
-)
-_FIRST_TABLES = {"conversations", "entries", "sqlite_sequence", "sqlite_autoindex_conversations_1"}
-"""What a store of version 1 has."""
-
-# Version 1 had no sums and no counts. What may not be written is read through these.
-_FIRST_VIEWS = (
-    "CREATE TEMP VIEW conversations AS SELECT number, scope, name, coalesce((SELECT at & {last} FROM"
-    " main.entries WHERE at BETWEEN number << {bits} AND number << {bits} | {last} ORDER BY at DESC LIMIT 1),"
-    " 0) AS version, sum_of(scope) AS scope_sum, sum_of(name) AS name_sum FROM main.conversations",
-    "CREATE TEMP VIEW entries AS SELECT at, stream, body, NULL AS sum FROM main.entries",
-)
-_UPGRADE = (
-    "ALTER TABLE conversations RENAME TO first_conversations",
-    "ALTER TABLE entries RENAME TO first_entries",
-    *_TABLES,
-    "INSERT INTO conversations SELECT number, scope, name, 0, sum_of(scope), sum_of(name)"
-    " FROM first_conversations",
-    "INSERT INTO entries SELECT at, stream, body, entry_sum(scope, name, at & {last}, stream, body)"
-    " FROM first_entries JOIN first_conversations ON number = at >> {bits} ORDER BY at",
-    "UPDATE sqlite_sequence SET seq = (SELECT seq FROM sqlite_sequence WHERE name = 'first_conversations')"
-    " WHERE name = 'conversations'",
-    "DROP TABLE first_entries",
-    "DROP TABLE first_conversations",
+    "CREATE TRIGGER appended AFTER UPDATE OF stream ON entries"
+    f" BEGIN INSERT INTO entries VALUES (new.at + 1, '', x'', new.at + 1 & {_LAST}); END",
 )
 
-# Without the entry before it the stream is NULL, which the table refuses: an append that expects too much
-# fails as one that expects too little does, by a constraint, and needs no statement more.
-_ADD = "INSERT INTO entries VALUES (?, (SELECT ? FROM entries WHERE at = ?), ?, ?)"
-_STANDING = f"""
-    SELECT number, version, coalesce((SELECT at & {_LAST} FROM entries
-        WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1), 0),
-        name, name_sum, scope_sum
-    FROM conversations"""
+# Earlier versions: the names of their tables, and how their conversations and entries are read. Version 1 had
+# no sums and no counts, version 2 had its counts in the conversations.
+_NAMES = {
+    1: {"conversations", "entries"},
+    2: {"conversations", "entries", "by_name", "by_sum", "counted"},
+}
+_CONVERSATIONS = {
+    1: "SELECT number, scope, name, sum_of(scope) AS scope_sum, sum_of(name) AS name_sum"
+    " FROM {conversations}",
+    2: "SELECT number, scope, name, scope_sum, name_sum FROM {conversations}",
+}
+_ENTRIES = {
+    1: "SELECT at, stream, body, entry_sum(scope, name, at & {last}, stream, body) AS sum"
+    " FROM {entries} JOIN {conversations} ON number = at >> {bits}"
+    " UNION ALL SELECT number << {bits} | version + 1, '', x'', version + 1 FROM (SELECT number,"
+    " (SELECT count(*) FROM {entries} WHERE at BETWEEN number << {bits} AND number << {bits} | {last})"
+    " AS version FROM {conversations})",
+    2: "SELECT at, stream, body, sum FROM {entries}"
+    " UNION ALL SELECT number << {bits} | version + 1, '', x'', version + 1 FROM {conversations}",
+}
+_GAPS = f"SELECT at >> {_BITS} FROM entries GROUP BY 1 HAVING count(*) <> max(at & {_LAST})"
+
+_ADD = "UPDATE entries SET stream = ?, body = ?, sum = ? WHERE at = ? AND stream = ''"
 _READ = f"""
-    SELECT version, at & {_LAST}, stream, body, sum FROM conversations LEFT JOIN entries
+    SELECT at & {_LAST}, stream, body, sum FROM conversations JOIN entries
     ON at BETWEEN (number << {_BITS} | ?) + 1 AND number << {_BITS} | {_LAST}
     WHERE scope = ? AND name = ? ORDER BY at"""
+_STANDING = f"""
+    SELECT number, name, scope_sum, name_sum, at & {_LAST}, stream, body, sum
+    FROM conversations LEFT JOIN entries ON at = (SELECT at FROM entries
+        WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
+    WHERE scope = ?"""
 _COUNT_BY_SUM = "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scope = ?"
 _BY_SUM = "SELECT scope, name FROM conversations WHERE scope_sum = ? AND name_sum = ?"
 
@@ -100,12 +119,12 @@ class SQLiteStore(Store):
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
         self._file = _File(path, durable)
         self.reports = self._file.reports
-        # What an append checked already: the first row of a place, its sum, and whether it is in clear.
+        # What an append checked already: the first row of a place, its seed, and whether it is in clear.
         self._known: dict[Place, tuple[int, int, bool]] = {}
         self._streams: set[str] = set()
 
     def __repr__(self) -> str:
-        return f"<SQLiteStore {self._file.path!r}>"
+        return f"<SQLiteStore {self.path!r}>"
 
     @property
     def path(self) -> str:
@@ -120,35 +139,29 @@ class SQLiteStore(Store):
         start, seed, is_clear = known
         if stream not in self._streams or type(body) is not bytes or not (is_clear or is_sealed(body)):
             return self._append_checked(place, entries, expected)
-        row = (
-            start + expected + 1,
-            stream,
-            start + expected,
-            body,
-            entry_sum(seed, expected + 1, stream, body),
-        )
-        file = self._file
+        version, file = expected + 1, self._file
+        row = (stream, body, entry_sum(seed, version, stream, body), start + version)
         try:
             with file.writing:
                 cursor = file.cursor or file.writer().cursor()
                 file.check_place()
-                cursor.execute(_ADD, row)
-        except sqlite3.IntegrityError:  # another came first, or removed the conversation
-            return self._append_checked(place, entries, expected)
+                is_added = cursor.execute(_ADD, row).rowcount == 1
         except sqlite3.Error as error:
             raise file.failure(error) from error
-        return expected + 1
+        # Otherwise another came first, or removed the conversation.
+        return version if is_added else self._append_checked(place, entries, expected)
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         start = min(max(after, 0), _LAST)
         with self._file.snapshot() as connection:
             rows = connection.execute(_READ, (start, *place)).fetchall()
             if not rows:
-                self._check_absent(connection, place)
-                return []
-            count = _number(rows[0][0])
-            found = [] if rows[0][1] is None else [row[1:] for row in rows]
-            return verified(place, min(start, count), count, found)
+                with in_transaction(connection, "BEGIN"):
+                    rows = connection.execute(_READ, (start, *place)).fetchall()
+                    if not rows and self._standing(connection, place)[1] <= start:
+                        return []
+        has_end = bool(rows) and _is_end(rows[-1])
+        return verified(place, start, rows.pop()[0] - 1 if has_end else None, rows)
 
     def version(self, place: Place) -> int:
         with self._file.snapshot() as connection:
@@ -156,44 +169,38 @@ class SQLiteStore(Store):
 
     def conversations(self, scope: str) -> dict[str, Standing]:
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
-            rows = connection.execute(f"{_STANDING} WHERE scope = ?", (scope,)).fetchall()
+            rows = connection.execute(_STANDING, (scope,)).fetchall()
             others = connection.execute(_COUNT_BY_SUM, (sum_of(scope), scope)).fetchone()
-        if others != (len(rows),) or any((_name_sum(row[3]), sum_of(scope)) != row[4:] for row in rows):
+        if others != (len(rows),) or any(not isinstance(row[1], str) for row in rows):
             raise StoreDamaged(f"{self.path} is damaged: the conversations of {scope!r} are not as written")
-        standings = {
-            name: Standing(_counted(Place(scope, name), version, last), str(number))
-            for number, version, last, name, *_ in rows
-        }
-        return dict(sorted(standings.items()))
+        rows.sort(key=lambda row: str(row[1]))
+        return {row[1]: Standing(_version_in(Place(scope, row[1]), row), str(row[0])) for row in rows}
 
     def scopes(self) -> list[str]:
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             found = [row[0] for row in connection.execute("SELECT DISTINCT scope FROM conversations")]
             sums = {row[0] for row in connection.execute("SELECT DISTINCT scope_sum FROM conversations")}
-        if {_name_sum(scope) for scope in found} != sums:
+        if {sum_of(scope) if isinstance(scope, str) else None for scope in found} != sums:
             raise StoreDamaged(f"{self.path} is damaged: the names of its scopes are not as written")
         return sorted(found)
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
+        update = f"UPDATE entries SET body = ?, sum = entry_sum(?, ?, at & {_LAST}, stream, ?) WHERE at = ?"
         with self._file.transaction() as connection:
             number, count = self._standing(connection, place)
             check_bodies(place, bodies, count)
-            seed = seed_of(place)
             for version, body in bodies.items():
-                at = number << _BITS | version
-                row = connection.execute("SELECT stream FROM entries WHERE at = ?", (at,)).fetchone()
-                if row is None:
+                values = (body, *place, body, number << _BITS | version)
+                if connection.execute(update, values).rowcount != 1:
                     raise damaged(place, version - 1, f"entry {version} is missing")
-                values = (body, entry_sum(seed, version, row[0], body), at)
-                connection.execute("UPDATE entries SET body = ?, sum = ? WHERE at = ?", values)
 
     def remove(self, place: Place) -> None:
         with self._file.transaction() as connection:
-            row = connection.execute(f"{_STANDING} WHERE scope = ? AND name = ?", place).fetchone()
-            if row is not None:
-                start = row[0] << _BITS
+            found = "SELECT number FROM conversations WHERE scope = ? AND name = ?"
+            for (number,) in connection.execute(found, place).fetchall():
+                start = number << _BITS
                 connection.execute("DELETE FROM entries WHERE at BETWEEN ? AND ?", (start, start | _LAST))
-                connection.execute("DELETE FROM conversations WHERE number = ?", row[:1])
+                connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
         self._known.pop(place, None)
 
     def scrub(self, *, wait: bool = True) -> None:
@@ -207,16 +214,17 @@ class SQLiteStore(Store):
         if place is None:
             try:
                 with self._file.snapshot() as connection:
-                    said = [
-                        text for (text,) in connection.execute("PRAGMA integrity_check(100)") if text != "ok"
-                    ]
+                    said = [row[0] for row in connection.execute("PRAGMA integrity_check(100)")]
             except StoreError as fault:
                 said = [str(fault)]
-            yield from (Damage(None, 0, text) for text in said)
+            yield from (Damage(None, 0, text) for text in said if text != "ok")
         yield from super().verify(place)
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
-        return recover_sqlite(self.path)
+        try:
+            return iter(list(super().recover()))
+        except StoreError:
+            return recover_sqlite(self.path)
 
     def close(self) -> None:
         self._file.close()
@@ -229,114 +237,360 @@ class SQLiteStore(Store):
                 raise conflict(place, expected, found)
             if not entries:
                 return found
-            number = number or _new_number(connection, place)
-            start, seed, is_clear = number << _BITS, seed_of(place), are_clear(entries)
-            if is_clear and self._known.get(place) != (start, seed, True):
-                first = connection.execute("SELECT body FROM entries WHERE at = ?", (start + 1,)).fetchone()
-                if first:
-                    check_seal(place, first[0])
-            rows = [(start + version, *rest) for version, *rest in summed(place, entries, found)]
-            connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
+            start, is_clear = (number or _begun(connection, place)) << _BITS, are_clear(entries)
+            if is_clear and found:
+                for (first,) in connection.execute("SELECT body FROM entries WHERE at = ?", (start + 1,)):
+                    check_seal(place, first)
+            rows = [(*row, start + version) for version, *row in summed(place, entries, found)]
+            connection.executemany(_ADD, rows)
         if len(self._known) >= _MOST_KNOWN or len(self._streams) >= _MOST_KNOWN:
             self._known.clear()
             self._streams = set()
-        self._known[place] = start, seed, is_clear
-        self._streams.update(entry.stream for entry in entries)
+        self._known[place] = start, seed_of(place), is_clear
+        self._streams.update(stream for stream, _ in entries)
         return found + len(entries)
 
     def _standing(self, connection: sqlite3.Connection, place: Place) -> tuple[int, int]:
         """The number and the version of a conversation; zeros where there is none."""
-        row = connection.execute(f"{_STANDING} WHERE scope = ? AND name = ?", place).fetchone()
-        if row is None:
-            self._check_absent(connection, place)
-            return 0, 0
-        if row[4:] != (sum_of(place.conversation), sum_of(place.scope)):
-            raise damaged(place, 0, "an index leads to another conversation")
-        return row[0], _counted(place, row[1], row[2])
-
-    def _check_absent(self, connection: sqlite3.Connection, place: Place) -> None:
-        """`StoreDamaged` where one index finds a conversation that the other does not."""
-        if place in connection.execute(_BY_SUM, (sum_of(place.scope), sum_of(place.conversation))).fetchall():
-            named = connection.execute(f"{_STANDING} WHERE scope = ? AND name = ?", place).fetchone()
-            if named is None:  # otherwise another process made it in between
-                raise damaged(place, 0, "its name is missing in an index")
+        query = f"{_STANDING} AND name = ?"
+        row = connection.execute(query, place).fetchone()
+        if row is not None:
+            return row[0], _version_in(place, row)
+        sums = (sum_of(place.scope), sum_of(place.conversation))
+        if place in connection.execute(_BY_SUM, sums).fetchall() and (
+            connection.execute(query, place).fetchone() is None  # otherwise another made it in between
+        ):
+            raise damaged(place, 0, "its name is missing in an index")
+        return 0, 0
 
 
-class _File(SQLiteFile):
-    """The file of a store: its tables are made, checked or upgraded when it is opened."""
-
-    reports: tuple[str, ...] = ()
-
-    def prepare(self, connection: sqlite3.Connection) -> None:
-        connection.create_function("sum_of", 1, sum_of, deterministic=True)
-        connection.create_function("entry_sum", 5, _entry_sum, deterministic=True)
-        with in_transaction(connection, "BEGIN"):  # of one moment: another may be making the tables now
-            found = self._version(connection)
-        if found == VERSION:
-            return
-        if not self.is_writable:
-            _run(connection, _FIRST_VIEWS if found else _TABLES)
-            return
-        patiently(connection, "PRAGMA journal_mode = WAL")
-        with in_transaction(connection, "BEGIN IMMEDIATE"):
-            found = self._version(connection)  # another may have been first
-            if found < VERSION:
-                _run(connection, _UPGRADE if found else _TABLES)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-        if found:
-            _log.info("a sqlite store was brought from version %d to %d", found, VERSION)
-        elif not self.is_new:
-            self.reports = (f"{self.path} was an empty file: a new store was begun in it",)
-            _log.warning("%s", self.reports[0])
-
-    def _version(self, connection: sqlite3.Connection) -> int:
-        """The version of the tables; 0 for an empty database. What is not ours is left as it is."""
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = connection.execute("SELECT name, sql FROM sqlite_master").fetchall()
-        if application != APPLICATION and (application or version or tables):
-            raise StoreDamaged(f"{self.path} is a database of another application, and was left as it is")
-        if version > VERSION:
-            raise NewerStore(
-                f"{self.path} is of version {version}, and this Quire knows {VERSION}: update Quire"
-            )
-        texts = {sql for name, sql in tables if not str(name).startswith("sqlite_")}
-        is_first = version == 1 and {name for name, _ in tables} == _FIRST_TABLES
-        if (version == VERSION and texts == set(_TABLES)) or is_first or not (version or tables):
-            return int(version)
-        raise StoreDamaged(f"{self.path} is damaged: its tables are not those of version {version}")
+def _version_in(place: Place, row: Sequence[Any]) -> int:
+    """The version of a conversation, if its names and its end are as they were written."""
+    if tuple(row[2:4]) != (sum_of(place.scope), sum_of(place.conversation)):
+        raise damaged(place, 0, "an index leads to another conversation")
+    if not _is_end(row[4:]):
+        raise damaged(place, 0, "its last entries are missing")
+    return int(row[4]) - 1
 
 
-def _run(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
-    for statement in statements:
-        connection.execute(statement.replace("{bits}", str(_BITS)).replace("{last}", str(_LAST)))
+def _is_end(row: Sequence[Any]) -> bool:
+    version, *rest = row
+    return rest == ["", b"", version]
+
+
+def _begun(connection: sqlite3.Connection, place: Place) -> int:
+    """The number of a new conversation."""
+    insert = "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?) RETURNING number"
+    values = (*place, sum_of(place.scope), sum_of(place.conversation))
+    number = int(connection.execute(insert, values).fetchone()[0])
+    connection.execute("INSERT INTO entries VALUES (?, '', x'', 1)", ((number << _BITS) + 1,))
+    return number
 
 
 def _entry_sum(scope: str, name: str, version: int, stream: str, body: bytes) -> int:
     return entry_sum(seed_of(Place(scope, name)), version, stream, body)
 
 
-def _new_number(connection: sqlite3.Connection, place: Place) -> int:
-    values = (*place, sum_of(place.scope), sum_of(place.conversation))
-    insert = "INSERT INTO conversations VALUES (NULL, ?, ?, 0, ?, ?) RETURNING number"
-    return int(connection.execute(insert, values).fetchone()[0])
+_REASONS = {
+    sqlite3.SQLITE_BUSY: f"is busy: another held it for {PATIENCE:.0f} seconds",
+    sqlite3.SQLITE_LOCKED: "is busy",
+    sqlite3.SQLITE_FULL: "has no room left",
+    sqlite3.SQLITE_READONLY: "may not be written",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
+    sqlite3.SQLITE_PERM: "may not be opened",
+    sqlite3.SQLITE_IOERR: "could not be read or written",
+    sqlite3.SQLITE_NOMEM: "needs more memory than there is",
+    sqlite3.SQLITE_TOOBIG: "has or was given a value that is too large",
+    sqlite3.SQLITE_MISUSE: "was closed",
+    sqlite3.SQLITE_INTERRUPT: "was interrupted",
+}
 
 
-def _counted(place: Place, version: object, last: int) -> int:
-    """The version of a conversation, if its count and its last entry agree."""
-    if version != last:
-        found = min(_number(version), last)
-        raise damaged(
-            place, found, f"its count of entries is {version!r}, and its last entry has version {last}"
+class _File:
+    """A file with one connection that writes and one that reads. A caller holds `writing` or `reading`.
+
+    `cursor` belongs to the connection that writes, once that is open: making one costs as much as a lookup.
+    A file that may not be written, or whose folder may not, is opened to be read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], durable: Durability) -> None:
+        self._synchronous = "FULL" if waits_for_disk(durable) else "NORMAL"
+        self.path = os.path.abspath(path)
+        self.reports: tuple[str, ...] = ()
+        self.writing = Lock()
+        self.reading = Lock()
+        self.cursor: sqlite3.Cursor | None = None
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._closed = False
+        self._is_new = _create(self.path)
+        self._is_writable = os.access(self.path, os.W_OK) and os.access(os.path.dirname(self.path), os.W_OK)
+        self._identity = _identity(self.path)
+        at_forks(self)  # before it is opened: SQLite has locks of its own, which a fork would copy
+        with self._guarded(), self.writing, self.reading:
+            _ = self.writer() if self._is_writable else self._reading()
+
+    def writer(self) -> sqlite3.Connection:
+        """The connection that writes; opened again in a forked process."""
+        if self._writer is None:
+            if not self._is_writable:
+                raise StoreFailed(f"{self.path} may not be written")
+            self._writer = self._connected()
+            self.cursor = self._writer.cursor()
+        return self._writer
+
+    def _reading(self) -> sqlite3.Connection:
+        """The connection that reads, so that a long read delays no writer."""
+        if self._reader is None:
+            self._reader = self._connected()
+        return self._reader
+
+    def check_place(self) -> None:
+        """`StoreFailed` where the path no longer leads to the open file: what is written would be lost."""
+        if _identity(self.path) != self._identity:
+            raise StoreFailed(f"{self.path} was deleted, moved or replaced while it was open: open it again")
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection, None, None]:
+        """A transaction that writes."""
+        with self._guarded(), self.writing:
+            connection = self.writer()
+            self.check_place()
+            with in_transaction(connection, "BEGIN IMMEDIATE"):
+                yield connection
+
+    @contextmanager
+    def snapshot(self) -> Generator[sqlite3.Connection, None, None]:
+        """The connection that reads, for as long as the block runs."""
+        with self._guarded(), self.reading:
+            connection = self._reading()
+            self.check_place()
+            yield connection
+
+    def vacuum(self, *, wait: bool) -> None:
+        """Rewrite the file without what was deleted, and empty its log; `StoreFailed` where others use it.
+
+        The log is emptied first: where others keep it in use, rewriting the file would be for nothing.
+        """
+        with self._guarded(), self.writing:
+            connection = self.writer()
+            self.check_place()
+            for statement in (_EMPTY_LOG, "VACUUM", _EMPTY_LOG):
+                if not patiently(connection, statement, PATIENCE if wait else 0):
+                    raise StoreFailed(
+                        f"{self.path} is in use by another, and its log could not be emptied: "
+                        "removed content may still be in it"
+                    )
+
+    def close(self) -> None:
+        """Close both connections, after running verbs."""
+        with self._guarded(), self.writing, self.reading:
+            self._closed = True
+            self._disconnect()
+
+    def before_fork(self) -> None:
+        """Wait until no connection is in use, so that the child can close what it inherits."""
+        self.writing.acquire()
+        self.reading.acquire()
+
+    def after_fork(self, *, is_child: bool) -> None:
+        """Release the locks; the child first closes the connections that it inherited.
+
+        SQLite's locks on files stay with the parent, and SQLite does not notice: an inherited connection, or
+        a new one beside it, would write to a log that others believe they may delete.
+        """
+        if is_child:
+            self._disconnect()
+        self.reading.release()
+        self.writing.release()
+
+    @contextmanager
+    def _guarded(self) -> Generator[None, None, None]:
+        """Turn SQLite's errors into ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self.failure(error) from error
+        except MemoryError as error:  # a damaged length asks for more than there is
+            raise StoreFailed(f"{self.path} {_REASONS[sqlite3.SQLITE_NOMEM]}") from error
+        except UnicodeEncodeError:
+            raise InvalidValue("a name is made of printable characters") from None
+
+    def failure(self, error: sqlite3.Error) -> StoreError:
+        """Our error for an error of SQLite."""
+        if self._closed:
+            return StoreFailed(f"{self.path} was closed")
+        full = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # without one: a text is no UTF-8
+        code, name = full & 0xFF, getattr(error, "sqlite_errorname", type(error).__name__)
+        if code == sqlite3.SQLITE_NOTADB:
+            return StoreDamaged(f"{self.path} is not a SQLite database, and was left as it is")
+        if code not in _REASONS or full == sqlite3.SQLITE_IOERR_SHORT_READ:
+            # The statements are right, so the tables are not what they were.
+            return StoreDamaged(f"{self.path} is damaged ({name})")
+        return StoreFailed(f"{self.path} {_REASONS[code]} ({name})")
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreFailed(f"{self.path} was closed")
+        address = f"file:{quote(self.path)}?mode=rw"
+        if not self._is_writable:
+            # Without a log, SQLite would have to make one. Nobody can write there, so it can do without.
+            mode = "mode=ro" if os.path.exists(f"{self.path}-wal") else "immutable=1"
+            address = f"file:{quote(self.path)}?{mode}"
+        connection = sqlite3.connect(
+            address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True
         )
-    return last
+        try:
+            connection.create_function("sum_of", 1, sum_of, deterministic=True)
+            connection.create_function("entry_sum", 5, _entry_sum, deterministic=True)
+            connection.execute("PRAGMA secure_delete = ON")
+            self._prepare(connection)
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _disconnect(self) -> None:
+        connections = (self._writer, self._reader)
+        self.cursor = self._writer = self._reader = None
+        for connection in connections:
+            if connection is not None:
+                connection.close()
+
+    # The tables
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make the tables or bring them up to date; where they may not be written, read them as they are."""
+        with in_transaction(connection, "BEGIN"):  # of one moment: another may be making the tables now
+            found = self._version(connection)
+        if found == VERSION:
+            return
+        if not self._is_writable:
+            _run(connection, _views_of(found) if found else _TABLES)
+            return
+        patiently(connection, "PRAGMA journal_mode = WAL")
+        with in_transaction(connection, "BEGIN IMMEDIATE"):
+            found = self._version(connection)  # another may have been first
+            if found < VERSION:
+                _run(connection, _upgrade_from(found) if found else _TABLES)
+            if found and connection.execute(_GAPS).fetchone():
+                raise StoreDamaged(f"{self.path} is damaged: entries of its version {found} are missing")
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        if found:
+            _log.info("a sqlite store was brought from version %d to %d", found, VERSION)
+        elif not self._is_new:
+            self.reports = (f"{self.path} was an empty file: a new store was begun in it",)
+            _log.warning("%s", self.reports[0])
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        """The version of the tables; 0 for an empty database. What is not ours is left as it is."""
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        tables = connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+        ).fetchall()
+        if application != APPLICATION and (application or version or tables):
+            raise StoreDamaged(f"{self.path} is a database of another application, and was left as it is")
+        if version > VERSION:
+            raise NewerStore(
+                f"{self.path} is of version {version}, and this Quire knows {VERSION}: update Quire"
+            )
+        is_ours = {sql for _, sql in tables} == set(_TABLES) if version == VERSION else not tables
+        if is_ours or _NAMES.get(version) == {name for name, _ in tables}:
+            return version
+        raise StoreDamaged(f"{self.path} is damaged: its tables are not those of version {version}")
 
 
-def _number(value: object) -> int:
-    """A count as it was read: of any type, where the file is damaged."""
-    return value if isinstance(value, int) else 0
+def _views_of(version: int) -> tuple[str, ...]:
+    """An earlier version, read as this one."""
+    names = {"conversations": "main.conversations", "entries": "main.entries", "bits": _BITS, "last": _LAST}
+    return (
+        f"CREATE TEMP VIEW conversations AS {_CONVERSATIONS[version]}".format_map(names),
+        f"CREATE TEMP VIEW entries AS {_ENTRIES[version]}".format_map(names),
+    )
 
 
-def _name_sum(name: object) -> int | None:
-    return sum_of(name) if isinstance(name, str) else None
+def _upgrade_from(version: int) -> tuple[str, ...]:
+    """An earlier version, written as this one. The sums of version 2 stay, so its damage is still noticed."""
+    names = {"conversations": "old_conversations", "entries": "old_entries", "bits": _BITS, "last": _LAST}
+    return (
+        "DROP TRIGGER IF EXISTS counted",
+        "DROP INDEX IF EXISTS by_name",
+        "DROP INDEX IF EXISTS by_sum",
+        "ALTER TABLE conversations RENAME TO old_conversations",
+        "ALTER TABLE entries RENAME TO old_entries",
+        *_TABLES,
+        f"INSERT INTO conversations {_CONVERSATIONS[version]}".format_map(names),
+        f"INSERT INTO entries {_ENTRIES[version]}".format_map(names),
+        "UPDATE sqlite_sequence SET seq = (SELECT seq FROM sqlite_sequence WHERE name = 'old_conversations')"
+        " WHERE name = 'conversations'",
+        "DROP TABLE old_entries",
+        "DROP TABLE old_conversations",
+    )
+
+
+def _run(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
+    for statement in statements:
+        connection.execute(statement)
+
+
+@contextmanager
+def in_transaction(connection: sqlite3.Connection, begin: str) -> Generator[None, None, None]:
+    """A transaction: committed at the end of a block, or rolled back."""
+    patiently(connection, begin, PATIENCE)
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def patiently(connection: sqlite3.Connection, statement: str, patience: float = PATIENCE) -> bool:
+    """Run a statement that needs the file alone, until it succeeds or the time is over; whether it succeeded.
+
+    SQLite's own waiting sleeps up to a tenth of a second, misses short pauses of other writers, and does not
+    wait at all where two switch to a log at once.
+    """
+    until = time.monotonic() + patience
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            is_over = time.monotonic() > until
+            try:
+                row = connection.execute(statement).fetchone()
+                if statement != _EMPTY_LOG or not row[0] or is_over:
+                    return statement != _EMPTY_LOG or not row[0]
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or is_over:
+                    raise
+            time.sleep(_PAUSE)
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
+def _create(path: str) -> bool:
+    """Create a file that is not there, for its owner alone; SQLite gives files beside it the same mode."""
+    if os.path.isdir(path):
+        raise StoreFailed(f"{path} is a folder")
+    try:
+        if os.path.exists(path):
+            return False
+        for folder in reversed(Path(path).parents):
+            if not folder.exists():
+                folder.mkdir(mode=0o700, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except (OSError, ValueError) as error:
+        raise StoreFailed(f"{path} cannot be made ({type(error).__name__})") from error
+    return True

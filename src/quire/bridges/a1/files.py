@@ -20,7 +20,7 @@ from quire.bridges.a1.naming import checked_context_name
 from quire.bridges.a1.older import older_contexts
 from quire.errors import StoreDamaged, StoreError, StoreFailed
 from quire.session import Session
-from quire.stores import Entry, MemoryStore, Place, Standing, Store, Stored
+from quire.stores import Entry, MemoryStore, Place, Store
 
 _PLACE = Place("", "")
 _STREAM = "main"
@@ -39,52 +39,24 @@ class ArrayFile(MemoryStore):
 
     is_quick = False
 
+    wait = Store.wait
+
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = Path(os.path.realpath(path))
         self._seen: tuple[int, ...] = ()
-        with self._alone_in_file():
+        with self._alone():
             if not self._path.stat().st_size:
                 self._save()
 
-    def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        with self._alone_in_file():
-            version = super().append(place, entries, expected=expected)
-            if entries:
-                self._save()
-            return version
-
-    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
-        with self._alone_in_file():
-            super().replace(place, bodies)
-            self._save()
-
-    def remove(self, place: Place) -> None:
-        with self._alone_in_file():
-            super().remove(place)
-            self._save()
-
-    def read(self, place: Place, *, after: int = 0) -> list[Stored]:
-        self._load()
-        return super().read(place, after=after)
-
-    def version(self, place: Place) -> int:
-        self._load()
-        return super().version(place)
-
-    def conversations(self, scope: str) -> dict[str, Standing]:
-        self._load()
-        return super().conversations(scope)
-
-    def scopes(self) -> list[str]:
-        self._load()
-        return super().scopes()
-
-    def wait(self, place: Place, version: int, timeout: float) -> int:
-        return Store.wait(self, place, version, timeout)
+    @contextmanager
+    def _current(self) -> Generator[None, None, None]:
+        with super()._current():
+            self._load()
+            yield
 
     @contextmanager
-    def _alone_in_file(self) -> Generator[None, None, None]:
+    def _alone(self) -> Generator[None, None, None]:
         """While nobody else writes. The lock is on the file, which may be replaced while one waits for it."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         while True:
@@ -95,14 +67,21 @@ class ArrayFile(MemoryStore):
                 break
             os.close(file)
         try:
-            with self._changed:
-                self._load()
+            with self._current():
                 yield
         finally:
             os.close(file)
 
+    def _add(self, place: Place, entries: list[Entry]) -> None:
+        super()._add(place, entries)
+        self._save()
+
+    def _put(self, place: Place, log: list[Entry]) -> None:
+        super()._put(place, log)
+        self._save()
+
     def _load(self) -> None:
-        with self._changed, _failing(self._path):
+        with _failing(self._path):
             found = self._path.stat()
             mark = (found.st_ino, found.st_size, found.st_mtime_ns)
             if mark != self._seen:
