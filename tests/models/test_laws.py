@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.items import Item, Message
-from quire.models import AnyModel, Scripted
+from quire.models import AnyModel, Local, Scripted
 from quire.providers import PROVIDERS, CachePlan, Finish, provider_for
 from quire.state import Scroll, Transcript
 from tests.models.answerers import LENGTH, MODELS, QUESTION, text_of, threads_of, wait_until_idle
@@ -140,8 +140,8 @@ def test_views_and_scrolls_are_asked_like_lists_and_stay_as_they_are(make: Make)
     view = transcript.view
     asked: list[Sequence[Item]] = [view, Scroll((), view), Scroll(tuple(QUESTION))]
     for items in asked:
-        plan = CachePlan(static=1, key="k")
-        assert asyncio.run(model.ask(items, tools=TOOLS, plan=plan, max_tokens=16)).items
+        plan, tools = CachePlan(static=1, key="k"), () if isinstance(model, Local) else TOOLS
+        assert asyncio.run(model.ask(items, tools=tools, plan=plan, max_tokens=16)).items
     assert transcript.recorded() == QUESTION and list(transcript.view) == list(view)
 
 
@@ -152,8 +152,9 @@ def test_wrong_arguments_are_refused_before_anything_is_asked(make: Make) -> Non
         model.stream(QUESTION, max_tokens=0)
     with pytest.raises(WrongType, match="max_tokens"):
         model.stream(QUESTION, max_tokens="many")  # type: ignore[arg-type]  # pyright: ignore
-    with pytest.raises(WrongType, match="items"):
-        model.stream(["Hello"])  # type: ignore[list-item]  # pyright: ignore
+    for items in (["Hello"], "Hello", 5):
+        with pytest.raises(WrongType, match="items"):
+            model.stream(items)  # type: ignore[arg-type]  # pyright: ignore
     assert threads_of(model) == []
 
 

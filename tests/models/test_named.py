@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,11 @@ LOCALHOST = "http://127.0.0.1:1/v1"
     ("openai:gpt-5.6", ("openai", "gpt-5.6", None, None)),
     ("openai-responses:gpt-5.6", ("openai-responses", "gpt-5.6", None, None)),
     ("anthropic:claude-sonnet-5", ("anthropic", "claude-sonnet-5", None, None)),
-    ("google:gemini-3-pro", ("google", "gemini-3-pro", None, None)),
-    ("gemini:gemini-3-pro", ("google", "gemini-3-pro", None, None)),
+    ("google:gemini-3-pro", ("gemini", "gemini-3-pro", None, None)),
+    ("gemini:gemini-3-pro", ("gemini", "gemini-3-pro", None, None)),
     ("gpt-5.6", ("openai", "gpt-5.6", None, None)),
     ("claude-opus-5", ("anthropic", "claude-opus-5", None, None)),
-    ("gemini-2.5-flash", ("google", "gemini-2.5-flash", None, None)),
+    ("gemini-2.5-flash", ("gemini", "gemini-2.5-flash", None, None)),
     ("claude-sonnet-4-v1", ("anthropic", "claude-sonnet-4-6", None, None)),
     ("nova-micro-v1", ("openai", "nova-micro-v1", *NOVA)),
     (f"nova-micro-v1@{LOCALHOST}", ("openai", "nova-micro-v1", LOCALHOST, None)),
@@ -41,18 +42,15 @@ def test_what_a_name_means(name: str, meaning: tuple[str | None, ...]) -> None:
 
 
 @each_row("name", "oracle:delphi", "delphi", "openai:", "openai", "org/gpt-4o", "delphi:gpt-4o")
-def test_an_unknown_name_fails_when_it_is_asked(name: str) -> None:
-    model = Model(name)
-    assert model.name == name and repr(model) == f"<Model {name!r}>"
+def test_an_unknown_name_is_refused(name: str) -> None:
     with pytest.raises(InvalidValue, match=r"no model .* is known; use .*openai:gpt-5\.6"):
-        asyncio.run(model.ask(QUESTION))
-    with pytest.raises(InvalidValue, match="is known"):
-        _ = model.wire
+        Model(name)
 
 
 def test_every_known_model_and_alias_has_a_client() -> None:
     for row in known_models():
-        assert (read_name(row.prefix) is not None) == (row.provider is not None), row.prefix
+        with nullcontext() if row.provider is not None else pytest.raises(InvalidValue):
+            assert Model(row.prefix).name == row.prefix
     for name, alias in ALIASES.items():
         assert Model(name).wire and (alias.base_url is None) == (alias.key is None)
 
@@ -125,7 +123,7 @@ def test_making_one_imports_no_sdk() -> None:
     code = """
 import sys
 from quire.models import ALIASES, Model
-for name in ("gpt-5.6", "anthropic:x", "google:y", "local", "nobody", *ALIASES):
+for name in ("gpt-5.6", "anthropic:x", "google:y", "local", *ALIASES):
     Model(name)
 print({"openai", "anthropic", "google.genai", "httpx2", "xllamacpp"} & sys.modules.keys())
 """

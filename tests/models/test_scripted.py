@@ -95,7 +95,7 @@ def test_chat() -> None:
     model = Scripted(["Good day."], name="gpt-5.6")
     content = [{"type": "text", "text": "Say "}, {"type": "text", "text": "hello."}]
     reply = asyncio.run(model.complete_chat([{"role": "user", "content": content}], max_tokens=9, top_p=0.5))
-    assert str(reply) == "Good day." and reply.cost is not None and reply.cost > 0
+    assert str(reply) == "Good day." and reply.parsed.usage is not None
     assert model.terms == [{"max_tokens": 9, "options": {"top_p": 0.5}}]
     wrong: list[tuple[Any, str]] = [("Hello", "come as a list"), (["Hello"], "a message is a mapping")]
     for messages, said in wrong:

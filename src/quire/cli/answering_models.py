@@ -40,11 +40,9 @@ class Brief(Asks):
 def model_named(name: str | None) -> AnyModel:
     """The model of a name; without one the small one, if it is installed. An error says what there is."""
     found = read_name(name or LOCAL)
-    if found is not None and found.client == LOCAL:
+    if found.client == LOCAL:
         return Brief(_local(found.model or None, is_asked_for=name is not None))
-    model = Model(name or LOCAL)
-    model.wire  # noqa: B018  # an error where nobody answers to the name
-    return model
+    return Model(name or LOCAL)
 
 
 def is_small(model: AnyModel) -> bool:

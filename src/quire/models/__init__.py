@@ -1,7 +1,7 @@
 """Models by name over the official SDKs, a scripted one for tests, and one that runs on this machine."""
 
 from quire.models.answers import Answering, Delta, answer_text as answer_text
-from quire.models.clients import PerLoop as PerLoop
+from quire.models.clients import Patience, PerLoop as PerLoop, Retries
 from quire.models.local import Local
 from quire.models.model import AnyModel, Asked, Asks, ChatReply, asking, shape_of as shape_of, summarized
 from quire.models.named import ALIASES, LOCAL as LOCAL, Model, read_name as read_name
@@ -11,7 +11,6 @@ from quire.models.requests import (
     schema_message as schema_message,
     shape_for as shape_for,
 )
-from quire.models.retry import Patience, Retries
 from quire.models.scripted import Reply, Script, Scripted, scripted_answer as scripted_answer
 
 __all__ = [

@@ -1,33 +1,99 @@
-"""How models are reached: an adapter for each official SDK, imported when it is first needed.
+"""How models are reached: limits of time, an adapter for each official SDK, and asking again.
 
-The SDKs retry nothing. They send through an HTTP client of ours, which each of them takes as an option. It
-recognizes bodies with a good status that are no answer, and closes what a stream that is left keeps open. A
-client that the caller made is used as it is.
+An SDK is imported when it is first needed, and retries nothing. The SDKs send through an HTTP client of ours,
+which each of them takes as an option. It recognizes bodies with a good status that are no answer, and closes
+what a stream that is left keeps open. A client that the caller made is used as it is.
 """
 
 import asyncio
 import json
+import logging
 import os
+import random
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from contextvars import ContextVar
 from importlib import import_module
 from inspect import signature
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
-from quire.errors import MissingExtra, NotAuthorized, WrongType
-from quire.models.answers import WholeResponse
+import msgspec
+
+from quire.errors import InvalidLimit, MissingExtra, NotAuthorized, QuireError, WrongType
+from quire.models.answers import AnswerReader, Delta, WholeResponse
 from quire.models.failures import Failure, NoAnswer, failure_from
-from quire.models.retry import Patience
 from quire.providers import plain_json
+from quire.tokens import number, whole
 
 _Json = dict[str, Any]
+logger = logging.getLogger("quire.models")
 
 _ANSWER_FIELDS = frozenset(("choices", "output", "content", "candidates", "promptFeedback"))
 _SSE = re.compile(rb"\s*(:|(data|event|id|retry)\s*:)")
-_VERSION = re.compile(r"v\d\w*")
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits in seconds: to `connect`, `idle` between two pieces of a stream, and `total`.
+
+    `total` is for a whole call, retries included. None is no limit.
+    """
+
+    connect: float | None = 10.0
+    idle: float | None = 300.0
+    total: float | None = 1200.0
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            seconds = getattr(self, name)
+            if seconds is not None and not number(seconds, f"Patience.{name}", 0):
+                raise InvalidLimit(f"Patience.{name} is zero")
+
+    @classmethod
+    def of(cls, timeout: "float | Patience") -> "Patience":
+        """The limits for an argument `timeout`: a number of seconds is all three."""
+        if isinstance(timeout, Patience):
+            return timeout
+        if not isinstance(timeout, int | float) or isinstance(timeout, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"timeout is a number of seconds or a Patience, not {type(timeout).__name__}")
+        return cls(connect=min(timeout, 10.0), idle=timeout, total=timeout)
+
+    def limits(self, *, stream: bool) -> dict[str, float | None]:
+        """The limits of httpx. Nothing is heard of an answer in one piece until it is there."""
+        read = self.idle if stream else self.total
+        return {"connect": self.connect, "read": read, "write": self.idle, "pool": self.total}
+
+
+class Retries(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a failed request is sent again, and after how many seconds.
+
+    The wait starts at `first` and doubles up to `longest`, with random jitter. A service that says when to
+    ask again is obeyed; if that is later than `longest`, the error is raised at once.
+    """
+
+    times: int = 3
+    first: float = 0.5
+    longest: float = 60.0
+
+    def __post_init__(self) -> None:
+        whole(self.times, "Retries.times", least=0)
+        number(self.first, "Retries.first", 0)
+        number(self.longest, "Retries.longest", 0)
+
+    @classmethod
+    def of(cls, retries: "int | Retries") -> "Retries":
+        """The retries for an argument `retries`, which may be a number of times."""
+        return retries if isinstance(retries, Retries) else cls(times=whole(retries, "retries", least=0))
+
+    def wait(self, tried: int, after: float | None) -> float | None:
+        """Seconds until the next try, after so many; None if there is to be none."""
+        if tried > self.times or (after is not None and after > self.longest):
+            return None
+        if after is not None:
+            return after
+        return min(self.first * 2.0 ** (tried - 1), self.longest) * random.uniform(0.5, 1.0)
 
 
 class Place(NamedTuple):
@@ -208,6 +274,7 @@ class _StainlessClient(Client):
 
     kind: str
     method: str
+    streaming: ClassVar[_Json] = {"stream": True}
 
     def connect(self) -> Any:
         """Make `http` and a client of the SDK."""
@@ -222,7 +289,7 @@ class _StainlessClient(Client):
     async def send(self, request: _Json, limits: Mapping[str, Any], *, stream: bool) -> Any:
         """What the SDK returns. Fields that its method lacks go into `extra_body`."""
         call = attrgetter(self.method)(self.client)
-        fields: _Json = {"model": self.place.model, **request, **({"stream": True} if stream else {})}
+        fields: _Json = {"model": self.place.model, **(self.streaming if stream else {}), **request}
         known = signature(call).parameters
         arguments = {name: value for name, value in fields.items() if name in known}
         extra = {name: value for name, value in fields.items() if name not in known}
@@ -234,11 +301,7 @@ class _StainlessClient(Client):
 class _ChatClient(_StainlessClient):
     module, kind, method = "openai", "AsyncOpenAI", "chat.completions.create"
     variable = "OPENAI_API_KEY"
-
-    async def send(self, request: _Json, limits: Mapping[str, Any], *, stream: bool) -> Any:
-        """What the SDK returns; a stream is asked to report its usage."""
-        usage: _Json = {"stream_options": {"include_usage": True}} if stream else {}
-        return await super().send({**usage, **request}, limits, stream=stream)
+    streaming: ClassVar[_Json] = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 class _ResponsesClient(_StainlessClient):
@@ -259,10 +322,8 @@ class _GoogleClient(Client):
         """Make `http` and a client of the SDK, which has one limit of time: ours are set on each request."""
         self.http, key = _http_client(for_google=True), self.key()
         options: _Json = {"retry_options": {"attempts": 1}, "httpx_async_client": self.http}
-        if address := self.place.base_url:
-            where, _, version = address.rstrip("/").rpartition("/")
-            is_versioned = where and _VERSION.fullmatch(version)
-            options |= {"base_url": where, "api_version": version} if is_versioned else {"base_url": address}
+        if self.place.base_url:
+            options["base_url"] = self.place.base_url
         try:
             return self.sdk.Client(http_options=options, **({"api_key": key} if key else {}))
         except ValueError as fault:
@@ -286,9 +347,9 @@ CLIENTS: dict[str, Callable[[Place], Client]] = {
     "openai": _ChatClient,
     "openai-responses": _ResponsesClient,
     "anthropic": _AnthropicClient,
-    "google": _GoogleClient,
+    "gemini": _GoogleClient,
 }
-"""By the word before the colon of a model's name. Making one imports its SDK."""
+"""By the wire. Making one imports its SDK."""
 
 
 def _plain(response: Any) -> _Json:
@@ -296,6 +357,60 @@ def _plain(response: Any) -> _Json:
         return plain_json(response)
     except WrongType:  # the SDK returns a text where a service answers with a page
         raise NoAnswer(response if isinstance(response, str) else "") from None
+
+
+# --- asking again: before the first piece of an answer has come, and never after -------------------------
+
+
+async def answer_deltas(
+    connect: Callable[[], Awaitable[Client]],
+    request: _Json,
+    plain: Callable[[], _Json | None],
+    reader: AnswerReader,
+    retries: Retries,
+    total: float | None,
+) -> AsyncGenerator[Delta, None]:
+    """Send a request and read its answer; send it again if it fails before the first piece of an answer.
+
+    A service that refuses the schema of the answer is sent the `plain` request without one, if there is one.
+    All ends after `total` seconds.
+    """
+    client = await connect()
+    until = None if total is None else asyncio.get_running_loop().time() + total
+    tried = 1
+    while True:
+        fault: Exception | None = None
+        try:
+            async with aclosing(client.events(request, stream=reader.is_stream)) as events:
+                while (event := await _next(events, until)) is not None:
+                    for delta in reader.feed(event):
+                        yield delta
+            failure = reader.failure()
+        except QuireError:
+            raise  # a mistake of the caller, or a missing extra
+        except Exception as raised:
+            fault, failure = raised, client.explain(raised)
+        if failure is None:
+            return
+        if failure.of_schema and not reader.has_begun() and (other := plain()) is not None:
+            request = other
+            reader.start_again()
+            continue
+        may_pass = failure.retry and not reader.has_begun()
+        wait = retries.wait(tried, failure.after) if may_pass else None
+        if wait is None or (until is not None and asyncio.get_running_loop().time() + wait >= until):
+            raise failure.error from fault
+        logger.info("%s: %s, retry in %.1f s", reader.model, type(failure.error).__name__, wait)
+        tried += 1
+        reader.start_again()
+        await asyncio.sleep(wait)
+
+
+async def _next(events: AsyncGenerator[Any, None], until: float | None) -> Any:
+    await asyncio.sleep(0)  # many events may be there at once, and others want to run
+    # A limit around each step: the reader may be another task each time.
+    async with asyncio.timeout_at(until):
+        return await anext(events, None)
 
 
 # --- one for each event loop -----------------------------------------------------------------------------

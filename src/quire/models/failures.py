@@ -7,6 +7,7 @@ import html
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +24,8 @@ _DEEPEST = 6
 _SHORTEST_KEY = 8  # characters; a shorter text is no key, and may be a common word
 _KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
 _MESSAGE_FIELDS = ("message", "Message", "error", "detail", "msg", "errors")
-
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.I | re.S)
-_MARKUP = re.compile(r"<(script|style|head)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.I | re.S)
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.I | re.S)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
 class Told(NamedTuple):
@@ -48,8 +48,6 @@ class Failure(NamedTuple):
     after: float | None = None
     of_schema: bool = False
     """Whether the service refused the schema of the answer."""
-    once: bool = False
-    """Whether one more try is enough."""
 
 
 class NoAnswer(Exception):
@@ -64,6 +62,9 @@ class NoAnswer(Exception):
 # --- the table -------------------------------------------------------------------------------------------
 
 _Row = Mapping[str, Any]
+_TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text("utf-8"))
+_TIMEOUTS = frozenset[str](_TABLE["exceptions"]["timeout"])
+_CONNECTION = frozenset[str](_TABLE["exceptions"]["connection"])
 
 
 def _applies(row: _Row, told: Told) -> bool:
@@ -85,10 +86,17 @@ def _found(row: _Row, field: str, text: str) -> bool:
     return any(re.search(phrase, text, re.I | re.S) for phrase, _ in row.get(field, ()))
 
 
-_TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text("utf-8"))
-_TIMEOUTS = frozenset[str](_TABLE["exceptions"]["timeout"])
-_CONNECTION = frozenset[str](_TABLE["exceptions"]["connection"])
-_LIMIT = re.compile(f"(?:{'|'.join(_TABLE['window']['limit'])})" + r"[ :(]{0,3}(\d{3,})(?!\w)", re.I)
+def _over_and_limit(row: _Row, message: str) -> tuple[int, int]:
+    """By how many tokens a request is too large, and the size of the window; 0 for what is not said."""
+    text = _THOUSANDS.sub("", message)
+    for phrase, _ in row["text"]:
+        found = re.search(phrase, text, re.I | re.S)
+        sizes = {name: int(size) for name, size in found.groupdict("0").items()} if found else {}
+        limit, asked = sizes.get("limit", 0), sizes.get("asked", 0)
+        over = max(asked + sizes.get("added", 0) - limit, 0) if asked and limit else sizes.get("over", 0)
+        if over or limit:
+            return over, limit
+    return 0, 0
 
 
 # --- failures --------------------------------------------------------------------------------------------
@@ -101,7 +109,7 @@ def failure_of(model: str, told: Told) -> Failure:
     message = row["message"].format(model=model) + _shown_codes(told)
     error: ModelFailed
     if row["error"] == "WindowExceeded":
-        over, limit = over_and_limit(told.message)
+        over, limit = _over_and_limit(row, told.message)
         in_bytes = "request_too_large" in told.codes and not over
         error = WindowExceeded(message, over, limit=limit, in_bytes=in_bytes)
     elif row["error"] == "RateLimited":
@@ -122,8 +130,7 @@ def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> F
         found = found.__cause__
     if isinstance(found, NoAnswer):
         failure = failure_of(model, _without_keys(_told_in(found.body), found, keys))
-        is_error = "error" in fields_in(found.body)
-        passes = type(failure.error) is ModelFailed and not is_error
+        passes = type(failure.error) is ModelFailed and "error" not in fields_in(found.body)
         return failure._replace(retry=failure.retry or passes)
     names = {kind.__name__ for kind in type(fault).__mro__}  # httpx and httpx2 have the same
     if names & _TIMEOUTS:
@@ -141,10 +148,7 @@ def failure_in(model: str, parsed: Parsed) -> Failure | None:
     """
     if parsed.error is not None:
         codes, _, message = parsed.error.partition(": ")
-        failure = failure_of(model, Told(codes=codes, message=message or codes))
-        if any(code in _TABLE["once"]["reasons"] for code in codes.split()):
-            return failure._replace(retry=True, after=0.0, once=True)
-        return failure
+        return failure_of(model, Told(codes=codes, message=message or codes))
     if any(isinstance(item, Message) and item.interrupted for item in parsed.items):
         return Failure(ModelFailed(f"the answer of {model} broke off"))
     if parsed.finish == "other" and all(isinstance(item, Reasoning) for item in parsed.items):
@@ -174,7 +178,10 @@ def _shown_codes(told: Told) -> str:
 def _told_by(fault: Any) -> Told:
     """What an exception of an SDK tells; Google's has other names for its parts."""
     response: Any = getattr(fault, "response", None)
-    told = _told_in(_json_of(response) or getattr(fault, "body", None) or getattr(fault, "details", None))
+    body: Any = None
+    with suppress(Exception):  # it is no JSON, or was not read to its end
+        body = response.json()  # OpenAI's SDK keeps only the field `error`
+    told = _told_in(body or getattr(fault, "body", None) or getattr(fault, "details", None))
     found = (getattr(fault, name, None) for name in ("status_code", "code"))
     # An error inside a stream comes with the status of a stream that began well.
     status = next((code for code in found if isinstance(code, int) and code >= 400), None)
@@ -188,34 +195,28 @@ def _told_in(body: Any) -> Told:
     inner = fields_in(fields_in(body).get("error")) or fields_in(body)
     found = (inner.get(name) for name in ("type", "status", "code"))
     codes = dict.fromkeys(str(code) for code in found if isinstance(code, str | int) and code)
-    return Told(None, " ".join(codes), message_in(body), next(_delays(inner), None))
+    return Told(None, " ".join(codes), _message_in(body), next(_delays(inner), None))
 
 
-def message_in(body: Any, depth: int = _DEEPEST) -> str:
+def _message_in(body: Any, depth: int = _DEEPEST) -> str:
     """The message in the body of an error: a text, a page, or the value of a field with a usual name."""
     if isinstance(body, str):
         text = body[:_LONGEST_BODY].strip()
-        return _page_text(text) if text.startswith("<") else text
+        return " ".join(html.unescape(_MARKUP.sub(" ", text)).split()) if text.startswith("<") else text
     if depth == 0:
         return ""
     if isinstance(body, list):
         entries = (_entry(entry, depth) for entry in entries_in(body)[:_MOST_ENTRIES])
         return "; ".join(filter(None, entries))[:_LONGEST_BODY]
     fields = fields_in(body)
-    found = (message_in(fields[name], depth - 1) for name in _MESSAGE_FIELDS if name in fields)
+    found = (_message_in(fields[name], depth - 1) for name in _MESSAGE_FIELDS if name in fields)
     return next(filter(None, found), "")
 
 
 def _entry(entry: Any, depth: int) -> str:
     """One of several errors, after its place. FastAPI puts the input beside it, which is left out."""
-    message, place = message_in(entry, depth - 1), entries_in(fields_in(entry).get("loc"))
+    message, place = _message_in(entry, depth - 1), entries_in(fields_in(entry).get("loc"))
     return f"{'.'.join(map(str, place))}: {message}" if place and message else message
-
-
-def _page_text(page: str) -> str:
-    title = _TITLE.search(page)
-    text = title[1] if title and title[1].strip() else _MARKUP.sub(" ", page)
-    return " ".join(html.unescape(text).split())
 
 
 def _without_keys(told: Told, fault: Any, keys: Iterable[object]) -> Told:
@@ -230,37 +231,17 @@ def _without_keys(told: Told, fault: Any, keys: Iterable[object]) -> Told:
     return told._replace(message=message)
 
 
-def _json_of(response: Any) -> Any:
-    """The whole body: OpenAI's SDK keeps only the field `error`."""
-    try:
-        return response.json()
-    except Exception:  # it is no JSON, or was not read to its end
-        return None
-
-
-# --- when to ask again -----------------------------------------------------------------------------------
-
-
 def _seconds_until(headers: Mapping[str, str]) -> float | None:
     """The seconds after which to ask again, by the headers of a response: a number or a date."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = headers.get(name)
-        if text is None:
-            continue
-        try:
+        text, seconds = headers.get(name, ""), -1.0
+        with suppress(ValueError):
+            seconds = max(parsedate_to_datetime(text).timestamp() - now(), 0.0)
+        with suppress(ValueError):
             seconds = float(text) * scale
-        except ValueError:
-            seconds = _until(text)
         if 0 <= seconds < float("inf"):
             return seconds
     return None
-
-
-def _until(date: str) -> float:
-    try:
-        return max(parsedate_to_datetime(date).timestamp() - now(), 0.0)
-    except ValueError:
-        return -1.0
 
 
 def _delays(error: Mapping[str, Any]) -> Iterator[float]:
@@ -269,32 +250,3 @@ def _delays(error: Mapping[str, Any]) -> Iterator[float]:
         delay = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(fields_in(detail).get("retryDelay")))
         if delay:
             yield float(delay[1])
-
-
-# --- windows ---------------------------------------------------------------------------------------------
-
-_SUM = re.compile(r"(\d+) \+ (\d+) > (\d+)")
-_BY = re.compile(r"exceeded by (\d+)", re.I)
-_BREAKDOWN = re.compile(r"\([^()]*\d in (?:the|your) [^()]*\)")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
-_STATUS = re.compile(r"(?:^\W*|<|\b(?:code|error|http|status)\W{1,3})[45]\d\d\b(?! tokens)", re.I)
-_COUNTS = re.compile(r"(?<![\w.-])\d{3,}(?!\w)")  # not the number in the name of a model
-
-
-def over_and_limit(message: str) -> tuple[int, int]:
-    """By how many tokens a request is too large, and the size of the window; 0 for what is not said."""
-    text = _BREAKDOWN.sub("", _STATUS.sub("", _THOUSANDS.sub("", message)))
-    if found := _SUM.search(text):
-        limit = int(found[3])
-        return max(int(found[1]) + int(found[2]) - limit, 0), limit
-    stated, by = _LIMIT.search(text), _BY.search(text)
-    limit = int(stated[1]) if stated else 0
-    if by:
-        return int(by[1]), limit
-    counts = sorted(map(int, _COUNTS.findall(text)))
-    window = limit
-    if limit in counts:
-        counts.remove(limit)
-    elif not limit and len(counts) == 2:
-        window = counts.pop(0)  # likely the smaller one, but that is not stated
-    return (max(counts[0] - window, 0) if window and len(counts) == 1 else 0), limit

@@ -7,24 +7,20 @@ import secrets
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, Unpack
 
-from quire.errors import InvalidValue, MissingExtra, ModelFailed, WindowExceeded
-from quire.items import new_id
+from quire.errors import InvalidValue, MissingExtra, ModelFailed, WindowExceeded, WrongType
 from quire.models.answers import Answering, AnswerReader, Delta
-from quire.models.model import Asks
+from quire.models.model import Asks, sent_shape
 from quire.models.requests import Terms, request_for
-from quire.providers import Rendered, entries_in, fields_in, provider_for, read_tools
+from quire.providers import Rendered, entries_in, provider_for
 from quire.tokens import number, whole
 
 _Json = dict[str, Any]
-_Take = Callable[[Any], bool]
-"""Takes a chunk, and returns whether to stop."""
 
 _LEAST_CONTEXT = 256
 _BATCH = 64
@@ -41,12 +37,11 @@ class Local(Asks):
     window in tokens, the answer included. `temperature` 0 gives the likeliest text.
 
     The weights are loaded at the first request, or by `load`, which blocks the whole process, and are shared
-    by all answers; `close` unloads them. If the chat template of the model has no place for tools, they are
-    described in the prompt, and a grammar makes the model answer with a call or with text.
+    by all answers; `close` unloads them. Tools need a chat template with a place for them, which that of the
+    small model lacks.
     """
 
     wire = "openai"
-    answer_schema = True
 
     def __init__(
         self,
@@ -77,7 +72,8 @@ class Local(Asks):
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
         """The answer to exactly this payload, as it is computed, with or without `stream`."""
-        request = request_for(self.wire, rendered, self.name, terms, self.answer_schema)
+        shape = sent_shape(self, rendered, terms)
+        request = request_for(self.wire, rendered, self.name, terms, shape)
         _refuse_media(self.name, request["messages"])
         payload = {
             "temperature": self._temperature,
@@ -101,31 +97,48 @@ class Local(Asks):
             self._server = None
 
     async def _deltas(self, payload: _Json, reader: AnswerReader) -> AsyncGenerator[Delta, None]:
-        chunks = _from_thread(partial(self._compute, payload), f"quire-{self.name}")
+        """The answer, which is computed in a thread of its own.
+
+        Leaving or cancelling does not wait for the thread: it is stopped at its next chunk.
+        """
+        loop, stopped = asyncio.get_running_loop(), threading.Event()
+        chunks: asyncio.Queue[Any] = asyncio.Queue()
+
+        def take(chunk: Any) -> bool:
+            """Hand on a chunk; returns whether to stop."""
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(chunks.put_nowait, chunk)
+            return stopped.is_set() or self._is_closed
+
+        def run() -> None:
+            try:
+                self._compute(payload, take)
+                take(None)
+            except BaseException as error:
+                take(error)
+
+        # Not a daemon: the end of the process would kill it inside the engine, which crashes.
+        threading.Thread(target=run, name=f"quire-{self.name}").start()
         try:
-            async for chunk in chunks:
+            while (chunk := await chunks.get()) is not None:
+                if isinstance(chunk, BaseException):
+                    raise chunk
                 if "error" in chunk:
                     raise _failure(self.name, chunk["error"])
                 for delta in reader.feed(chunk):
                     yield delta
         finally:
-            await chunks.aclose()
+            stopped.set()
 
-    def _compute(self, payload: _Json, take: _Take) -> None:
+    def _compute(self, payload: _Json, take: Callable[[Any], bool]) -> None:
         """Compute an answer and hand on its chunks; blocks until it ended or was stopped."""
-
-        def take_or_stop(chunk: Any) -> bool:
-            return take(chunk) or self._is_closed
-
         with self._turn:
             # No local variable holds the server: the traceback of an error would keep it alive.
             self._load()
-            taking: _Take = take_or_stop
             if "tools" in payload and not self._takes_tools:
-                taking = taking if payload.get("tool_choice") == "none" else _CallReader(take_or_stop)
-                payload = _without_tools(payload)
+                raise ModelFailed(f"{self.name} takes no tools: its chat template has no place for them")
             try:
-                self._server.handle_chat_completions(payload, taking)
+                self._server.handle_chat_completions(payload, take)
             except RuntimeError as fault:
                 raise ModelFailed(f"{self.name} could not take the request") from fault
             if self._is_closed:
@@ -140,6 +153,8 @@ class Local(Asks):
 
 def _weights_at(path: str | PathLike[str] | None) -> Path:
     """The file of weights. Nothing is downloaded, and no package of weights is imported."""
+    if not isinstance(path, str | PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"the path of a GGUF file is a text or a Path, not {type(path).__name__}")
     if find_spec("xllamacpp") is None:
         raise MissingExtra("xllamacpp, which runs local models,", "local")
     if path is None:
@@ -175,38 +190,6 @@ def _failure(name: str, error: Mapping[str, Any]) -> ModelFailed:
     asked, most = int(error["n_prompt_tokens"]), int(error["n_ctx"])
     message = f"the prompt has {asked:,} tokens, and the window of {name} has {most:,}"
     return WindowExceeded(message, max(asked - most, 1), limit=most)
-
-
-async def _from_thread(work: Callable[[_Take], None], name: str) -> AsyncGenerator[Any, None]:
-    """The chunks of work that blocks, which runs in a thread of its own.
-
-    Leaving or cancelling does not wait for the thread: the work is stopped at its next chunk.
-    """
-    loop = asyncio.get_running_loop()
-    chunks: asyncio.Queue[Any] = asyncio.Queue()
-    stopped = threading.Event()
-
-    def put(chunk: Any) -> bool:
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(chunks.put_nowait, chunk)
-        return stopped.is_set()
-
-    def run() -> None:
-        try:
-            work(put)
-            put(None)
-        except BaseException as error:
-            put(error)
-
-    # Not a daemon: the end of the process would kill it inside the engine, which crashes.
-    threading.Thread(target=run, name=name).start()
-    try:
-        while (chunk := await chunks.get()) is not None:
-            if isinstance(chunk, BaseException):
-                raise chunk
-            yield chunk
-    finally:
-        stopped.set()
 
 
 # --- the engine ------------------------------------------------------------------------------------------
@@ -248,91 +231,10 @@ def _imported() -> Any:
 
 
 def _has_tool_template(address: str, key: str) -> bool:
-    from http.client import HTTPConnection, HTTPException  # slow to import, and rarely needed
+    from http.client import HTTPConnection  # slow to import, and rarely needed
 
     connection = HTTPConnection(address.removeprefix("http://"), timeout=10.0)
-    try:
-        connection.request("GET", "/props", headers={"Authorization": f"Bearer {key}"})
-        props: Any = json.loads(connection.getresponse().read())
-        return bool(props["chat_template_caps"]["supports_tools"])
-    except (OSError, HTTPException, ValueError, KeyError, TypeError):
-        return True
-    finally:
-        connection.close()
-
-
-# --- tools without a place in the chat template ----------------------------------------------------------
-
-_GUIDE = 'Answer with {"tool": name, "arguments": {...}} to use a tool, or with {"answer": ...}. The tools:'
-
-
-def _without_tools(request: Mapping[str, Any]) -> _Json:
-    """A request with the tools in its prompt, and a schema for the answer: a call, or text."""
-    tools, choice = read_tools(request["tools"]), request.get("tool_choice", "auto")
-    guide = [_GUIDE]
-    for tool in tools:
-        names, purpose = ", ".join(tool.schema["properties"]), tool.description.strip().partition("\n")[0]
-        guide.append(f"- {tool.name}({names}): {purpose}")
-    left = {name: value for name, value in request.items() if name not in ("tools", "tool_choice")}
-    first = {"role": "system", "content": "\n".join(guide)}
-    left["messages"] = [first, *map(_as_text, request["messages"])]
-    if choice == "none":
-        return left
-    wanted = fields_in(fields_in(choice).get("function")).get("name")
-    called = [tool for tool in tools if wanted in (None, tool.name)]
-    shapes = [_object_schema(tool={"const": tool.name}, arguments=dict(tool.schema)) for tool in called]
-    if choice == "auto":
-        asked: Any = request.get("response_format")
-        shapes.append(_object_schema(answer=asked["json_schema"]["schema"] if asked else {"type": "string"}))
-    left["response_format"] = {"type": "json_schema", "json_schema": {"schema": {"anyOf": shapes}}}
-    return left
-
-
-def _object_schema(**properties: Any) -> _Json:
-    fields = {"type": "object", "properties": properties, "required": [*properties]}
-    return {**fields, "additionalProperties": False}
-
-
-def _as_text(message: Mapping[str, Any]) -> _Json:
-    """A message without calls and results: calls as the model writes them, results as words of the user."""
-    content: Any = message.get("content") or ""
-    if not isinstance(content, str):
-        content = "\n".join(str(part.get("text", "")) for part in entries_in(content))
-    if message["role"] == "tool":
-        return {"role": "user", "content": f"The tool gave: {content}"}
-    calls = [call["function"] for call in entries_in(message.get("tool_calls"))]
-    written = [f'{{"tool": {json.dumps(call["name"])}, "arguments": {call["arguments"]}}}' for call in calls]
-    return {"role": message["role"], "content": "\n".join(filter(None, (content, *written)))}
-
-
-class _CallReader:
-    """Takes the chunks of an answer in JSON, and hands on a call or a text at the end."""
-
-    def __init__(self, take: _Take) -> None:
-        self._take = take
-        self._written = ""
-
-    def __call__(self, chunk: _Json) -> bool:
-        for choice in entries_in(chunk.get("choices")):
-            self._written += fields_in(choice.get("delta")).get("content") or ""
-            if choice.get("finish_reason") is None:
-                return self._take({**chunk, "choices": []})  # so that the engine can be stopped
-            delta = _delta_of(self._written)
-            reason = "tool_calls" if "tool_calls" in delta else choice["finish_reason"]
-            chunk = {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
-        return self._take(chunk)
-
-
-def _delta_of(written: str) -> _Json:
-    """A call or a text; a text that is no whole JSON stays as it is."""
-    try:
-        value: Any = json.loads(written)
-    except ValueError:
-        return {"content": written}
-    fields = fields_in(value)
-    if "tool" in fields:
-        arguments = json.dumps(fields.get("arguments") or {}, ensure_ascii=False)
-        call: _Json = {"index": 0, "id": f"call_{new_id()}", "type": "function"}
-        return {"tool_calls": [{**call, "function": {"name": fields["tool"], "arguments": arguments}}]}
-    answer: Any = fields.get("answer", written)
-    return {"content": answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)}
+    connection.request("GET", "/props", headers={"Authorization": f"Bearer {key}"})
+    props: Any = json.loads(connection.getresponse().read())
+    connection.close()
+    return bool(props["chat_template_caps"]["supports_tools"])

@@ -7,9 +7,17 @@ from quire.compactors import Request
 from quire.errors import ModelFailed, OverBudget, QuireError, Refused, WrongType
 from quire.items import Item, Message
 from quire.models.answers import Answering, answer_text
-from quire.models.requests import AnswerShape, Terms, schema_message, shape_for, with_message
+from quire.models.requests import (
+    AnswerShape,
+    Terms,
+    checked,
+    schema_message,
+    shape_for,
+    tools_in,
+    with_message,
+)
 from quire.providers import CachePlan, Parsed, Rendered, provider_for
-from quire.tokens import Definition, Usage, cost, facts_for
+from quire.tokens import Definition
 
 
 class Asked(Terms, total=False):
@@ -79,22 +87,34 @@ class Asks:
         """
         asked: Any = {name: options.pop(name) for name in _ASKED if name in options}
         asked["options"] = {**(asked.get("options") or {}), **options}
-        return ChatReply(await self.ask(_read_messages(messages), **asked), self.name)
+        if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"messages come as a list, not as {type(messages).__name__}")
+        items = provider_for("openai").read_history([_read_message(message) for message in messages])
+        return ChatReply(await self.ask(items, **asked))
 
 
 def shape_of(model: AnyModel, schema: Mapping[str, Any], tools: Sequence[Definition] = ()) -> AnswerShape:
-    """What is sent of a schema to a model with these tools. A model on this machine follows any schema."""
-    shape = shape_for(model.wire, model.name, schema, tools, getattr(model, "answer_schema", None))
-    return shape._replace(is_enforced=True) if getattr(model, "context", None) is not None else shape
+    """What is sent of a schema to a model with these tools. Without tools, a local model follows any."""
+    is_local = getattr(model, "context", None) is not None
+    takes = True if is_local and not tools else getattr(model, "answer_schema", None)
+    shape = shape_for(model.wire, model.name, schema, tools, takes)
+    return shape._replace(is_enforced=True) if is_local and shape.sent is not None else shape
+
+
+def sent_shape(model: AnyModel, rendered: Rendered, terms: Terms) -> AnswerShape:
+    """What is sent of the schema of an answer, beside the tools of a payload."""
+    schema = checked(terms).get("output")
+    return shape_of(model, schema, tools_in(rendered)) if schema else AnswerShape()
 
 
 def _rendered(model: AnyModel, items: Sequence[Item], asked: Asked) -> tuple[Rendered, Terms]:
     """The payload, with the schema in words after the items if nothing enforces it, and the terms."""
-    terms: Any = {**asked}
-    tools, plan = terms.pop("tools", ()), terms.pop("plan", None)
-    schema = asked.get("output") or {}
-    is_wrong = not isinstance(schema, Mapping)  # pyright: ignore[reportUnnecessaryIsInstance]
-    if schema and not is_wrong and not shape_of(model, schema, tools).is_enforced:
+    if isinstance(items, str | bytes) or not isinstance(items, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a model is asked with a list of items, not {type(items).__name__}")
+    given: Any = {**asked}
+    tools, plan = given.pop("tools", ()), given.pop("plan", None)
+    terms = checked(given)
+    if (schema := terms.get("output")) and not shape_of(model, schema, tools).is_enforced:
         items = with_message(items, schema_message(schema))
     return provider_for(model.wire).render(items, model=model.name, tools=tools, plan=plan), terms
 
@@ -103,36 +123,16 @@ def _rendered(model: AnyModel, items: Sequence[Item], asked: Asked) -> tuple[Ren
 
 
 class ChatReply(NamedTuple):
-    """An answer whose `str` is its text; `parsed` has its items."""
+    """An answer whose `str` is its text; `parsed` has its items and usage."""
 
     parsed: Parsed
-    model: str
 
     def __str__(self) -> str:
         return answer_text(self.parsed)
 
-    @property
-    def usage(self) -> Usage | None:
-        """The tokens, as far as the service reported them."""
-        return self.parsed.usage
 
-    @property
-    def cost(self) -> float | None:
-        """USD at list prices; None if the usage or a price is not known."""
-        if self.usage is None:
-            return None
-        price = cost(facts_for(self.model), self.usage)
-        return price if price is not None else cost(facts_for(self.parsed.model or self.model), self.usage)
-
-
-def _read_messages(messages: Sequence[Mapping[str, Any]]) -> list[Item]:
-    """Messages as items. A content is a text, a block such as `{"type": "text", "text": …}`, or several."""
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"messages come as a list, not as {type(messages).__name__}")
-    return provider_for("openai").read_history([_with_blocks(message) for message in messages])
-
-
-def _with_blocks(message: Any) -> Mapping[str, Any]:
+def _read_message(message: Any) -> Mapping[str, Any]:
+    """A message whose content is a text, a block such as `{"type": "text", "text": …}`, or several."""
     if not isinstance(message, Mapping):
         raise WrongType(f"a message is a mapping with a role and a content, not {type(message).__name__}")
     fields = cast("Mapping[str, Any]", message)

@@ -73,103 +73,101 @@ def checked(terms: Terms) -> Terms:
 # --- requests --------------------------------------------------------------------------------------------
 
 
-def request_for(wire: str, rendered: Rendered, name: str, terms: Terms, takes: bool | None = None) -> _Json:
-    """The arguments of the call. `options` override all else; for `takes` see `shape_for`."""
-    kept = checked(terms)
-    return _WRITERS[wire](rendered, name, kept, _shape(wire, rendered, name, kept, takes))
+class AnswerShape(NamedTuple):
+    """What a wire is sent of a schema, if anything, and whether every answer then fits the schema.
+
+    `is_strict` is the flag of OpenAI's wires.
+    """
+
+    sent: _Json | None = None
+    is_enforced: bool = False
+    is_strict: bool = False
 
 
-def plain_request(
-    wire: str, rendered: Rendered, name: str, terms: Terms, takes: bool | None = None
-) -> _Json | None:
-    """The call without a schema, if one is sent to a model that is told it in words as well."""
-    shape = _shape(wire, rendered, name, checked(terms), takes)
-    if shape.sent is None or shape.is_enforced:
-        return None
-    plain = request_for(wire, rendered, name, {**terms, "output": None})
-    return plain if plain != request_for(wire, rendered, name, terms, takes) else None
-
-
-def _chat(rendered: Rendered, name: str, terms: Terms, shape: "AnswerShape") -> _Json:
-    # OpenAI's own models refuse the older name; many services know no other.
-    limit = "max_completion_tokens" if facts_for(name).provider == "openai" else "max_tokens"
-    request = {**rendered.payload, **_limit(terms, limit)}
-    if choice := _choice(rendered, terms):
-        named = {"type": "function", "function": {"name": choice}}
-        request["tool_choice"] = choice if choice in _CHOICES else named
-    if shape.sent is not None:
-        request["response_format"] = {"type": "json_schema", "json_schema": _named(shape)}
-    return _with_options(request, terms)
-
-
-def _responses(rendered: Rendered, name: str, terms: Terms, shape: "AnswerShape") -> _Json:
-    # Reasoning goes back by its encrypted content, so the service need not store anything.
-    request = {**rendered.payload, "store": False, **_limit(terms, "max_output_tokens")}
-    if "developer_role" in facts_for(name).features:  # models that reason; others refuse the field
-        request["include"] = ["reasoning.encrypted_content"]
-    if choice := _choice(rendered, terms):
-        request["tool_choice"] = choice if choice in _CHOICES else {"type": "function", "name": choice}
-    if shape.sent is not None:
-        request["text"] = {"format": {"type": "json_schema", **_named(shape)}}
-    return _with_options(request, terms)
-
-
-def _anthropic(rendered: Rendered, name: str, terms: Terms, shape: "AnswerShape") -> _Json:
-    most = min(facts_for(name).output or _UNKNOWN_OUTPUT, _MOST_OUTPUT)
-    request = {**rendered.payload, "max_tokens": terms.get("max_tokens") or most}
-    if choice := _choice(rendered, terms):
-        kind = {"auto": "auto", "required": "any", "none": "none"}.get(choice)
-        request["tool_choice"] = {"type": kind} if kind else {"type": "tool", "name": choice}
-    if shape.sent is not None:
-        request["output_config"] = {"format": {"type": "json_schema", "schema": shape.sent}}
-    return {**request, **(terms.get("options") or {})}
-
-
-def _gemini(rendered: Rendered, name: str, terms: Terms, shape: "AnswerShape") -> _Json:
-    config = {**rendered.payload.get("config", {}), **_limit(terms, "max_output_tokens")}
-    if choice := _choice(rendered, terms):
-        mode = {"auto": "AUTO", "required": "ANY", "none": "NONE"}.get(choice)
-        calling = {"mode": mode} if mode else {"mode": "ANY", "allowed_function_names": [choice]}
-        config["tool_config"] = {**config.get("tool_config", {}), "function_calling_config": calling}
-    if shape.sent is not None:
-        config |= {"response_mime_type": "application/json", "response_json_schema": shape.sent}
-    config |= terms.get("options") or {}
-    return {**rendered.payload, "config": config} if config else dict(rendered.payload)
-
-
-_WRITERS: dict[str, Callable[[Rendered, str, Terms, "AnswerShape"], _Json]] = {
-    "openai": _chat,
-    "openai-responses": _responses,
-    "anthropic": _anthropic,
-    "gemini": _gemini,
-}
-
-
-def _named(shape: "AnswerShape") -> _Json:
-    return {"name": "answer", "schema": shape.sent, "strict": shape.is_strict}
-
-
-def _with_options(request: _Json, terms: Terms) -> _Json:
-    """A request with its options; None removes a field that is sent unasked.
+def request_for(wire: str, rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
+    """The arguments of the call; `options` override all else, and None removes a field sent unasked.
 
     Without the key of the cache, its breakpoints are left out too.
     """
-    options = dict(terms.get("options") or {})
-    asked = request | options
+    kept, payload = checked(terms), rendered.payload
+    written = _WRITERS[wire](name, kept.get("max_tokens"), _choice(rendered, kept), shape)
+    fields = {name: value for name, value in written.items() if value is not None}
+    options = kept.get("options") or {}
+    if wire == "gemini":
+        config = payload.get("config", {})
+        if "tool_config" in fields:
+            fields["tool_config"] |= config.get("tool_config", {})
+        config = {**config, **fields, **options}
+        return {**payload, "config": config} if config else dict(payload)
+    asked = {**payload, **fields, **options}
     if CACHE_KEY in options and options[CACHE_KEY] is None:
         asked = without_breakpoints(asked)
     return {name: value for name, value in asked.items() if value is not None or name not in _UNASKED}
 
 
-def _limit(terms: Terms, field: str) -> _Json:
-    most = terms.get("max_tokens")
-    return {} if most is None else {field: most}
+def _chat(name: str, most: int | None, choice: str | None, shape: AnswerShape) -> _Json:
+    # OpenAI's own models refuse the older name; many services know no other.
+    limit = "max_completion_tokens" if facts_for(name).provider == "openai" else "max_tokens"
+    named = {"type": "function", "function": {"name": choice}}
+    schema = {"type": "json_schema", "json_schema": _named(shape)}
+    return {
+        limit: most,
+        "tool_choice": choice if choice in (None, *_CHOICES) else named,
+        "response_format": None if shape.sent is None else schema,
+    }
+
+
+def _responses(name: str, most: int | None, choice: str | None, shape: AnswerShape) -> _Json:
+    # Reasoning goes back by its encrypted content, so the service need not store anything.
+    reasons = "developer_role" in facts_for(name).features  # other models refuse the field
+    return {
+        "store": False,
+        "max_output_tokens": most,
+        "include": ["reasoning.encrypted_content"] if reasons else None,
+        "tool_choice": choice if choice in (None, *_CHOICES) else {"type": "function", "name": choice},
+        "text": None if shape.sent is None else {"format": {"type": "json_schema", **_named(shape)}},
+    }
+
+
+def _anthropic(name: str, most: int | None, choice: str | None, shape: AnswerShape) -> _Json:
+    kind = {"auto": "auto", "required": "any", "none": "none"}.get(choice or "")
+    chosen = {"type": kind} if kind else {"type": "tool", "name": choice}
+    schema = {"type": "json_schema", "schema": shape.sent}
+    return {
+        "max_tokens": most or min(facts_for(name).output or _UNKNOWN_OUTPUT, _MOST_OUTPUT),
+        "tool_choice": None if choice is None else chosen,
+        "output_config": None if shape.sent is None else {"format": schema},
+    }
+
+
+def _gemini(name: str, most: int | None, choice: str | None, shape: AnswerShape) -> _Json:
+    mode = {"auto": "AUTO", "required": "ANY", "none": "NONE"}.get(choice or "")
+    calling = {"mode": mode} if mode else {"mode": "ANY", "allowed_function_names": [choice]}
+    return {
+        "max_output_tokens": most,
+        "tool_config": None if choice is None else {"function_calling_config": calling},
+        "response_mime_type": None if shape.sent is None else "application/json",
+        "response_json_schema": shape.sent,
+    }
+
+
+_WRITERS: dict[str, Callable[[str, int | None, str | None, AnswerShape], _Json]] = {
+    "openai": _chat,
+    "openai-responses": _responses,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+}
+"""The fields of each wire for the terms; None where a field is left out."""
+
+
+def _named(shape: AnswerShape) -> _Json:
+    return {"name": "answer", "schema": shape.sent, "strict": shape.is_strict}
 
 
 def _choice(rendered: Rendered, terms: Terms) -> str | None:
     """The choice as the wire takes it: a word, or the name under which a tool was sent."""
     choice = terms.get("tool_choice")
-    sent = [_tool_name(tool) for tool in _definitions(rendered.payload)]
+    sent = [_tool_name(tool) for tool in tools_in(rendered)]
     if choice in (None, "auto", "none"):
         return choice if sent else None  # wires refuse the field without tools
     if choice == "required" and sent:
@@ -180,9 +178,10 @@ def _choice(rendered: Rendered, terms: Terms) -> str | None:
     raise InvalidValue(f"tool_choice is {cut(str(choice))!r}, and no such tool was sent")
 
 
-def _definitions(payload: Mapping[str, Any]) -> list[Definition]:
-    tools: Any = payload.get("tools") or cast("Mapping[str, Any]", payload.get("config") or {}).get("tools")
-    return single_definitions(cast("Sequence[Any]", tools or ()))
+def tools_in(rendered: Rendered) -> list[Definition]:
+    """The tools of a payload, one by one."""
+    payload = rendered.payload
+    return single_definitions(payload.get("tools") or payload.get("config", {}).get("tools") or ())
 
 
 def _tool_name(tool: Mapping[str, Any]) -> str:
@@ -213,17 +212,6 @@ _GEMINI_KEYWORDS = frozenset(
     )
 )
 """Keywords that Gemini enforces, by its API reference; it ignores others."""
-
-
-class AnswerShape(NamedTuple):
-    """What a wire is sent of a schema, if anything, and whether every answer then fits the schema.
-
-    `is_strict` is the flag of OpenAI's wires.
-    """
-
-    sent: _Json | None = None
-    is_enforced: bool = False
-    is_strict: bool = False
 
 
 def shape_for(
@@ -263,11 +251,6 @@ def with_message(items: Sequence[Item], message: Message) -> Sequence[Item]:
     return [*items, message]
 
 
-def _shape(wire: str, rendered: Rendered, name: str, terms: Terms, takes: bool | None) -> AnswerShape:
-    schema = terms.get("output")
-    return shape_for(wire, name, schema, _definitions(rendered.payload), takes) if schema else AnswerShape()
-
-
 def _strict_shape(wire: str, model: str, schema: _Json) -> AnswerShape:
     form = schema_for(wire, schema, strict=True)
     is_enforced = form.strict and not form.removed
@@ -283,28 +266,15 @@ def _gemini_shape(schema: _Json) -> AnswerShape:
     found = [inner for _, inner in subschemas(schema)]
     if is_recursive(schema) or any(map(_is_vague, found)):
         return AnswerShape()
-    sent: _Json = exact_copy(schema)[0]
-    found = [inner for _, inner in subschemas(sent)]
-    closes = not any("allOf" in inner for inner in found)  # a member may name what another one does not
     for inner in found:
-        if closes and inner.get("properties"):
-            inner.setdefault("additionalProperties", False)
-        inner.pop("discriminator", None)  # the choices say it too
-        _replace_const(inner)
-    return AnswerShape(sent, all(_is_gemini(inner) for _, inner in subschemas(sent)))
+        inner.pop("discriminator", None)  # pydantic writes it; the choices say it too
+        if _is_scalar(inner.get("const")):
+            inner["enum"] = [inner.pop("const")]
+    return AnswerShape(schema, all(map(_is_gemini, found)))
 
 
 def _is_vague(schema: _Json) -> bool:
     return _TYPED.isdisjoint(schema) or (is_open(schema) and not schema.get("properties"))
-
-
-def _replace_const(schema: _Json) -> None:
-    """Write one value as Gemini does: an enumeration of one, or the type null."""
-    if "const" in schema and schema["const"] is None:
-        schema["type"] = "null"
-        del schema["const"]
-    elif _is_scalar(schema.get("const")):
-        schema["enum"] = [schema.pop("const")]
 
 
 def _is_gemini(schema: _Json) -> bool:
