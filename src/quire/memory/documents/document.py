@@ -1,9 +1,18 @@
-"""A document: blocks in order, whatever format they came in."""
+"""A document: blocks in order, whatever format they came in, and the chunks that it is cut into."""
 
 import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from hashlib import blake2b
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
+
+from quire.errors import InvalidLimit
+from quire.items import Note
+from quire.tokens import Counter, Measured, checked_counter, whole
 
 Kind = Literal["heading", "paragraph", "item", "code", "row"]
 """A heading, a paragraph, an item of a list, lines that stay as they are, or a row of a table."""
@@ -63,3 +72,232 @@ def cleaned(text: str) -> str:
     if _SURROGATE.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return _CONTROL.sub("", text)
+
+
+# Chunks
+
+_LEAST_TOKENS = 32
+"""Tokens that a chunk must have room for, beside what is wrapped around it."""
+
+_SHARE = 4
+"""The headings above a chunk may take one in so many of its tokens, and so may the head of a table."""
+_LONGEST_TOKEN = 128
+"""Characters of the longest tokens there are. No text of more is looked at for one chunk."""
+_NUMBERED = re.compile(r"-?\d{1,9}[.)] ")
+_LINE, _WORD = re.compile(r"\n"), re.compile(r"\s+")
+# After a mark, what closes it, and blanks; in scripts without blanks after the mark alone. Before a small
+# letter the mark was that of an abbreviation.
+_SENTENCE = re.compile(r"""(?<=[.!?…])["'”’»)\]]*\s+(?![a-z])|(?<=[。！？])["'”’」』）]*\s*""")  # noqa: RUF001
+
+
+class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A piece of a document, with the headings it stands under.
+
+    Each character of a document is in the `text` of one chunk. `lead` is the head of a table that the text
+    goes on with; `own` says how many of the headings in `path` the text itself begins with. `title` is that
+    of the document, where no heading says it.
+    """
+
+    id: str
+    source: str
+    text: str
+    path: tuple[str, ...] = ()
+    lead: str = ""
+    own: int = 0
+    page: int | None = None
+    tokens: int = 0
+    title: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The headings it stands under, as one line: `Guide > Install > Linux`."""
+        return " > ".join(self.path)
+
+    @property
+    def above(self) -> str:
+        """The headings it stands under that its text does not begin with, as one line."""
+        return " > ".join(self.path[: max(len(self.path) - self.own, 0)])
+
+    @property
+    def shown(self) -> str:
+        """The text as it is read by itself: under its headings, each said once, a table with its head."""
+        return "\n".join(filter(None, (self.above, self.lead, self.text)))
+
+
+def chunks(document: Document, *, tokens: int = 256, counter: Counter | None = None) -> list[Chunk]:
+    """The chunks of a document, in order, each of at most so many tokens, counted as a note that shows it.
+
+    No chunk goes past the end of a section, or of a page. Paragraphs, items, rows and code stay whole where
+    they fit. The same text under the same headings of a source has the same id, whatever else changed.
+    """
+    count = checked_counter(Measured() if counter is None else counter).count
+
+    def measure(text: str) -> int:
+        return count(Note(text, id="chunk", created_at=0.0))
+
+    least = measure("") + _LEAST_TOKENS
+    if whole(tokens, "the tokens of a chunk") < least:
+        raise InvalidLimit(f"a chunk has at least {least} tokens, not {tokens}")
+    found: list[Chunk] = []
+    for section in _sections(document.blocks):
+        found += _Filling(document.source, section, measure, tokens).chunks()
+    said = {document.source, file_name(document.source)}.union(*(chunk.path for chunk in found))
+    title = "" if document.title in said else document.title
+    seen: dict[bytes, int] = {}
+    return [replace(chunk, id=_id_of(chunk, seen), title=title) for chunk in found]
+
+
+def file_name(source: str) -> str:
+    """The last part of a source that is a path."""
+    return source.rstrip("/").rpartition("/")[2] or source
+
+
+def _id_of(chunk: Chunk, seen: dict[bytes, int]) -> str:
+    """An id of what a chunk says and where, and of how many before it say the same."""
+    said = msgspec.json.encode((chunk.source, chunk.path, chunk.lead, chunk.text))
+    seen[said] = seen.get(said, 0) + 1
+    return blake2b(said + b"%d" % seen[said], digest_size=14).hexdigest()
+
+
+class _Section(msgspec.Struct):
+    """What stands under a heading, up to the next of any level; headings that follow each other are one."""
+
+    path: tuple[str, ...] = ()
+    headings: list[Block] = msgspec.field(default_factory=list[Block])
+    body: list[Block] = msgspec.field(default_factory=list[Block])
+
+
+def _sections(blocks: Iterable[Block]) -> Iterator[_Section]:
+    in_force: list[Block] = []
+    section = _Section()
+    for block in blocks:
+        if block.kind != "heading":
+            section.body.append(block)
+            continue
+        in_force = [heading for heading in in_force if heading.level < block.level]
+        goes_deeper = not section.headings or section.headings[-1].level < block.level
+        if section.body or not goes_deeper:
+            yield section
+            section = _Section()
+        in_force.append(block)
+        section.headings.append(block)
+        section.path = tuple(heading.text for heading in in_force)
+    yield section
+
+
+class _Filling:
+    """The chunks of one section. The last one is open, and takes whole blocks as long as they fit."""
+
+    def __init__(self, source: str, section: _Section, measure: Callable[[str], int], limit: int) -> None:
+        self._measure, self._limit = measure, limit
+        self._most_characters = limit * _LONGEST_TOKEN
+        self._bare = measure("")
+        self._done: list[Chunk] = []
+        self._table_head = ""
+        path = section.path
+        while path and not self._is_short(" > ".join(path)):
+            path = path[1:]
+        self._empty = self._open = Chunk("", source, "", path)
+        self._has_body = False
+        self._section = section
+
+    def chunks(self) -> list[Chunk]:
+        headings = self._section.headings
+        text = "\n".join(heading.text for heading in headings)
+        if headings and self._is_short(text):
+            own = min(len(headings), len(self._open.path))
+            self._open = replace(self._open, text=text, own=own, page=headings[0].page)
+            headings = []
+        for block in (*headings, *self._section.body):
+            if block.kind != "row" or block.is_header:
+                self._table_head = block.text if block.kind == "row" else ""
+            self._add(block)
+        self._close()
+        return self._done
+
+    def _add(self, block: Block) -> None:
+        text = _written(block)
+        if block.page != self._open.page:  # a chunk ends with its page; a heading goes along
+            if self._has_body:
+                self._close()
+            self._open = replace(self._open, page=block.page)
+        if not self._open.text:
+            self._begin(block)
+        is_close = not self._has_body or block.kind in ("item", "row")
+        if self._take("\n" * (1 if is_close else 2), text):
+            return
+        if self._has_body:
+            self._close()
+            self._begin(block)
+            if self._take("", text):
+                return
+        self._pour(block, text)
+
+    def _begin(self, block: Block) -> None:
+        goes_on = block.kind == "row" and not block.is_header and self._is_short(self._table_head)
+        self._open = replace(self._empty, page=block.page, lead=self._table_head if goes_on else "")
+
+    def _take(self, joint: str, text: str) -> bool:
+        if len(text) > self._most_characters or not self._fits(joint, text):
+            return False
+        self._open, self._has_body = self._with(joint, text), True
+        return True
+
+    def _pour(self, block: Block, text: str) -> None:
+        """Spread a block that no chunk holds whole over several; headings go with its beginning."""
+        start = 0
+        while start < len(text):
+            if self._has_body:
+                self._close()
+                self._begin(block)
+            stop = _cut(text, start, partial(self._fits, "\n"), self._most_characters, block.kind == "code")
+            self._open, self._has_body = self._with("\n", text[start:stop].strip("\n")), True
+            start = stop
+
+    def _close(self) -> None:
+        if self._open.text.strip():
+            self._done.append(replace(self._open, tokens=self._measure(self._open.shown)))
+        self._open, self._has_body = self._empty, False
+
+    def _with(self, joint: str, text: str) -> Chunk:
+        return replace(self._open, text=f"{self._open.text}{joint}{text}" if self._open.text else text)
+
+    def _fits(self, joint: str, text: str) -> bool:
+        return self._measure(self._with(joint, text).shown) <= self._limit
+
+    def _is_short(self, text: str) -> bool:
+        return self._measure(text) - self._bare <= self._limit // _SHARE
+
+
+def _written(block: Block) -> str:
+    """A block as it stands in a chunk; an item that is numbered needs no other mark."""
+    if block.kind != "item":
+        return block.text
+    return f"{'  ' * block.level}{'' if _NUMBERED.match(block.text) else '- '}{block.text}"
+
+
+def _cut(text: str, start: int, fits: Callable[[str], bool], longest: int, is_code: bool) -> int:
+    """Where a piece from `start` on ends that fits: after a sentence, else a line, a word, a character.
+
+    Code is cut after lines. One character is cut off in any case.
+    """
+    furthest = min(start + longest, len(text))
+    for end in (_LINE, _WORD) if is_code else (_SENTENCE, _LINE, _WORD):
+        stops = [found.end() for found in end.finditer(text, start, furthest) if found.end() < furthest]
+        stop = _furthest(text, start, [*stops, furthest] if furthest == len(text) else stops, fits)
+        if stop > start:
+            return stop
+    return max(_furthest(text, start, range(start + 1, furthest + 1), fits), start + 1)
+
+
+def _furthest(text: str, start: int, stops: Sequence[int], fits: Callable[[str], bool]) -> int:
+    """The last stop that fits. It is looked for by doubling: a long text is not counted whole."""
+
+    def is_too_far(at: int) -> bool:
+        return not fits(text[start : stops[at]])
+
+    far = 1
+    while far < len(stops) and not is_too_far(far - 1):
+        far *= 2
+    good = bisect_left(range(min(far, len(stops))), True, lo=far // 2 if far > 1 else 0, key=is_too_far)
+    return stops[good - 1] if good else start

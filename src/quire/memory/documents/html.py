@@ -4,8 +4,6 @@ import re
 from collections import Counter
 from typing import Any
 
-import msgspec
-
 from quire.errors import InvalidValue, MissingExtra
 from quire.memory.documents.document import Draft, Kind
 
@@ -17,41 +15,23 @@ _INLINE = frozenset(
         *("span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
     )
 )
-_UNREAD = frozenset(("script", "style", "noscript", "template", "svg", "iframe", "object"))
-_NAVIGATION = frozenset(("nav", "footer", "button", "select", "dialog"))
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LISTS = frozenset(("ul", "ol", "dl", "menu"))
 _ITEMS = frozenset(("li", "dt", "dd"))
+_CELLS = frozenset(("td", "th"))
+_UNSEEN = "script, style, noscript, template, svg, iframe, object, [hidden]"
+_NAVIGATION = "nav, footer, button, select, dialog, [role=navigation]"
+_NAMES = ", ".join(f"{tag} button" for tag in (*_HEADINGS, "dt", "summary"))
+"""A button in a heading is part of it."""
 _HIDDEN_STYLE = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\s*(?:!|;|$)", re.IGNORECASE
 )
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
+_BREAK = "\x00"
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-_SELF_CLOSING = _ITEMS | {"p", "td", "th", "tr", "option", "br", "img", "hr", "input", "meta", "link", "wbr"}
+_SELF_CLOSING = _ITEMS | _CELLS | {"p", "tr", "option", "br", "img", "hr", "input", "meta", "link", "wbr"}
 _DEEPEST = 4_000
 """The parser takes time by the square of the depth."""
-_BREAK = "\x00"
-
-
-class _Place(msgspec.Struct, eq=False):
-    """The block that text belongs to; of a cell also its row, of a list the number of its next item."""
-
-    kind: Kind = "paragraph"
-    level: int = 0
-    number: str = ""
-    lists: int = 0
-    next_number: int | None = None
-    is_name: bool = False
-    """Whether it names what follows: a button in it is part of the name."""
-    is_header: bool = True
-    words: list[str] = msgspec.field(default_factory=list[str])
-    row: "_Place | None" = None
-    cells: list[list[str]] = msgspec.field(default_factory=list[list[str]])
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has a kind of its own and nothing was said in it."""
-        return self.kind != "paragraph" and not "".join(self.words).strip()
 
 
 def read_html(text: str) -> Draft:
@@ -78,108 +58,127 @@ def _check_depth(text: str) -> None:
 
 
 def _read_body(body: Any, draft: Draft) -> None:
-    """Collect words as long as they belong to one place. What is not read has no place."""
-    current = _Place()
-    places = {body.mem_id: current}
-    for node in body.traverse(include_text=True):
-        parent = places.get(node.parent.mem_id) if node.mem_id != body.mem_id else None
-        if parent is None:
-            continue
-        tag = "" if node.is_text_node else str(node.tag)
-        if tag and _is_left_out(node, tag, parent):
-            is_block = tag not in _INLINE and tag[0] != "-"
-            place = _Place() if is_block else parent  # a block parts the words around it
-        else:
-            place = places[node.mem_id] = _place_of(tag, node, parent)
-            place.words.append(_word(node, tag, place))
-        if (place.row or place) is not (current.row or current):
-            _add(current.row or current, draft)
-        current = place
-    _add(current.row or current, draft)
+    left_out, page = _left_out(body), _Page(draft)
+    stack: list[tuple[Any, str, bool]] = [(body, "body", False)]
+    while stack:
+        node, tag, is_read = stack.pop()
+        if is_read:
+            page.leave(tag)
+        elif node.mem_id in left_out and tag not in _INLINE:
+            page.part()
+        elif node.mem_id not in left_out and not tag.startswith("-"):  # those of comments do
+            page.enter(node, tag)
+            children = [*node.iter(include_text=True)]
+            stack.append((node, tag, True))
+            stack += [(one, "" if one.is_text_node else one.tag, False) for one in reversed(children)]
+    page.end()
 
 
-def _is_left_out(node: Any, tag: str, parent: _Place) -> bool:
-    """Whether a node is not text, not shown, or there to get about. An unclosed one may hold the page."""
-    style = re.sub(r"/\*.*?\*/", "", node.attributes.get("style") or "")
-    if tag in _UNREAD or tag[0] == "-" or "hidden" in node.attributes or _HIDDEN_STYLE.search(style):
-        return True
-    is_navigation = tag in _NAVIGATION or node.attributes.get("role") == "navigation"
-    is_part_of_name = tag == "button" and parent.is_name
-    return is_navigation and not is_part_of_name and node.css_first("main, article, h1") is None
+def _left_out(body: Any) -> set[int]:
+    """Nodes that are not text, not shown, or there to get about. An unclosed one may hold the page."""
+    names = {node.mem_id for node in body.css(_NAMES)}
+    found = {node.mem_id for node in body.css(_UNSEEN)}
+    found |= {node.mem_id for node in body.css("[style]") if _is_hidden(node.attributes["style"] or "")}
+    found |= {
+        node.mem_id
+        for node in body.css(_NAVIGATION)
+        if node.mem_id not in names and node.css_first("main, article, h1") is None
+    }
+    return found - {body.mem_id}
 
 
-def _place_of(tag: str, node: Any, parent: _Place) -> _Place:
-    row, lists = parent.row, parent.lists
-    if not tag or tag in _INLINE or (parent.kind == "code" and tag not in ("tr", "table")):
-        return parent
-    if tag in ("td", "th") and parent.kind == "row":
-        cell = _Place("row", row=parent)
-        parent.cells.append(cell.words)
-        parent.is_header &= tag == "th"
-        return cell
-    if tag == "tr":
-        return _Place("row", lists=lists)
-    if row is not None and tag != "table":
-        return parent
-    if tag in _HEADINGS:
-        return _Place("heading", _HEADINGS[tag], lists=lists, is_name=True)
-    if tag in _LISTS:
-        start = _whole(node.attributes.get("start"), 1) if tag == "ol" else None
-        return _Place(lists=lists + 1, next_number=start)
-    if tag in _ITEMS:
-        return _Place("item", max(lists - 1, 0), _number(node, parent), lists, is_name=tag == "dt")
-    if tag == "pre":
-        return _Place("code", number=parent.number if parent.is_open else "", lists=lists)
-    return parent if parent.is_open else _Place(lists=lists, is_name=parent.is_name or tag == "summary")
+def _is_hidden(style: str) -> bool:
+    return _HIDDEN_STYLE.search(re.sub(r"/\*.*?\*/", "", style)) is not None
 
 
-def _number(node: Any, parent: _Place) -> str:
-    if parent.next_number is None or node.tag != "li":
-        return ""
-    number = _whole(node.attributes.get("value"), parent.next_number)
-    parent.next_number = number + 1
-    return f"{number}."
+class _Page:
+    """Collects words, and adds them as a block where one ends.
+
+    `_kind`, `_level` and `_number` are those of the block that words belong to. `_row` has the cells of a
+    row of a table so far.
+    """
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft, self._words = draft, list[str]()
+        self._kind: Kind = "paragraph"
+        self._level, self._number = 0, ""
+        self._numbers: list[int | None] = []  # for each open list, that of its next item
+        self._row: list[str] | None = None
+        self._is_header = False
+
+    def enter(self, node: Any, tag: str) -> None:
+        """Begin a node."""
+        if tag in _LISTS:
+            self._numbers.append(_whole(node.attributes.get("start"), 1) if tag == "ol" else None)
+        if not tag:
+            self._words.append(node.text_content or "")
+        elif tag in _INLINE:
+            alt = node.attributes.get("alt") or ""
+            self._words.append({"br": _BREAK, "img": f" {alt} ", "button": " "}.get(tag, ""))
+        elif tag in ("table", "tr"):
+            self.end()
+            self._row, self._is_header = ([] if tag == "tr" else None), True
+        elif tag in _CELLS and self._row is not None:
+            self._words.clear()
+            self._is_header &= tag == "th"
+        elif self.part():
+            self._begin(node, tag)
+
+    def _begin(self, node: Any, tag: str) -> None:
+        if tag in _HEADINGS:
+            self._kind, self._level = "heading", _HEADINGS[tag]
+        elif tag == "pre":
+            self._kind, self._level = "code", 0
+        elif tag in _ITEMS:
+            self._kind, self._level = "item", max(len(self._numbers) - 1, 0)
+            if tag == "li" and self._numbers and self._numbers[-1] is not None:
+                number = _whole(node.attributes.get("value"), self._numbers[-1])
+                self._number, self._numbers[-1] = f"{number}. ", number + 1
+
+    def leave(self, tag: str) -> None:
+        """End a node."""
+        if not tag or tag in _INLINE:
+            return
+        if tag in _LISTS:
+            self._numbers.pop()
+        if tag in _CELLS and self._row is not None:
+            self._row.append(self._said().replace("\n", " "))
+        elif tag in ("table", "tr"):
+            self.end()
+        elif (tag == "pre" and self._row is None) or self.part():
+            self.end()
+            if tag in _HEADINGS or tag in _ITEMS or tag == "pre":
+                self._kind, self._level, self._number = "paragraph", 0, ""
+
+    def part(self) -> bool:
+        """End a block where one may end: in a cell or in code, what comes before only stands apart."""
+        if self._row is None and self._kind != "code":
+            self.end()
+            return True
+        self._words.append("\n" if self._row is None else " ")
+        return False
+
+    def end(self) -> None:
+        """Add what was said as a block; what follows it is a paragraph. Without words, the block goes on."""
+        said = self._said()
+        if self._row is not None:
+            self._draft.add("row", " | ".join([*self._row, said]).rstrip(" |"), is_header=self._is_header)
+            self._row = None
+        elif said.strip():
+            if self._kind == "heading":
+                said = said.removesuffix("\u00b6")  # many pages end a heading with a link to it
+            self._draft.add(self._kind, self._number + said, level=self._level)
+            self._kind, self._level, self._number = "paragraph", 0, ""
+
+    def _said(self) -> str:
+        said = "".join(self._words)
+        self._words.clear()
+        if self._kind == "code" and self._row is None:
+            return said.replace(_BREAK, "\n")
+        lines = (_BLANKS.sub(" ", line).strip() for line in said.split(_BREAK))
+        return "\n".join(filter(None, lines))
 
 
 def _whole(said: str | None, otherwise: int) -> int:
     digits = (said or "").strip()
     return int(digits) if re.fullmatch("-?[0-9]{1,9}", digits) else otherwise
-
-
-def _word(node: Any, tag: str, place: _Place) -> str:
-    if not tag:
-        return node.text_content or ""
-    if tag == "br":
-        return "\n" if place.kind == "code" else _BREAK
-    if tag == "img":
-        return f" {node.attributes.get('alt') or ''} "
-    if tag in _INLINE:
-        return " " if tag == "button" else ""
-    if place.kind == "code":
-        return "" if tag == "pre" else "\n"
-    return " " if place.kind == "row" else ""
-
-
-def _add(place: _Place, draft: Draft) -> None:
-    """Add what was said in a place. What follows in it, after another block, is a paragraph."""
-    if place.kind == "row" and place.row is None:
-        cells = [_lines("".join(words)).replace("\n", " ") for words in place.cells] or [""]
-        while cells and not cells[-1]:
-            cells.pop()
-        draft.add("row", " | ".join(cells), is_header=place.is_header)
-        place.cells, place.words = [], []
-        return
-    said = "".join(place.words)
-    said = said.replace(_BREAK, "\n") if place.kind == "code" else _lines(said)
-    if place.kind == "heading":
-        said = said.removesuffix("\u00b6")  # many pages end a heading with a link to it
-    if said.strip():
-        number = place.number + ("\n" if place.kind == "code" else " ") if place.number else ""
-        draft.add(place.kind, number + said, level=place.level)
-        place.kind, place.level, place.number = "paragraph", 0, ""
-    place.words.clear()
-
-
-def _lines(words: str) -> str:
-    lines = (_BLANKS.sub(" ", line).strip() for line in words.split(_BREAK))
-    return "\n".join(filter(None, lines))

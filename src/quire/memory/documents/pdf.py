@@ -15,64 +15,55 @@ if TYPE_CHECKING:
 
 logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else Python prints its warnings
 
-MAX_PAGES = 10_000
+_MAX_PAGES = 10_000
 _DEEPEST = 6
 _FULL_LINE = 0.7
 """The share of the widest line below which a line that ends a sentence ends its paragraph."""
 _BROKEN_WORD = re.compile(r"[^\W\d_]-$")
-_BLANKS = re.compile(r"\s+")
 
 
 def read_pdf(data: bytes, name: str) -> Draft:
     """The blocks of a PDF, with their pages. A page that cannot be read is told in a note."""
-    reader = _opened(data, name)
-    draft, headings = _with_outline(reader)
-    empty, failed, size = list[str](), list[str](), 0
+    reader, draft, size = _opened(data, name), Draft(), 0
+    headings, without = _outline(reader, draft), list[str]()
     for number, page in enumerate(reader.pages, 1):
         try:
             text = cleaned(page.extract_text())
         except Exception:  # pypdf raises anything on a damaged page
-            failed.append(str(number))
-            continue
+            text = ""
         size += len(text)
         if size > MAX_TEXT:
             raise TooLarge(f"{name} has more than {MAX_TEXT:,} characters of text")
         if not text.strip():
-            empty.append(str(number))
+            without.append(str(number))
         _add_page(draft, text, number, headings.get(number, {}))
-    if failed:
-        draft.notes.append(f"could not be read: pages {', '.join(failed)}")
-    if empty and len(empty) == len(reader.pages):
-        draft.notes.append("no page has text: it is scanned, or made of pictures")
-    elif empty:
-        draft.notes.append(f"without text, so empty, scanned or pictures: pages {', '.join(empty)}")
+    if without:
+        pages = "all pages" if len(without) == len(reader.pages) else f"pages {', '.join(without)}"
+        draft.notes.append(f"without text, so empty, scanned, pictures or damaged: {pages}")
     return draft
 
 
 def _opened(data: bytes, name: str) -> "PdfReader":
     try:
         from pypdf import PdfReader
-        from pypdf.errors import DependencyError
     except ImportError as missing:
         raise MissingExtra("pypdf", "documents") from missing
     try:
         reader = PdfReader(BytesIO(data))
         is_open = not reader.is_encrypted or bool(reader.decrypt(""))
         pages = len(reader.pages) if is_open else 0
-    except DependencyError:
-        raise InvalidValue(f"{name} is encrypted in a way that needs the cryptography library") from None
     except Exception as fault:
         raise Damaged(f"no whole PDF ({type(fault).__name__})", name) from None
     if not is_open:
         raise InvalidValue(f"{name} is encrypted, and opens with a password alone")
-    if pages > MAX_PAGES:
-        raise TooLarge(f"{name} has {pages:,} pages; {MAX_PAGES:,} are the most")
+    if pages > _MAX_PAGES:
+        raise TooLarge(f"{name} has {pages:,} pages; {_MAX_PAGES:,} are the most")
     return reader
 
 
-def _with_outline(reader: "PdfReader") -> tuple[Draft, dict[int, dict[str, int]]]:
-    """A draft with the title, and the levels of the headings of each page by their letters."""
-    draft, found = Draft(), dict[int, dict[str, int]]()
+def _outline(reader: "PdfReader", draft: Draft) -> dict[int, dict[str, int]]:
+    """The levels of the headings of each page, by their letters; the title goes to the draft."""
+    found = dict[int, dict[str, int]]()
     try:
         title = reader.metadata.title if reader.metadata else None
         draft.title = " ".join(cleaned(title).split()) if isinstance(title, str) else ""
@@ -80,7 +71,7 @@ def _with_outline(reader: "PdfReader") -> tuple[Draft, dict[int, dict[str, int]]
             found.setdefault(page, {}).setdefault(_letters(heading), level)
     except Exception:  # of a damaged title or outline what was found stays
         pass
-    return draft, found
+    return found
 
 
 def _entries(reader: "PdfReader", outline: Sequence[Any], level: int) -> Iterator[tuple[str, int, int]]:
@@ -110,4 +101,4 @@ def _add_page(draft: Draft, text: str, page: int, headings: dict[str, int]) -> N
 
 
 def _letters(line: str) -> str:
-    return _BLANKS.sub("", line).casefold()
+    return "".join(line.split()).casefold()

@@ -1,34 +1,36 @@
-"""Reading a document: the format by its name and its content, the encoding, and the limits."""
+"""Reading a document: its format and encoding, the limits, and the readers of plain text and Markdown."""
 
 import codecs
 import os
 import re
 import stat
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from quire.errors import InvalidValue, QuireError, TooLarge, WrongType, cut
+from quire.errors import InvalidValue, MissingExtra, QuireError, TooLarge, WrongType, cut
 from quire.items import MAX_TEXT
-from quire.memory.documents.document import Document, Draft, cleaned
+from quire.memory.documents.document import Block, Document, Draft, cleaned
 from quire.memory.documents.html import read_html
-from quire.memory.documents.markdown import read_markdown
 from quire.memory.documents.pdf import read_pdf
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 MAX_BYTES = 64 * 1024 * 1024
 """The largest file that is read. Of text, at most `quire.items.MAX_TEXT` characters are."""
 
 _PLAIN, _MARKDOWN, _HTML, _PDF = "text/plain", "text/markdown", "text/html", "application/pdf"
+_TYPES = {"application/xhtml+xml": _HTML, **{kind: kind for kind in (_MARKDOWN, _HTML, _PDF)}}
 _ENDINGS = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd"), _MARKDOWN),
     **dict.fromkeys((".html", ".htm", ".xhtml"), _HTML),
-    ".pdf": _PDF,
 }
-_SAMPLE = 64 * 1024
 _BEGINNING = 1024
 _LOOKS_LIKE_HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 
 def read_document(
@@ -45,10 +47,12 @@ def read_document(
         raise WrongType(f"a document is a path, bytes or a text, not {type(content).__name__}")
     source = name or ""
     shown, kind = cut(source) or "the document", _kind_of(content, source, media_type)
+    if isinstance(content, bytes) and len(content) > MAX_BYTES:
+        raise TooLarge(f"{shown} has more than {MAX_BYTES:,} bytes")
     if kind == _PDF:
         if isinstance(content, str):
             raise WrongType("a PDF is read from a file or from bytes, not from a text")
-        draft = read_pdf(_within_limit(content, shown), shown)
+        draft = read_pdf(content, shown)
     else:
         text, notes = (content, []) if isinstance(content, str) else _decoded(content, shown, kind)
         if len(text) > MAX_TEXT:
@@ -63,28 +67,22 @@ def read_document(
     return Document(source, title, kind, tuple(draft.blocks), tuple(draft.notes))
 
 
-def content_of(path: "str | os.PathLike[str]", *, follow_link: bool = True) -> bytes:
+def content_of(path: "str | os.PathLike[str]") -> bytes:
     """The bytes of a regular file within the limit. A pipe is refused and not waited for."""
     shown = cut(os.fspath(path))
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow_link else os.O_NOFOLLOW)
     try:
-        opened = os.open(path, flags)
-        try:
-            if not stat.S_ISREG(os.fstat(opened).st_mode):
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise InvalidValue(f"{shown} is no file")
-            with open(opened, "rb", closefd=False) as file:
-                return _within_limit(file.read(MAX_BYTES + 1), shown)
-        finally:
-            os.close(opened)
+            data = file.read(MAX_BYTES + 1)
+    except IsADirectoryError:
+        raise InvalidValue(f"{shown} is no file") from None
     except OSError as fault:
         raise InvalidValue(f"{shown} cannot be read: {fault.strerror or type(fault).__name__}") from None
     except ValueError as fault:
         if isinstance(fault, QuireError):
             raise
         raise InvalidValue(f"{shown} cannot be read: no such name") from None
-
-
-def _within_limit(data: bytes, shown: str) -> bytes:
     if len(data) > MAX_BYTES:
         raise TooLarge(f"{shown} has more than {MAX_BYTES:,} bytes")
     return data
@@ -93,15 +91,62 @@ def _within_limit(data: bytes, shown: str) -> bytes:
 def _kind_of(content: bytes | str, source: str, media_type: str | None) -> str:
     if media_type:
         plain = media_type.partition(";")[0].strip().lower()
-        known = {"application/xhtml+xml": _HTML, **{kind: kind for kind in (_MARKDOWN, _HTML, _PDF)}}
-        if plain not in known and not plain.startswith("text/"):
+        if plain not in _TYPES and not plain.startswith("text/"):
             raise InvalidValue(f"documents are text, Markdown, HTML or PDF, not {cut(plain)!r}")
-        return known.get(plain, _PLAIN)
-    by_ending = _ENDINGS.get(os.path.splitext(source)[1].lower(), _PLAIN)
+        return _TYPES.get(plain, _PLAIN)
+    ending = os.path.splitext(source)[1].lower()
     beginning = content[:_BEGINNING] if isinstance(content, bytes) else b""
-    if beginning.lstrip().startswith(b"%PDF-"):
+    if ending == ".pdf" or beginning.lstrip().startswith(b"%PDF-"):
         return _PDF
+    by_ending = _ENDINGS.get(ending, _PLAIN)
     return _HTML if by_ending != _MARKDOWN and _LOOKS_LIKE_HTML.match(beginning) else by_ending
+
+
+# Encodings
+
+_WINDOWS = "cp1252"
+_DECLARED = re.compile(
+    rb"""(?:charset|encoding)\s*=\s*["']?\s*((?:iso|windows|cp125|koi8|gb|big5|shift|sjis|euc|mac)[\w.:-]{0,30})""",
+    re.IGNORECASE,
+)
+# Browsers take a declared encoding for the larger one that pages mean.
+_MEANT = {"iso8859-1": _WINDOWS, "gb2312": "gbk", "shift_jis": "cp932", "euc_kr": "cp949"}
+_CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\x0c\r\x1b"})
+_SAMPLE = 64 * 1024
+_MOST_CONTROLS = 0.01
+_MOST_BROKEN = 0.25
+"""The share of characters beyond ASCII that may be broken in what is read as UTF-8."""
+
+
+def _decoded(data: bytes, shown: str, kind: str) -> tuple[str, list[str]]:
+    """The text of some bytes, and a note where its encoding is in doubt."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace"), []
+    sample = data[:_SAMPLE]
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    if b"\x00" in sample or controls > _MOST_CONTROLS * len(sample):
+        raise InvalidValue(f"{shown} is binary, and no text, Markdown, HTML or PDF")
+    text = data.decode("utf-8", "replace")
+    broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
+    declared = _declared(data) if broken and kind == _HTML else None
+    if declared is None and broken <= _MOST_BROKEN * beyond:
+        return text, ["bytes that are not UTF-8 were replaced"] if broken else []
+    encoding = declared or _WINDOWS
+    return data.decode(encoding, "replace"), [f"not UTF-8: read as {encoding}, which may be wrong"]
+
+
+def _declared(data: bytes) -> str | None:
+    found = _DECLARED.search(data[:_BEGINNING])
+    try:
+        known = codecs.lookup(found[1].decode("ascii")).name if found else None
+    except LookupError:
+        return None
+    return _MEANT.get(known, known) if known else None
+
+
+# Plain text
+
+_EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 
 def _read_plain(text: str) -> Draft:
@@ -111,65 +156,90 @@ def _read_plain(text: str) -> Draft:
     return draft
 
 
+# Markdown, parsed by `markdown-it-py` into blocks. What is inside a line stays as it is written.
+
+_DEEPEST = 100
+_CELL_MARK = re.compile(r"(?<!\\)\|")
+_KEY = re.compile(r"[^\s:#-][^:]*:(?!//)")
+_OTHER = re.compile(r"\s|-(?:\s|$)|#|[\]}],?\s*$|$")
+"""In front matter beside keys: an indent, an item of a list, a comment, the end of a list, or nothing."""
+_TITLE = re.compile(r"""title\s*:\s*(["']?)(?P<title>[^\s>|#"'{\[-].*?)\1\s*(?:\s\#.*)?$""", re.IGNORECASE)
+"""A title on one line; values over several lines are not read as one."""
+
+
+def _read_markdown(text: str) -> Draft:
+    lines = text.split("\n")
+    front = _front_matter(lines)
+    draft, body = Draft(), lines[len(front) + 2 :] if front else lines
+    _read_tokens(_parser().parse("\n".join(body)), body, draft)
+    title = next(filter(None, map(_TITLE.match, front)), None)
+    draft.title = title["title"] if title else ""
+    rest = "\n".join(line for line in front if title is None or line != title.string).strip("\n")
+    if rest:  # it goes with the first words of the text: by itself it says little
+        first = next((at for at, block in enumerate(draft.blocks) if block.kind != "heading"), 0)
+        draft.blocks.insert(first, Block("code", rest))
+    return draft
+
+
+def _front_matter(lines: list[str]) -> list[str]:
+    """The keys and values between a first line `---` and the next; two rules may also enclose a section."""
+    ends = (at for at, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "..."))
+    inner = lines[1 : next(ends, 1)] if lines[0].rstrip() == "---" else []
+    is_front = any(map(_KEY.match, inner)) and all(_KEY.match(line) or _OTHER.match(line) for line in inner)
+    return inner if is_front and inner[0].strip() else []
+
+
+def _parser() -> "MarkdownIt":
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError as missing:
+        raise MissingExtra("markdown-it-py", "documents") from missing
+    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable("table").disable("reference")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _read_tokens(tokens: "list[Token]", lines: list[str], draft: Draft) -> None:
+    lists = 0
+    number: str | None = None  # of the item whose first paragraph comes next; empty for a bullet
+    heading, is_header, is_row = 0, False, False
+    for token in tokens:
+        match token.type:
+            case "bullet_list_open" | "ordered_list_open" | "bullet_list_close" | "ordered_list_close":
+                lists += token.nesting
+            case "list_item_open":
+                number = f"{token.info}{token.markup} " if token.info else ""
+            case "list_item_close":
+                number = None
+            case "heading_open" | "heading_close":
+                heading = int(token.tag[1:]) if token.nesting > 0 else 0
+            case "thead_open" | "thead_close":
+                is_header = token.nesting > 0
+            case "tr_open" | "tr_close":
+                is_row = token.nesting > 0
+                if is_row and token.map:  # from the source: the parser drops cells beyond the columns
+                    draft.add("row", _row(lines[token.map[0]]), is_header=is_header)
+            case "inline" if heading:
+                draft.add("heading", token.content, level=heading)
+            case "inline" if number is not None and not is_row:
+                draft.add("item", f"{number}{token.content}", level=max(lists - 1, 0))
+                number = None
+            case "inline" | "html_block" if not is_row:
+                draft.add("paragraph", token.content)
+            case "fence" | "code_block":
+                draft.add("code", token.content)
+            case _:
+                pass
+
+
+def _row(line: str) -> str:
+    inner = line.lstrip(" \t>").removeprefix("|").rstrip()
+    inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
+    return " | ".join(cell.strip().replace("\\|", "|") for cell in _CELL_MARK.split(inner))
+
+
 _READERS: dict[str, Callable[[str], Draft]] = {
     _PLAIN: _read_plain,
-    _MARKDOWN: read_markdown,
+    _MARKDOWN: _read_markdown,
     _HTML: read_html,
 }
-
-# Encodings.
-
-_WINDOWS = "cp1252"
-_MARKS = (  # the longer first: that of UTF-32 begins with that of UTF-16
-    *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig")),
-    *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
-)
-_DECLARED = re.compile(
-    rb"""(?:charset|encoding)\s*=\s*["']?\s*((?:iso|windows|cp125|koi8|gb|big5|shift|sjis|euc|mac)[\w.:-]{0,30})""",
-    re.IGNORECASE,
-)
-# Browsers take a declared encoding for the larger one that pages mean.
-_MEANT = {"iso8859-1": _WINDOWS, "gb2312": "gbk", "shift_jis": "cp932", "euc_kr": "cp949"}
-_CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\x0c\r\x1b"})
-_MOST_CONTROLS = 0.01
-_MOST_BROKEN = 0.25
-"""The share of characters beyond ASCII that may be broken in what is read as UTF-8."""
-
-
-def _decoded(data: bytes, shown: str, kind: str) -> tuple[str, list[str]]:
-    """The text of some bytes, and notes on its encoding."""
-    for mark, encoding in _MARKS:
-        if _within_limit(data, shown).startswith(mark):
-            return _replaced(data, encoding)
-    sample = data[:_SAMPLE]
-    controls = len(sample) - len(sample.translate(None, _CONTROLS))
-    if b"\x00" in sample or controls > _MOST_CONTROLS * len(sample):
-        raise InvalidValue(f"{shown} is binary, and no text, Markdown, HTML or PDF")
-    try:
-        return data.decode(), []
-    except UnicodeDecodeError:
-        declared = _declared(data) if kind == _HTML else None
-    if declared:
-        return _replaced(data, declared)
-    text = data.decode(errors="replace")
-    beyond = len(text) - len(text.encode("ascii", "ignore"))
-    if text.count("\ufffd") <= _MOST_BROKEN * beyond:
-        return _replaced(data, "utf-8")
-    return data.decode(_WINDOWS, "replace"), [f"not UTF-8: read as {_WINDOWS}, which may be wrong"]
-
-
-def _declared(data: bytes) -> str | None:
-    found = _DECLARED.search(data[:_BEGINNING])
-    try:
-        known = codecs.lookup(found[1].decode("ascii")).name if found else None
-    except (LookupError, ValueError):
-        return None
-    return _MEANT.get(known, known) if known else None
-
-
-def _replaced(data: bytes, encoding: str) -> tuple[str, list[str]]:
-    notes = [] if encoding == "utf-8-sig" else [f"read as {encoding}"]
-    try:
-        return data.decode(encoding), notes
-    except UnicodeError:
-        return data.decode(encoding, "replace"), [f"read as {encoding}; bytes that are not were replaced"]
