@@ -92,7 +92,7 @@ class Acting:
         Of two who decide calls of one reply at the same moment, each finds the other's waiting. Who comes to
         the record last goes on for both.
         """
-        await self._session.steps.look()
+        await self._session.aio.refresh()
         view = self._session.view()
         pending = {call.id for call in view.pending()}
         waiting = [call for call in self.waiting if call.id in pending]

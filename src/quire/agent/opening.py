@@ -28,7 +28,7 @@ def deciding(decisions: Decisions) -> Opening:
 
     async def opening(loop: Loop, acting: Acting) -> Sequence[ToolCall] | None:
         if decisions:
-            await loop.session.steps.look()
+            await loop.session.aio.refresh()
             check_forgotten(loop.session, decisions)
             check_tools(loop.session, loop.speaker, decisions)
         left = await left_behind(loop.session, loop.speaker)

@@ -27,7 +27,7 @@ async def left_behind(session: Session, speaker: Speaker) -> list[ToolCall]:
 
     `TurnBusy` where it was not left: another runs a call of it.
     """
-    await session.steps.look()
+    await session.aio.refresh()
     return await answered(session, lambda: _settled(session, speaker))
 
 
@@ -64,7 +64,7 @@ async def heard(session: Session, speaker: Speaker, message: Message) -> list[To
     Where a tool asked the user something, it is the answer to that, and no message of its own: then calls
     that wait for an approval go on waiting.
     """
-    await session.steps.look()
+    await session.aio.refresh()
     return await answered(session, lambda: _heard(session, speaker, message))
 
 

@@ -139,7 +139,21 @@ class Sending(NamedTuple):
         source = None if scroll.view is None else self.sources.get(id(scroll.view.log))
         if scroll.view is not None and source is None:  # it is in no log of ours
             scroll = Scroll(tuple(scroll[: scroll.stable_length]), after=scroll.after)
-        naming = _Naming(scroll.view, source, state, self.quoted)
+        redacted: Mapping[str, Item] = {} if source is None else source.redacted
+        new: dict[bytes, Item] = {}
+
+        def keep(item: Item) -> int:
+            """The version under which an item is kept, from now on if it was not."""
+            mark = mark_of(item)
+            if mark not in state.made:
+                new.setdefault(mark, item)
+            return state.made.get(mark) or state.version + 1 + list(new).index(mark)
+
+        def name(item: Item, is_static: bool = False) -> str | int:
+            """The id of an item that is in the log as it is, else the version under which it is kept."""
+            is_shown = item.id not in redacted and is_in(scroll.view, item)
+            return item.id if is_shown else keep(self._with_sources(item, is_static))
+
         content: dict[str, Any] = {
             "provider": self.provider,
             "model": self.model,
@@ -147,59 +161,35 @@ class Sending(NamedTuple):
             "sections": dict(context.tokens),
             "digest": self.digest,
             "plan": msgspec.to_builtins(context.plan),
-            "before": [naming.name(item, n < context.plan.static) for n, item in enumerate(scroll.before)],
-            "after": [naming.name(item) for item in scroll.after],
+            "before": [name(item, n < context.plan.static) for n, item in enumerate(scroll.before)],
+            "after": [name(item) for item in scroll.after],
             "start": scroll.start,
         }
-        if context.tools:
-            content["tools"] = naming.keep(_as_note(context.tools))
+        if context.tools:  # the same definitions are the same note
+            tools = msgspec.json.decode(encode(context.tools))
+            content["tools"] = keep(Note(content=tools, id="tools", created_at=0.0))
         if scroll.view is not None and source is not None:
             content |= {"transcript": source.name, "revision": scroll.view.revision}
-            if source.redacted:
-                content["redacted"] = list(map(naming.keep, source.redacted.values()))
-        made = [Written(RECEIPTS, item) for item in naming.new.values()]
-        return [*made, Written(RECEIPTS, Note(content=content, description=_RECEIPT))]
+            if redacted:
+                content["redacted"] = list(map(keep, redacted.values()))
+        receipt = Note(content=content, description=_RECEIPT)
+        return [Written(RECEIPTS, item) for item in (*new.values(), receipt)]
 
+    def _with_sources(self, item: Item, is_static: bool) -> Item:
+        """An item that names its sources.
 
-class _Naming:
-    """How a receipt names items: by their ids, or by versions; `new` has to be kept for that."""
-
-    def __init__(
-        self, view: View | None, source: Source | None, state: State, quoted: Mapping[str, Sequence[str]]
-    ) -> None:
-        self._view, self._state, self._quoted = view, state, quoted
-        self._redacted: Mapping[str, Item] = {} if source is None else source.redacted
-        self.new: dict[int, Item] = {}
-        self._versions: dict[bytes, int] = {}
-
-    def name(self, item: Item, is_static: bool = False) -> str | int:
-        """The id of an item that is in the log as it is, else the version under which it is kept.
-
-        What a section made without naming its sources may be made of all that was there, unless it is static.
+        What a section made without naming them may be made of all that was there, unless it is static.
         """
-        if self._view is not None and item.id not in self._redacted:
-            position = self._view.log.find(item.id, self._view.end)
-            if position is not None and self._view.log.item(position) == item:
-                return item.id
-        extras: Mapping[str, Any] = {} if isinstance(item, Unknown) else item.extras
-        sources: Sequence[str] = self._quoted.get(item.id, extras.get(OF, () if is_static else (ALL,)))
-        if sources and not isinstance(item, Unknown | Note):
-            item = replace(item, extras={**extras, OF: list(sources)})
-        return self.keep(item)
-
-    def keep(self, item: Item) -> int:
-        """The version under which an item is kept, from now on if it was not."""
-        mark = mark_of(item)
-        version = self._state.made.get(mark) or self._versions.get(mark)
-        if version is None:
-            version = self._versions[mark] = self._state.version + 1 + len(self.new)
-            self.new[version] = item
-        return version
+        if isinstance(item, Unknown | Note):
+            return item
+        sources = self.quoted.get(item.id, item.extras.get(OF, () if is_static else (ALL,)))
+        return replace(item, extras={**item.extras, OF: list(sources)}) if sources else item
 
 
-def _as_note(tools: Any) -> Note:
-    """Definitions of tools as a note; the same ones are the same note."""
-    return Note(content=msgspec.json.decode(encode(tools)), id="tools", created_at=0.0)
+def is_in(view: View | None, item: Item) -> bool:
+    """Whether an item is in the log of a view as it is."""
+    position = None if view is None else view.log.find(item.id, view.end)
+    return view is not None and position is not None and view.log.item(position) == item
 
 
 def shifted(item: Item, by: int) -> Item:
@@ -221,18 +211,8 @@ def bare(receipt: Note) -> Note:
     return replace(receipt, content={**receipt.content, **nothing, "transcript": None, "tools": None})
 
 
-_MARKS_BEFORE_END = (0, 4, 16, 64)
-"""How many messages before the end a digest is kept: the last messages are often rendered anew."""
-
-_MOST_MARKS = 3 * len(_MARKS_BEFORE_END)
-
-
-class _Known(NamedTuple):
-    """The beginning of a payload, its messages, and the digest up to some of them, the longest first."""
-
-    head: bytes
-    messages: Sequence[Any]
-    marks: Sequence[tuple[int, Any]]
+_STEP, _MOST_MARKS = 8, 16
+"""After how many messages a digest is kept, and how many: the last messages are often rendered anew."""
 
 
 class Digests:
@@ -242,7 +222,7 @@ class Digests:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _Digested] = {}
 
     def of(self, payload: Mapping[str, Any], wire: str) -> str:
         """The digest of a payload."""
@@ -254,25 +234,31 @@ class Digests:
         place = keys.index(name)
         fields = [encode(key) + b":" + encode(payload[key]) for key in keys if key != name]
         head = b"{" + b",".join([*fields[:place], encode(name) + b":["])
-        marks = self._continued(wire, head, messages)
-        done, digest = marks[0][0], marks[0][1].copy()
-        for stop in sorted({max(len(messages) - ago, done) for ago in _MARKS_BEFORE_END}):
-            if stop > done:
-                digest.update((b"," if done else b"") + encode(messages[done:stop])[1:-1])
-            done = stop
-            marks.insert(0, (done, digest.copy()))
-        self._known[wire] = _Known(head, messages, marks[:_MOST_MARKS])
+        known = self._known.get(wire)
+        same = 0 if known is None or known.head != head else _count_same(known.messages, messages)
+        marks = [mark for mark in known.marks if mark[0] <= same] if known is not None else []
+        done, digest = marks[-1] if marks else (0, hashlib.sha256(head))
+        digest = digest.copy()
+        while done < len(messages):
+            digest.update((b"," if done else b"") + encode(messages[done : done + _STEP])[1:-1])
+            done = min(done + _STEP, len(messages))
+            if done % _STEP == 0:
+                marks.append((done, digest.copy()))
+        self._known[wire] = _Digested(head, messages, marks[-_MOST_MARKS:])
         digest.update(b"]" + b"".join(b"," + field for field in fields[place:]) + b"}")
         return str(digest.hexdigest())
 
-    def _continued(self, wire: str, head: bytes, messages: Sequence[Any]) -> list[tuple[int, Any]]:
-        known, start = self._known.get(wire), (0, hashlib.sha256(head))
-        if known is None or known.head != head:
-            return [start]
-        same = min(len(known.messages), len(messages))
-        # Nearly all are the same objects; those with a cache mark are rendered anew.
-        for index in compress(range(same), map(is_not, known.messages, messages)):
-            if encode(known.messages[index]) != encode(messages[index]):
-                same = index
-                break
-        return [*(mark for mark in known.marks if mark[0] <= same), start]
+
+class _Digested(NamedTuple):
+    """The beginning of a payload, its messages, and the digest up to some of them."""
+
+    head: bytes
+    messages: Sequence[Any]
+    marks: Sequence[tuple[int, Any]]
+
+
+def _count_same(known: Sequence[Any], messages: Sequence[Any]) -> int:
+    """How many messages are the same; nearly all are the same objects, some are rendered anew."""
+    same = min(len(known), len(messages))
+    changed = compress(range(same), map(is_not, known, messages))
+    return next((index for index in changed if encode(known[index]) != encode(messages[index])), same)

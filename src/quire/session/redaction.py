@@ -12,6 +12,7 @@ from quire.context import Piece
 from quire.errors import WrongType
 from quire.items import Item
 from quire.sections import Candidates
+from quire.session.receipts import is_in
 from quire.state import Transcript, View, keep_memo, memos
 
 Redact = Callable[[Item], Item]
@@ -91,11 +92,5 @@ class Redaction:
             return piece._replace(content=content.changed(self.item))
         source = None if piece.source is None or id(piece.source.log) not in logs else piece.source
         return piece._replace(
-            content=tuple(item if _is_in(source, item) else self.item(item) for item in content)
+            content=tuple(item if is_in(source, item) else self.item(item) for item in content)
         )
-
-
-def _is_in(source: View | None, item: Item) -> bool:
-    """Whether an item is in the log of a view as it is."""
-    position = None if source is None else source.log.find(item.id, source.end)
-    return source is not None and position is not None and source.log.item(position) == item

@@ -1,11 +1,8 @@
 """What a conversation and its scope have used and cost, and what they may."""
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
-from threading import Lock
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -46,13 +43,6 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
         return self.cost is not None or self.scope_cost is not None
 
 
-class Unpriced(NamedTuple):
-    """What a model used whose price is not known."""
-
-    requests: int = 0
-    usage: Usage = Usage()
-
-
 class Spending(msgspec.Struct, frozen=True):
     """What requests used together. It never changes. `cost` is in USD.
 
@@ -62,7 +52,7 @@ class Spending(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     cost: float = 0.0
     requests: int = 0
-    unknown: Mapping[str, Unpriced] = {}
+    unknown: "Mapping[str, Spending]" = {}
 
     def __repr__(self) -> str:
         return f"<Spending of {self.requests} requests, {self.tokens:,} tokens, {self.cost:.4f} USD>"
@@ -81,21 +71,21 @@ class Spending(msgspec.Struct, frozen=True):
         """The sum of two."""
         unknown = dict(self.unknown)
         for model, one in other.unknown.items():
-            known = unknown.get(model, Unpriced())
-            unknown[model] = Unpriced(known.requests + one.requests, known.usage + one.usage)
-        return Spending(
-            self.usage + other.usage, self.cost + other.cost, self.requests + other.requests, unknown
-        )
+            unknown[model] = unknown.get(model, Spending()) + one
+        usage, requests = self.usage + other.usage, self.requests + other.requests
+        return Spending(usage, self.cost + other.cost, requests, unknown)
 
     def since(self, earlier: "Spending") -> "Spending":
         """What was added since it was another."""
-        unknown: dict[str, Unpriced] = {}
-        for model, one in self.unknown.items():
-            before = earlier.unknown.get(model, Unpriced())
-            if one.requests > before.requests:
-                unknown[model] = Unpriced(one.requests - before.requests, _less(one.usage, before.usage))
-        usage = _less(self.usage, earlier.usage)
-        return Spending(usage, self.cost - earlier.cost, self.requests - earlier.requests, unknown)
+        left = {model: one.since(earlier.unknown.get(model, _NOTHING)) for model, one in self.unknown.items()}
+        fields = self.usage.__struct_fields__
+        usage = {name: getattr(self.usage, name) - getattr(earlier.usage, name) for name in fields}
+        return Spending(
+            Usage(**usage),
+            self.cost - earlier.cost,
+            self.requests - earlier.requests,
+            {model: one for model, one in left.items() if one.requests},
+        )
 
     def priced(self, prices: PricesByName) -> "Spending":
         """The same, with these prices for what has none yet."""
@@ -106,14 +96,13 @@ class Spending(msgspec.Struct, frozen=True):
     def with_usage(self, content: Mapping[str, Any]) -> "Spending":
         """The sum with one entry of the stream of usage."""
         usage = msgspec.convert(content.get("usage", {}), Usage)
-        price = content.get("cost")
-        if isinstance(price, int | float):
-            return replace(self, usage=self.usage + usage, cost=self.cost + price, requests=self.requests + 1)
-        return self + Spending(usage, 0.0, 1, {str(content.get("model") or ""): Unpriced(1, usage)})
+        one = Spending(usage, content.get("cost") or 0.0, 1)
+        if content.get("cost") is None:
+            one = replace(one, unknown={str(content.get("model") or ""): one})
+        return self + one
 
 
-def _less(usage: Usage, earlier: Usage) -> Usage:
-    return Usage(**{name: getattr(usage, name) - getattr(earlier, name) for name in usage.__struct_fields__})
+_NOTHING = Spending()
 
 
 def named_prices(prices: Mapping[str, Prices]) -> PricesByName:
@@ -171,20 +160,16 @@ def check_caps(
     """Raise `CapReached` if a cap is reached, and `InvalidValue` if a cap in USD cannot be held."""
     if model and caps.is_for_cost:
         check_priced(model, prices)
-    _check(spending.priced(prices), caps.tokens, caps.cost, "", prices)
+    checked = [(spending, caps.tokens, caps.cost, "")]
     if scope is not None:
-        _check(scope.priced(prices), caps.scope_tokens, caps.scope_cost, " of the scope", prices)
-
-
-def _check(
-    spending: Spending, tokens: int | None, most: float | None, whose: str, prices: PricesByName
-) -> None:
-    for what, spent, cap in (("tokens", spending.tokens, tokens), ("USD", spending.cost, most)):
-        if cap is not None and spent >= cap:
-            raise CapReached(f"{spent:,g} {what}{whose} are spent; {cap:,g} are allowed")
-    if most is not None:
-        for model in spending.unknown:
-            check_priced(model, prices)
+        checked.append((scope, caps.scope_tokens, caps.scope_cost, " of the scope"))
+    for spent, tokens, most, whose in checked:
+        priced = spent.priced(prices)
+        for what, amount, cap in (("tokens", priced.tokens, tokens), ("USD", priced.cost, most)):
+            if cap is not None and amount >= cap:
+                raise CapReached(f"{amount:,g} {what}{whose} are spent; {cap:,g} are allowed")
+        for unknown in priced.unknown if most is not None else ():
+            check_priced(unknown, prices)
 
 
 class Metered:
@@ -232,33 +217,21 @@ class Metered:
         return used
 
 
-class _Tally(NamedTuple):
-    """What is known of the spending of a scope: by conversation how far it was read, and its sum."""
-
-    lock: Lock
-    read: dict[str, tuple[Standing, Spending]]
-
-
-_tallies: "WeakKeyDictionary[Store, dict[str, _Tally]]" = WeakKeyDictionary()
-os.register_at_fork(after_in_child=_tallies.clear)
-
-
 def scope_spending(store: Store, scope: str) -> Spending:
     """What all conversations of a scope have spent together. Each is read once, and then what it grew by."""
-    tally = _tallies.setdefault(store, {}).setdefault(scope, _Tally(Lock(), {}))
-    with tally.lock:
-        standings, total = store.conversations(scope), Spending()
-        for name, standing in standings.items():
-            known, spent = tally.read.get(name, (Standing(0), Spending()))
-            if known.log != standing.log or not standing.log or known.version > standing.version:
-                known, spent = Standing(0), Spending()  # another conversation began at its address
-            if known != standing:
-                stored = store.read(Place(scope, name), after=known.version)
-                usage = items_in(Place(scope, name), [one for one in stored if one.stream == USAGE])
-                for item in usage:
-                    if isinstance(item, Note) and not is_tombstone(item):
-                        spent = spent.with_usage(item.content)
-                version = stored[-1].version if stored else known.version
-                tally.read[name] = standing._replace(version=version), spent
-            total += spent
-        return total
+    tallies: dict[Place, tuple[Standing, Spending]] = store.attached.setdefault("spending", {})
+    total = _NOTHING
+    for name, standing in store.conversations(scope).items():
+        place = Place(scope, name)
+        known, spent = tallies.get(place, (Standing(0), _NOTHING))
+        if known.log != standing.log or not standing.log or known.version > standing.version:
+            known, spent = Standing(0), _NOTHING  # another conversation began at its address
+        if known != standing:
+            stored = store.read(place, after=known.version)
+            for item in items_in(place, [one for one in stored if one.stream == USAGE]):
+                if isinstance(item, Note) and not is_tombstone(item):
+                    spent = spent.with_usage(item.content)
+            version = stored[-1].version if stored else known.version
+            tallies[place] = standing._replace(version=version), spent
+        total += spent
+    return total

@@ -7,12 +7,13 @@ side: a result that comes before its turn is held in a stream of its own.
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
+from uuid import getnode
 
 from msgspec.structs import replace
 
@@ -21,7 +22,6 @@ from quire.errors import (
     Conflict,
     EditRefused,
     InvalidValue,
-    QuireError,
     StoreError,
     TurnBusy,
     UnknownId,
@@ -79,20 +79,20 @@ class Steps:
 
         `TurnBusy` if another runs one of them, `Conflict` if one was answered.
         """
-        await self._claim(calls, _claim())
+        await self._claim(calls, new_id())
 
     @asynccontextmanager
     async def running(self, *calls: ToolCall) -> AsyncGenerator[None]:
         """Begin calls, and hold the claim on them for as long as the block takes."""
-        claim = _claim()
-        _running.add(claim["claim"])
+        claim = new_id()
+        _running.add(claim)
         renewing: asyncio.Future[None] | None = None
         try:
             await self._claim(calls, claim)
             renewing = asyncio.ensure_future(self._renew(calls, claim)) if calls else None
             yield
         finally:
-            _running.discard(claim["claim"])
+            _running.discard(claim)
             if renewing is not None:
                 renewing.cancel()
 
@@ -100,22 +100,22 @@ class Steps:
         """Whether somebody runs a call: this process, or another that is alive."""
         return _is_run(self._log.state, call)
 
-    async def _claim(self, calls: Sequence[ToolCall], claim: Mapping[str, Any]) -> None:
+    async def _claim(self, calls: Sequence[ToolCall], claim: str) -> None:
         def claimed(state: State) -> Entries:
             _check_open(state, calls)
             for call in calls:
-                if _is_run(state, call, but=claim["claim"]):
+                if _is_run(state, call):
                     raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
-            return [Written(STEPS, begun(calls, claim))]
+            return [Written(STEPS, begun(calls, {"claim": claim, **lease()}))]
 
         if calls:
             await AWAITED.do(self._log, lambda: self._log.commit(claimed))
 
-    async def _renew(self, calls: Sequence[ToolCall], claim: Mapping[str, Any]) -> None:
+    async def _renew(self, calls: Sequence[ToolCall], claim: str) -> None:
         def renewed(state: State) -> Entries:
             waiting = {call.id for call in state.pending()}
             left = [call for call in calls if call.id in waiting]
-            return [Written(STEPS, begun(left, {**claim, "until": now() + LEASE}))] if left else []
+            return [Written(STEPS, begun(left, {"claim": claim, **lease()}))] if left else []
 
         while True:
             await asyncio.sleep(RENEWAL)
@@ -135,16 +135,12 @@ class Steps:
         """
         ready = await self._allowed([result, *others], instead)
 
-        def entries(state: State, came: Sequence[Item]) -> Entries:
-            state.check([Written(MAIN, item) for item in came])  # or it could never be recorded
+        def entries(state: State) -> Entries:
             call = state.steps.call_of(result, state.pending()) if of is None else of.id
             announced = [] if call is None else [held_for(call)]
-            return [Written(STEPS, item) for item in (*announced, *came)]
+            return [Written(STEPS, item) for item in (*announced, *_fitting(ready, state, instead))]
 
-        def held() -> Entries:
-            return self._commit(lambda _: ready, entries, instead)
-
-        written = await AWAITED.do(self._log, held)
+        written = await AWAITED.do(self._log, lambda: self._log.commit(entries))
         return tuple(item for _, item in written if not is_step(item))
 
     async def answer(
@@ -158,18 +154,15 @@ class Steps:
         """
         ready = await self._allowed(items, instead)
 
-        def came(state: State) -> Sequence[Item]:
+        def entries(state: State) -> Entries:
             _check_open(state, calls)
             for call in calls if of_none else ():
                 if _is_run(state, call):
                     raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
-            return state.steps.as_held(ready)
-
-        def entries(_: State, items: Sequence[Item]) -> Entries:
-            return [Written(MAIN, item) for item in items]
+            return [Written(MAIN, item) for item in _fitting(state.steps.as_held(ready), state, instead)]
 
         def answered() -> tuple[Item, ...]:
-            written = self._commit(came, entries, instead)
+            written = self._log.commit(entries)
             self._writer.heard.difference_update(item.id for item in ready)
             return tuple(item for _, item in written)
 
@@ -224,20 +217,6 @@ class Steps:
                 allowed += writer.ready([instead(came[0], fault)])
         return tuple(allowed)
 
-    def _commit(
-        self,
-        came: Callable[[State], Sequence[Item]],
-        entries: Callable[[State, Sequence[Item]], Entries],
-        instead: Instead,
-    ) -> Entries:
-        """Write what came of calls. A result that cannot be recorded is replaced, and holds up no other."""
-        try:
-            return self._log.commit(lambda state: entries(state, came(state)))
-        except QuireError as fault:
-            if not isinstance(fault.__cause__ if isinstance(fault, Conflict) else fault, _UNFIT):
-                raise
-        return self._log.commit(lambda state: entries(state, _fitting(came(state), state, instead)))
-
     # What is known
 
     def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Standing]]:
@@ -258,10 +237,6 @@ class Steps:
         held = state.steps.held.get(call.id, ())
         # Of a call that was answered it is there until the next step is recorded.
         return () if held and any(held[0].id in one for one in state.transcripts.values()) else held
-
-    async def look(self) -> None:
-        """Take in what other processes have written."""
-        await AWAITED.do(self._log, self._log.catch_up)
 
     @property
     def at_work(self) -> Work | None:
@@ -364,60 +339,45 @@ _running: set[str] = set()
 """Claims of this process that are held."""
 
 
-def _claim() -> dict[str, Any]:
-    """A claim on calls: by which process, under which name, and until when it is believed."""
-    return {"by": _own_name(os.getpid()), "claim": new_id(), **lease()}
-
-
-def _is_run(state: State, call: ToolCall, but: str | None = None) -> bool:
+def _is_run(state: State, call: ToolCall) -> bool:
     note = state.steps.begun.get(call.id)
-    if note is None or (but is not None and note.content.get("claim") == but):
+    if note is None:
         return False
-    if note.content.get("by") == _own_name(os.getpid()):
+    if note.content.get("process") == _process(os.getpid()):
         return note.content.get("claim") in _running
     return "until" in note.content and is_leased(note)
 
 
 def lease() -> dict[str, Any]:
     """The content of a note of running work: until when it is believed, and which process does it."""
-    machine, process = _machine(), os.getpid()
-    return {
-        "until": now() + LEASE,
-        "process": None if machine is None else [machine, process, _started(process)],
-    }
+    return {"until": now() + LEASE, "process": _process(os.getpid())}
 
 
 def is_leased(note: Note) -> bool:
     """Whether the work of a note goes on: the lease was renewed in time, and the process is not gone."""
-    return bool(note.content["until"] > now()) and not is_abandoned(note)
-
-
-def is_abandoned(note: Note) -> bool:
-    """Whether the process of a note is known to have ended: it was on this machine."""
-    if note.content.get("process") is None:
-        return False
-    machine, process, started = note.content["process"]
-    return bool(machine == _machine() and _started(process) != started)
+    machine, process, started = note.content.get("process") or (None, 0, None)
+    is_gone = machine == _machine() and _started(process) != started
+    return bool(note.content["until"] > now()) and not is_gone
 
 
 @cache
-def _own_name(process: int) -> str:
-    """A name of this process; process numbers are used again."""
-    return new_id()
+def _process(number: int) -> list[Any]:
+    """Identifies a process of this machine; process numbers are used again."""
+    return [_machine(), number, _started(number)]
 
 
 @cache
-def _machine() -> str | None:
+def _machine() -> str:
     """Identifies this machine since it was started, and its process namespace."""
     try:
         started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{started} {os.readlink('/proc/self/ns/pid')}"
     except OSError:
-        return None
+        return f"{getnode():x}"
 
 
 def _started(process: int) -> str | None:
-    """When a process was started; `None` if there is none."""
+    """When a process was started; `None` if there is none, or nobody can say."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
