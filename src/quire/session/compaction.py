@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -18,14 +19,14 @@ from msgspec.structs import replace
 from quire.compactors import Compactor, Outcome, Plan, Request, Room, checked_compactor, record
 from quire.context import DEFAULT_MODEL
 from quire.errors import InvalidValue, Irreducible, ModelFailed, QuireError, WindowExceeded
-from quire.items import Hide, Item, Note, Span, now
+from quire.items import Hide, Note, Span, now
 from quire.models import AnyModel, summarized
 from quire.session.aio import AWAITED, BLOCKED, BLOCKING, IO, Writer, plain
 from quire.session.hooks import Compacted, Compacting, is_cancelled
 from quire.session.log import Entries, Guard, Log
 from quire.session.spending import Caps, Metered, PricesByName, check_priced
 from quire.session.state import State, Written
-from quire.session.steps import RENEWAL, is_leased, lease
+from quire.session.steps import is_leased, lease, renewed
 from quire.state import View
 from quire.stores.streams import MAIN, PLANS, POOL, USAGE
 from quire.tokens import counter_for, facts_for
@@ -117,7 +118,8 @@ class Compaction:
         self.prices, self._caps = prices, caps
         self.known = _known.setdefault(self.log.root, _Known())
         self._task: _Task | None = None
-        self._work: _Work | None = None
+        self.work: _Work | None = None
+        """What is running; only that is recorded."""
         self.room: Room | None = None
         """What the last context left to the main transcript."""
         self.compactor: Compactor | None = None
@@ -156,7 +158,8 @@ class Compaction:
             self.metrics.misses += 1
         else:
             self.metrics.hits += 1
-        if not (self.is_running or self.known.is_pausing or any(map(is_leased, plans_in(self.log.state)))):
+        is_leased_by_any = any(map(is_leased, self.log.state.plans.values()))
+        if not (self.is_running or self.known.is_pausing or is_leased_by_any):
             self._begin(view, guard or Guard(self.log), room, self.compactor, is_told=False)
         if waits:
             await self._wait(None)
@@ -165,12 +168,10 @@ class Compaction:
         """Compact and wait for it, for a turn that does not fit otherwise."""
         earlier: Outcome | None = None
         while self.is_running:
-            running = self._task
-            await self._wait(None)
-            earlier = _outcome_of(running) or earlier
+            earlier = await self._wait(None) or earlier
             view, guard = self.shown()
         made = await self._begin(view, guard, room, by, is_told=True)
-        return earlier if earlier and not made else made
+        return made or earlier or made
 
     @property
     def is_running(self) -> bool:
@@ -180,9 +181,7 @@ class Compaction:
     def give_up(self) -> None:
         """Keep nothing of what is running: what is not recorded by now will not be."""
         with self.log.lock:
-            work, self._work = self._work, None
-            if work is not None:
-                work.is_given_up = True
+            self.work = None
         self._cancel()
         self._task = None
 
@@ -197,12 +196,12 @@ class Compaction:
             with suppress(RuntimeError):  # its loop is closed
                 self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
-    async def _wait(self, timeout: float | None) -> None:
-        """Wait until the task is done; it may be one of another event loop."""
+    async def _wait(self, timeout: float | None) -> Outcome | None:
+        """Wait until the task is done, and return its outcome; it may be one of another event loop."""
         task, until = self._task, None if timeout is None else now() + timeout
         while task is not None and not task.done() and task.get_loop().is_running():
             if until is not None and now() >= until:
-                return
+                return None
             if task.get_loop() is BLOCKED.get():
                 raise InvalidValue(
                     "a compaction runs on the event loop that this call blocks: await the verb of session.aio"
@@ -211,13 +210,15 @@ class Compaction:
                 await asyncio.wait([task], timeout=None if until is None else until - now())
             else:
                 await asyncio.sleep(_LOOK)
+        is_over = task is not None and task.done() and not task.cancelled() and task.exception() is None
+        return task.result() if task is not None and is_over else None
 
     def _begin(self, view: View, guard: Guard, room: Room, compactor: Compactor, *, is_told: bool) -> _Task:
         """Begin to compact; with `is_told`, errors are raised to whoever waits."""
         if not guard.is_intact:
             view, guard = self.shown()
-        self._work = _Work(self, compactor)
-        shrinking = self._work.shrink(self._redacted(view), guard, room)
+        self.work = _Work(self, compactor)
+        shrinking = self.work.shrink(self._redacted(view), guard, room)
         self._task = asyncio.get_running_loop().create_task(shrinking if is_told else self._quiet(shrinking))
         return self._task
 
@@ -243,12 +244,6 @@ class Compaction:
         return view if self.writer.redaction is None else self.writer.redaction.view(view)
 
 
-def _outcome_of(task: _Task | None) -> Outcome | None:
-    if task is None or not task.done() or task.cancelled() or task.exception() is not None:
-        return None
-    return task.result()
-
-
 class _Work:
     """One compaction: plans are made and carried out, one after the other, until the view fits."""
 
@@ -257,8 +252,6 @@ class _Work:
         self._log, self._writer, self._known = compaction.log, compaction.writer, compaction.known
         model = compaction.model
         self._model = None if model is None else Metered(model, compaction.prices)
-        self._noted: Note | None = None  # the plan that is leased
-        self.is_given_up = False
 
     async def shrink(self, view: View, guard: Guard, room: Room) -> Outcome | None:
         """Plan and carry out, in several steps if there is more to read than the model reads at once.
@@ -315,32 +308,32 @@ class _Work:
             metrics.fault = type(fault).__name__
             return Outcome("discarded", f"a hook refused it: {type(fault).__name__}")
         if plan.request is None:
-            return await self._recorded(plan, None, guard)
+            return await self._finish(plan, guard)
+        note = Note(content={"by": plan.by, "transcript": MAIN, **lease()}, description="plan")
+        if not await AWAITED.do(self._log, lambda: self._log.commit(partial(_begun, note))):
+            return Outcome("discarded", "another process is at work on it")
+        metrics.started += 1
+        metrics.pending = 1
         try:
-            if not await AWAITED.do(self._log, lambda: self._lease(plan)):
-                return Outcome("discarded", "another process is at work on it")
-            metrics.started += 1
-            return await self._written(plan, plan.request, guard)
+            async with renewed(self._log, partial(_renewal, note)):
+                return await self._written(plan, plan.request, guard, note)
         except asyncio.CancelledError:
-            await AWAITED.do(self._log, lambda: self._log.commit(lambda state: _ended(state, self._noted)))
+            await AWAITED.do(self._log, lambda: self._log.commit(partial(_ended, note)))
             raise
+        finally:
+            metrics.pending = 0
 
-    async def _written(self, plan: Plan, request: Request, guard: Guard) -> Outcome:
+    async def _written(self, plan: Plan, request: Request, guard: Guard, note: Note) -> Outcome:
         """Have the words written, and record the plan with them."""
         assert self._model is not None
-        self._known.metrics.pending = 1
-        renewing = asyncio.ensure_future(self._renew())
         try:
             await AWAITED.do(self._log, self._log.root.catch_up)
             words = await summarized(self._model, request) if guard.is_intact else None
-            return await self._recorded(plan, words, guard)
+            return await self._finish(plan, guard, note, words)
         except QuireError as fault:
             is_learnt = isinstance(fault, WindowExceeded) and self._learn_window(request)
             self._compaction.failed(str(fault), 0.0 if is_learnt else self._known.pause())
-            return await self._finish(plan, None, Outcome("discarded", str(fault)))
-        finally:
-            renewing.cancel()
-            self._known.metrics.pending = 0
+            return await self._finish(plan, guard, note, fault=str(fault))
 
     def _learn_window(self, request: Request) -> bool:
         """Read half as much from now on; false if a request is as short as it can be."""
@@ -353,86 +346,60 @@ class _Work:
         self._known.windows[self._model.name] = told // 2
         return True
 
-    async def _recorded(self, plan: Plan, words: str | None, guard: Guard) -> Outcome:
-        """Record a plan on the state as it is now, or not at all."""
-        outcome = await self._finish(plan, guard, words=words)
-        if outcome:
-            self._known.metrics.completed += 1
-            self._known.metrics.fault = None
-            self._known.end_pause()
-        else:
-            self._known.metrics.discarded += 1
-            if words is not None and not self.is_given_up:  # paid for, and of no use
-                self._known.pause()
-        return outcome
-
     async def _finish(
-        self, plan: Plan, guard: Guard | None, outcome: Outcome | None = None, words: str | None = None
+        self,
+        plan: Plan,
+        guard: Guard,
+        note: Note | None = None,
+        words: str | None = None,
+        fault: str | None = None,
     ) -> Outcome:
-        """Write what comes of a plan, what it used, and that it is over; then tell hooks."""
-        used = [] if self._model is None else [Written(USAGE, note) for note in self._model.used()]
-        lost = Outcome("discarded", "something was forgotten meanwhile")
-        found = [lost if outcome is None else outcome]
+        """Write what comes of a plan on the state as it is now, what it used, and that it is over."""
+        used = [] if self._model is None else [Written(USAGE, one) for one in self._model.used()]
+        found = Outcome("discarded", fault or "something was forgotten meanwhile")
 
         def entries(state: State) -> Entries:
+            nonlocal found
             kept: Entries = []
-            if self.is_given_up:
-                found[:] = [Outcome("discarded", "it was given up")]
-            elif guard is not None and guard.is_intact:
-                trial, pool = state.transcripts[MAIN].copy(), state.pool.fork()
-                found[:] = [record(trial, plan, text=words, pool=pool)]
-                kept = [Written(MAIN, self._redacted(edit)) for edit in found[0].edits]
-                kept += [Written(POOL, self._redacted(note)) for note in plan.notes] if found[0] else []
-            return [*kept, *used, *_ended(state, self._noted)]
+            if self._compaction.work is not self:
+                found = Outcome("discarded", "it was given up")
+            elif fault is None and guard.is_intact:
+                found = record(state.transcripts[MAIN].copy(), plan, text=words, pool=state.pool.fork())
+                kept = [Written(MAIN, edit) for edit in self._writer.ready(found.edits)]
+                kept += [Written(POOL, one) for one in self._writer.ready(plan.notes)] if found else []
+            return [*kept, *used, *(_ended(note, state) if note is not None else ())]
 
-        def commit() -> None:
-            with self._log.lock:  # the lease may be renewed meanwhile
-                self._log.commit(entries)
-                self._noted = None
+        await AWAITED.do(self._log, lambda: self._log.commit(entries))
+        self._count(found, is_paid=words is not None, is_counted=fault is not None)
+        await self._writer.hooks.fire_and_wait(Compacted(self._log.place, MAIN, plan, found))
+        return found
 
-        await AWAITED.do(self._log, commit)
-        await self._writer.hooks.fire_and_wait(Compacted(self._log.place, MAIN, plan, found[0]))
-        return found[0]
-
-    def _redacted(self, item: Item) -> Item:
-        return item if self._writer.redaction is None else self._writer.redaction.item(item)
-
-    def _lease(self, plan: Plan) -> bool:
-        """Note that a plan is running here, unless another process is at work; plans left behind are over."""
-        content = {"by": plan.by, "transcript": MAIN, "version": self._log.state.version, **lease()}
-        note = Note(content=content, description="plan")
-
-        def entries(state: State) -> Entries:
-            plans = plans_in(state)
-            if any(map(is_leased, plans)):
-                return []
-            return [*(entry for one in plans for entry in _ended(state, one)), Written(PLANS, note)]
-
-        self._noted = note if self._log.commit(entries) else None
-        return self._noted is not None
-
-    async def _renew(self) -> None:
-        def renewed() -> None:
-            with self._log.lock:
-                note = self._noted
-                if note is None:
-                    return
-                other = Note(content={**note.content, **lease()}, description="plan")
-                if self._log.commit(lambda state: [*_ended(state, note), Written(PLANS, other)]):
-                    self._noted = other
-
-        while True:
-            await asyncio.sleep(RENEWAL)
-            await AWAITED.do(self._log, renewed)
+    def _count(self, outcome: Outcome, *, is_paid: bool, is_counted: bool) -> None:
+        metrics = self._known.metrics
+        if outcome:
+            metrics.completed += 1
+            metrics.fault = None
+            self._known.end_pause()
+        elif not is_counted:
+            metrics.discarded += 1
+            if is_paid and self._compaction.work is self:  # and of no use
+                self._known.pause()
 
 
-def plans_in(state: State) -> list[Note]:
-    """The plans of the main transcript that were begun and not finished."""
-    return [plan for plan in state.plans.values() if plan.content["transcript"] == MAIN]
-
-
-def _ended(state: State, note: Note | None) -> Entries:
-    """The entry that ends a plan, unless somebody took it over."""
-    if note is None or note.id not in state.plans:
+def _begun(note: Note, state: State) -> Entries:
+    """The entry that leases a plan, unless another process is at work; plans left behind are over."""
+    if any(map(is_leased, state.plans.values())):
         return []
-    return [Written(PLANS, Hide((Span(note.id, note.id),)))]
+    left = [entry for one in state.plans.values() for entry in _ended(one, state)]
+    return [*left, Written(PLANS, note)]
+
+
+def _renewal(note: Note, state: State) -> Entries:
+    """The entry that renews the lease of a plan, unless it is over."""
+    other = replace(note, content={**note.content, **lease()})
+    return [Written(PLANS, other)] if note.id in state.plans else []
+
+
+def _ended(note: Note, state: State) -> Entries:
+    """The entry that ends a plan, unless somebody took it over."""
+    return [Written(PLANS, Hide((Span(note.id, note.id),)))] if note.id in state.plans else []

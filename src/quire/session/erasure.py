@@ -36,18 +36,15 @@ from quire.stores.streams import (
     FORGOTTEN,
     LINKS,
     MERGED,
-    NAMED,
-    ORIGIN,
     OUTPUTS,
-    PLANS,
     POOL,
     RECALLED,
     RECEIPTS,
     STEPS,
-    USAGE,
     WIPED,
     digest_of,
     forgetting,
+    holds_content,
     is_own,
     is_tombstone,
     note_removed,
@@ -55,9 +52,6 @@ from quire.stores.streams import (
 )
 
 logger = logging.getLogger("quire.session")
-
-_BOOKS = frozenset((ORIGIN, USAGE, PLANS, MERGED, RECALLED, FORGOTTEN, WIPED, NAMED))
-"""Streams of ids and numbers, without which a conversation could not be read."""
 
 _locks: "WeakKeyDictionary[Store, RLock]" = WeakKeyDictionary()
 """Held by whoever erases in a store: one at a time."""
@@ -236,10 +230,9 @@ def finish_erasing(log: Log, *, waits: bool = False) -> None:
 
 
 def _may_go(stream: str, item: Item) -> bool:
-    """Whether an entry can be erased: it may hold what somebody said or made."""
-    if stream == STEPS:
-        return not is_step(item)
-    return stream not in _BOOKS and not (stream == RECEIPTS and is_receipt(item))
+    """Whether an entry can be erased: it holds what somebody said or made, and no note of ours."""
+    is_note = (stream == STEPS and is_step(item)) or (stream == RECEIPTS and is_receipt(item))
+    return holds_content(stream) and not is_note
 
 
 def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:

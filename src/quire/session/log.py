@@ -26,7 +26,7 @@ from quire.session.spending import Spending
 from quire.session.state import State, Written
 from quire.state import Transcript
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
-from quire.stores.streams import FORGOTTEN, POOL, RECEIPTS, STEPS, is_own, tombstone
+from quire.stores.streams import FORGOTTEN, holds_content, tombstone
 
 logger = logging.getLogger("quire.session")
 
@@ -237,8 +237,8 @@ class Log:
 
 
 def _written(entry: Written, state: State) -> Written:
-    is_content = not is_own(entry.stream) or entry.stream in (POOL, STEPS, RECEIPTS)
-    return Written(entry.stream, tombstone(entry.item)) if is_content and state.is_gone(entry.item) else entry
+    is_gone = holds_content(entry.stream) and state.is_gone(entry.item)
+    return Written(entry.stream, tombstone(entry.item)) if is_gone else entry
 
 
 def read_entries(place: Place, stored: Sequence[Stored]) -> Entries:

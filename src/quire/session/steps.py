@@ -33,7 +33,7 @@ from quire.memory.quotes import Quote
 from quire.session.aio import AWAITED, Writer
 from quire.session.erasure import link_sources, names_of
 from quire.session.hooks import Added, Adding
-from quire.session.log import Entries, Work
+from quire.session.log import Compute, Entries, Log, Work
 from quire.session.pool import AioPool, SessionPool, handle_of
 from quire.session.state import State, Written, begun, by_result, held_for, is_step
 from quire.stores.streams import MAIN, OF, STEPS
@@ -49,19 +49,12 @@ Instead = Callable[[ToolResult, Exception], ToolResult]
 LEASE = 60.0
 """Seconds for which a note of running work is believed after it was written or renewed."""
 
-RENEWAL = LEASE / 3
-
 _UNFIT = (InvalidValue, CodecError, WrongType, UnknownId, EditRefused)
 """Errors of the items themselves, and neither of a store nor of other writers."""
 
 
 class Unkept(Exception):
     """Why a result, or what came with it, cannot be recorded though no hook refuses it."""
-
-
-def raised(_: ToolResult, fault: Exception) -> ToolResult:
-    """The default of `instead`: the fault is raised."""
-    raise fault
 
 
 class Steps:
@@ -86,15 +79,18 @@ class Steps:
         """Begin calls, and hold the claim on them for as long as the block takes."""
         claim = new_id()
         _running.add(claim)
-        renewing: asyncio.Future[None] | None = None
+
+        def renewal(state: State) -> Entries:
+            waiting = {call.id for call in state.pending()}
+            left = [call for call in calls if call.id in waiting]
+            return [Written(STEPS, begun(left, {"claim": claim, **lease()}))] if left else []
+
         try:
             await self._claim(calls, claim)
-            renewing = asyncio.ensure_future(self._renew(calls, claim)) if calls else None
-            yield
+            async with renewed(self._log, renewal):
+                yield
         finally:
             _running.discard(claim)
-            if renewing is not None:
-                renewing.cancel()
 
     def is_run(self, call: ToolCall) -> bool:
         """Whether somebody runs a call: this process, or another that is alive."""
@@ -111,23 +107,10 @@ class Steps:
         if calls:
             await AWAITED.do(self._log, lambda: self._log.commit(claimed))
 
-    async def _renew(self, calls: Sequence[ToolCall], claim: str) -> None:
-        def renewed(state: State) -> Entries:
-            waiting = {call.id for call in state.pending()}
-            left = [call for call in calls if call.id in waiting]
-            return [Written(STEPS, begun(left, {"claim": claim, **lease()}))] if left else []
-
-        while True:
-            await asyncio.sleep(RENEWAL)
-            try:
-                await AWAITED.do(self._log, lambda: self._log.commit(renewed))
-            except (StoreError, Conflict) as fault:
-                logger.warning("the claim on calls in %s is not renewed: %s", self._log.place, type(fault))
-
     # Results
 
     async def hold(
-        self, result: ToolResult, *others: Item, of: ToolCall | None = None, instead: Instead = raised
+        self, result: ToolResult, *others: Item, of: ToolCall | None = None, instead: Instead | None = None
     ) -> tuple[Item, ...]:
         """Keep a result whose turn has not come, and what came with it; `answer` records it later.
 
@@ -144,13 +127,13 @@ class Steps:
         return tuple(item for _, item in written if not is_step(item))
 
     async def answer(
-        self, calls: Sequence[ToolCall], *items: Item, instead: Instead = raised, of_none: bool = False
+        self, calls: Sequence[ToolCall], *items: Item, instead: Instead | None = None, of_none: bool = False
     ) -> tuple[Item, ...]:
         """Record what answers open calls, all or none; `Conflict` if one is not open any more.
 
         Hooks hear of each result with what came with it, unless they did when it was held. If they refuse
-        one, or it cannot be recorded, `instead` gives what is recorded in its place, or raises. Calls
-        `of_none` are closed by who does not run them: `Conflict` if somebody runs one by then.
+        one, or it cannot be recorded, `instead` gives what is recorded in its place, if there is one.
+        Calls `of_none` are closed by who does not run them: `Conflict` if somebody runs one by then.
         """
         ready = await self._allowed(items, instead)
 
@@ -177,7 +160,7 @@ class Steps:
         *others: Item,
         pooled: Sequence[Note] = (),
         to: str | None = MAIN,
-        instead: Instead = raised,
+        instead: Instead | None = None,
     ) -> ToolResult:
         """Let hooks hear of all that a call gave before any of it is written, and pool its notes.
 
@@ -194,12 +177,14 @@ class Steps:
                 notes = [_made_of(result, note) for note in pooled]
                 await AioPool(self._pool, AWAITED).keep_all(notes, _refusals)
         except _Refused as refused:
+            if instead is None:
+                raise refused.fault from None
             result, others = instead(result, refused.fault), ()
         if hooks and to is not None:
             self._writer.heard.update(item.id for item in (result, *others))
         return result
 
-    async def _allowed(self, items: Sequence[Item], instead: Instead) -> tuple[Item, ...]:
+    async def _allowed(self, items: Sequence[Item], instead: Instead | None) -> tuple[Item, ...]:
         """Items redacted, as hooks allow them to be recorded."""
         writer = self._writer
         if writer.redaction is None and not writer.hooks:
@@ -212,7 +197,7 @@ class Steps:
                     await AWAITED.fire(writer.hooks, [Adding(self._log.place, MAIN, ready)])
                 allowed += ready
             except Exception as fault:
-                if not isinstance(came[0], ToolResult):
+                if instead is None or not isinstance(came[0], ToolResult):
                     raise
                 allowed += writer.ready([instead(came[0], fault)])
         return tuple(allowed)
@@ -292,7 +277,8 @@ def _made_of(result: ToolResult, note: Note) -> Note:
     return replace(note, extras={**note.extras, OF: [*note.extras.get(OF, ()), result.id]})
 
 
-def _fitting(items: Sequence[Item], state: State, instead: Instead) -> list[Item]:
+def _fitting(items: Sequence[Item], state: State, instead: Instead | None) -> list[Item]:
+    """Items that can be recorded: a result that cannot be is replaced, and holds up no other."""
     fit: list[Item] = []
     for came in by_result(items):
         try:
@@ -300,12 +286,9 @@ def _fitting(items: Sequence[Item], state: State, instead: Instead) -> list[Item
             JSON.encode(came)
             fit += came
         except _UNFIT as fault:
-            if not isinstance(came[0], ToolResult):
+            if instead is None or not isinstance(came[0], ToolResult):
                 raise
-            try:
-                fit.append(instead(came[0], Unkept(str(fault))))
-            except Unkept:
-                raise fault from None
+            fit.append(instead(came[0], Unkept(str(fault))))
     return fit
 
 
@@ -351,6 +334,25 @@ def _is_run(state: State, call: ToolCall) -> bool:
 def lease() -> dict[str, Any]:
     """The content of a note of running work: until when it is believed, and which process does it."""
     return {"until": now() + LEASE, "process": _process(os.getpid())}
+
+
+@asynccontextmanager
+async def renewed(log: Log, renewal: Compute) -> AsyncGenerator[None]:
+    """Write what renews a lease from time to time, for as long as the block takes."""
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(LEASE / 3)
+            try:
+                await AWAITED.do(log, lambda: log.commit(renewal))
+            except (StoreError, Conflict) as fault:
+                logger.warning("a lease in %s is not renewed: %s", log.place, type(fault))
+
+    renewing = asyncio.ensure_future(renew())
+    try:
+        yield
+    finally:
+        renewing.cancel()
 
 
 def is_leased(note: Note) -> bool:

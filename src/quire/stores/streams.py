@@ -94,6 +94,11 @@ def is_own(stream: str) -> bool:
     return stream.startswith(".")
 
 
+def holds_content(stream: str) -> bool:
+    """Whether entries of a stream hold what somebody said or made, and not only ids and numbers."""
+    return not is_own(stream) or stream in (POOL, STEPS, RECEIPTS)
+
+
 def tombstone(item: Item, **extras: str) -> Item:
     """The item without its content: id, kind, time and provenance stay."""
     if isinstance(item, Unknown):
