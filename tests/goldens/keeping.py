@@ -52,6 +52,9 @@ COMPACTORS: dict[str, Callable[[], Compactor]] = {
     "truncate": lambda: TruncateOldest(unit="turns", ceiling=4, floor=2),
 }
 
+WIRES = {"choices": "openai", "output": "openai-responses", "content": "anthropic", "candidates": "gemini"}
+"""The wire of a response, by a field that it has."""
+
 
 def opened(store: Store, place: Place, options: Json) -> Session:
     prices = {model: Prices(**rates) for model, rates in options.get("prices", {}).items()}
@@ -146,7 +149,8 @@ def work(one: Session, step: Json, run: "Playing") -> None:
             context = one.build(TEMPLATES[step["template"]], tools=step.get("tools", ()))
             context.render(step["wire"], model=step.get("model"))
         case "record":
-            one.record(step["response"])
+            response = step["response"]
+            one.record(response, provider=next(WIRES[field] for field in WIRES if field in response))
         case "compact":
             writer = Session.open(
                 scope=one.place.scope,

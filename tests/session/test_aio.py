@@ -24,7 +24,7 @@ VERBS: dict[str, Callable[[Session, Session], Awaitable[Any]]] = {
     "assistant": lambda one, _: one.aio.assistant("x", calls=[ToolCall("c", "look")]),
     "call": lambda one, _: one.aio.call("look", {"q": 1}),
     "pin": lambda one, _: one.aio.pin(one.view()[0].id),
-    "record": lambda one, _: one.aio.record(answer("x")),
+    "record": lambda one, _: one.aio.record(answer("x"), provider="openai"),
     "forget": lambda one, _: one.aio.forget(one.view()[0].id),
     "refresh": lambda one, _: one.aio.refresh(),
     "keep": lambda one, _: one.aio.pool.keep(Note("n", key="k")),

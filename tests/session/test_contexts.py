@@ -36,7 +36,7 @@ def test_a_turn_goes_round() -> None:
     usual = template(Catalogue())
     payload = one.build(usual, tools=TOOLS).render("openai")
     assert "the report" in str(payload.payload) and payload["tools"]
-    parsed = one.record(answer("Well."))
+    parsed = one.record(answer("Well."), provider="openai")
     assert texts(one.view()) == ["How did Q3 go?", "Well."] and parsed.items[0] is one.view()[-1]
     assert one.spending.tokens == 32 and one.spending.requests == 1 and one.spending.cost > 0
     one.user("And Q4?")

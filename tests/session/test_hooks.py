@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -72,7 +72,7 @@ def test_hooks_hear_before_and_after_in_order() -> None:
 def _in_a_draft(one: Session) -> None:
     with one.draft() as draft:
         draft.user("a secret")
-        draft.record(answer("yes"))
+        draft.record(answer("yes"), provider="openai")
 
 
 async def _in_an_awaited_draft(one: Session) -> None:
@@ -84,7 +84,7 @@ REFUSED: dict[str, Act] = {
     "user": lambda one: one.user("a secret"),
     "append": lambda one: one.append(Message("user", "fine"), Message("user", "a secret")),
     "awaited": lambda one: run(one.aio.append(Message("user", "a secret"))),
-    "record": lambda one: one.record(answer("a secret")),
+    "record": lambda one: one.record(answer("a secret"), provider="openai"),
     "draft": _in_a_draft,
     "awaited draft": lambda one: run(_in_an_awaited_draft(one)),
 }
@@ -132,7 +132,7 @@ def test_async_hooks_are_heard_through_aio_and_refused_by_plain_verbs(which: Any
     with pytest.raises(WrongType):
         one.user("hello")
     with pytest.raises(WrongType):
-        one.record(answer("hello"))
+        one.record(answer("hello"), provider="openai")
     assert one.version == 0 or texts(one.view()) == []
     if which is veiled:
         with pytest.raises(PermissionError):
@@ -167,10 +167,9 @@ def test_hooks_are_saved_by_name() -> None:
 
 
 def test_what_is_no_hook() -> None:
-    with pytest.raises(InvalidValue):
-        hook()
-    with pytest.raises(WrongType):
-        hook(int)
+    for wrong in ((), (int,), (5,)):
+        with pytest.raises(InvalidValue):
+            hook(*cast(Any, wrong))
     with pytest.raises(InvalidValue):
         hook(Added, name="refuse")(lambda event: None)
 

@@ -56,7 +56,7 @@ def test_redaction_comes_before_everything() -> None:
     call = one.call("look")
     run(one.steps.begin(call))
     run(one.steps.hold(ToolResult(call.call_id, "look", CARD)))
-    one.record(answer(CARD))
+    one.record(answer(CARD), provider="openai")
     with one.draft() as draft:
         draft.user(CARD)
     assert b"swordfish" not in kept_bytes(store)

@@ -18,7 +18,7 @@ _running: ContextVar[ToolCall | None] = ContextVar("quire_running_call", default
 async def refused_by_hooks(session: Session, call: ToolCall) -> str | None:
     """Why a call may not be run, if a hook says so."""
     try:
-        await session.hooks.fire_and_wait(Calling(session.place, call.name, call.arguments))
+        await session.hooks.fire(Calling(session.place, call.name, call.arguments))
     except Exception as fault:
         return f"it was refused: {type(fault).__name__}"
     return None
@@ -28,7 +28,7 @@ async def told_to_hooks(session: Session, call: ToolCall, outcome: Outcome) -> N
     """Let hooks hear what a call gave."""
     fault = outcome.stop_reason if outcome.is_error else None
     heard = Called(session.place, call.name, call.arguments, outcome.content, fault)
-    await session.hooks.fire_and_wait(heard)
+    await session.hooks.fire(heard)
 
 
 @contextmanager

@@ -106,4 +106,5 @@ def _build_payload(
         profile.model,
         tuple(tool.name for tool in tools),
         {tool: {alias: own for own, alias in names.items()} for tool, names in draft.parameters.items()},
+        draft.wire,
     )

@@ -149,6 +149,7 @@ class Rendered:
 
     `names` maps wire names of tools to their own names, where the two differ. `tools` are the own names of
     the tools offered. `parameters` maps, by the own name of a tool, wire names of parameters to their own.
+    `wire` is the name of the provider.
     """
 
     payload: dict[str, Any]
@@ -158,6 +159,7 @@ class Rendered:
     model: str | None = None
     tools: tuple[str, ...] = ()
     parameters: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    wire: str = ""
 
     def __repr__(self) -> str:
         return f"<Rendered {', '.join(self.payload)}; {len(self.downgrades)} downgrades>"

@@ -2,7 +2,6 @@
 
 from quire.session.branches import free_name as free_name, labelled as labelled
 from quire.session.compaction import Compaction, Metrics as Metrics
-from quire.session.contexts import Asked as Asked
 from quire.session.erasure import remove_conversation as remove_conversation
 from quire.session.hooks import (
     Added,
@@ -34,12 +33,13 @@ from quire.session.log import (
     open_store as open_store,
     read_entries as read_entries,
 )
-from quire.session.pool import FEW_ROUNDS as FEW_ROUNDS, SessionPool, handle_of as handle_of
+from quire.session.pool import SessionPool, handle_of as handle_of
 from quire.session.receipts import Kept, is_receipt as is_receipt
 from quire.session.session import AioSession, Session, current_session, timeline
 from quire.session.spending import Caps, Metered as Metered, Spending
 from quire.session.state import Written
 from quire.session.steps import Instead as Instead, Steps, Unkept as Unkept
+from quire.session.turns import Asked as Asked
 
 __all__ = [
     "Added",

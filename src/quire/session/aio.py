@@ -30,7 +30,7 @@ T = TypeVar("T")
 A = TypeVar("A")
 Tell = Callable[[T], Awaitable[None]]
 
-MOST_ROUNDS = 1_000
+MOST_ROUNDS = 100
 """How often a change is decided again because others wrote while hooks were asked about it."""
 
 _LOOKED_AT = EDITS | {ToolResult}
@@ -57,11 +57,9 @@ class IO(NamedTuple):
 
     async def fire(self, hooks: Hooks, events: Iterable[Event]) -> None:
         """Call the hooks of events."""
-        for event in events if hooks else ():
-            if self.awaits_hooks:
-                await hooks.fire_and_wait(event)
-            else:
-                hooks.fire(event)
+        if hooks.all:
+            for event in events:
+                await hooks.fire(event, may_wait=self.awaits_hooks)
 
 
 INLINE = IO(is_offloaded=False, awaits_hooks=False)
@@ -162,10 +160,15 @@ class Change(NamedTuple):
     before: Sequence[Event] = ()
     after: Sequence[Event] = ()
 
-    def __add__(self, other: "Change") -> "Change":  # type: ignore[override]
-        """Both, one after the other."""
-        pairs = zip(self, other, strict=True)
-        return Change(*([*one, *another] for one, another in pairs))  # type: ignore[arg-type]
+    @staticmethod
+    def joined(changes: Iterable["Change"]) -> "Change":
+        """Some changes, one after the other, as one."""
+        each = list(changes)
+        return Change(
+            [entry for one in each for entry in one.entries],
+            [event for one in each for event in one.before],
+            [event for one in each for event in one.after],
+        )
 
 
 class Writer:
@@ -188,40 +191,38 @@ class Writer:
 
     def is_plain(self, item: Item, to: str) -> bool:
         """Whether nobody has to look at an item before it is appended: the common case."""
-        is_seen = self.redaction is not None or bool(self.hooks) or type(item) in _LOOKED_AT
+        is_seen = self.redaction is not None or self.hooks.all or type(item) in _LOOKED_AT
         return not is_seen and to in self.log.state.transcripts
 
     async def append(
         self, io: IO, items: Iterable[Item], to: str = MAIN, expected: int | None = None
     ) -> tuple[Item, ...]:
         """Append items to a transcript, all or none; returns them as they were kept."""
-        ready = self.ready(items)
-        name = to if to in self.log.state.transcripts else checked_name(to)
-        if not self.hooks:
-            return await io.do(self.log, lambda: self._appended(ready, name, expected))
+        ready, name = self.ready(items), checked_name(to)
         new = tuple(item for item in ready if item.id not in self.heard)
         await io.fire(self.hooks, [Adding(self.place, name, new)] if new else [])
         self.heard.difference_update(item.id for item in ready)
 
-        async def tell(kept: tuple[Item, ...]) -> None:
-            await io.fire(self.hooks, [Added(self.place, name, kept)])
-
-        return await io.do(self.log, lambda: self._appended(ready, name, expected), tell)
-
-    def _appended(self, items: Sequence[Item], name: str, expected: int | None) -> tuple[Item, ...]:
-        if len(items) == 1 and expected is None and type(items[0]) not in _LOOKED_AT:
-            return (self.log.append(name, items[0]),)
-
         def entries(state: State) -> Entries:
-            return [Written(name, item) for item in state.steps.as_held(items)]
+            return [Written(name, item) for item in state.steps.as_held(ready)]
 
-        return tuple(item for _, item in self.log.commit(entries, expected=expected))
+        def append() -> tuple[Item, ...]:
+            return tuple(item for _, item in self.log.commit(entries, expected=expected))
+
+        return await self.write(io, append, name)
+
+    async def write(self, io: IO, work: Callable[[], tuple[Item, ...]], to: str) -> tuple[Item, ...]:
+        """Do work that records items in a transcript; then hooks hear of them."""
+
+        async def tell(kept: tuple[Item, ...]) -> None:
+            await io.fire(self.hooks, [Added(self.place, to, kept)])
+
+        return await io.do(self.log, work, tell if self.hooks.all else None)
 
     async def make(
         self,
         io: IO,
         decide: Callable[[State], Change],
-        rounds: int = MOST_ROUNDS,
         asking: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> Change:
         """Write what `decide` returns for the present state, after hooks have heard of all of it.
@@ -234,26 +235,23 @@ class Writer:
         change = await io.do(self.log, lambda: self.log.look(decide))
 
         def new_events() -> list[Event]:
-            return [event for event in change.before if event not in heard] if self.hooks else []
+            return [event for event in change.before if event not in heard] if self.hooks.all else []
 
         def entries(state: State) -> Entries:
             nonlocal change
-            made.clear()
             change = decide(state)
-            if new_events():
-                return []
-            made.append(change)
-            return change.entries
+            made[:] = [] if new_events() else [change]
+            return change.entries if made else []
 
         async def tell(_: object) -> None:
             await io.fire(self.hooks, made[0].after if made else ())
 
-        for _ in range(rounds):
+        for _ in range(MOST_ROUNDS):
             new = new_events()
             heard += new
             with asking():
                 await io.fire(self.hooks, new)
-            await io.do(self.log, lambda: self.log.commit(entries), tell if self.hooks else None)
+            await io.do(self.log, lambda: self.log.commit(entries), tell if self.hooks.all else None)
             if made:
                 return made[0]
         raise Conflict("others changed it each time that hooks had heard of it: nothing was written")

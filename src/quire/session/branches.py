@@ -11,17 +11,17 @@ from msgspec.structs import replace
 from quire.compactors import transcript_text
 from quire.errors import Conflict, InvalidValue, StoreFailed, cut
 from quire.items import Hide, Item, Note, ToolCall, ToolResult
-from quire.models import AnyModel, asking
-from quire.session.aio import AWAITED, INLINE, IO, Change, Writer, run
+from quire.models import asking
+from quire.session.aio import AWAITED, INLINE, IO, Change, run
 from quire.session.erasure import finish_erasing, is_related, merged_with
 from quire.session.hooks import RECORDING, Added, Adding, DraftHooks, Hooks
 from quire.session.log import Compute, Entries, Guard, Log, open_log
 from quire.session.pool import SessionPool, handle_of, handles_named, removing
 from quire.session.receipts import bare, is_receipt, shifted
-from quire.session.spending import Metered, PricesByName, Spending
+from quire.session.spending import Metered, Spending
 from quire.session.state import State, Written
-from quire.state import Pool, View, fork_scoped, merge_all, merge_result, plan_summary
-from quire.stores import MemoryStore, place_at
+from quire.state import Pool, Transcript, View, fork_scoped, merge_all, merge_result, plan_summary
+from quire.stores import MemoryStore, Place, place_at
 from quire.stores.streams import (
     MAIN,
     NAMED,
@@ -103,6 +103,12 @@ def woven(views: Sequence[View]) -> list[Item]:
     return [item for _, item in sorted(found.values(), key=lambda pair: pair[0])]
 
 
+def adding(place: Place, stream: str, items: tuple[Item, ...]) -> Change:
+    """The change that records items in a transcript."""
+    entries = [Written(stream, item) for item in items]
+    return Change(entries, [Adding(place, stream, items)], [Added(place, stream, items)])
+
+
 # Forks
 
 
@@ -139,23 +145,17 @@ class Merge:
     """Takes what a conversation did into another: all of it, its final answer, or a summary."""
 
     def __init__(
-        self,
-        writer: Writer,
-        child: Log,
-        keep: Keep,
-        model: AnyModel | None,
-        prices: PricesByName,
-        agent_id: str | None,
+        self, pool: SessionPool, child: Log, keep: Keep, model: Metered | None, agent_id: str | None
     ) -> None:
         if keep not in ("all", "result", "summary"):
             raise InvalidValue('`keep` is "all", "result" or "summary"')
-        self._writer, self._ours, self._theirs = writer, writer.log, child
+        self._pool, self._writer, self._ours, self._theirs = pool, pool.writer, pool.writer.log, child
         ours, theirs = self._ours.root, child.root
         if ours.place.scope != theirs.place.scope or ours.store is not theirs.store:
             raise InvalidValue(f"{ours.place} merges what is in its scope and its store, not {theirs.place}")
         self._ours.check_open()
         self._keep: Keep = keep
-        self._model = None if model is None else Metered(model, prices)
+        self._model = model
         self._agent_id = agent_id
         self._answer: dict[str, Item] = {}  # the final answer, which is made anew, by its id
 
@@ -163,33 +163,21 @@ class Merge:
         """Merge; returns what was recorded."""
         guard = await io.do(self._ours, self._begin)
         done = self._theirs.look(lambda state: state.transcripts[MAIN].copy())
-        summary = await self._summary(io, guard) if self._keep == "summary" else None
-        if self._keep == "summary" and summary is None:
-            return ()
-
-        def items(state: State) -> list[Item]:
-            ours = state.transcripts[MAIN]
-            if summary is not None:
-                return [] if summary.id in ours else [summary]
-            if self._keep == "all":
-                return merge_all(ours.copy(), done, self._agent_id)
-            return [self._answer.setdefault(i.id, i) for i in merge_result(ours.copy(), done, self._agent_id)]
-
+        summary = None
+        if self._keep == "summary":
+            summary = await self._summary(io, done, guard)
+            if summary is None:
+                return ()
         link = await io.do(self._ours, self._link)
         place = self._writer.place
 
         def decide(state: State) -> Change:
             guard.check("the fork was read")
-            merged = self._writer.ready(items(state))
+            merged = self._writer.ready(self._items(state.transcripts[MAIN], done, summary))
             if not merged:
                 return Change([])
-            outputs = self._outputs(merged, state)
-            entries = [*(Written(MAIN, item) for item in merged), *(Written(POOL, note) for note in outputs)]
-            return Change(
-                [*entries, *link],
-                [Adding(place, MAIN, merged), *(Adding(place, POOL, (note,)) for note in outputs)],
-                [Added(place, MAIN, merged), *(Added(place, POOL, (note,)) for note in outputs)],
-            )
+            outputs = self._pool.keeping(self._outputs(merged, state), state)
+            return Change.joined([adding(place, MAIN, merged), outputs, Change(link)])
 
         made = await self._writer.make(io, decide)
         return tuple(item for stream, item in made.entries if stream == MAIN)
@@ -200,11 +188,19 @@ class Merge:
             finish_erasing(log)
         return Guard(self._ours, self._theirs)
 
-    async def _summary(self, io: IO, guard: Guard) -> Item | None:
+    def _items(self, ours: Transcript, done: Transcript, summary: Item | None) -> list[Item]:
+        """What is to be recorded here of what the child did."""
+        if summary is not None:
+            return [] if summary.id in ours else [summary]
+        if self._keep == "all":
+            return merge_all(ours.copy(), done, self._agent_id)
+        answer = merge_result(ours.copy(), done, self._agent_id)
+        return [self._answer.setdefault(item.id, item) for item in answer]
+
+    async def _summary(self, io: IO, done: Transcript, guard: Guard) -> Item | None:
         """What a model writes of what the child did; `None` if there is nothing new."""
         assert self._model is not None
-        theirs = self._theirs.look(lambda state: state.transcripts[MAIN].copy())
-        plan = self._ours.look(lambda state: plan_summary(state.transcripts[MAIN], theirs, self._agent_id))
+        plan = self._ours.look(lambda state: plan_summary(state.transcripts[MAIN], done, self._agent_id))
         if plan is None:
             return None
         text = transcript_text(self._writer.ready(plan.items))
@@ -250,7 +246,6 @@ class DraftLog(Log):
         self._before: Spending = parent._before if isinstance(parent, DraftLog) else beginning.spending
         self._guard: Guard = parent._guard if isinstance(parent, DraftLog) else Guard(parent.root)
         self._is_over = False
-        self._counted: set[str] = set()  # usage that came too late, and was passed on
         super().__init__(MemoryStore(), parent.place, beginning.child)
 
     @property
@@ -279,31 +274,23 @@ class DraftLog(Log):
             return self.recorded()
 
     def append(self, name: str, item: Item) -> Item:
-        """Write one item."""
+        """Write one item, unless the block has ended."""
         with self.lock:
             self.check_open()
             return super().append(name, item)
 
     def commit(self, compute: Compute, *, expected: int | None = None) -> Entries:
-        """Write what is computed. After the end, what was spent is passed on, and the rest refused."""
+        """Write what is computed, unless the block has ended."""
         with self.lock:
-            if not self._is_over:
-                return super().commit(compute, expected=expected)
-            entries = compute(self.state)
-        used = [entry for entry in entries if entry.stream == USAGE]
-        new = [entry for entry in used if entry.item.id not in self._counted]
-        self._counted.update(entry.item.id for entry in new)
-        self.parent.commit(lambda _: new)
-        if len(used) < len(entries):
             self.check_open()
-        return used
+            return super().commit(compute, expected=expected)
 
 
 class Draft(Generic[S]):
     """The block of a draft: `with` or `async with` it; the draft is what it gives."""
 
-    def __init__(self, writer: Writer, pool: SessionPool, make: Callable[[DraftLog, Hooks], S]) -> None:
-        self._writer, self._pool, self._make = writer, pool, make
+    def __init__(self, pool: SessionPool, make: Callable[[DraftLog, Hooks], S]) -> None:
+        self._writer, self._pool, self._make = pool.writer, pool, make
         self._log: DraftLog | None = None
 
     def __enter__(self) -> S:
@@ -332,16 +319,13 @@ class Draft(Generic[S]):
         """Merge the draft; if that fails, or it did not end well, only what it spent stays."""
         assert self._log is not None
         draft, parent = self._log, self._writer.log
-        entries = draft.end()
+        entries, is_merged = draft.end(), False
         try:
             if is_well:
                 await self._writer.make(io, lambda state: self._rebased(draft, entries, state))
-                return
-        except BaseException:
-            is_well = False
-            raise
+                is_merged = True
         finally:
-            if not is_well:
+            if not is_merged:
                 left = partial(_left_of, entries, parent, draft.began_at)
                 await io.do(parent, lambda: parent.commit(left))
 
@@ -360,21 +344,25 @@ class Draft(Generic[S]):
         )
         if grown:
             _check_answers(entries, state)
-        place, pool, change = self._writer.place, state.pool.fork(), Change([])
-        for stream, found in groupby(entries, key=lambda entry: entry.stream):
-            items = tuple(item for _, item in found)
-            written = [Written(stream, item) for item in items]
-            if stream == POOL:
-                for item in items:
-                    change += self._pool_change(item, state, pool)
-            elif stream == RECEIPTS:
-                moved = [Written(stream, shifted(item, state.version)) for item in items]
-                change += Change(_bare_receipts(written) if grown else moved)
-            elif is_own(stream):
-                change += Change(written)
-            else:
-                change += Change(written, [Adding(place, stream, items)], [Added(place, stream, items)])
-        return change
+        pool = state.pool.fork()
+        return Change.joined(
+            self._written(stream, [item for _, item in found], state, pool, grown=grown)
+            for stream, found in groupby(entries, key=lambda entry: entry.stream)
+        )
+
+    def _written(
+        self, stream: str, items: Sequence[Item], state: State, pool: Pool, *, grown: bool
+    ) -> Change:
+        """What some entries of one stream come to."""
+        if stream == POOL:
+            return Change.joined(self._pool_change(item, state, pool) for item in items)
+        if stream == RECEIPTS and grown:
+            return Change(_bare_receipts(items))
+        if stream == RECEIPTS:
+            items = [shifted(item, state.version) for item in items]
+        if is_own(stream):
+            return Change([Written(stream, item) for item in items])
+        return adding(self._writer.place, stream, tuple(items))
 
     def _pool_change(self, item: Item, state: State, pool: Pool) -> Change:
         """What an entry of the pool comes to, on the pool as it is by then."""
@@ -399,12 +387,15 @@ def _left_of(entries: Entries, log: Log, began_at: int, state: State) -> Entries
 
     Nothing that was written after all: a merge may be cancelled, or its store fail, when it is done.
     """
-    left = [*(entry for entry in entries if entry.stream == USAGE), *_bare_receipts(entries)]
+    left = [
+        *(entry for entry in entries if entry.stream == USAGE),
+        *_bare_receipts(item for _, item in entries),
+    ]
     new = [v for stream in (USAGE, RECEIPTS) for v in state.versions(stream) if v > began_at]
     known = {item.id for item in log.read_at(sorted(new))} if left else set[str]()
     return [entry for entry in left if entry.item.id not in known]
 
 
-def _bare_receipts(entries: Entries) -> Entries:
-    receipts = [item for _, item in entries if isinstance(item, Note) and is_receipt(item)]
+def _bare_receipts(items: Iterable[Item]) -> Entries:
+    receipts = [item for item in items if isinstance(item, Note) and is_receipt(item)]
     return [Written(RECEIPTS, bare(item)) for item in receipts]

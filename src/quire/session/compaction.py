@@ -302,7 +302,7 @@ class _Work:
         if plan.request is not None and self._reads == 0:
             return Outcome("discarded", "there is nobody who writes the words")
         try:
-            await self._writer.hooks.fire_and_wait(Compacting(self._log.place, MAIN, plan))
+            await self._writer.hooks.fire(Compacting(self._log.place, MAIN, plan))
         except Exception as fault:
             metrics.discarded += 1
             metrics.fault = type(fault).__name__
@@ -371,7 +371,7 @@ class _Work:
 
         await AWAITED.do(self._log, lambda: self._log.commit(entries))
         self._count(found, is_paid=words is not None, is_counted=fault is not None)
-        await self._writer.hooks.fire_and_wait(Compacted(self._log.place, MAIN, plan, found))
+        await self._writer.hooks.fire(Compacted(self._log.place, MAIN, plan, found))
         return found
 
     def _count(self, outcome: Outcome, *, is_paid: bool, is_counted: bool) -> None:

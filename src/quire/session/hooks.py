@@ -22,64 +22,58 @@ logger = logging.getLogger("quire.session")
 _MOST_FAILURES = 100
 
 
-class Adding(NamedTuple):
+class _OfItems(NamedTuple):
+    place: Place
+    stream: str
+    items: tuple[Item, ...]
+
+
+class Adding(_OfItems):
     """Items are about to be recorded in a stream: a transcript by its name, or the pool."""
 
-    place: Place
-    stream: str
-    items: tuple[Item, ...]
 
-
-class Added(NamedTuple):
+class Added(_OfItems):
     """Items were recorded."""
 
+
+class _OfNote(NamedTuple):
     place: Place
-    stream: str
-    items: tuple[Item, ...]
+    note: Note
 
 
-class Removing(NamedTuple):
+class Removing(_OfNote):
     """A note is about to be dropped from the pool."""
 
-    place: Place
-    note: Note
 
-
-class Removed(NamedTuple):
+class Removed(_OfNote):
     """A note was dropped from the pool."""
 
+
+class _OfNotes(NamedTuple):
     place: Place
-    note: Note
+    notes: tuple[Note, ...]
 
 
-class Clearing(NamedTuple):
+class Clearing(_OfNotes):
     """All notes are about to be dropped from the pool."""
 
-    place: Place
-    notes: tuple[Note, ...]
 
-
-class Cleared(NamedTuple):
+class Cleared(_OfNotes):
     """All notes were dropped from the pool."""
 
+
+class _OfEviction(NamedTuple):
     place: Place
-    notes: tuple[Note, ...]
+    note: Note
+    by: Note
 
 
-class Evicting(NamedTuple):
+class Evicting(_OfEviction):
     """A note is about to be evicted by another, because the pool is full."""
 
-    place: Place
-    note: Note
-    by: Note
 
-
-class Evicted(NamedTuple):
+class Evicted(_OfEviction):
     """A note was evicted by another."""
-
-    place: Place
-    note: Note
-    by: Note
 
 
 class Compacting(NamedTuple):
@@ -134,9 +128,8 @@ class Called(NamedTuple):
 _Recording = Adding | Added | Removing | Removed | Clearing | Cleared | Evicting | Evicted
 Event = _Recording | Compacting | Compacted | Building | Built | Calling | Called
 
-BEFORE = (Adding, Removing, Clearing, Evicting, Compacting, Building, Calling)
-AFTER = (Added, Removed, Cleared, Evicted, Compacted, Built, Called)
-EVENTS = (*BEFORE, *AFTER)
+_BEFORE = (Adding, Removing, Clearing, Evicting, Compacting, Building, Calling)
+_AFTER = (Added, Removed, Cleared, Evicted, Compacted, Built, Called)
 RECORDING = get_args(_Recording)
 """The events of what is written, which comes to nothing where a draft does."""
 
@@ -151,13 +144,10 @@ class Hook:
         where: Callable[[Any], bool] | None = None,
         name: str | None = None,
     ) -> None:
-        self.function = function
-        self.events = events
-        self.where = where
+        self.function, self.events, self.where = function, events, where
         self.name = named(name or function.__name__, "the name of a hook")
-        self.is_async = iscoroutinefunction(function) or iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004  # an object may be called too
-        )
+        called = getattr(function, "__call__", None)  # noqa: B004  # an object may be called too
+        self.is_async = iscoroutinefunction(function) or iscoroutinefunction(called)
 
     def __call__(self, event: Any) -> Any:
         return self.function(event)
@@ -199,28 +189,23 @@ class Register(Generic[Declared]):
 
 
 def _origin(function: Callable[..., Any]) -> object:
-    """Where a function was defined: a module that is loaded again declares its hooks again."""
-    code = getattr(function, "__code__", None)
-    if code is None or code.co_name == "<lambda>":  # lambdas all have one name
-        return object()
-    return function.__module__, function.__qualname__, code.co_filename
+    """Where a function was defined: a module, or the cell of a notebook, may be run again."""
+    name = getattr(function, "__qualname__", "<lambda>")
+    return object() if "<lambda>" in name else (function.__module__, name)
 
 
 _declared = Register[Hook]()
+hook_named = _declared.named
 
 
 def hook(
     *events: type, where: Callable[[Any], bool] | None = None, name: str | None = None
 ) -> Callable[[Callable[[Any], Any]], Hook]:
     """Declare a function as a hook of some events, or only of those `where` a function returns true."""
-    for event in events:
-        if event not in EVENTS:
-            known = ", ".join(one.__name__ for one in EVENTS)
-            raise WrongType(
-                f"a hook hears events, not {getattr(event, '__name__', event)!r}; there are {known}"
-            )
-    if not events:
-        raise InvalidValue("a hook hears at least one event")
+    unknown = [event for event in events if event not in (*_BEFORE, *_AFTER)]
+    if unknown or not events:
+        known = ", ".join(one.__name__ for one in (*_BEFORE, *_AFTER))
+        raise InvalidValue(f"a hook hears one event or more of these: {known}")
 
     def declared(function: Callable[[Any], Any]) -> Hook:
         if not callable(function):
@@ -228,11 +213,6 @@ def hook(
         return _declared.declare(Hook(function, events, where, name))
 
     return declared
-
-
-def hook_named(name: str) -> Hook:
-    """The hook that was declared under a name."""
-    return _declared.named(name)
 
 
 class Failure(NamedTuple):
@@ -247,61 +227,45 @@ class Hooks:
     """Hooks in the order they were given, and their failures."""
 
     def __init__(self, hooks: Iterable[Hook | str] = ()) -> None:
-        given = [hook_named(one) if isinstance(one, str) else one for one in hooks]
-        for one in given:
+        self.all = [hook_named(one) if isinstance(one, str) else one for one in hooks]
+        for one in self.all:
             if not isinstance(one, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise WrongType(f"a session takes hooks, made by @hook, not {type(one).__name__}")
-        self._hooks = given
         self.failures: list[Failure] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._hooks)
-
-    def given(self) -> list[Hook]:
-        """The hooks, for another session."""
-        return list(self._hooks)
 
     def names(self) -> list[str]:
         """The names to save; `Hooks(names)` restores the hooks."""
-        return [one.name for one in self._hooks]
+        return [one.name for one in self.all]
 
-    def fire(self, event: Event) -> None:
-        """Call the hooks of an event; an async hook is refused before anything happens."""
-        if isinstance(event, BEFORE):
-            self.refuse_async((type(event), AFTER[BEFORE.index(type(event))]))
-        for one in self._hooks:
+    async def fire(self, event: Event, *, may_wait: bool = True) -> None:
+        """Call the hooks of an event. If none may wait, an async hook is refused before anything happens."""
+        if not may_wait and isinstance(event, _BEFORE):
+            self.refuse_async((type(event), _AFTER[_BEFORE.index(type(event))]))
+        for one in self.all:
             try:
                 answer = one(event) if one.hears(event) else None
-                if isinstance(answer, Awaitable):
+                if isinstance(answer, Awaitable) and not may_wait:
                     if isinstance(answer, Coroutine):
                         answer.close()
                     raise WrongType(_is_async(one))
-            except (Exception, asyncio.CancelledError) as fault:  # nothing is awaited: it is the hook's own
-                self._report(one, event, fault)
-
-    async def fire_and_wait(self, event: Event) -> None:
-        """Call the hooks of an event, and await those that are async."""
-        for one in self._hooks:
-            try:
-                answer = one(event) if one.hears(event) else None
                 if isinstance(answer, Awaitable):
                     await answer
             except Exception as fault:
                 self._report(one, event, fault)
             except asyncio.CancelledError as fault:
-                if is_cancelled():
+                if may_wait and is_cancelled():
                     raise
                 self._report(one, event, fault)
 
     def refuse_async(self, events: Iterable[type]) -> None:
         """Raise `WrongType` if a hook of one of the events has to be awaited."""
-        for one in self._hooks:
+        for one in self.all:
             if one.is_async and not set(one.events).isdisjoint(events):
                 raise WrongType(_is_async(one))
 
     def _report(self, one: Hook, event: Event, fault: BaseException) -> None:
         """Raise the fault of a hook that refuses; log and keep that of a hook after the fact."""
-        if isinstance(event, BEFORE):
+        if isinstance(event, _BEFORE):
             if isinstance(fault, asyncio.CancelledError):  # the caller would take it for its own
                 raise CancelledWithin(f"hook {cut(one.name)!r} waited for what was cancelled") from fault
             raise fault
@@ -314,18 +278,13 @@ class DraftHooks(Hooks):
     """The hooks of a draft: of what is recorded they hear when it is merged."""
 
     def __init__(self, outer: Hooks) -> None:
-        super().__init__(outer.given())
+        super().__init__(outer.all)
         self._outer = outer
 
-    def fire(self, event: Event) -> None:
+    async def fire(self, event: Event, *, may_wait: bool = True) -> None:
         """Pass on an event, unless it is of what is recorded."""
         if not isinstance(event, RECORDING):
-            self._outer.fire(event)
-
-    async def fire_and_wait(self, event: Event) -> None:
-        """Pass on an event and wait, unless it is of what is recorded."""
-        if not isinstance(event, RECORDING):
-            await self._outer.fire_and_wait(event)
+            await self._outer.fire(event, may_wait=may_wait)
 
 
 def is_cancelled() -> bool:

@@ -4,19 +4,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-import quire.session.hooks as hooks
 from quire.compactors import HANDLE, HANDLE_DIGITS
 from quire.errors import InvalidValue, WrongType
 from quire.items import Hide, Item, Mask, Note, Span, ToolResult
 from quire.session.aio import IO, Change, Writer, plain
+from quire.session.hooks import Added, Adding, Cleared, Clearing, Evicted, Evicting, Removed, Removing
 from quire.session.state import State, Written
 from quire.state import Pool
 from quire.stores import Place
 from quire.stores.streams import POOL
 from quire.tokens import whole
-
-FEW_ROUNDS = 10
-"""How often the change of a single note is decided again because others wrote meanwhile."""
 
 PLAIN_HANDLE = re.compile(rf"\b{HANDLE}[0-9a-f]{{{HANDLE_DIGITS}}}(?!\w|-(?!\d))")
 """The handle of a long output; the keys of its notes begin with it."""
@@ -54,33 +51,31 @@ class AioPool:
         """Put notes into the pool, all or none. `asking` is entered while hooks are asked."""
         with asking():
             ready = self._pool.ready(notes)
-        await self._writer.make(self._io, lambda state: self._pool.keeping(ready, state), asking=asking)
+        await self._writer.make(self._io, lambda state: self._pool.keeping(ready, state), asking)
         return ready
 
     async def drop(self, key: str) -> Note:
         """Drop a note, and return it."""
         if key not in self._pool:
             await self._io.do(self._log, self._log.catch_up)  # another may have kept it
-        dropped: list[Note] = []
+        place, dropped = self._writer.place, list[Note]()
 
         def dropping(state: State) -> Change:
             dropped[:] = [state.pool.get(key)]
-            return removing(self._writer.place, dropped[0])
+            return removing(place, dropped[0])
 
-        await self._writer.make(self._io, dropping, FEW_ROUNDS)
+        await self._writer.make(self._io, dropping)
         return dropped[0]
 
     async def clear(self) -> list[Note]:
         """Drop all notes, and return them. What is kept while hooks hear of it stays."""
         await self._io.do(self._log, self._log.catch_up)
-        heard = {note.id: note for note in self._pool}
-        cleared: list[Note] = []
-        clearing = hooks.Clearing(self._writer.place, tuple(heard.values()))
+        heard, place, cleared = {note.id: note for note in self._pool}, self._writer.place, list[Note]()
+        clearing = Clearing(place, tuple(heard.values()))
 
         def change(state: State) -> Change:
             cleared[:] = [note for note in state.pool if heard.get(note.id) == note]
-            after = hooks.Cleared(self._writer.place, tuple(cleared))
-            return Change([_dropped(note) for note in cleared], [clearing], [after])
+            return Change([_dropped(note) for note in cleared], [clearing], [Cleared(place, tuple(cleared))])
 
         await self._writer.make(self._io, change)
         return cleared
@@ -143,24 +138,24 @@ class SessionPool:
 
         `pool` is the pool to begin with, and is changed.
         """
-        change, place = Change([]), self.writer.place
-        if pool is None:
-            pool = state.pool if self.limit is None else state.pool.fork()
-        for note in notes:
-            if state.is_gone(note):
-                continue
-            leaving = [] if pool is state.pool else _put_into(pool, note, self.limit)
-            change += Change(
-                [*(_dropped(one, note) for one in leaving), Written(POOL, note)],
-                [*(hooks.Evicting(place, one, note) for one in leaving), hooks.Adding(place, POOL, (note,))],
-                [*(hooks.Evicted(place, one, note) for one in leaving), hooks.Added(place, POOL, (note,))],
-            )
-        return change
+        if self.limit is not None and pool is None:
+            pool = state.pool.fork()
+        kept = [note for note in notes if not state.is_gone(note)]
+        return Change.joined(self._keeping(note, pool) for note in kept)
+
+    def _keeping(self, note: Note, pool: Pool | None) -> Change:
+        place = self.writer.place
+        leaving = [] if pool is None else _put_into(pool, note, self.limit)
+        return Change(
+            [*(_dropped(one, note) for one in leaving), Written(POOL, note)],
+            [*(Evicting(place, one, note) for one in leaving), Adding(place, POOL, (note,))],
+            [*(Evicted(place, one, note) for one in leaving), Added(place, POOL, (note,))],
+        )
 
 
 def removing(place: Place, note: Note) -> Change:
     """The change that drops a note."""
-    return Change([_dropped(note)], [hooks.Removing(place, note)], [hooks.Removed(place, note)])
+    return Change([_dropped(note)], [Removing(place, note)], [Removed(place, note)])
 
 
 def _put_into(pool: Pool, note: Note, limit: int | None) -> list[Note]:

@@ -20,18 +20,17 @@ from quire.providers import Parsed
 from quire.session.aio import AWAITED, BLOCKING, IO, Writer, plain
 from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, take_name, woven
 from quire.session.compaction import AioCompaction, Close, Compaction
-from quire.session.contexts import Asked, Contexts
 from quire.session.erasure import find, finish_erasing, forget
 from quire.session.hooks import Hook, Hooks
 from quire.session.log import Log, follow, open_log, open_store
 from quire.session.pool import AioPool, SessionPool
 from quire.session.receipts import Kept, receipts_of
 from quire.session.redaction import Redact, Redaction
-from quire.session.responses import AioListening, Listening, Responses
-from quire.session.spending import Caps, Spending, named_prices
+from quire.session.spending import Caps, Metered, Spending, named_prices
 from quire.session.state import Written
 from quire.session.steps import Steps
-from quire.state import Transcript, View
+from quire.session.turns import AioListening, Asked, Listening, Turns
+from quire.state import View
 from quire.stores import Durability, Place, Store, place_at
 from quire.stores.streams import MAIN, checked_name
 from quire.tokens import Prices
@@ -46,9 +45,9 @@ class AioSession:
     A cancellation does not take back what had begun to be written.
     """
 
-    def __init__(self, parts: "Parts", io: IO) -> None:
-        self._parts, self._io = parts, io
-        self._writer, self._log = parts.writer, parts.log
+    def __init__(self, session: "Session", io: IO) -> None:
+        self._session, self._io = session, io
+        self._writer, self._log = session.pool.writer, session.pool.writer.log
 
     async def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
         """Record items, all or none; returns them as they were kept.
@@ -79,7 +78,7 @@ class AioSession:
     ) -> ToolResult:
         """Record the result of a call; the name of the tool is that of the open call."""
         if name is None:
-            name = await self._do(lambda: self._parts.tool_of(call_id, to))
+            name = await self._do(lambda: _tool_of(self._log, call_id, to))
         return await self._one(ToolResult(call_id, name, content, **fields), to)
 
     async def pin(self, item_id: str, *, to: str = MAIN) -> Pin:
@@ -90,7 +89,7 @@ class AioSession:
         """Undo an edit; without an id, the last one in force."""
         if edit_id is None:
             await self._do(self._log.catch_up)  # the last edit may be another's
-        return await self._one(Undo(edit_id or _last_edit(self._parts.transcript(to).recorded())), to)
+        return await self._one(Undo(edit_id or _last_edit(self._session.view(to).recorded())), to)
 
     async def build(self, template: Template, **asked: Unpack[Asked]) -> Context:
         """Build what the model sees this turn. Each rendering of it is kept as a receipt.
@@ -98,25 +97,25 @@ class AioSession:
         See `Asked` for the options. The plain verb runs async sections on an event loop of its own, and
         blocks one that runs here.
         """
-        return await self._parts.contexts.build(self._io, template, **asked)
+        return await self._session._turns.build(self._io, template, **asked)
 
     async def record(
         self, response: Any, *, provider: str | None = None, to: str = MAIN, sent: Any = None
     ) -> Parsed:
         """Record a client's response: an object, JSON, a stream, or a `Parsed` of one of our models.
 
-        It answers `sent`, a context or one rendering of it: by default, what was rendered last for its
-        provider, which is recognised by the shape of the response unless `provider` names it. Its usage is
-        added to the spending and calibrates the token counter. A response that is only an error raises
+        It answers `sent`, a context or a rendering of it: by default, what this session rendered last, or
+        rendered last for `provider`. Without a rendering, `provider` says how to read the response. Its usage
+        is added to the spending and calibrates the token counter. A response that is only an error raises
         `ModelFailed`. If a stream breaks, what came is recorded as interrupted, and its error is raised.
         """
-        return await self._parts.responses.record(self._io, response, provider, to, sent)
+        return await self._session._turns.record(self._io, response, provider, to, sent)
 
     def listen(
         self, events: AsyncIterator[Any], *, provider: str | None = None, to: str = MAIN, sent: Any = None
     ) -> AioListening:
         """`Session.listen` for an async stream; the block is `async with`."""
-        return AioListening(self._parts.responses.passed_on_async(events, provider, to, sent))
+        return AioListening(self._session._turns.listen(self._io, events, provider, to, sent))
 
     async def new(self, label: str) -> str:
         """Reserve a name for another transcript: `label_a`, `label_b`, … the first that is free."""
@@ -130,16 +129,16 @@ class AioSession:
         The past can be narrowed to the last so many turns of the user, and to some tools. Open calls are
         closed in it. It has the notes of the pool and the options of this session, compaction included.
         """
-        self._parts.transcript(of)
+        self._session.view(of)
         log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, tools, of))
-        return self._parts.session(log, is_fork=True)
+        return self._session._another(log, is_fork=True)
 
     async def child(self, name: str) -> "Session":
         """Open the conversation at `conversation/name`: a fork of this one, or one that begins empty."""
         conversation = f"{self._log.place.conversation}/{checked_name(name)}"
         place = place_at(scope=self._log.place.scope, conversation=conversation)
         log = await self._do(lambda: _opened(self._log.root.store, place))
-        return self._parts.session(log, is_fork=log.state.origin is not None)
+        return self._session._another(log, is_fork=log.state.origin is not None)
 
     async def merge(
         self,
@@ -155,9 +154,10 @@ class AioSession:
         """
         if not isinstance(child, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a session merges a session, not {type(child).__name__}")
-        writes = self._parts.compaction.checked_writer(model) if keep == "summary" else None
-        merge = Merge(self._writer, child.aio._log, keep, writes, self._parts.prices, agent_id)
-        return await merge.run(self._io)
+        own, writes = self._session, None
+        if keep == "summary":
+            writes = Metered(own.compaction.checked_writer(model), own.compaction.prices)
+        return await Merge(own.pool, child._log, keep, writes, agent_id).run(self._io)
 
     async def forget(self, *ids: str) -> None:
         """Erase the content of items, and of all that names them as its source; a tombstone stays.
@@ -182,21 +182,21 @@ class AioSession:
 
         What takes longer than `timeout` seconds is handed over.
         """
-        await self._parts.compaction.close(how, timeout)
+        await self._session.compaction.close(how, timeout)
 
     def draft(self) -> "Draft[Session]":
         """`Session.draft`."""
-        return Draft(self._writer, self._parts.pool, self._parts.session)
+        return Draft(self._session.pool, self._session._another)
 
     @property
     def pool(self) -> AioPool:
         """`keep`, `drop` and `clear`."""
-        return AioPool(self._parts.pool, self._io)
+        return AioPool(self._session.pool, self._io)
 
     @property
     def compaction(self) -> AioCompaction:
         """`run`."""
-        return AioCompaction(self._parts.compaction)
+        return AioCompaction(self._session.compaction)
 
     async def _one(self, item: I, to: str) -> I:
         if not self._io.is_offloaded and self._writer.is_plain(item, to):
@@ -216,74 +216,13 @@ class Options(TypedDict, total=False):
     small. The `model` writes summaries of forks as well.
     """
 
-    hooks: Iterable[Hook | str]
+    hooks: Iterable[Hook | str] | Hooks
     redact: Redact | None
     caps: Caps | None
     prices: Mapping[str, Prices]
     pool_limit: int | None
     compactor: Compactor | None
     model: AnyModel | None
-
-
-class Parts:
-    """What a session is made of, and how to make another from it."""
-
-    def __init__(
-        self,
-        log: Log,
-        hooks: Iterable[Hook | str] | Hooks = (),
-        redact: Redact | None = None,
-        caps: Caps | None = None,
-        prices: Mapping[str, Prices] | None = None,
-        pool_limit: int | None = None,
-        compactor: Compactor | None = None,
-        model: AnyModel | None = None,
-    ) -> None:
-        self.log, self.caps, self.prices = log, caps, named_prices(prices or {})
-        redaction = Redaction(redact) if redact and not isinstance(redact, Redaction) else redact
-        self.writer = Writer(log, hooks if isinstance(hooks, Hooks) else Hooks(hooks), redaction)
-        self.pool = SessionPool(self.writer, pool_limit)
-        self.steps = Steps(self.writer, self.pool)
-        self.compaction = Compaction(self.writer, caps, self.prices)
-        self.contexts = Contexts(self.writer, self.compaction, caps, self.prices)
-        self.responses = Responses(self.writer, self.contexts, self.prices)
-        self.compaction.model = model
-        if compactor is not None:
-            self.compaction.use(compactor, model)
-
-    def session(self, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False) -> "Session":
-        """A session of another log with the same options; a fork has the compactor, too."""
-        return Session(
-            Parts(
-                log,
-                hooks or self.writer.hooks.given(),
-                self.writer.redaction,
-                self.caps,
-                self.prices,
-                self.pool.limit,
-                self.compaction.compactor if is_fork else None,
-                self.compaction.model,
-            )
-        )
-
-    def transcript(self, name: str) -> Transcript:
-        """A transcript by its name."""
-        self.log.check_known()
-        transcripts = self.log.state.transcripts
-        if name not in transcripts:
-            known = ", ".join(map(repr, transcripts))
-            raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
-        return transcripts[name]
-
-    def tool_of(self, call_id: str, to: str) -> str:
-        """The name of the tool of an open call, which may be another's."""
-        for read in (list, self.log.catch_up):
-            read()
-            transcript = self.log.state.transcripts.get(to)
-            for call in () if transcript is None else transcript.view.pending():
-                if call.call_id == call_id:
-                    return call.name
-        raise UnknownId(f"no call {cut(str(call_id))!r} waits for a result: give the name of the tool")
 
 
 class Session:
@@ -311,10 +250,21 @@ class Session:
     merge = plain(AioSession.merge, BLOCKING)
     close = plain(AioSession.close, BLOCKING)
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, log: Log, **options: Unpack[Options]) -> None:
         """Use `Session.open`."""
-        self._parts, self._log = parts, parts.log
-        self.pool, self.compaction, self.steps = parts.pool, parts.compaction, parts.steps
+        hooks, redact, caps = options.get("hooks", ()), options.get("redact"), options.get("caps")
+        redaction = Redaction(redact) if redact and not isinstance(redact, Redaction) else redact
+        writer = Writer(log, hooks if isinstance(hooks, Hooks) else Hooks(hooks), redaction)
+        prices = named_prices(options.get("prices", {}))
+        self._log, self._caps = log, caps
+        self.pool = SessionPool(writer, options.get("pool_limit"))
+        self.steps = Steps(writer, self.pool)
+        self.compaction = Compaction(writer, caps, prices)
+        self._turns = Turns(writer, self.compaction, caps, prices)
+        self.compaction.model = options.get("model")
+        compactor = options.get("compactor")
+        if compactor is not None:
+            self.compaction.use(compactor, self.compaction.model)
 
     @staticmethod
     def open(
@@ -333,7 +283,7 @@ class Session:
         encrypts what is stored. See `Options` for the rest.
         """
         place = place_at(address, scope=scope, conversation=conversation)
-        return Session(Parts(_opened(open_store(store, durable, key), place), **options))
+        return Session(_opened(open_store(store, durable, key), place), **options)
 
     def __repr__(self) -> str:
         return f"<Session {self.place} at version {self.version}>"
@@ -341,10 +291,23 @@ class Session:
     @property
     def aio(self) -> AioSession:
         """The same verbs to be awaited."""
-        return AioSession(self._parts, AWAITED)
+        return AioSession(self, AWAITED)
 
     def _verbs(self, io: IO) -> AioSession:
-        return AioSession(self._parts, io)
+        return AioSession(self, io)
+
+    def _another(self, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False) -> "Session":
+        """A session of another log with the same options; a fork has the compactor, too."""
+        return Session(
+            log,
+            hooks=hooks or self.hooks.all,
+            redact=self.pool.writer.redaction,
+            caps=self._caps,
+            prices=self.compaction.prices,
+            pool_limit=self.pool.limit,
+            compactor=self.compaction.compactor if is_fork else None,
+            model=self.compaction.model,
+        )
 
     @property
     def place(self) -> Place:
@@ -369,11 +332,11 @@ class Session:
     @property
     def hooks(self) -> Hooks:
         """The hooks, and those that failed."""
-        return self._parts.writer.hooks
+        return self.pool.writer.hooks
 
     @hooks.setter
     def hooks(self, hooks: Hooks) -> None:
-        self._parts.writer.hooks = hooks
+        self.pool.writer.hooks = hooks
 
     @property
     def receipts(self) -> list[Kept]:
@@ -387,8 +350,13 @@ class Session:
 
     def view(self, name: str = MAIN) -> View:
         """What a transcript shows now; `view().recorded()` are all items, edits and hidden ones included."""
+        self._log.check_known()
         with self._log.applying:  # another thread may be writing
-            return self._parts.transcript(name).view
+            transcripts = self._log.state.transcripts
+            if name not in transcripts:
+                known = ", ".join(map(repr, transcripts))
+                raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
+            return transcripts[name].view
 
     def at(self, version: int) -> dict[str, View]:
         """What each transcript showed at an earlier version of the conversation."""
@@ -402,7 +370,7 @@ class Session:
         It is also recorded if the stream breaks, at the end of a `with` block, and when the iterator is
         dropped. See `record`.
         """
-        return Listening(self._parts.responses.passed_on(events, provider, to, sent))
+        return Listening(self._turns, events, provider, to, sent)
 
     def draft(self) -> "Draft[Session]":
         """A fork that is merged all at once when its block ends well, and forgotten if it raises.
@@ -460,6 +428,17 @@ def _opened(store: Store, place: Place) -> Log:
     log = open_log(store, place)
     finish_erasing(log)
     return log
+
+
+def _tool_of(log: Log, call_id: str, to: str) -> str:
+    """The name of the tool of an open call, which may be another's."""
+    for read in (list, log.catch_up):
+        read()
+        transcript = log.state.transcripts.get(to)
+        for call in () if transcript is None else transcript.view.pending():
+            if call.call_id == call_id:
+                return call.name
+    raise UnknownId(f"no call {cut(str(call_id))!r} waits for a result: give the name of the tool")
 
 
 def _json_of(arguments: Mapping[str, Any]) -> str:

@@ -152,7 +152,7 @@ class Steps:
         async def tell(kept: tuple[Item, ...]) -> None:
             await AWAITED.fire(self._writer.hooks, [Added(self._log.place, MAIN, kept)])
 
-        return await AWAITED.do(self._log, answered, tell if self._writer.hooks else None)
+        return await AWAITED.do(self._log, answered, tell if self._writer.hooks.all else None)
 
     async def offer(
         self,
@@ -180,14 +180,14 @@ class Steps:
             if instead is None:
                 raise refused.fault from None
             result, others = instead(result, refused.fault), ()
-        if hooks and to is not None:
+        if hooks.all and to is not None:
             self._writer.heard.update(item.id for item in (result, *others))
         return result
 
     async def _allowed(self, items: Sequence[Item], instead: Instead | None) -> tuple[Item, ...]:
         """Items redacted, as hooks allow them to be recorded."""
         writer = self._writer
-        if writer.redaction is None and not writer.hooks:
+        if writer.redaction is None and not writer.hooks.all:
             return writer.ready(items)
         heard, allowed = self._log.state.steps.heard | writer.heard, list[Item]()
         for came in by_result(items):

@@ -76,7 +76,7 @@ class TurnHooks(Hooks):
 
     async def hear(self, event: TurnEvent) -> None:
         """Call the hooks of an event, one after the other."""
-        await self.fire_and_wait(cast(Any, event))
+        await self.fire(cast(Any, event))
 
     def _report(self, one: Hook, event: Event, fault: BaseException) -> None:
         if isinstance(event, Queueing | Beginning):

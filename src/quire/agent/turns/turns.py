@@ -104,7 +104,7 @@ class Turns:
         """
         kept_in = self.kept_in.branch(name or f"branch-{new_id()}")
         copies = [turn.copy() for turn in self._waiting]
-        return Turns(self.tools.values(), kept_in, hooks=self.hooks.given(), waiting=copies)
+        return Turns(self.tools.values(), kept_in, hooks=self.hooks.all, waiting=copies)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, fit for JSON; tools by name, and the notes of a shelf. A session keeps its own."""
@@ -190,7 +190,7 @@ class Turns:
         await self.hooks.hear(Beginning(turn))
         session = self.kept_in.session
         if session is not None:
-            await session.hooks.fire_and_wait(Calling(session.place, turn.tool_name, turn.arguments))
+            await session.hooks.fire(Calling(session.place, turn.tool_name, turn.arguments))
         self._waiting.popleft()
         return turn
 
@@ -207,7 +207,7 @@ class Turns:
             self._current = None
             if session is not None:
                 called = Called(session.place, turn.tool_name, turn.arguments, turn.output, turn.fault)
-                await session.hooks.fire_and_wait(called)
+                await session.hooks.fire(called)
 
     async def _take(self, value: Any) -> None:
         await self.kept_in.keep(value)

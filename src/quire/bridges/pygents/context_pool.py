@@ -10,10 +10,11 @@ from quire.bridges.pygents.hooked import NOWHERE, Hooked
 from quire.bridges.pygents.item import ContextItem, note_of
 from quire.errors import Conflict, Damaged, InvalidValue, UnknownKey, cut
 from quire.items import Note
-from quire.session import FEW_ROUNDS, Added, Adding, Cleared, Clearing, Event, Removed, Removing
+from quire.session import Added, Adding, Cleared, Clearing, Event, Removed, Removing
 from quire.state import Inherit, Pool
 
 _STREAM = "pool"
+_MOST_ROUNDS = 10
 
 
 class ContextPool(Hooked):
@@ -61,7 +62,7 @@ class ContextPool(Hooked):
         if evicted is not None:
             self._pool.remove(str(evicted.key))
         try:
-            await self._heard.fire_and_wait(Adding(NOWHERE, _STREAM, (note,)))
+            await self._heard.fire(Adding(NOWHERE, _STREAM, (note,)))
         except BaseException:  # a cancelled task has changed nothing either
             if (
                 evicted is not None
@@ -71,7 +72,7 @@ class ContextPool(Hooked):
                 self._pool = Pool.restored([evicted, *self._pool], limit=self.limit)
             raise
         self._pool.add(note)
-        await self._heard.fire_and_wait(Added(NOWHERE, _STREAM, (note,)))
+        await self._heard.fire(Added(NOWHERE, _STREAM, (note,)))
 
     def get(self, id: str) -> ContextItem[Any]:
         """The item with this id."""
@@ -83,25 +84,25 @@ class ContextPool(Hooked):
 
         Where that has no end it is `Conflict`, and nothing is taken out.
         """
-        for _ in range(FEW_ROUNDS):
+        for _ in range(_MOST_ROUNDS):
             note = self._note(id)
-            await self._heard.fire_and_wait(Removing(NOWHERE, note))
+            await self._heard.fire(Removing(NOWHERE, note))
             if self._note(id) is note:
                 self._pool.remove(id)
-                await self._heard.fire_and_wait(Removed(NOWHERE, note))
+                await self._heard.fire(Removed(NOWHERE, note))
                 return
         raise Conflict(f"item {cut(id)!r} was replaced each time that hooks had heard of its removal")
 
     async def clear(self) -> None:
         """Take all items out that are there now. What comes while hooks hear of it stays."""
         notes = tuple(self._pool)
-        await self._heard.fire_and_wait(Clearing(NOWHERE, notes))
+        await self._heard.fire(Clearing(NOWHERE, notes))
         there = self._pool.clear()
         heard = set(map(id, notes))
         for note in there:
             if id(note) not in heard:
                 self._pool.add(note)
-        await self._heard.fire_and_wait(Cleared(NOWHERE, tuple(n for n in there if id(n) in heard)))
+        await self._heard.fire(Cleared(NOWHERE, tuple(n for n in there if id(n) in heard)))
 
     def catalogue(self) -> str:
         """One line for each item, its id and its description: enough to choose by."""

@@ -57,9 +57,9 @@ class ContextQueue(Hooked):
             self._items.extend(items)
             return
         notes = tuple(Note(item) for item in items)
-        await self._heard.fire_and_wait(Adding(NOWHERE, _STREAM, notes))
+        await self._heard.fire(Adding(NOWHERE, _STREAM, notes))
         self._items.extend(items)
-        await self._heard.fire_and_wait(Added(NOWHERE, _STREAM, notes))
+        await self._heard.fire(Added(NOWHERE, _STREAM, notes))
 
     def clear(self) -> None:
         """Take everything out; no hook hears of it."""

@@ -33,7 +33,7 @@ class Listening(TurnHooks):
 
     async def hear(self, event: Any) -> None:
         """Call the hooks of an event, one after the other."""
-        self._hooks = [self._bound(one) for one in checked_hooks(self._listed())]
+        self.all = [self._bound(one) for one in checked_hooks(self._listed())]
         await super().hear(event)
 
     def _bound(self, one: DeclaredHook) -> Hook:

@@ -1,0 +1,489 @@
+"""A turn: the context that the model is sent, and the response that answers it."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Self, TypedDict, Unpack
+from weakref import WeakKeyDictionary
+
+from quire.compactors import Room
+from quire.context import DEFAULT_MODEL, Context, Piece, Template, enabled_sections, gather_section
+from quire.errors import InvalidValue, ModelFailed, OverBudget, UnknownId, WrongType
+from quire.items import Item, Message, now
+from quire.memory import Memory
+from quire.memory.quotes import Quote, SelectedQuotes
+from quire.providers import Parsed, Provider, Rendered, StreamReader, chunk_of, provider_for
+from quire.sections import Ask, Section, settings_of
+from quire.session.aio import INLINE, IO, Writer, run
+from quire.session.compaction import Compaction
+from quire.session.erasure import finish_erasing, link_sources, names_of
+from quire.session.hooks import Adding, Building, Built
+from quire.session.log import Entries, Guard
+from quire.session.receipts import Digests, Sending, Source
+from quire.session.spending import Caps, PricesByName, check_caps, scope_spending, usage_note
+from quire.session.state import State, Written
+from quire.state import View
+from quire.stores.streams import MAIN, USAGE, checked_name
+from quire.tokens import Calibrated, Counter, Definition, counter_for
+
+logger = logging.getLogger("quire.session")
+
+
+class Asked(TypedDict, total=False):
+    """The options of `Session.build`.
+
+    `input` is the message to be answered, or its id. `tools` are definitions of tools. `model` is the one to
+    count for, by default that of the template. `output` is the schema of the answer; it is counted with the
+    rest. `parameters` are shared by the sections.
+    """
+
+    input: Item | str | None
+    tools: Sequence[Definition]
+    model: str | None
+    counter: Counter | None
+    inbox: Sequence[Message]
+    parameters: Mapping[str, Any] | None
+    output: Mapping[str, Any] | None
+
+
+@dataclass(eq=False)
+class _Sent:
+    """One rendering of a context, which a response may answer."""
+
+    wire: str
+    model: str | None
+    rendered: Rendered
+    counted: int = 0
+    counter: Counter | None = None
+    is_learned: bool = False
+
+    def learn(self, model: str | None, reported: int) -> None:
+        """Calibrate the counter by the tokens that the model asked reported, once for each rendering."""
+        is_asked = self.model is None or model is None or _is_same_model(self.model, model)
+        can_learn = is_asked and not self.is_learned and self.counted and reported
+        if can_learn and isinstance(self.counter, Calibrated):
+            self.is_learned = True
+            self.counter.learn(self.counted, reported)
+
+
+def _is_same_model(asked: str, answered: str) -> bool:
+    """Whether a model may have answered by this name: with a date, without the name of a vendor."""
+    one, other = (name.rpartition("/")[2].rpartition(":")[2].lower() for name in (asked, answered))
+    return one.startswith(other) or other.startswith(one)
+
+
+class _Turn(NamedTuple):
+    """What the sections were asked, what they gave, and whether something was forgotten since."""
+
+    ask: Ask
+    pieces: tuple[Piece, ...]
+    guard: Guard
+
+    @property
+    def history(self) -> Piece | None:
+        """The first piece that shows the main transcript, all or in part."""
+        log = self.ask.views[MAIN].log
+        return next((one for one in self.pieces if one.origin is not None and one.origin.log is log), None)
+
+    def room_for_history(self, over: OverBudget, counter: Counter) -> Room | None:
+        """The room that the history has if the turn is over its budget; `None` if there is none."""
+        if self.history is None:
+            return None
+        tokens = counter.total(sum(map(counter.count, self.history.protected()))) - over.over
+        return Room(tokens, counter) if tokens > counter.total(0) else None
+
+
+class Turns:
+    """Builds contexts, remembers what was rendered of them, and records the responses."""
+
+    def __init__(
+        self, writer: Writer, compaction: Compaction, caps: Caps | None, prices: PricesByName
+    ) -> None:
+        self._writer, self._log = writer, writer.log
+        self._compaction = compaction
+        self._caps, self._prices = caps, prices
+        self._counters: dict[str, Calibrated] = {}
+        self._previous: tuple[Template, Context] | None = None
+        self._digests = Digests()
+        self._last: dict[str, _Sent] = {}  # by wire, the last rendering at the end
+        self._sent: WeakKeyDictionary[Context, dict[str, _Sent]] = WeakKeyDictionary()
+
+    # Contexts
+
+    async def build(self, io: IO, template: Template, **asked: Unpack[Asked]) -> Context:
+        """The body of `Session.build`."""
+        if not isinstance(template, Template):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a context is built from a Template, not from {type(template).__name__}")
+        await io.fire(self._writer.hooks, [Building(self._log.place, template)])
+        await self._catch_up(io)
+        await self._check_caps(io, asked.get("model") or template.model)
+        turn, context = await self._fitted(template, asked)
+        while not await self._linked(io, context):
+            turn, context = await self._fitted(template, asked)
+        self._previous = (template, context)
+        if turn.history is not None and self._compaction.compactor is not None:
+            await self._consider_compaction(io, turn, context, self._counter(template, asked))
+        await io.fire(self._writer.hooks, [Built(self._log.place, context)])
+        return context
+
+    async def _catch_up(self, io: IO) -> None:
+        """Take in what others wrote and forgot before anything is read."""
+        root = self._log.root
+        await io.do(root, root.catch_up)
+        if root.state.forgetting or root.state.unwiped:
+            await io.do(root, lambda: finish_erasing(root))
+        self._log.check_known()
+
+    async def _check_caps(self, io: IO, model: str | None) -> None:
+        if self._caps is None:
+            return
+        own, root = self._log.spent_apart, self._log.root
+        scope = None
+        if self._caps.is_for_scope:
+            scope = own + await io.do(root, lambda: scope_spending(root.store, root.place.scope))
+        check_caps(self._caps, root.state.spending + own, scope, self._prices, model)
+
+    async def _fitted(self, template: Template, asked: Asked) -> tuple[_Turn, Context]:
+        """What the sections show, fitted; the main transcript is compacted if it does not fit otherwise."""
+        turn = await self._gathered(template, asked)
+        try:
+            return turn, self._fit(turn, template, asked)
+        except OverBudget as over:
+            room = turn.room_for_history(over, self._counter(template, asked))
+            if room is None or self._compaction.compactor is None:
+                raise
+            view, by = turn.ask.views[MAIN], self._compaction.compactor
+            outcome = await self._compaction.make_room(view, turn.guard, room, by)
+            if not outcome and turn.guard.is_intact:
+                if outcome is not None:
+                    over.add_note(f"it could not be compacted: {outcome.reason}")
+                raise
+        turn = await self._gathered(template, asked)
+        return turn, self._fit(turn, template, asked)
+
+    async def _gathered(self, template: Template, asked: Asked) -> _Turn:
+        guard, ask, redaction = Guard(self._log), self._ask(asked), self._writer.redaction
+        pieces = await _gather(template.sections, ask)
+        if redaction is not None:
+            pieces = redaction.pieces(pieces, ask.views.values())
+        return _Turn(ask, pieces, guard)
+
+    def _ask(self, asked: Asked) -> Ask:
+        redaction = self._writer.redaction
+        with self._log.applying:
+            state = self._log.state
+            views = {name: one.view for name, one in state.transcripts.items()}
+            pool = state.pool.fork()
+        if redaction is not None:
+            views = {name: redaction.view(view) for name, view in views.items()}
+        given, place, root = asked.get("input"), self._log.place, self._log.root
+        return Ask(
+            views=views,
+            pool=pool,
+            tools=tuple(asked.get("tools", ())),
+            scope=place.scope,
+            conversation=place.conversation,
+            input=_item_of(given, views[MAIN]) if isinstance(given, str) else given,
+            inbox=tuple(asked.get("inbox", ())),
+            now=now(),
+            parameters=dict(asked.get("parameters") or {}),
+            memory=lambda: Memory.of(root.store, place.scope),
+        )
+
+    def _fit(self, turn: _Turn, template: Template, asked: Asked) -> Context:
+        counter, redaction, previous = self._counter(template, asked), self._writer.redaction, self._previous
+        sources = {
+            id(view.log): Source(name, {} if redaction is None else redaction.changed(view))
+            for name, view in turn.ask.views.items()
+        }
+        return template.fit(
+            turn.pieces,
+            turn.ask,
+            model=asked.get("model") or template.model,
+            counter=counter,
+            previous=previous[1] if previous is not None and previous[0] is template else None,
+            on_render=partial(self._rendered, sources, turn.guard, counter),
+            output=asked.get("output"),
+        )
+
+    def _counter(self, template: Template, asked: Asked) -> Counter:
+        name = asked.get("model") or template.model or DEFAULT_MODEL
+        given = asked.get("counter")
+        if given is None and name not in self._counters:
+            self._counters[name] = Calibrated(counter_for(name))
+        return given or self._counters[name]
+
+    async def _linked(self, io: IO, context: Context) -> bool:
+        """Whether the conversations that a context quotes know of it; if not, they do from now on."""
+        quotes = [quote for _, quote in _quotes_in(context)]
+        return not quotes or await io.do(self._log, lambda: link_sources(self._log, quotes))
+
+    async def _consider_compaction(self, io: IO, turn: _Turn, context: Context, counter: Counter) -> None:
+        assert turn.history is not None
+        name, content = turn.history.section.name, turn.history.content
+        counted = content.counted(counter) if isinstance(content, View) else sum(map(counter.count, content))
+        await self._compaction.consider(
+            turn.ask.views[MAIN],
+            context.room(name),
+            was_cut=counted > context.tokens[name],
+            guard=turn.guard,
+            waits=not io.is_offloaded or self._log.root is not self._log,
+        )
+
+    def _rendered(
+        self,
+        sources: Mapping[int, Source],
+        guard: Guard,
+        counter: Counter,
+        context: Context,
+        wire: Provider,
+        model: str | None,
+        rendered: Rendered,
+    ) -> None:
+        """Keep a receipt of what is about to be sent."""
+        digest = self._digests.of(rendered.payload, wire.name)
+        quoted: dict[str, list[str]] = {}
+        for item_id, quote in _quotes_in(context):
+            quoted.setdefault(item_id, []).extend(names_of([quote], self._log.place.conversation))
+        sending = Sending(context, wire.name, model, digest, sources, quoted)
+
+        def entries(state: State) -> Entries:
+            guard.check("the context was built")
+            return sending.entries(state)
+
+        if self._log.root is not self._log:
+            self._log.root.catch_up()  # what a draft shows is forgotten there
+        self._log.commit(entries)
+        sent = _Sent(wire.name, model, rendered.bare(), context.receipt.counted, counter)
+        self._last.pop(wire.name, None)  # the last one is at the end
+        self._last[wire.name] = sent
+        self._sent.setdefault(context, {})[wire.name] = sent
+
+    # Responses
+
+    async def record(self, io: IO, response: Any, provider: str | None, to: str, sent: Any) -> Parsed:
+        """The body of `Session.record`."""
+        reply, response = _Reply(self, io, provider, to, sent), _decoded(response)
+        if isinstance(response, Parsed):
+            return await reply.keep(response)
+        if not _is_stream(response):
+            return await reply.keep(reply.wire.parse(response, sent=reply.rendered))
+        if hasattr(response, "__aiter__") and not io.is_offloaded:
+            raise WrongType("an async stream is recorded by `await session.aio.record(stream)`")
+        async for _ in reply.heard(response):
+            pass
+        return reply.kept
+
+    def listen(
+        self, io: IO, events: Any, provider: str | None, to: str, sent: Any
+    ) -> AsyncGenerator[Any, None]:
+        """Pass on the events of a stream; at its end, or when this is closed, the response is recorded."""
+        return _Reply(self, io, provider, to, sent).heard(events)
+
+    def answered(self, sent: Any, provider: str | None) -> _Sent | None:
+        """The rendering that a response answers: `sent`, or the last one, of a `provider` if one is named."""
+        if isinstance(sent, Rendered):
+            known = [one for one in self._last.values() if one.rendered.is_of(sent)]
+            return known[0] if known else _Sent(sent.wire, sent.model, sent)
+        if sent is not None and not isinstance(sent, Context):
+            raise WrongType(f"what was sent is a context or a rendering of it, not {type(sent).__name__}")
+        if sent is not None and sent not in self._sent:
+            raise InvalidValue("this session has rendered nothing of the context that is given as sent")
+        renderings = self._last if sent is None else self._sent[sent]
+        return renderings.get(provider) if provider else next(reversed(renderings.values()), None)
+
+    async def keep(self, io: IO, parsed: Parsed, to: str, sent: _Sent | None) -> Parsed:
+        """Record the items of a response and what it used; if it is refused, what it used."""
+        model = parsed.model or (None if sent is None else sent.model)
+        usage = [] if parsed.usage is None else [usage_note(parsed.usage, model, self._prices)]
+        used = [Written(USAGE, note) for note in usage]
+        try:
+            _check(parsed)
+            items = self._writer.ready(parsed.items)
+            await io.fire(self._writer.hooks, [Adding(self._log.place, to, items)])
+        except BaseException:
+            await io.do(self._log, lambda: self._log.commit(lambda _: used))
+            raise
+
+        def commit() -> tuple[Item, ...]:
+            written = self._log.commit(lambda _: [*(Written(to, item) for item in items), *used])
+            return tuple(item for stream, item in written if stream == to)
+
+        kept = await self._writer.write(io, commit, to)
+        if sent is not None and parsed.usage is not None and kept:
+            sent.learn(parsed.model, parsed.usage.input)
+        return parsed._replace(items=kept)
+
+
+def _item_of(item_id: str, view: View) -> Item:
+    try:
+        return view.get(item_id)
+    except UnknownId:
+        raise UnknownId("the input is an item, or the id of one in the main transcript") from None
+
+
+def _quotes_in(context: Context) -> Iterator[tuple[str, Quote]]:
+    """The quotes that a context shows, each with the id of the item that shows it."""
+    for selection in context.receipt.selections:
+        if isinstance(selection, SelectedQuotes) and selection.items:
+            yield from ((selection.items[0].id, quote) for quote in selection.quotes)
+
+
+async def _gather(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
+    """What the sections show: those that are independent side by side, the rest in order."""
+    shown = enabled_sections(sections)
+    beside = {
+        index: asyncio.ensure_future(gather_section(section, ask))
+        for index, section in enumerate(shown)
+        if settings_of(section).independent
+    }
+    try:
+        in_order = {
+            index: await gather_section(section, ask)
+            for index, section in enumerate(shown)
+            if index not in beside
+        }
+        return tuple([in_order[i] if i in in_order else await beside[i] for i in range(len(shown))])
+    finally:
+        for task in beside.values():
+            task.cancel()
+        await asyncio.gather(*beside.values(), return_exceptions=True)
+
+
+def _is_stream(response: Any) -> bool:
+    """Whether a response comes in pieces: it can be iterated, and is no mapping or object itself."""
+    if isinstance(response, Mapping) or hasattr(response, "model_dump"):
+        return False
+    return hasattr(response, "__iter__") or hasattr(response, "__aiter__")
+
+
+def _decoded(response: Any) -> Any:
+    """A response as it is, or decoded if it is JSON text."""
+    if not isinstance(response, str | bytes | bytearray):
+        return response
+    try:
+        return json.loads(response)
+    except (ValueError, RecursionError):
+        raise WrongType(f"{len(response):,} characters are no JSON, and so no response of a client") from None
+
+
+def _check(parsed: Parsed) -> None:
+    """Raise `ModelFailed` for a response that is only an error."""
+    if parsed.error is not None and not parsed.items:
+        # The words of a provider may quote what was sent: they are for the caller alone.
+        fault = ModelFailed("the provider answered with an error; its words are in the notes of this one")
+        fault.add_note(parsed.error)
+        raise fault
+    if parsed.error is not None:
+        logger.warning("a response of %d items ended in an error", len(parsed.items))
+
+
+class _Reply:
+    """One response, the rendering that it answers, and where it is recorded."""
+
+    def __init__(self, turns: Turns, io: IO, provider: str | None, to: str, sent: Any) -> None:
+        self._turns, self._io, self._to = turns, io, checked_name(to)
+        self._sent = turns.answered(sent, provider)
+        self._name = provider or (None if self._sent is None else self._sent.wire)
+        self.kept = Parsed(())
+
+    @property
+    def wire(self) -> Provider:
+        """The wire of the response."""
+        if not self._name:
+            raise InvalidValue("nothing was rendered here: name the wire of the response with `provider=`")
+        return provider_for(self._name)
+
+    @property
+    def rendered(self) -> Rendered | None:
+        """What the response answers."""
+        return None if self._sent is None else self._sent.rendered
+
+    async def heard(self, events: Any) -> AsyncGenerator[Any, None]:
+        """Pass on events, and then keep the response; one that breaks off is kept as interrupted."""
+        reader = self.wire.stream(sent=self.rendered)
+        try:
+            if hasattr(events, "__aiter__"):
+                async for event in events:
+                    _feed(reader, event)
+                    yield event
+            else:
+                for event in events:
+                    _feed(reader, event)
+                    yield event
+        except BaseException as fault:
+            try:
+                await self.keep(reader.close())
+            except Exception as refusal:
+                if isinstance(fault, Exception | GeneratorExit):
+                    raise
+                _log_refusal(refusal)  # a cancellation stays one
+            raise
+        await self.keep(reader.close())
+
+    async def keep(self, parsed: Parsed) -> Parsed:
+        """Record the response."""
+        self.kept = await self._turns.keep(self._io, parsed, self._to, self._sent)
+        return self.kept
+
+
+def _feed(reader: StreamReader, event: Any) -> None:
+    chunk = chunk_of(event)
+    if chunk is not None:
+        reader.feed(chunk)
+
+
+def _log_refusal(refusal: Exception) -> None:
+    logger.warning("a response that was broken off is not kept: %s", type(refusal).__name__)
+
+
+class Listening(Iterator[Any]):
+    """The events of a stream, one by one. Its `with` block ends with the response recorded."""
+
+    def __init__(self, turns: Turns, events: Iterable[Any], *options: Any) -> None:
+        self._events = turns.listen(INLINE, events, *options)
+
+    def __next__(self) -> Any:
+        try:
+            return run(self._events.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def close(self) -> None:
+        """Record what came, now."""
+        run(self._events.aclose())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception as refusal:  # there is nobody to tell
+            _log_refusal(refusal)
+
+
+class AioListening(AsyncIterator[Any]):
+    """The events of an async stream, one by one."""
+
+    def __init__(self, events: AsyncGenerator[Any, None]) -> None:
+        self._events = events
+
+    async def __anext__(self) -> Any:
+        return await anext(self._events)
+
+    async def aclose(self) -> None:
+        """Record what came, now."""
+        await self._events.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
