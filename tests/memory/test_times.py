@@ -48,8 +48,6 @@ def test_what_only_looks_like_a_time_is_none(line: str) -> None:
     [
         ("What was it on 5/6/2022?", ["2022-06-05", "2022-05-06"]),
         ("What was it on 5-5-2022?", ["2022-05-05"]),
-        ("What happened in March and June?", ["2023-03-01", "2023-06-01"]),
-        ("What happened in March or in June 2022?", ["2022-03-01", "2022-06-01"]),
         ("What happened 5/3/2022 - 5/7/2022?", ["2022-03-05", "2022-05-03"]),
         ("What did I say last week about 2023-05-08?", ["2023-05-08"]),
     ],

@@ -80,29 +80,8 @@ def test_a_reason_tells_the_month_of_the_zone() -> None:
     assert hit.reason == "from October 2026"
 
 
-class Fixed(tzinfo):
-    """A zone that shows times with another offset than it has, as those of pytz do."""
-
-    def fromutc(self, dt: datetime) -> datetime:
-        return dt + timedelta(hours=2)
-
-    def utcoffset(self, _: datetime | None) -> timedelta | None:
-        return timedelta(hours=1)
-
-    def dst(self, _: datetime | None) -> timedelta | None:
-        return timedelta(0)
-
-    def tzname(self, _: datetime | None) -> str | None:
-        return None
-
-
-class Unfinished(Fixed):
-    def utcoffset(self, _: datetime | None) -> timedelta | None:
-        raise NotImplementedError
-
-
-@pytest.mark.parametrize("zone", ["Europe/Nowhere", "", "../UTC", "x\0y", Fixed(), Unfinished()])
-def test_a_zone_that_is_none_is_refused_at_once(zone: str | tzinfo) -> None:
+@pytest.mark.parametrize("zone", ["Europe/Nowhere", "", "../UTC", "x\0y"])
+def test_a_zone_that_is_none_is_refused_at_once(zone: str) -> None:
     store = MemoryStore()
     for make in (
         lambda: Memory.of(store, "ana", zone=zone),

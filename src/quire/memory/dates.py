@@ -10,7 +10,6 @@ from quire.errors import InvalidValue, WrongType, cut
 
 DAY = 86_400.0
 HOUR = 3_600.0
-_WINTER, _SUMMER = 946_684_800.0, 962_409_600.0
 _UNREPRESENTABLE = (ValueError, OverflowError, OSError)
 
 
@@ -87,31 +86,15 @@ def months_before(day: date, count: int) -> date:
 
 def zone_of(zone: str | tzinfo) -> tzinfo:
     """A zone by its name in the IANA database, or as it is given."""
-    if isinstance(zone, str):
-        return _zone_named(zone)
-    if not isinstance(zone, tzinfo):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(zone, tzinfo):
+        return zone
+    if not isinstance(zone, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a zone is a name or a datetime.tzinfo, not {type(zone).__name__}")
-    if not all(_is_shown(moment, zone) for moment in (_WINTER, _SUMMER)):
-        raise InvalidValue(f"{type(zone).__name__} does not convert times of its zone: use zoneinfo.ZoneInfo")
-    return zone
-
-
-def _is_shown(moment: float, zone: tzinfo) -> bool:
-    """Whether a zone converts to local time and back. Zones of pytz do not."""
     try:
-        return datetime.fromtimestamp(moment, zone).replace(tzinfo=zone).timestamp() == moment
-    except (NotImplementedError, *_UNREPRESENTABLE):
-        return False
-
-
-def _zone_named(name: str) -> tzinfo:
-    if name == "UTC":
-        return UTC
-    try:
-        return ZoneInfo(name)
+        return UTC if zone == "UTC" else ZoneInfo(zone)
     except (KeyError, *_UNREPRESENTABLE) as fault:
         raise InvalidValue(
-            f"there is no zone {cut(name)!r}: its name is one such as 'Europe/Paris',"
+            f"there is no zone {cut(zone)!r}: its name is one such as 'Europe/Paris',"
             " and where the system knows none, `pip install tzdata`"
         ) from fault
 

@@ -1,7 +1,8 @@
 """The times that a question names: dates, months, weekdays, and distances such as "two weeks ago".
 
 A rule is a pattern and a function that makes periods of its match. Rules are tried in order, and what one
-has read no later one reads again. Word lists of English, German, French and Spanish are in `times.toml`.
+has read no later one reads again. Rules and word lists of English, German, French and Spanish are in
+`times.toml`.
 """
 
 import re
@@ -14,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quire.memory.dates import DAY, HOUR, Calendar, Period, Span, first_of, months_before
+from quire.memory.dates import DAY, HOUR, Calendar, Period, Span, first_of
 from quire.memory.words import MONTHS, language_of, same_length, stem, terms
 
 _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("times.toml").read_text("utf-8"))
@@ -30,12 +31,9 @@ class _Question(NamedTuple):
     written: str
     calendar: Calendar
 
-    def before(self, at: int) -> str:
-        return self.plain[max(at - _LONGEST_LEAD, 0) : at].rstrip()
-
-    def ends(self, at: int) -> bool:
-        """Whether a clause ends at a place."""
-        return _pattern("clause_end").match(self.plain, at) is not None
+    def lead(self, name: str, to: int) -> "_Match | None":
+        """What stands right before a place, by the name of its pattern."""
+        return _pattern(name).search(self.plain, max(to - _LONGEST_LEAD, 0), to)
 
 
 _Match = re.Match[str]
@@ -51,20 +49,15 @@ class _Found(NamedTuple):
     periods: list[Period]
 
 
-# Words as numbers, and patterns.
-
-
-def _either(words: Iterable[str]) -> str:
-    """A pattern for one of some words, the longest first."""
-    return f"(?:{'|'.join(sorted(words, key=len, reverse=True))})"
+# Words as numbers, and patterns
 
 
 def _numbered(*lists: str, start: int = 1) -> dict[str, int]:
     return {word: number for words in lists for number, word in enumerate(words.split(), start)}
 
 
-def _inverse(table: dict[str, list[str]]) -> dict[str, str]:
-    return {word: key for key, words in table.items() for word in words}
+def _inverse(name: str) -> dict[str, str]:
+    return {word: key for key, words in _LISTS[name].items() for word in words}
 
 
 _MONTHS = _numbered(*_LISTS["months"])
@@ -72,36 +65,36 @@ _DOUBTFUL_MONTHS = frozenset(_LISTS["doubtful_months"].split())
 _NAMESAKE_MONTHS = _DOUBTFUL_MONTHS | frozenset(_LISTS["namesake_months"].split())
 _WEEKDAYS = _numbered(*_LISTS["weekdays"], start=0)
 _SEASONS: dict[str, int] = _LISTS["seasons"]
-_DAYS_BACK = _inverse(_LISTS["days"])
-_YEARS_AWAY = _inverse(_LISTS["years"])
-_PHRASES = {**_inverse(_LISTS["back"]), **_inverse(_LISTS["until_now_phrases"])}
-_VAGUE = {word: int(number) for word, number in _inverse(_LISTS["vague"]).items()}
+_DAYS_BACK, _YEARS_AWAY = _inverse("days"), _inverse("years")
+_PHRASES = _inverse("back") | _inverse("until_now_phrases")
+_VAGUE = {word: int(number) for word, number in _inverse("vague").items()}
 _TENS = {word: 10 * number for word, number in _numbered(_LISTS["tens"], start=2).items()}
 _NUMBERS = {**_numbered(*_LISTS["numbers"]), **_TENS, "a": 1, "an": 1, **_VAGUE}
 _ORDINALS = _numbered(_LISTS["ordinals"])
-_UNITS = {**_inverse(_LISTS["units"]), **_inverse(_LISTS["units_elsewhere"]), **_LISTS["unit_letters"]}
+_UNITS = {**_inverse("units"), **_inverse("units_elsewhere"), **_LISTS["unit_letters"]}
 _SECONDS = {"second": 1.0, "minute": 60.0, "hour": HOUR, "day": DAY, "week": 7 * DAY, "fortnight": 14 * DAY}
 _MONTHS_IN = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 _PARTS_OF_DAY = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
 _PARTS_SAID = {"tonight": "evening", "last night": "night"}
 _THIRDS = {"early": 0, "start": 0, "beginning": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
-_WEEKS_OF_MONTH = {"first": 0, "second": 1, "third": 2, "last": -1}
 _WEEKS_BACK = {"this week": 0, "last week": 1, "previous week": 1, "week before last": 2}
-_WORDS = {
-    **{name: _inverse(_LISTS[name]) for name in ("days", "years", "units", "units_elsewhere", "back")},
+_WORDS: dict[str, Iterable[str]] = {
+    **{name: _inverse(name) for name in ("days", "years", "units", "units_elsewhere")},
     **{"months": _MONTHS, "weekdays": _WEEKDAYS, "seasons": _SEASONS, "numbers": _NUMBERS, "tens": _TENS},
     **{"short_weekdays": _LISTS["short_weekdays"].split(), "ones": _LISTS["numbers"][0].split()[:9]},
     **{"ordinals": [word.replace("-", "[- ]") for word in _ORDINALS], "talk": _LISTS["talk"].values()},
-    "until_now_phrases": _inverse(_LISTS["until_now_phrases"]),
+    "phrases": _PHRASES,
 }
 
 
 def _expanded(pattern: str) -> str:
-    """A pattern with the patterns and the words that it names in braces."""
+    """A pattern with the patterns and the words, the longest first, that it names in braces."""
 
     def named(found: _Match) -> str:
-        name = found[1]
-        return _either(_WORDS[name]) if name in _WORDS else _expanded(_LISTS["patterns"][name])
+        words = _WORDS.get(found[1])
+        if words is None:
+            return _expanded(_LISTS["patterns"][found[1]])
+        return f"(?:{'|'.join(sorted(words, key=len, reverse=True))})"
 
     return re.sub(r"\{([a-z_]+)\}", named, pattern)
 
@@ -115,15 +108,12 @@ def _pattern(name: str) -> re.Pattern[str]:
     return _compiled(_LISTS["patterns"][name])
 
 
-# Dates of the calendar.
+# Dates of the calendar
 
 
-def _year_of(said: str | None, found: _Match, question: _Question) -> int | None:
+def _year_of(said: str | None, question: _Question) -> int | None:
     """The year beside a day or a month; of two digits it is the last one that ends so."""
     this = question.calendar.day_at(question.calendar.now).year
-    if said is None:
-        before = _pattern("year_before").search(question.before(found.start()))
-        said = before[1] if before else None
     if said is None or said.isdigit():
         return int(said) if said else None
     if said in _YEARS_AWAY:
@@ -133,113 +123,71 @@ def _year_of(said: str | None, found: _Match, question: _Question) -> int | None
 
 def _numeric_day(found: _Match, question: _Question) -> _Periods:
     """2025-05-03, 3.5.2025, 5/13/2025. Of two numbers below 13 either may be the month."""
-    calendar, mark = question.calendar, found["mark"]
-    if mark == "." and _pattern("version").search(question.before(found.start())):
-        return None
-    day, month, year = int(found["day"]), int(found["number"]), int(found["year"])
+    calendar, day, month, year = question.calendar, *(int(found[name]) for name in ("day", "number", "year"))
     if found.start("year") < found.start("day"):
         return calendar.days(date(year, month, day), 1, 1.0)
-    if mark != "." and day != month and max(day, month) <= 12:
+    if found["mark"] != "." and day != month and max(day, month) <= 12:
         return [calendar.days(date(year, *both), 1, 0.8) for both in ((month, day), (day, month))]
     return calendar.days(date(year, *sorted((day, month))) if month > 12 else date(year, month, day), 1, 0.9)
 
 
 def _day(said: str, found: _Match, question: _Question) -> Period:
     number = _ORDINALS.get(said.replace(" ", "-")) or int(re.sub("[^0-9]", "", said))
-    month, year = _MONTHS[found["month"]], _year_of(found["year"], found, question)
+    month, year = _MONTHS[found["month"]], _year_of(found["year"], question)
     known = question.calendar.latest_year(month, number) if year is None else year
     return question.calendar.days(date(known, month, number), 1, 0.8 if year is None else 0.95)
 
 
 def _named_day(found: _Match, question: _Question) -> _Periods:
-    return _day(found["day"], found, question) if _is_dated(found, question) else None
+    """May 3, the third of May, and the days of May 3-7. With "and" alone either of two days is meant.
 
-
-def _is_dated(found: _Match, question: _Question) -> bool:
-    """Whether a number beside a word that may be a month is a day: "May 3", and not "I may 3 times"."""
-    is_doubtful = found["month"] in _DOUBTFUL_MONTHS or not found["day"][0].isdigit()
-    if not is_doubtful or found["year"] or _pattern("leads_to_day").search(question.before(found.start())):
-        return True
-    if _pattern("to_another_day").match(question.plain, found.end()):
-        return True
-    return question.ends(found.end()) and question.written[found.start("month")].isupper()
-
-
-def _days_of_month(found: _Match, question: _Question) -> _Periods:
-    """May 3-7, and from 3 to 7 May. With "and" alone either day is meant."""
-    is_led = found["opens"] and found["month"] not in _DOUBTFUL_MONTHS
-    is_of_another = _pattern("month_before").search(question.before(found.start()))
-    if is_of_another or not (is_led or _is_dated(found, question)):
+    A number beside a word that may be a month is a day if the word is written so: not in "I may 3 times".
+    """
+    is_sure = (
+        found["month"] not in _DOUBTFUL_MONTHS or found["year"] or question.lead("day_lead", found.start())
+    )
+    if not is_sure and not question.written[found.start("month")].isupper():
         return None
-    first, last = (_day(found[day], found, question) for day in ("day", "last"))
-    if first.start >= last.start:
+    first = _day(found["day"], found, question)
+    if "last" not in found.groupdict():
+        return first
+    if question.lead("month_before", found.start()):  # between March 1 and 2 April
         return None
+    last = _day(found["last"], found, question)
     return [first, last] if found["and"] and not found["opens"] else last._replace(start=first.start)
 
 
 def _named_month(found: _Match, question: _Question) -> _Periods:
     """A month with a year, with a part (early May), or after a word that makes it a time (since May)."""
-    month, year, part = _MONTHS[found["month"]], _year_of(found["year"], found, question), found["part"]
-    if year is not None:
-        return _month(year, month, part, question.calendar, 0.9)
-    before = question.before(found.start())
-    is_joined = _pattern("until_now").match(question.plain, found.end())
-    is_namesake = found["month"] in _NAMESAKE_MONTHS and not is_joined
-    if not (part or _pattern("leads_to_namesake" if is_namesake else "leads_to_month").search(before)):
-        return None
-    is_over = before.endswith("last") and month == question.calendar.today.month
-    return _month(question.calendar.latest_year(month) - is_over, month, part, question.calendar, 0.6)
-
-
-def _month(year: int, month: int, part: str | None, calendar: Calendar, sure: float) -> Period:
-    whole, first = calendar.months(year, month, 1, sure), first_of(year, month)
-    if part is None:
+    calendar, month, part = question.calendar, _MONTHS[found["month"]], found.groupdict().get("part")
+    year, sure = _year_of(found["year"], question), 0.9
+    if year is None:
+        lead = "namesake_lead" if found["month"] in _NAMESAKE_MONTHS else "month_lead"
+        before = question.lead(lead, found.start())
+        if not (part or before or "led" in found.groupdict()):
+            return None
+        is_over = before is not None and before[0].rstrip() == "last" and month == calendar.today.month
+        year, sure = calendar.latest_year(month) - is_over, 0.6
+    whole = calendar.months(year, month, 1, sure)
+    if not part:
         return whole
-    name = part.split()[0]
-    if name in _THIRDS:
-        third = calendar.days(first + timedelta(10 * _THIRDS[name]), 10, sure)
-        return third._replace(end=whole.end) if _THIRDS[name] == 2 else third
-    week = _WEEKS_OF_MONTH[name]
-    return calendar.days((first if week >= 0 else first_of(year, month + 1)) + timedelta(7 * week), 7, sure)
-
-
-def _several_months(found: _Match, question: _Question) -> _Periods:
-    """From March to May, May-June 2024, in March and June. Without a lead or a year they may be people."""
-    if not (found["led"] or found["year"]):
-        return None
-    numbers = [_MONTHS[name.rstrip(".")] for name in _pattern("a_month").findall(found[0])]
-    is_stretch = found["and"] is None or _pattern("opener").match(found["led"] or "")
-    periods: list[Period] = []
-    for first, last in [(numbers[0], numbers[-1])] if is_stretch else zip(numbers, numbers, strict=True):
-        year = _year_of(found["year"], found, question)
-        sure, year = (0.6, question.calendar.latest_year(last)) if year is None else (0.9, year)
-        periods.append(question.calendar.months(year - (first > last), first, (last - first) % 12 + 1, sure))
-    return periods
+    third = _THIRDS[part.split()[0]]
+    ten_days = calendar.days(first_of(year, month) + timedelta(10 * third), 10, sure)
+    return ten_days._replace(end=whole.end) if third == 2 else ten_days
 
 
 def _months(found: _Match, question: _Question) -> _Periods:
-    """2023-05, Q2 2025, the summer of 2021, from 2019 to 2021, in 2022."""
-    groups, year = found.groupdict(), _year_of(found["year"], found, question) or 0
+    """Q2 2025, the summer of 2021, in 2022."""
+    groups, year = found.groupdict(), _year_of(found["year"], question) or 0
     if season := groups.get("season"):
         return question.calendar.months(year, _SEASONS[season], 3, 0.8)
     if quarter := groups.get("quarter"):
         return question.calendar.months(year, 3 * int(quarter) - 2, 3, 0.9)
-    if number := groups.get("number"):
-        return question.calendar.months(year, int(number), 1, 0.9)
-    if until := groups.get("until"):
-        return question.calendar.months(year, 1, 12 * (int(until) - year + 1), 0.8)
-    is_led = _pattern("leads_to_month").search(question.before(found.start()))
+    is_led = question.lead("month_lead", found.start())
     return question.calendar.months(year, 1, 12, 0.7) if is_led else None
 
 
-# Weekdays.
-
-
-def _is_when_it_was(found: _Match, question: _Question) -> bool:
-    """Whether a day ends a question of what was."""
-    clause = re.split("[.?!;:]", question.before(found.start()))[-1].strip()
-    is_past = _pattern("past_question").search(clause) and not _pattern("plan").search(clause)
-    return bool(is_past) and question.ends(found.end())
+# Days and distances from now
 
 
 def _day_or_part(day: date, part: str | None, question: _Question, sure: float) -> Period:
@@ -261,25 +209,17 @@ def _weekday(found: _Match, question: _Question) -> _Periods:
 
 
 def _weekday_alone(found: _Match, question: _Question) -> _Periods:
-    """What did we do Friday? Without "on" it must end a question of what was, and follow no name."""
-    word = question.written[: found.start()].split()[-1:] or [""]
-    is_after_name = word[0][:1].isupper() and word != ["I"]
-    is_other = is_after_name or _pattern("no_weekday_after").search(question.before(found.start()))
-    return _weekday(found, question) if _is_when_it_was(found, question) and not is_other else None
+    """What did we do Friday? Without "on", a weekday ends a question of what was."""
+    return _weekday(found, question) if question.lead("past_question", found.start()) else None
 
 
-def _day_alone(found: _Match, question: _Question) -> _Periods:
-    """On the 4th: the last day of that number, at the end of a question of what was."""
-    today = question.calendar.today
-    for back in range(3 if _is_when_it_was(found, question) else 0):
-        first = months_before(today.replace(day=1), back)
-        day = first + timedelta(int(found["day"]) - 1)
-        if day <= today and day.month == first.month:
-            return question.calendar.days(day, 1, 0.7)
-    return None
-
-
-# Distances from now.
+def _day_back(found: _Match, question: _Question) -> _Periods:
+    """Today, yesterday evening, this morning, last night."""
+    word = " ".join(found["word"].split())
+    if word == "hier" and language_of(question.written) != "french":  # in German it is "here"
+        return None
+    day = question.calendar.today - timedelta(int(_DAYS_BACK.get(word, 0)))
+    return _day_or_part(day, found["part"] or _PARTS_SAID.get(word), question, 0.9)
 
 
 def _number(said: str) -> float:
@@ -316,17 +256,14 @@ def _about(unit: str, most: float, least: float, question: _Question, sure: floa
 
 def _so_many_ago(found: _Match, question: _Question) -> _Periods:
     """Whole days, months and years are those of the calendar; other amounts a quarter more or less."""
-    unit, said, today = _UNITS[found["unit"]], found["amount"], question.calendar.today
+    unit, said = _UNITS[found["unit"]], found["amount"]
     if found.groupdict().get("half"):
         return _about(unit, 0.75, 0.25, question, 0.75)
     amount = _number(said)
-    if unit == "second":
-        return _until_now(unit, max(3 * amount, 60), question, 0.5)
     if said in _VAGUE:
-        most, least = (3 * amount, amount / 3) if unit == "minute" else (amount + 1.5, max(amount - 1.5, 0.5))
-        return _about(unit, most, least, question, 0.5)
+        return _about(unit, amount + 1.5, max(amount - 1.5, 0.5), question, 0.5)
     if unit == "year" and amount == 1:  # about the same month, and not all of the year before
-        return question.calendar.days(today - timedelta(395), 60, 0.75)
+        return question.calendar.days(question.calendar.today - timedelta(395), 60, 0.75)
     if unit in ("day", "month", "year") and not amount % 1:
         return _whole_unit(unit, int(amount), question, 0.85)
     some = max(amount / 4, 0.5)
@@ -334,44 +271,24 @@ def _so_many_ago(found: _Match, question: _Question) -> _Periods:
 
 
 def _last_some(found: _Match, question: _Question) -> _Periods:
-    """The last two hours. A unit cut short must end its clause: the last two HR meetings are no hours."""
-    unit, is_joined = _UNITS[found["unit"]], question.plain[found.start("unit") - 1] == "-"
-    is_cut = unit != found["unit"] or is_joined
-    if found["unit"] == "m" or (is_cut and not question.ends(found.end())):
-        return None
-    return _until_now(unit, 0.5 if found["half"] else _number(found["amount"]), question, 0.85)
+    """The last two hours."""
+    amount = 0.5 if found["half"] else _number(found["amount"])
+    return _until_now(_UNITS[found["unit"]], amount, question, 0.85)
 
 
 def _one_unit(found: _Match, question: _Question) -> _Periods:
     """Last week, or the week before last, is that of the calendar; the past week ends now."""
     unit, which = found["unit"], found.groupdict().get("which")
-    if which is None:
-        return _whole_unit(unit, 2, question, 0.8)
-    before = question.before(found.start())
-    is_within = _pattern("within_the").search(before) is not None
-    if unit in ("minute", "day") and not (is_within or (unit == "day" and which in ("past", "this"))):
-        return None  # the last day to apply, at the last minute
-    is_owned = which != "this" and _pattern("owned").search(before) is not None
-    if is_owned and not is_within and _pattern("for_something").match(question.plain, found.end()):
-        return None  # my last year at school
-    if which != "this" and (unit == "day" or which == "past" or (which == "last" and is_within)):
+    if which == "past" or (which == "last" and question.lead("within_lead", found.start())):
         return _until_now(unit, 1, question, 0.8)
-    return _whole_unit(unit, 0 if which == "this" else 1, question, 0.8)
+    back = 2 if which is None else 0 if which == "this" else 1
+    return _whole_unit(unit, back, question, 0.8)
 
 
 def _phrase(found: _Match, question: _Question) -> _Periods:
     """Last week, in other languages than English."""
     unit, *back = _PHRASES[" ".join(found["phrase"].split())].split()
     return _whole_unit(unit, int(back[0]), question, 0.8) if back else _until_now(unit, 1, question, 0.8)
-
-
-def _day_back(found: _Match, question: _Question) -> _Periods:
-    """Today, yesterday evening, this morning, last night."""
-    word = " ".join(found["word"].split())
-    if word == "hier" and language_of(question.written) != "french":  # in German it is "here"
-        return None
-    day = question.calendar.today - timedelta(int(_DAYS_BACK.get(word, 0)))
-    return _day_or_part(day, found["part"] or _PARTS_SAID.get(word), question, 0.9)
 
 
 def _weekend(found: _Match, question: _Question) -> _Periods:
@@ -382,23 +299,21 @@ def _weekend(found: _Match, question: _Question) -> _Periods:
 
 
 def _season(found: _Match, question: _Question) -> _Periods:
-    """The one that began last; "last" means one that is over. "In Spring Boot" is none."""
-    start, calendar, which = _SEASONS[found["season"]], question.calendar, found["which"]
-    is_name = question.written[found.start("season")].isupper() and which not in ("last", "past", "previous")
-    if is_name and _pattern("name_after").match(question.written, found.end()):
-        return None
+    """The one that began last; "last" means one that is over."""
+    start, calendar = _SEASONS[found["season"]], question.calendar
     year = calendar.today.year - (calendar.today.month < start)
-    is_over = which not in ("last", "previous") or calendar.months(year, start, 3, 0.6).end <= calendar.now
-    return calendar.months(year if is_over else year - 1, start, 3, 0.6)
+    began = calendar.months(year, start, 3, 0.6)
+    if found["which"] in ("last", "previous") and began.end > calendar.now:
+        return calendar.months(year - 1, start, 3, 0.6)
+    return began
 
 
-# From periods to spans.
+# From periods to spans
 
 _READERS: tuple[_Reader, ...] = (
-    *(_several_months, _days_of_month, _numeric_day, _named_day, _named_month, _months, _weekday, _season),
-    *(_weekday_alone, _day_alone, _day_back, _so_many_ago, _last_some, _one_unit, _phrase, _weekend),
+    *(_numeric_day, _named_day, _named_month, _months, _weekday, _weekday_alone, _day_back, _so_many_ago),
+    *(_last_some, _one_unit, _phrase, _weekend, _season),
 )
-_LENGTHS = {"day": DAY, "week": 7 * DAY, "month": 30.5 * DAY, "year": 365.25 * DAY}
 
 
 @cache
@@ -430,9 +345,9 @@ def readings(spans: Sequence[Span]) -> list[Span]:
     return [] if best is None else list(dict.fromkeys(one for one in spans if one.words == best.words))
 
 
-def _read(question: _Question, rules: _Rules, start: int = 0, stop: int = _READ) -> Iterator[_Found]:
+def _read(question: _Question, rules: _Rules) -> Iterator[_Found]:
     for pattern, reader in rules:
-        for found in pattern.finditer(question.plain, start, stop):
+        for found in pattern.finditer(question.plain):
             try:
                 periods = reader(found, question)
             except (ValueError, OverflowError):  # the 31st of June, the year 0
@@ -454,19 +369,14 @@ def _apart(found: Iterable[_Found]) -> list[_Found]:
 def _ranges(found: Sequence[_Found], question: _Question) -> Iterator[Span]:
     """Two times joined by "to"; by "and" only after "between" or "from"."""
     for first, last in pairwise(found):
+        opens = question.lead("range_lead", first.start)
         joined = _pattern("joins_range").fullmatch(question.plain, first.stop, last.start)
-        opens, after, since = (_lead(one, first.start, question) for one in ("opens_range", "after", "since"))
-        lower = opens or after or since
-        if not joined or (joined["and"] and not opens) or (joined["before"] and not lower):
+        if not joined or (joined["and"] and not opens):
             continue
-        words = question.written[lower.start() if lower else first.start : last.stop]
+        words = question.written[opens.start() if opens else first.start : last.stop]
         for opening, closing in _ends_of_range(first, last, question):
-            start, end = (
-                opening.end if after else opening.start,
-                closing.start if joined["before"] else closing.end,
-            )
-            if start < end:
-                yield Span(start, end, words, closing.sure)
+            if opening.start < closing.end:
+                yield Span(opening.start, closing.end, words, closing.sure)
 
 
 def _ends_of_range(first: _Found, last: _Found, question: _Question) -> Iterable[tuple[Period, Period]]:
@@ -474,49 +384,28 @@ def _ends_of_range(first: _Found, last: _Found, question: _Question) -> Iterable
     if len(first.periods) == len(last.periods) == 1:
         then = copy(question.calendar)
         then.today = then.day_at(last.periods[0].start)
-        again = _read(question._replace(calendar=then), _rules("dates"), first.start, first.stop)
-        fitting = next((one.periods for one in again if one.stop == first.stop), first.periods)
-        return [(fitting[0], last.periods[0])]
+        again = _read(question._replace(calendar=then), _rules("dates"))
+        fitting = next((one for one in again if one[:2] == first[:2]), first)
+        return [(fitting.periods[0], last.periods[0])]
     count = max(len(first.periods), len(last.periods))
     return zip((first.periods * count)[:count], (last.periods * count)[:count], strict=True)
 
 
 def _opened(found: _Found, period: Period, question: _Question) -> Span:
-    """A time with what was said of it: since, after, before, until, or nothing."""
+    """A time with what was said of it: the week of it, since, after, before, until, or nothing."""
     start, end, sure = period
-    own = _pattern("own_lead").match(question.plain, found.start)
-    before = own.end() if own else found.start
-    now = max(question.calendar.now, end)
+    now, past = max(question.calendar.now, end), min(0.0, start)
     if to_now := _pattern("until_now").match(question.plain, found.stop):
         return Span(start, now, question.written[found.start : to_now.end()], sure)
-    is_day = end - start <= DAY + 2 * HOUR
-    if is_day and (week := _lead("week_of", before, question)):
-        start, end, _ = question.calendar.week(question.calendar.day_at(start), sure)
-        return Span(start, end, question.written[week.start() : found.stop], sure)
-    if distance := _lead("distance", before, question):
-        return _at_distance(distance, period, question.written[distance.start() : found.stop])
-    past = min(0.0, start)
     spans = {"since": (start, now), "after": (end, now), "before": (past, start), "until": (past, end)}
     for opener, (first, last) in spans.items():
-        if lead := _lead(opener, before, question):
+        if lead := question.lead(opener, found.start):
             return Span(first, last, question.written[lead.start() : found.stop], sure * 0.9)
-    weekday = _lead("its_weekday", found.start, question) if is_day else None
-    return Span(start, end, question.written[weekday.start() if weekday else found.start : found.stop], sure)
-
-
-def _lead(name: str, to: int, question: _Question) -> _Match | None:
-    """What opens a time and stands right before it."""
-    return _pattern(name).search(question.plain, max(to - _LONGEST_LEAD, 0), to)
-
-
-def _at_distance(found: _Match, period: Period, words: str) -> Span:
-    """The week before a time, or the one around the day some weeks before it."""
-    length, is_before = _LENGTHS[found["unit"]], found["side"] == "before"
-    amount = 0.5 if found["amount"] is None else _number(found["amount"])
-    if found["amount"] and found["unit"] == "day":
-        amount -= 0.5
-    centre = period.start - amount * length if is_before else period.end + amount * length
-    return Span(centre - length / 2, centre + length / 2, words, period.sure * 0.9)
+    week = question.lead("week_lead", found.start)
+    if week and end - start <= DAY + 2 * HOUR:
+        start, end, _ = question.calendar.week(question.calendar.day_at(start), sure)
+        return Span(start, end, question.written[week.start() : found.stop], sure)
+    return Span(start, end, question.written[found.start : found.stop], sure)
 
 
 # Times as terms.
