@@ -13,14 +13,14 @@ from quire.memory.ranking import Weights
 from recall_methods import quire
 from recall_scores import Packing, Row, rows
 
-START = replace(Weights(), before=(0.5, 0.5), two_before=0.0, near=0.0, kind=0.0, speaker=0.0, date=0.0)
+START = replace(Weights(), before=(0.5, 0.5), two_before=0.0, related=0.0, speaker=0.0, date=0.0)
 """Where the search begins: neighbours alike, no lists, few cues. The rest stays as it is shipped."""
 
 GRID: tuple[tuple[dict[str, Any], ...], ...] = (
     tuple({"two_before": share} for share in (0.0, 0.3, 0.5, 0.7)),
     tuple({"speaker": share} for share in (0.0, 0.1, 0.2, 0.3)),
     tuple({"before": shares} for shares in ((0.3, 0.5), (0.3, 1.0), (0.5, 1.0), (0.7, 0.7))),
-    tuple({"near": share, "kind": share} for share in (0.0, 0.15, 0.3, 0.45)),
+    tuple({"related": share} for share in (0.0, 0.15, 0.3, 0.45)),
     tuple({"own_question": share} for share in (0.3, 0.5, 1.0)),
     tuple({"date": share} for share in (0.0, 0.15, 0.3)),
 )

@@ -47,7 +47,7 @@ def test_who_asks_for_a_time_alone_gets_what_was_said_then(question: str, day: i
     texts = [(text, at(1 + nth, 3)) for nth, text in enumerate(LONG_AGO)]
     found = [text for text, _ in answers([*texts, *((text, at(day)) for text in THEN)], question)]
     assert sorted(found[:3]) == sorted(THEN)
-    assert found[3:] == (LONG_AGO[4:] if "Monday" in question else []), "a weekday is a word as well"
+    assert found[3:] == []
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,6 @@ def test_a_date_that_is_said_is_found_by_its_numbers() -> None:
     assert not any('"12"' in reason for _, reason in found[1:])
 
 
-def test_what_is_told_some_days_later_comes_before_what_is_told_long_after() -> None:
-    texts = [(f"The race was a joy, says number {day}.", at(1, 5) + day * DAY) for day in (1, 8, 15, 40)]
-    assert answers(texts, "How was the race on 7 May 2026?")[0][0].endswith("number 8.")
-
-
 def test_a_distance_counts_where_it_is_said_beside_something_else() -> None:
     texts = [
         "Last year I helped in my home town.",
@@ -84,13 +79,5 @@ def test_a_distance_counts_where_it_is_said_beside_something_else() -> None:
 
 
 @pytest.mark.parametrize(("question", "words"), ROWS["looked_for"].items())
-def test_which_words_of_a_time_are_looked_for(question: str, words: str) -> None:
-    asked = Question.of(question, NOW)
-    assert list(filter(asked.dated.is_word, asked.terms)) == words.split()
-
-
-@pytest.mark.parametrize(
-    "question", ["What is on Monday?", "Was ist am Montag?", "What did we do at work on Monday?"]
-)
-def test_who_asks_for_plans_or_something_else_is_not_told_all_of_a_time(question: str) -> None:
-    assert not Question.of(question, NOW).among(()).asks_what_was_said
+def test_which_words_are_looked_for(question: str, words: str) -> None:
+    assert " ".join(Question.of(question, NOW).terms) == words

@@ -76,7 +76,7 @@ def test_vectors_are_gone_with_what_was_forgotten(index: Index) -> None:
     store = MemoryStore()
     session = spoken(store, turns=20)
     memory = Memory(store, index=index, embed=Counting())
-    question = Question.of("Which walk was long?", NOW, [1.0, 0.0])
+    question = Question.of("Which walk was long?", NOW, vector=[1.0, 0.0])
     assert memory.search(question.text).hits and not index.search(question).lacking
     secret = memory.recent(limit=20)[0]
     session.forget(secret.key)
@@ -88,7 +88,7 @@ def test_vectors_are_gone_with_what_was_forgotten(index: Index) -> None:
 def test_a_leaf_that_changed_has_no_vector(index: Index) -> None:
     index.put([said("a dog")])
     index.set_vectors([said("a dog")], [[1.0, 0.0]])
-    question = Question.of("dog", NOW, [1.0, 0.0])
+    question = Question.of("dog", NOW, vector=[1.0, 0.0])
     assert not index.search(question).lacking
     index.set_vectors([said("a cat")], [[1.0, 0.0]])  # not what is there
     index.put([said("a dog and a cat")])

@@ -5,10 +5,11 @@ from random import Random
 
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from quire.errors import InvalidLimit
 from quire.memory import ranking
-from quire.memory.index import Index, Only
+from quire.memory.index import Index, Mark, Only
 from quire.memory.leaf import Leaf
 from quire.memory.ranking import Question
 from tests.memory.leaves import DAY, KINDS, NOW, QUESTIONS, Step, done, leaves, said, steps, texts
@@ -31,7 +32,7 @@ def scored(
 def seen(index: Index, question: Question, only: Only | None) -> list[object]:
     """All that an index shows."""
     orders = [index.newest(5, only), index.weightiest(5, only)]
-    return [len(index), scored(index, question, only), *orders, sorted(index.marked())]
+    return [len(index), scored(index, question, only), *orders, sorted(index.marks)]
 
 
 def allows(only: Only, leaf: Leaf) -> bool:
@@ -59,14 +60,14 @@ def test_snapshot_is_the_same_index(
     """Also after leaves come and go in both, and however often it is repeated."""
     index = Index()
     done(index, taken)
-    index.update("three", b"how far")
+    index.update("three", Mark(7, b"how far"))
     index.set_vectors(index.newest(3), [[1.0, float(nth)] for nth in range(len(index.newest(3)))])
     kept = Index.of_snapshot(index.snapshot())
     assert seen(kept, question, only) == seen(index, question, only)
     for one in (index, kept):
         done(one, more)
     again = Index.of_snapshot(kept.snapshot())
-    asked = question.with_vector([1.0, 0.5])
+    asked = replace(question, vector=[1.0, 0.5])
     assert seen(again, question, only) == seen(kept, question, only) == seen(index, question, only)
     assert scored(again, asked) == scored(index, asked)
 
@@ -163,19 +164,19 @@ def test_nothing_is_found_where_nothing_fits() -> None:
 def test_update_removes_puts_and_marks_in_one_step() -> None:
     index = Index()
     index.put([said("left over", 9), said("ship", 0, source="two")])
-    index.update("one", b"1", leaves=[said("dog", order) for order in range(3)])
-    assert index.mark("one") == b"1" and orders(index.newest(9)) == [0, 0, 1, 2]  # nothing left over
-    index.update("one", b"2", gone=["i1", "unknown"], leaves=[said("ship", 3)])
-    assert index.mark("one") == b"2" and index.marked() == ["one"]
+    index.update("one", Mark(1), leaves=[said("dog", order) for order in range(3)])
+    assert index.marks == {"one": Mark(1)} and orders(index.newest(9)) == [0, 0, 1, 2]  # nothing left over
+    index.update("one", Mark(2), gone=["i1", "unknown"], leaves=[said("ship", 3)])
+    assert index.marks == {"one": Mark(2)}
     assert orders(index.newest(9, Only(sources=frozenset(("one",))))) == [0, 2, 3]
     index.update("one", None)
-    assert index.mark("one") is None and [leaf.source for leaf in index.newest(9)] == ["two"]
+    assert not index.marks and [leaf.source for leaf in index.newest(9)] == ["two"]
 
 
 def test_nothing_stays_of_what_was_removed() -> None:
     index = Index()
-    index.update("zinnia", b"1", leaves=[said("heliotrope", 0, source="zinnia", speaker="Amaryllis")])
-    index.update("two", b"1", leaves=[said("mild wind", 0, source="two")])
+    index.update("zinnia", Mark(1), leaves=[said("heliotrope", 0, source="zinnia", speaker="Amaryllis")])
+    index.update("two", Mark(1), leaves=[said("mild wind", 0, source="two")])
     kept = Index.of_snapshot(index.snapshot())
     for one in (index, kept):
         assert b"heliotrop" in one.snapshot()
@@ -219,8 +220,8 @@ def test_named_time_reaches_places_that_others_would_crowd_out(monkeypatch: pyte
     index = Index()
     index.put(DEPLOYS)
     question = Question.of("What did we deploy to the gateway in March 2023?", NOW)
-    (first, end), hits = question.meant() or (0.0, 0.0), index.search(question).hits
-    assert {hit.leaf.key for hit in hits[:31]} == {leaf.key for leaf in DEPLOYS if first <= leaf.at < end}
+    hits = index.search(question).hits
+    assert {hit.leaf.key for hit in hits[:31]} == {leaf.key for leaf in DEPLOYS if question.names(leaf.at)}
 
 
 def test_other_times_fill_what_the_named_one_leaves(monkeypatch: pytest.MonkeyPatch) -> None:

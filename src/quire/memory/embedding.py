@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from math import isfinite
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from quire.errors import InvalidValue, WrongType
 from quire.memory.found import Found
 from quire.memory.index import Index, Only
@@ -43,7 +45,7 @@ class Embedding:
         """What words find, moved by vectors; by words alone where embedding fails, and the reasons say so."""
         try:
             (vector,) = self.vectors((question.text,))
-            asked = question.with_vector(vector)
+            asked = replace(question, vector=vector)
             found = index.search(asked, limit=limit, only=only)
             if found.lacking:
                 index.set_vectors(found.lacking, self.vectors([leaf.text for leaf in found.lacking]))
@@ -51,9 +53,9 @@ class Embedding:
             return found
         except Exception as fault:
             logger.warning("embedding failed, searched by words alone: %s", type(fault).__name__)
-            return index.search(question, limit=limit, only=only).noting(
-                f"by words alone, since the embedding failed ({type(fault).__name__})"
-            )
+            found = index.search(question, limit=limit, only=only)
+            found.note = f"by words alone, since the embedding failed ({type(fault).__name__})"
+            return found
 
     def vectors(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text."""

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from quire.memory.leaf import Leaf, parts_read
 from quire.memory.quotes import BAR, Shorten, one_line
-from quire.memory.ranking import Weights, stand_ins
-from quire.memory.words import terms
+from quire.memory.words import related, terms
 
 LONG = 600
 """Characters up to which a text is quoted whole or not at all."""
@@ -21,6 +20,7 @@ _MOST_IDS = 3
 _CALL_WORTH = 0.1
 """The share that the words of a tool call, and the first words of a text, count: they are no answer."""
 
+_RELATED_WORTH = 0.3
 _GAP = " … "
 _CALL = re.compile(r"(?:\S{1,40}: |\| )?\[called ")
 _LINES = re.compile(r"[^\n]+")
@@ -56,9 +56,9 @@ def _where(leaf: Leaf) -> str:
 
 def term_worths(asked: Iterable[str]) -> dict[str, float]:
     """Return the worth of the asked terms, and of the related terms that may stand for them."""
-    weights = Weights()
-    found = {other: share for term in asked for other, share in stand_ins(term, weights)}
-    return found | dict.fromkeys(asked, 1.0)
+    asked = list(asked)
+    others = (other for term in asked for other in related(term))
+    return dict.fromkeys(others, _RELATED_WORTH) | dict.fromkeys(asked, 1.0)
 
 
 class _Piece(NamedTuple):

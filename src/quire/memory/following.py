@@ -10,22 +10,12 @@ from hashlib import blake2b
 from itertools import chain
 from threading import RLock
 
-import msgspec
-
-from quire.memory.index import Index, Only
+from quire.memory.index import Index, Mark, Only
 from quire.memory.knowledge import Knowledge
 from quire.memory.leaf import KNOWLEDGE, Leaf, leaves_of_document
 from quire.memory.log_leaves import LogLeaves
 from quire.stores import Place, Standing, Store, Stored
 from quire.stores.streams import FORGOTTEN
-
-
-class Mark(msgspec.Struct, frozen=True, array_like=True):
-    """How far a conversation was read: its version, a digest of its last entry, and which log it was."""
-
-    version: int
-    last: bytes
-    log: str = ""
 
 
 class Follower:
@@ -41,12 +31,10 @@ class Follower:
         """Take in what was written, and remove what was forgotten, since the last time."""
         with self._lock:
             standings = self._store.conversations(self._scope)
-            for name in self.index.marked():
-                if name not in standings:
-                    self._drop(name)
+            for name in self.index.marks.keys() - standings.keys():
+                self._drop(name)
             for name, standing in standings.items():
-                written = self.index.mark(name)
-                mark = None if written is None else msgspec.msgpack.decode(written, type=Mark)
+                mark = self.index.marks.get(name)
                 if mark is None or not self._is_read(name, mark, standing):
                     self._read(name, mark, standing)
 
@@ -113,8 +101,8 @@ def _continues(stored: Sequence[Stored], mark: Mark) -> bool:
     return not any(entry.stream == FORGOTTEN for entry in stored[1:])
 
 
-def _mark_at(stored: Sequence[Stored], log: str) -> bytes:
-    return msgspec.msgpack.encode(Mark(stored[-1].version, _digest(stored[-1]), log))
+def _mark_at(stored: Sequence[Stored], log: str) -> Mark:
+    return Mark(stored[-1].version, _digest(stored[-1]), log)
 
 
 def _digest(entry: Stored) -> bytes:

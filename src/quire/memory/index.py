@@ -5,20 +5,30 @@ Everything is in memory, and exact whatever came and went. `snapshots` keeps sna
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
-from heapq import merge, nlargest
+from functools import reduce
+from heapq import nlargest
 from itertools import islice
 from math import inf
+from operator import and_
 from threading import RLock
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
 from quire.errors import InvalidLimit
-from quire.memory.found import Found, How
+from quire.memory.found import Found
 from quire.memory.leaf import Kind, Leaf, parts_read
-from quire.memory.postings import ROW, Packed, Postings, name_term
+from quire.memory.postings import (
+    ASKS,
+    ROW,
+    SAYS_TIME,
+    Packed,
+    Postings,
+    kind_mark,
+    name_mark,
+    speaker_mark,
+)
 from quire.memory.ranking import (
     RANKED,
     Question,
@@ -41,14 +51,20 @@ MOST_HITS = 200
 MOST_TERMS = 2_000
 """In a text with more terms each counts once: a log repeats itself."""
 
-_Key = TypeVar("_Key")
-
 
 class Only(msgspec.Struct, frozen=True, kw_only=True):
     """Which leaves may come back; None stands for all."""
 
     sources: frozenset[str] | None = None
     kinds: frozenset[Kind] | None = None
+
+
+class Mark(msgspec.Struct, frozen=True, array_like=True):
+    """How far a source was read: its version, a digest of its last entry, and which log it was."""
+
+    version: int
+    last: bytes = b""
+    log: str = ""
 
 
 class _Transcript(msgspec.Struct, array_like=True):
@@ -58,135 +74,199 @@ class _Transcript(msgspec.Struct, array_like=True):
     rows: dict[int, int]
 
 
-class _Source:
-    """The transcripts of a source, and its leaves in the order of time, of equal times the last put last."""
+class _Snapshot(msgspec.Struct, array_like=True):
+    """An index as bytes. Numbers, times and leaves are in the order of time."""
 
-    def __init__(self) -> None:
-        self.transcripts: dict[str, _Transcript] = {}
-        self.times = array("d")
-        self.numbers = array("q")
-
-    def add(self, leaf: Leaf, number: int) -> None:
-        at = bisect_right(self.times, leaf.at)
-        self.times.insert(at, leaf.at)
-        self.numbers.insert(at, number)
-
-    def remove(self, leaf: Leaf, number: int) -> None:
-        at = self.numbers.index(number, bisect_left(self.times, leaf.at))
-        del self.times[at], self.numbers[at]
-        transcript = self.transcripts[leaf.transcript]
-        del transcript.keys[leaf.key]
-        if not transcript.keys:
-            del self.transcripts[leaf.transcript]
-
-    def numbered(self, key: str) -> Iterator[int]:
-        """The leaves with a key, of all transcripts."""
-        return (one.keys[key] for one in self.transcripts.values() if key in one.keys)
-
-    def within(self, span: tuple[float, float]) -> "array[int]":
-        """The leaves of a span of time, oldest first."""
-        return self.numbers[slice(*(bisect_left(self.times, at) for at in span))]
+    sources: dict[str, dict[str, _Transcript]]
+    last_row: int
+    numbers: bytes
+    times: bytes
+    leaves: list[bytes]
+    vectors: dict[int, bytes]
+    marks: dict[str, Mark]
+    postings: Packed
 
 
-class _Held:
-    """All that an index holds of its leaves. Not for two threads at once."""
+_encode = msgspec.msgpack.Encoder().encode
+_decode_leaf = msgspec.msgpack.Decoder(Leaf).decode
+_decode_snapshot = msgspec.msgpack.Decoder(_Snapshot).decode
 
-    def __init__(self, weights: Weights) -> None:
-        self.weights = weights
-        self.postings = Postings(weights.lent())
-        self.leaves: dict[int, Leaf | bytes] = {}
-        """By number; those of a snapshot stay encoded until they are needed."""
+
+class Index:
+    """Leaves that can be found. A key of a transcript, and a place in it, has one leaf: the last put.
+
+    What is found depends on the leaves and not on how they came there; of leaves with equal scores and times
+    the last put comes first. Calls may come from any thread.
+    """
+
+    def __init__(self, weights: Weights | None = None) -> None:
+        self.weights = weights or Weights()
+        self.postings = Postings(self.weights.lent())
         self.at: dict[int, float] = {}
-        self.sources: dict[str, _Source] = {}
-        self.speakers: defaultdict[str, set[int]] = defaultdict(set)
-        self.kinds: defaultdict[Kind, set[int]] = defaultdict(set)
-        self.asking: set[int] = set()
-        self.timed: set[int] = set()
+        self.numbers = array("q")
+        """The leaves in the order of time, of equal times the last put last."""
         self.vectors: dict[int, array[float]] = {}
-        self.last_row = 0
+        self.marks: dict[str, Mark] = {}
+        """How far each source was read."""
+        self.changes = 0
+        """How many leaves were put or removed."""
+        self.saved = 0
+        """What `changes` was when the last snapshot was made."""
+        self._times = array("d")
+        self._leaves: dict[int, Leaf | bytes] = {}  # those of a snapshot stay encoded until they are needed
+        self._sources: dict[str, dict[str, _Transcript]] = {}
+        self._last_row = 0
+        self._lock = RLock()
 
-    def put(self, leaf: Leaf) -> None:
-        known = self.transcript(leaf)
+    def __len__(self) -> int:
+        return len(self._leaves)
+
+    # Changing
+
+    def put(self, leaves: Iterable[Leaf]) -> None:
+        """Add leaves, in place of those with the same keys or in the same places."""
+        with self._lock:
+            for leaf in leaves:
+                self._put(leaf)
+
+    def remove(self, source: str, keys: Iterable[str]) -> None:
+        """Remove leaves of a source, in whichever transcript; a key that is not there does no harm."""
+        with self._lock:
+            for number in self.numbered((source, key) for key in keys):
+                self._remove(number)
+
+    def drop(self, source: str) -> None:
+        """Remove all leaves of a source."""
+        with self._lock:
+            for number in self.allowed(Only(sources=frozenset((source,)))):
+                self._remove(number)
+
+    def update(
+        self, source: str, mark: Mark | None, *, gone: Iterable[str] = (), leaves: Iterable[Leaf] = ()
+    ) -> None:
+        """Remove the keys that are gone, put leaves, and mark how far a source was read, in one step.
+
+        Without a mark, before or now, nothing of the source stays that was there.
+        """
+        with self._lock:
+            if mark is None or source not in self.marks:
+                self.drop(source)
+            self.remove(source, gone)
+            self.put(leaves)
+            self.marks.pop(source, None)
+            if mark is not None:
+                self.marks[source] = mark
+
+    def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
+        """Keep vectors for leaves that are there as they are given; a vector goes with its leaf."""
+        with self._lock:
+            for leaf, vector in zip(leaves, vectors, strict=True):
+                transcript = self._transcript(leaf)
+                number = transcript.keys.get(leaf.key) if transcript else None
+                if number is not None and self.leaf(number) == leaf:
+                    self.vectors[number] = unit(vector)
+
+    def _put(self, leaf: Leaf) -> None:
+        known = self._transcript(leaf)
         if known and leaf.key in known.keys:
-            self.remove(known.keys[leaf.key])
-        if (number := self._number(leaf)) in self.leaves:
-            self.remove(number)
+            self._remove(known.keys[leaf.key])
+        if (number := self._number(leaf)) in self._leaves:
+            self._remove(number)
             number = self._number(leaf)  # its transcript may have gone with it
-        source = self.sources[leaf.source]
-        source.transcripts[leaf.transcript].keys[leaf.key] = number
-        source.add(leaf, number)
-        self.leaves[number], self.at[number] = leaf, leaf.at
-        found = _terms_of(leaf)
-        self.postings.add(number, found.named, found.told, found.asked)
-        self.kinds[leaf.kind].add(number)
-        for name in terms(leaf.speaker):
-            self.speakers[name].add(number)
-        if found.asks:
-            self.asking.add(number)
-        if found.says_time:
-            self.timed.add(number)
+        self._sources[leaf.source][leaf.transcript].keys[leaf.key] = number
+        place = bisect_right(self._times, leaf.at)
+        self._times.insert(place, leaf.at)
+        self.numbers.insert(place, number)
+        self._leaves[number], self.at[number] = leaf, leaf.at
+        self.postings.add(number, *_terms_of(leaf))
+        self.changes += 1
 
     def _number(self, leaf: Leaf) -> int:
         """The number of the place of a leaf."""
-        source = self.sources.setdefault(leaf.source, _Source())
-        rows = source.transcripts.setdefault(leaf.transcript, _Transcript({}, {})).rows
+        transcripts = self._sources.setdefault(leaf.source, {})
+        rows = transcripts.setdefault(leaf.transcript, _Transcript({}, {})).rows
         if leaf.stretch not in rows:
-            self.last_row += 1
-            rows[leaf.stretch] = self.last_row
+            self._last_row += 1
+            rows[leaf.stretch] = self._last_row
         return rows[leaf.stretch] * ROW + leaf.order
 
-    def remove(self, number: int) -> None:
+    def _remove(self, number: int) -> None:
         leaf = self.leaf(number)
         found = _terms_of(leaf)
-        self.postings.remove(number, (*map(name_term, found.named), *found.told, *found.asked))
-        self.sources[leaf.source].remove(leaf, number)
-        if not self.sources[leaf.source].transcripts:
-            del self.sources[leaf.source]
-        for name in set(terms(leaf.speaker)):
-            _discard(self.speakers, name, number)
-        _discard(self.kinds, leaf.kind, number)
-        self.asking.discard(number)
-        self.timed.discard(number)
+        self.postings.remove(number, (*found.told, *found.asked, *found.marks))
+        place = self.numbers.index(number, bisect_left(self._times, leaf.at))
+        del self._times[place], self.numbers[place], self._leaves[number], self.at[number]
         self.vectors.pop(number, None)
-        del self.leaves[number], self.at[number]
+        transcripts = self._sources[leaf.source]
+        del transcripts[leaf.transcript].keys[leaf.key]
+        if not transcripts[leaf.transcript].keys:
+            del transcripts[leaf.transcript]
+        if not transcripts:
+            del self._sources[leaf.source]
+        self.changes += 1
+
+    def _transcript(self, leaf: Leaf) -> _Transcript | None:
+        return self._sources.get(leaf.source, {}).get(leaf.transcript)
+
+    # Asking
+
+    def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
+        """The leaves that answer a question, best first; none where nothing does."""
+        _check(limit)
+        with self._lock:
+            search = _Search(self, question, only)
+            best = [(self.leaf(number), score) for number, score in search.run(limit)]
+            lacking = list(map(self.leaf, search.lacking))
+            return Found(question, best, self.around, lacking=lacking, is_evident=search.is_evident)
+
+    def newest(self, limit: int, only: Only | None = None) -> list[Leaf]:
+        """The newest leaves, oldest first."""
+        _check(limit)
+        with self._lock:
+            return list(map(self.leaf, islice(self._newest_first(only), limit)))[::-1]
+
+    def weightiest(self, limit: int, only: Only | None = None) -> list[Leaf]:
+        """The most important leaves, of equal ones the newest, the most important first."""
+        _check(limit)
+        with self._lock:
+            leaves = map(self.leaf, self._newest_first(only))
+            return nlargest(limit, leaves, key=lambda leaf: leaf.importance)  # of equal ones the first
+
+    def around(self, leaf: Leaf, before: int, after: int) -> list[Leaf]:
+        """The neighbours of a leaf, in order, without it."""
+        with self._lock:
+            transcript = self._transcript(leaf)
+            if transcript is None or leaf.stretch not in transcript.rows:
+                return []
+            own = transcript.rows[leaf.stretch] * ROW + leaf.order
+            near = (*range(own - before, own), *range(own + 1, own + after + 1))
+            return [self.leaf(number) for number in near if number in self._leaves]
 
     def leaf(self, number: int) -> Leaf:
-        leaf = self.leaves[number]
+        """A leaf by its number."""
+        leaf = self._leaves[number]
         if isinstance(leaf, bytes):
-            leaf = self.leaves[number] = _decode_leaf(leaf)
+            leaf = self._leaves[number] = _decode_leaf(leaf)
         return leaf
 
-    def transcript(self, leaf: Leaf) -> _Transcript | None:
-        source = self.sources.get(leaf.source)
-        return source.transcripts.get(leaf.transcript) if source else None
-
     def numbered(self, keys: Iterable[tuple[str, str]]) -> set[int]:
-        """The leaves by source and key."""
-        known = self.sources
-        return {number for source, key in keys if source in known for number in known[source].numbered(key)}
+        """The leaves by source and key, of all transcripts."""
+        rows = ((key, one.keys) for source, key in keys for one in self._sources.get(source, {}).values())
+        return {numbers[key] for key, numbers in rows if key in numbers}
 
-    def of_sources(self, only: Only | None) -> list[_Source]:
-        if only is None or only.sources is None:
-            return list(self.sources.values())
-        return [self.sources[name] for name in only.sources if name in self.sources]
+    def allowed(self, only: Only) -> Set[int]:
+        """The leaves of some sources and kinds."""
+        found: Set[int] = self.at.keys()
+        if only.sources is not None:
+            known = (self._sources.get(source, {}) for source in only.sources)
+            found = {number for source in known for one in source.values() for number in one.keys.values()}
+        if only.kinds is not None:
+            found = found & set[int]().union(*(self.postings[kind_mark(kind)] for kind in only.kinds))
+        return found
 
-    def _of_kinds(self, numbers: Iterable[int], only: Only | None) -> Iterator[int]:
-        if only is None or only.kinds is None:
-            return iter(numbers)
-        kinds = set[int]().union(*(self.kinds[kind] for kind in only.kinds if kind in self.kinds))
-        return filter(kinds.__contains__, numbers)
-
-    def newest_first(self, only: Only | None = None) -> Iterator[int]:
-        rows = [reversed(source.numbers) for source in self.of_sources(only)]
-        return self._of_kinds(merge(*rows, key=self.at.__getitem__, reverse=True), only)
-
-    def oldest_first(self, span: tuple[float, float] = (-inf, inf)) -> Iterator[int]:
-        rows = [source.within(span) for source in self.sources.values()]
-        return merge(*rows, key=self.at.__getitem__)
-
-    def allowed(self, only: Only) -> set[int]:
-        numbers = (number for source in self.of_sources(only) for number in source.numbers)
-        return set(self._of_kinds(numbers, only))
+    def within(self, start: float, end: float) -> "array[int]":
+        """The leaves of a span of time, oldest first."""
+        return self.numbers[bisect_left(self._times, start) : bisect_left(self._times, end)]
 
     def newest_of(self, places: Iterable[int], count: int) -> list[int]:
         """Of places of four, by their first number, the newest."""
@@ -197,77 +277,40 @@ class _Held:
 
         return nlargest(count, places, key=newest)
 
-    def pack(self, marks: dict[str, bytes]) -> bytes:
-        """All of it, with the marks of an index, as bytes."""
-        return _encode(
-            _Snapshot(
-                sources={
-                    name: (source.times.tobytes(), source.numbers.tobytes(), source.transcripts)
-                    for name, source in self.sources.items()
-                },
-                last_row=self.last_row,
-                numbers=_packed(self.leaves),
-                leaves=[one if isinstance(one, bytes) else _encode(one) for one in self.leaves.values()],
-                speakers={name: _packed(numbers) for name, numbers in self.speakers.items()},
-                kinds={kind: _packed(numbers) for kind, numbers in self.kinds.items()},
-                asking=_packed(self.asking),
-                timed=_packed(self.timed),
-                vectors={number: vector.tobytes() for number, vector in self.vectors.items()},
-                marks=marks,
-                postings=self.postings.packed(),
+    def _newest_first(self, only: Only | None) -> Iterator[int]:
+        newest = reversed(self.numbers)
+        return newest if only is None else filter(self.allowed(only).__contains__, newest)
+
+    # Snapshots
+
+    def snapshot(self) -> bytes:
+        """All that is here, as bytes."""
+        with self._lock:
+            leaves = (self._leaves[number] for number in self.numbers)
+            return _encode(
+                _Snapshot(
+                    sources=self._sources,
+                    last_row=self._last_row,
+                    numbers=self.numbers.tobytes(),
+                    times=self._times.tobytes(),
+                    leaves=[one if isinstance(one, bytes) else _encode(one) for one in leaves],
+                    vectors={number: vector.tobytes() for number, vector in self.vectors.items()},
+                    marks=self.marks,
+                    postings=self.postings.packed(),
+                )
             )
-        )
 
-    def unpack(self, kept: "_Snapshot") -> None:
-        """Take what was packed; nothing else may be there."""
-        self.postings.unpack(kept.postings)
-        self.leaves = dict(zip(_unpacked(kept.numbers), kept.leaves, strict=True))
-        self.last_row = kept.last_row
-        self.speakers.update((name, set(_unpacked(packed))) for name, packed in kept.speakers.items())
-        self.kinds.update((kind, set(_unpacked(packed))) for kind, packed in kept.kinds.items())
-        self.asking, self.timed = set(_unpacked(kept.asking)), set(_unpacked(kept.timed))
-        self.vectors = {number: array("f", vector) for number, vector in kept.vectors.items()}
-        for name, (times, numbers, transcripts) in kept.sources.items():
-            source = self.sources[name] = _Source()
-            source.times, source.numbers = array("d", times), _unpacked(numbers)
-            source.transcripts = transcripts
-            self.at.update(zip(source.numbers, source.times, strict=True))
-
-
-class _Snapshot(msgspec.Struct, array_like=True):
-    """An index as bytes; sets of leaves are packed numbers."""
-
-    sources: dict[str, tuple[bytes, bytes, dict[str, _Transcript]]]
-    last_row: int
-    numbers: bytes
-    leaves: list[bytes]
-    speakers: dict[str, bytes]
-    kinds: dict[Kind, bytes]
-    asking: bytes
-    timed: bytes
-    vectors: dict[int, bytes]
-    marks: dict[str, bytes]
-    postings: Packed
-
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode_leaf = msgspec.msgpack.Decoder(Leaf).decode
-_decode_snapshot = msgspec.msgpack.Decoder(_Snapshot).decode
-
-
-def _packed(numbers: Iterable[int]) -> bytes:
-    return array("q", numbers).tobytes()
-
-
-def _unpacked(packed: bytes) -> "array[int]":
-    return array("q", packed)
-
-
-def _discard(sets: dict[_Key, set[int]], name: _Key, number: int) -> None:
-    """Take a number out of a set; nothing stays of an empty one, nor of its name."""
-    sets[name].discard(number)
-    if not sets[name]:
-        del sets[name]
+    @classmethod
+    def of_snapshot(cls, snapshot: bytes | memoryview) -> "Index":
+        """The index that a snapshot was made of; `ValueError` where the bytes are not a snapshot."""
+        kept, index = _decode_snapshot(snapshot), cls()
+        index._sources, index._last_row, index.marks = kept.sources, kept.last_row, kept.marks
+        index.numbers, index._times = array("q", kept.numbers), array("d", kept.times)
+        index.at = dict(zip(index.numbers, index._times, strict=True))
+        index._leaves = dict(zip(index.at, kept.leaves, strict=True))
+        index.vectors = {number: array("f", vector) for number, vector in kept.vectors.items()}
+        index.postings.unpack(kept.postings)
+        return index
 
 
 def _check(limit: int) -> None:
@@ -279,150 +322,32 @@ def _check(limit: int) -> None:
 
 
 class _Terms(NamedTuple):
-    """The terms of a leaf's name, statements and questions, and what cues need."""
+    """The terms of a leaf's statements and of its questions, and its marks."""
 
-    named: list[str]
     told: list[str]
     asked: list[str]
-    asks: bool
-    says_time: bool
+    marks: list[str]
 
 
 def _terms_of(leaf: Leaf) -> _Terms:
     start = leaf.named + leaf.under
-    named = list(dict.fromkeys(terms(leaf.text[:start], like=leaf.text))) if start else []
-    if leaf.is_beginning:  # whoever asks for no more than the name of a document means its beginning
-        named *= 2
     text = leaf.text[start:]
-    said, asked = told_and_asked("\n".join(text[first:end] for first, end in parts_read(text)))
-    told, questions = _bounded(terms(said)), _bounded(terms(asked)) if asked else []
-    return _Terms(named, told, questions, len(asked) > len(said), says_time({*told, *questions}))
+    said, questions = told_and_asked("\n".join(text[first:end] for first, end in parts_read(text)))
+    told, asked = _bounded(terms(said)), _bounded(terms(questions)) if questions else []
+    marks = [kind_mark(leaf.kind), *map(speaker_mark, terms(leaf.speaker))]
+    if start:
+        names = list(map(name_mark, dict.fromkeys(terms(leaf.text[:start], like=leaf.text))))
+        # Whoever asks for no more than the name of a document means its beginning.
+        marks += 2 * names if leaf.is_beginning else names
+    if len(questions) > len(said):
+        marks.append(ASKS)
+    if says_time({*told, *asked}):
+        marks.append(SAYS_TIME)
+    return _Terms(told, asked, marks)
 
 
 def _bounded(found: list[str]) -> list[str]:
     return found if len(found) <= MOST_TERMS else list(dict.fromkeys(found))
-
-
-class Index:
-    """Leaves that can be found. A key of a transcript, and a place in it, has one leaf: the last put.
-
-    What is found depends on the leaves and not on how they came there; of leaves with equal scores and times
-    the last put comes first. Calls may come from any thread.
-    """
-
-    def __init__(self, weights: Weights | None = None) -> None:
-        self._held = _Held(weights or Weights())
-        self._marks: dict[str, bytes] = {}
-        self._lock = RLock()
-        self.changes = 0
-        """How many leaves were put or removed."""
-        self.saved = 0
-        """What `changes` was when the last snapshot was made."""
-
-    def __len__(self) -> int:
-        return len(self._held.leaves)
-
-    def put(self, leaves: Iterable[Leaf]) -> None:
-        """Add leaves, in place of those with the same keys or in the same places."""
-        with self._lock:
-            for leaf in leaves:
-                self._held.put(leaf)
-                self.changes += 1
-
-    def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
-        """Keep vectors for leaves that are there as they are given; a vector goes with its leaf."""
-        with self._lock:
-            for leaf, vector in zip(leaves, vectors, strict=True):
-                transcript = self._held.transcript(leaf)
-                number = transcript.keys.get(leaf.key) if transcript else None
-                if number is not None and self._held.leaf(number) == leaf:
-                    self._held.vectors[number] = unit(vector)
-
-    def remove(self, source: str, keys: Iterable[str]) -> None:
-        """Remove leaves of a source, in whichever transcript; a key that is not there does no harm."""
-        with self._lock:
-            self._remove(self._held.numbered((source, key) for key in keys))
-
-    def drop(self, source: str) -> None:
-        """Remove all leaves of a source."""
-        with self._lock:
-            known = self._held.sources.get(source)
-            self._remove(list(known.numbers) if known else ())
-
-    def _remove(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            self._held.remove(number)
-            self.changes += 1
-
-    def update(
-        self, source: str, mark: bytes | None, *, gone: Iterable[str] = (), leaves: Iterable[Leaf] = ()
-    ) -> None:
-        """Remove the keys that are gone, put leaves, and mark how far a source was read, in one step.
-
-        Without a mark, before or now, nothing of the source stays that was there.
-        """
-        with self._lock:
-            if mark is None or source not in self._marks:
-                self.drop(source)
-            self.remove(source, gone)
-            self.put(leaves)
-            self._marks.pop(source, None)
-            if mark is not None:
-                self._marks[source] = mark
-
-    def mark(self, source: str) -> bytes | None:
-        """How far a source was read, as it was told."""
-        return self._marks.get(source)
-
-    def marked(self) -> list[str]:
-        """The sources that have a mark."""
-        return list(self._marks)
-
-    def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
-        """The leaves that answer a question, best first; none where nothing does."""
-        _check(limit)
-        with self._lock:
-            search = _Search(self._held, question, only)
-            best = [(self._held.leaf(number), score) for number, score in search.run(limit)]
-            lacking = list(map(self._held.leaf, search.lacking))
-            asked, how, is_evident = search.question, search.how, search.is_evident
-            return Found(asked, best, self.around, how, lacking=lacking, is_evident=is_evident)
-
-    def newest(self, limit: int, only: Only | None = None) -> list[Leaf]:
-        """The newest leaves, oldest first."""
-        _check(limit)
-        with self._lock:
-            return list(map(self._held.leaf, islice(self._held.newest_first(only), limit)))[::-1]
-
-    def weightiest(self, limit: int, only: Only | None = None) -> list[Leaf]:
-        """The most important leaves, of equal ones the newest, the most important first."""
-        _check(limit)
-        with self._lock:
-            leaves = map(self._held.leaf, self._held.newest_first(only))
-            return nlargest(limit, leaves, key=lambda leaf: leaf.importance)  # of equal ones the first
-
-    def around(self, leaf: Leaf, before: int, after: int) -> list[Leaf]:
-        """The neighbours of a leaf, in order, without it."""
-        with self._lock:
-            transcript = self._held.transcript(leaf)
-            if transcript is None or leaf.stretch not in transcript.rows:
-                return []
-            own = transcript.rows[leaf.stretch] * ROW + leaf.order
-            near = (*range(own - before, own), *range(own + 1, own + after + 1))
-            return [self._held.leaf(number) for number in near if number in self._held.leaves]
-
-    def snapshot(self) -> bytes:
-        """All that is here, as bytes."""
-        with self._lock:
-            return self._held.pack(self._marks)
-
-    @classmethod
-    def of_snapshot(cls, snapshot: bytes | memoryview) -> "Index":
-        """The index that a snapshot was made of; `ValueError` where the bytes are not a snapshot."""
-        kept, index = _decode_snapshot(snapshot), cls()
-        index._held.unpack(kept)
-        index._marks = kept.marks
-        return index
 
 
 # A search
@@ -440,34 +365,33 @@ _LOOKED_INTO = 10
 class _Search:
     """One question: by terms, then by cues, then by vectors where the question has one."""
 
-    def __init__(self, held: _Held, question: Question, only: Only | None) -> None:
-        self._held, self._weights, self._postings = held, held.weights, held.postings
-        self.question = question = question.among(held.speakers)
-        self.how: How = "words"
+    def __init__(self, index: Index, question: Question, only: Only | None) -> None:
+        self._index, self._weights, self._postings = index, index.weights, index.postings
+        self._question = question
         self.lacking: Sequence[int] = ()
         """The leaves that have no vector yet."""
         self.is_evident = True
-        self._allowed = None if only is None else held.allowed(only)
-        self._own = held.numbered(question.own)
-        self._names = [term for term in question.terms if term in held.speakers]
-        counted = [term for term in question.terms if question.dated.is_word(term)]
-        self._asked = [term for term in counted if term not in self._names] or counted
+        self._allowed = None if only is None else index.allowed(only)
+        self._own = index.numbered(question.own)
+        self._names = [term for term in question.terms if speaker_mark(term) in index.postings]
+        self._asked = [term for term in question.terms if term not in self._names] or question.terms
         self._words = wanted(self._asked, self._postings, self._weights)
         self._is_short = is_short(self._words, self._postings)
 
     def run(self, limit: int) -> _Ranked:
         """The best leaves with their scores, best first."""
-        question, scores = self.question, self._by_terms()
+        question = self._question
+        within = None if self._is_short else self._candidates()
+        scores = score(self._words, self._postings, self._weights, within, self._own)
+        for number in self._own:
+            scores.pop(number, None)
         top, by_terms = max(scores.values(), default=1.0), frozenset(scores)
-        if question.vector is None and question.span is None and _ROLES.issuperset(self._names):
+        if question.vector is None and not question.spans and _ROLES.issuperset(self._names):
             best = nlargest(_LOOKED_INTO, scores, key=scores.__getitem__)
             self.is_evident = is_evident(self._asked, best, self._postings, self._weights, self._own)
         for number in self._named():
-            scores.setdefault(number, 0.0)
-        for number in self._own:
-            scores.pop(number, None)
-        if not scores:
-            return self._by_vectors_alone(limit)
+            if number not in self._own:
+                scores.setdefault(number, 0.0)
         self._add_cues(scores, top)
         if self._allowed is not None:
             scores = {number: scores[number] for number in self._allowed & scores.keys()}
@@ -477,71 +401,50 @@ class _Search:
             ranked = self._with_vectors(question.vector, self._ranked(scores, max(limit, RANKED), by_terms))
         return [(number, value / top) for number, value in ranked[:limit]]
 
-    def _by_terms(self) -> Scores:
-        """Scores by terms; the terms of a time count only in leaves that name the time."""
-        within = None if self._is_short else self._candidates()
-        scores = score(self._words, self._postings, self._weights, within, self._own)
-        for more, leaves in list(self._of_times(scores, within)):
-            words = wanted(more, self._postings, self._weights)
-            for number, worth in score(words, self._postings, self._weights, leaves, self._own).items():
-                scores[number] = scores.get(number, 0.0) + worth
-        return {number: one for number, one in scores.items() if number not in self._own}
-
     def _candidates(self) -> set[int]:
-        held, question = self._held, self.question
-        names, span, meant = self._names, question.span, question.meant()
-        named = (self._weights.speaker, held.speakers[names[0]]) if len(names) == 1 else None
-        spans = {(span.start, span.end), meant} if span and meant else set[tuple[float, float]]()
-        times = [set(held.oldest_first(one)) for one in spans]
-        return candidates(self._words, self._postings, named, times, self._allowed, held.newest_of)
-
-    def _of_times(self, scores: Scores, within: Set[int] | None) -> Iterator[tuple[list[str], set[int]]]:
-        """The terms of each time that the question names, and the leaves in which they count."""
-        postings, dated = self._postings, self.question.dated
-        said = [postings[one].keys() for one in dated.beside if one in postings]
-        yield (
-            sorted(dated.numbers),
-            set[int]().union(*(said if within is None else (one & within for one in said))),
+        index, times = (
+            self._index,
+            [set(self._index.within(one.start, one.end)) for one in self._question.spans],
         )
-        for distance in dated.distances:
-            leaves = set(scores) if all(one in postings for one in distance) else set[int]()
-            for one in distance if leaves else ():
-                leaves &= postings[one].keys()
-            yield sorted(distance & dated.units), leaves
+        speaker = self._speaker()
+        named = None if speaker is None else (self._weights.speaker, speaker)
+        return candidates(self._words, self._postings, named, times, self._allowed, index.newest_of)
+
+    def _speaker(self) -> Set[int] | None:
+        """What the speaker said who is named, if it is one."""
+        return self._postings[speaker_mark(self._names[0])].keys() if len(self._names) == 1 else None
 
     def _named(self) -> Iterator[int]:
-        """What the named speaker said and what is from the named time, oldest first.
+        """What the named speaker said and what is from the named times, oldest first.
 
         Who somebody is, they say early. In a long history only the time counts, where it is short.
         """
-        held, meant = self._held, self.question.meant()
-        if self._is_short and len(self._names) == 1:
-            said = held.speakers[self._names[0]]
-            if len(said) <= _NAMED:
-                yield from said
-            else:
-                oldest = islice(held.oldest_first(), _LOOKED_AT)
-                yield from islice((number for number in oldest if number in said), _NAMED)
-        if meant:
-            found = list(islice(held.oldest_first(meant), _NAMED + 1))
+        said, index = self._speaker(), self._index
+        if said is not None and self._is_short:
+            is_few = len(said) <= _NAMED
+            oldest = said if is_few else (one for one in index.numbers[:_LOOKED_AT] if one in said)
+            yield from islice(oldest, _NAMED)
+        for span in self._question.spans:
+            found = index.within(span.start, span.end)
             if self._is_short or len(found) <= _NAMED:
                 yield from found[:_NAMED]
 
     def _add_cues(self, scores: Scores, top: float) -> None:
         """Add what cues are worth, as shares of the best score by terms."""
-        held, weights, question = self._held, self._weights, self.question
-        cues: list[tuple[float, Set[int]]] = [(weights.asks, held.asking)]
-        if len(self._names) == 1:
-            cues.append((weights.speaker, held.speakers[self._names[0]]))
+        weights, question, postings = self._weights, self._question, self._postings
+        cues: list[tuple[float, Set[int]]] = [(weights.asks, postings[ASKS].keys())]
+        if (said := self._speaker()) is not None:
+            cues.append((weights.speaker, said))
         if question.asks_when:
-            cues.append((weights.says_time, held.timed))
+            cues.append((weights.says_time, postings[SAYS_TIME].keys()))
+        if question.spans:
+            cues.append((weights.date, {one for one in scores if question.names(self._index.at[one])}))
+        for group in question.of_times:
+            said_so = (postings[term].keys() for term in group)
+            cues.append((weights.same_time, reduce(and_, said_so, scores.keys())))
         for share, leaves in cues:
-            for number in leaves & scores.keys() if share else ():
+            for number in leaves & scores.keys():
                 scores[number] += share * top
-        if question.span is not None:
-            worth = top * (weights.said_then if question.asks_what_was_said else weights.date)
-            for number in scores:
-                scores[number] += worth * question.nearness(held.at[number])
 
     def _ranked(self, scores: Scores, limit: int, by_terms: Container[int]) -> _Ranked:
         """Best first, of equal ones the newest: what was said later holds.
@@ -552,7 +455,7 @@ class _Search:
         if len(scores) > limit:
             least = sorted(scores.values())[-limit] if limit else inf
             scores = {number: one for number, one in scores.items() if one >= least}
-        at = self._held.at
+        at = self._index.at
         oldest = sorted(scores, key=lambda number: (at[number], number))
         ranked = [number for number in reversed(oldest) if number in by_terms]
         ranked += [number for number in oldest if number not in by_terms]
@@ -562,21 +465,8 @@ class _Search:
     def _with_vectors(self, vector: Sequence[float], ranked: _Ranked) -> _Ranked:
         """The best, moved by their vectors; the rest stays behind them."""
         best, rest = ranked[:RANKED], ranked[RANKED:]
-        asked, vectors = unit(vector), self._held.vectors
+        asked, vectors = unit(vector), self._index.vectors
         alike = {number: likeness(asked, vectors[number]) for number, _ in best if number in vectors}
         self.lacking = [number for number, _ in best if number not in vectors]
         moved = fused(best, alike, self._weights.vector)
         return sorted(moved.items(), key=lambda one: -one[1]) + rest
-
-    def _by_vectors_alone(self, limit: int) -> _Ranked:
-        """The newest leaves by their vectors; nothing for a turn that asks nothing, whatever its vector."""
-        question, vectors = self.question, self._held.vectors
-        if question.vector is None or not question.terms:
-            return []
-        newest = self._held.newest_first()
-        those = (number for number in newest if self._allowed is None or number in self._allowed)
-        looked_at = list(islice(those, _LOOKED_AT))
-        asked = unit(question.vector)
-        alike = {number: likeness(asked, vectors[number]) for number in looked_at if number in vectors}
-        self.how, self.lacking = "vectors", [one for one in looked_at[:RANKED] if one not in vectors]
-        return self._ranked({number: one for number, one in alike.items() if one > 0}, limit, alike)

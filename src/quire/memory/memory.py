@@ -106,12 +106,12 @@ class Memory:
 
     def recent(self, conversation: str | None = None, limit: int = RECENT) -> list[Leaf]:
         """Return the newest leaves of a conversation, or of all, oldest first."""
-        most, only = whole(limit, "a limit", least=1), leaves_in("recent", conversation)
+        most, only = whole(limit, "a limit", least=1), leaves_in(conversation, "recent")
         return self._with_index(lambda index: index.newest(most, only))
 
     def working(self, conversation: str | None = None, limit: int = WORKING) -> list[Leaf]:
         """Return the most important leaves, the most important first."""
-        most, only = whole(limit, "a limit", least=1), leaves_in("working", conversation)
+        most, only = whole(limit, "a limit", least=1), leaves_in(conversation, "working")
         return self._with_index(lambda index: index.weightiest(most, only))
 
     def episodes(self, conversation: str | None = None, limit: int = EPISODES) -> list[Episode]:
@@ -137,26 +137,14 @@ class Memory:
         and id, are the question and not found. A `zone` is for this question alone.
         """
         whole(limit, "a limit", least=1)
-        own, when = tuple(asked_in), now() if at is None else number(at, "a time", least=-MOST)
+        when = now() if at is None else number(at, "a time", least=-MOST)
         days = self.zone if zone is None else zone_of(zone)
-        meant = Question.readings(checked_question(question), when, zone=days)
-        readings = [one.asked_in(own) for one in meant]
-        onlys = [leaves_in(tier, conversation) for tier in checked_tiers(tiers)]
-        if documents:
-            onlys = [_DOCUMENTS]
-        elif None in onlys:  # it has all that the others have
-            onlys = [None]
-        by_vectors = self._embedding
-
-        def find(index: Index, asked: Question, only: Only | None) -> Found:
-            if by_vectors is None or not asked.terms:
-                return index.search(asked, limit=limit, only=only)
-            return by_vectors.search(index, asked, limit, only)
-
-        found = self._with_index(
-            lambda index: [find(index, asked, one) for asked in readings for one in onlys]
-        )
-        return found[0] if len(found) == 1 else Found.merged(found, limit)
+        asked = Question.of(checked_question(question), when, zone=days, own=asked_in)
+        only = _DOCUMENTS if documents else leaves_in(conversation, *checked_tiers(tiers))
+        embedding = self._embedding if asked.terms else None
+        if embedding is not None:
+            return self._with_index(lambda index: embedding.search(index, asked, limit, only))
+        return self._with_index(lambda index: index.search(asked, limit=limit, only=only))
 
     def catch_up(self) -> None:
         """Take in what was written, and remove what was forgotten, since the last time."""

@@ -4,11 +4,14 @@ A leaf carries its own terms and, at a lower weight, the terms of its neighbours
 only; lending is computed when a question is scored, so a leaf that comes or goes touches the lengths of its
 neighbours and nothing else. The number of a leaf is `row * ROW + order`. Leaves of one row may be about the
 same thing, so the neighbour two places on is `number + 2`, if there is one.
+
+A leaf is also listed under marks: the words of its document's name, its speaker, its kind. They are no part
+of its length.
 """
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
 OFFSETS = (1, 2, 4, -1, -2)
@@ -23,16 +26,14 @@ REACH = 60
 LONGEST = 500
 """Terms above which a leaf counts as no longer, so that a term of a long result can still find it."""
 
-GRAIN = 256
+_GRAIN = 256
 """Weights and shares are multiples of 1/256, so that sums are exact in whatever order they are made."""
 
 _MOST = 255
 """Occurrences of a term in a leaf that are counted; BM25 has long saturated by then."""
 
-_BASE = 1_000
-"""Sizes are kept as one number: terms in questions times this, and terms in statements."""
-
-_NAME = "\0"
+ASKS, SAYS_TIME = "\0asks", "\0says time"
+_NAME, _SPEAKER, _KIND = "\0name ", "\0by ", "\0kind "
 
 Times = tuple[int, int]
 """How often a term stands in statements, and in questions."""
@@ -40,25 +41,33 @@ Times = tuple[int, int]
 Lent = tuple[tuple[float, float], ...]
 """Shares of terms in statements and in questions: the leaf's own, then those it lends by `OFFSETS`."""
 
-_TOLD: list[Times] = [(count, 0) for count in range(_MOST + 1)]
+Packed = tuple[tuple[bytes, bytes, bytes, bytes], dict[str, bytes]]
+"""Columns by leaf (number, length, share, size), and the packed leaves of each term."""
 
 
-def name_term(term: str) -> str:
-    """The term under which a word of a document's name, or of a heading above a chunk, is listed.
-
-    All chunks of a document share these words: they count little and are no part of a chunk's length.
-    """
+def name_mark(term: str) -> str:
+    """The mark of a word of a document's name, or of a heading above a chunk."""
     return _NAME + term
 
 
-def is_name_term(term: str) -> bool:
-    """Whether a term is listed as a word of a name."""
-    return term.startswith(_NAME)
+def speaker_mark(term: str) -> str:
+    """The mark of a word of a speaker's name."""
+    return _SPEAKER + term
+
+
+def kind_mark(kind: str) -> str:
+    """The mark of a kind of leaf."""
+    return _KIND + kind
+
+
+def is_name(mark: str) -> bool:
+    """Whether a term is the mark of a word of a name."""
+    return mark.startswith(_NAME)
 
 
 def in_grains(share: float) -> float:
-    """The nearest multiple of 1/`GRAIN`."""
-    return round(share * GRAIN) / GRAIN
+    """The nearest multiple of 1/256."""
+    return round(share * _GRAIN) / _GRAIN
 
 
 class Postings:
@@ -71,7 +80,7 @@ class Postings:
         self.share: dict[int, float] = {}
         """By leaf, at which share it lends its terms."""
         self.total = 0.0
-        self._sizes: dict[int, int] = {}
+        self._sizes: dict[int, Times] = {}
         self._leaves: dict[str, dict[int, Times]] = {}
         self._packed: dict[str, bytes] = {}
 
@@ -84,12 +93,11 @@ class Postings:
     def __getitem__(self, term: str) -> dict[int, Times]:
         """The leaves that hold a term themselves, with how often."""
         leaves = self._leaves.get(term)
-        return self._opened(term) if leaves is None else leaves
-
-    def _opened(self, term: str) -> dict[int, Times]:
-        packed = self._packed.pop(term, b"")
-        self._leaves[term] = leaves = _unpacked(packed)
-        return leaves
+        if leaves is not None:
+            return leaves
+        return (
+            self._leaves.setdefault(term, _unpacked(self._packed.pop(term))) if term in self._packed else {}
+        )
 
     def reach(self, term: str, spread: float) -> float:
         """About how many leaves carry a term, their own or lent: each occurrence reaches `spread` leaves."""
@@ -97,16 +105,16 @@ class Postings:
         missed: float = (1 - holders / count) ** spread
         return count * (1 - missed)
 
-    def add(self, leaf: int, named: Sequence[str], told: Sequence[str], asked: Sequence[str]) -> None:
-        """Add a leaf with the terms of its name, its statements and its questions."""
-        self._sizes[leaf] = _BASE * min(len(asked), LONGEST) + min(len(told), LONGEST)
+    def add(self, leaf: int, told: Sequence[str], asked: Sequence[str], marks: Iterable[str]) -> None:
+        """Add a leaf with the terms of its statements and of its questions, and its marks."""
+        self._sizes[leaf] = min(len(told), LONGEST), min(len(asked), LONGEST)
         self.share[leaf] = in_grains(min(1.0, REACH / max(1, len(told) + len(asked))))
-        known, opened = self._leaves.get, self._opened
-        for term, times in _bag(named, told, asked):
-            leaves = known(term)
-            if leaves is None:
-                leaves = opened(term)
-            leaves[leaf] = times
+        in_told, in_asked = Counter(told), Counter(asked)
+        in_told.update(marks)
+        for term, count in in_told.items():
+            self._list(term)[leaf] = min(count, _MOST), min(in_asked.pop(term, 0), _MOST)
+        for term, count in in_asked.items():
+            self._list(term)[leaf] = 0, min(count, _MOST)
         own = self._size(0, leaf)
         for slot, offset in enumerate(OFFSETS, 1):
             if leaf - offset in self.length:
@@ -115,8 +123,14 @@ class Postings:
         self.total += own
         self._lend_length(leaf, 1)
 
+    def _list(self, term: str) -> dict[int, Times]:
+        leaves = self._leaves.get(term)
+        if leaves is None:
+            leaves = self._leaves[term] = self[term]
+        return leaves
+
     def remove(self, leaf: int, terms: Iterable[str]) -> None:
-        """Remove a leaf that holds these terms, as if it had never been."""
+        """Remove a leaf that has these terms and marks, as if it had never been."""
         for term in set(terms):
             leaves = self[term]
             del leaves[leaf]
@@ -134,47 +148,30 @@ class Postings:
                 self.total += more
 
     def _size(self, slot: int, leaf: int) -> float:
-        (by_told, by_asked), (asked, told) = self.lent[slot], divmod(self._sizes[leaf], _BASE)
+        (by_told, by_asked), (told, asked) = self.lent[slot], self._sizes[leaf]
         return (self.share[leaf] if slot else 1.0) * (by_told * told + by_asked * asked)
 
-    def packed(self) -> "Packed":
+    def packed(self) -> Packed:
         """All of it as bytes."""
         leaves = self.length
+        sizes = (size for leaf in leaves for size in self._sizes[leaf])
         columns = (
             array("q", leaves).tobytes(),
             array("d", leaves.values()).tobytes(),
             array("d", map(self.share.__getitem__, leaves)).tobytes(),
-            array("q", map(self._sizes.__getitem__, leaves)).tobytes(),
+            array("H", sizes).tobytes(),
         )
-        return columns, self._packed | {term: _packed(held) for term, held in self._leaves.items() if held}
+        return columns, self._packed | {term: _packed(held) for term, held in self._leaves.items()}
 
-    def unpack(self, packed: "Packed") -> None:
+    def unpack(self, packed: Packed) -> None:
         """Take what was packed; nothing else may be there."""
-        columns, terms = packed
-        numbers, lengths, shares, sizes = columns
-        leaves = list(array("q", numbers))  # the same objects in all
+        (numbers, lengths, shares, sizes), terms = packed
+        leaves, own = list(array("q", numbers)), array("H", sizes)
         self.length = dict(zip(leaves, array("d", lengths), strict=True))
         self.share = dict(zip(leaves, array("d", shares), strict=True))
-        self._sizes = dict(zip(leaves, array("q", sizes), strict=True))
+        self._sizes = dict(zip(leaves, zip(own[::2], own[1::2], strict=True), strict=True))
         self.total = sum(self.length.values())
         self._packed = dict(terms)
-
-
-Packed = tuple[tuple[bytes, bytes, bytes, bytes], dict[str, bytes]]
-"""Columns by leaf (number, length, share, size), and the packed leaves of each term."""
-
-
-def _bag(named: Sequence[str], told: Sequence[str], asked: Sequence[str]) -> Iterator[tuple[str, Times]]:
-    in_told = Counter(told)
-    if named:
-        in_told.update(map(name_term, named))
-    if not asked:
-        for term, count in in_told.items():
-            yield term, _TOLD[count if count < _MOST else _MOST]
-        return
-    in_asked = Counter(asked)
-    for term in {**in_told, **in_asked}:
-        yield term, (min(in_told[term], _MOST), min(in_asked[term], _MOST))
 
 
 def _packed(leaves: dict[int, Times]) -> bytes:

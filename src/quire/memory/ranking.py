@@ -7,7 +7,7 @@ shares of the best score. `Weights` is the one table of what counts how much.
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from datetime import UTC, tzinfo
 from functools import partial
 from math import log, sqrt
@@ -15,13 +15,11 @@ from operator import mul
 from typing import NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from quire.memory.dates import DAY, Span
-from quire.memory.expansion import expansion
-from quire.memory.postings import Lent, Postings, Times, in_grains, is_name_term, name_term
-from quire.memory.times import Dated, dated, is_by_calendar, readings, spans_of
-from quire.memory.words import asks_for_nothing, terms
+from quire.memory.dates import Span
+from quire.memory.postings import Lent, Postings, Times, in_grains, is_name, name_mark
+from quire.memory.times import readings, spans_of, without_times
+from quire.memory.words import asks_for_nothing, related, terms
 
 Scores = dict[int, float]
 """By the number of a leaf."""
@@ -37,7 +35,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     two_before: float = 0.5
     """Mostly the same speaker, going on."""
     four_before: float = 0.15
-    after: tuple[float, float] = (0.3, 0.3)
+    after: float = 0.3
     two_after: float = 0.1
     saturation: float = 1.2
     """How soon a repeated term counts no more: k1 of BM25."""
@@ -45,10 +43,8 @@ class Weights(Struct, frozen=True, kw_only=True):
     """How much a long leaf is discounted: b of BM25."""
     spread: float = 8.0
     """Leaves that an occurrence of a term reaches by lending: the rarity of a term counts them."""
-    near: float = 0.3
-    """A word of nearly the same sense in place of a term of the question."""
-    kind: float = 0.3
-    """A member of a kind in place of the kind."""
+    related: float = 0.3
+    """A word of nearly the same sense in place of a term, or a member in place of its kind."""
     name: float = 0.2
     """A word of a document's name, or of a heading above a chunk."""
     speaker: float = 0.2
@@ -57,8 +53,8 @@ class Weights(Struct, frozen=True, kw_only=True):
     """The leaf says a time, and the question asks when."""
     date: float = 0.3
     """From the time that the question names."""
-    said_then: float = 1.2
-    """The same where the question asks what was said then and nothing else: more than any term."""
+    same_time: float = 0.4
+    """The leaf says the time that the question names, in the same words."""
     asks: float = -0.15
     """The leaf asks more than it tells."""
     evidence: float = 0.15
@@ -68,14 +64,8 @@ class Weights(Struct, frozen=True, kw_only=True):
 
     def lent(self) -> Lent:
         """What a leaf has of its own terms, then what it lends by `OFFSETS`."""
-        shares = (
-            (1.0, self.own_question),
-            self.before,
-            (self.two_before, self.two_before),
-            (self.four_before, self.four_before),
-            self.after,
-            (self.two_after, self.two_after),
-        )
+        alike = (self.two_before, self.four_before, self.after, self.two_after)
+        shares = ((1.0, self.own_question), self.before, *((one, one) for one in alike))
         return tuple((in_grains(told), in_grains(asked)) for told, asked in shares)
 
 
@@ -88,89 +78,58 @@ _ASKS_WHEN = re.compile(
     r"wann|quand|cuando|cuándo|quando|wanneer)\b",
     re.IGNORECASE,
 )
-_LONGEST_DAY = 26 / 24 * DAY
-"""The day on which clocks are put back, by two hours at the most."""
-
-_TOLD_WITHIN = 10 * DAY
-"""What happens on a day is told on that day or some days later."""
-
-_THE_DAY_AFTER = 0.6
-"""The nearness of what is told the day after."""
 
 
-class Question(Struct, frozen=True):
-    """A question, parsed: the terms to look for, and the time that it names.
+class Question(Struct, frozen=True, kw_only=True):
+    """A question, parsed: the terms to look for, and the times that it names.
 
-    Of a question longer than 4,000 characters the beginning and the end are read. `dated` are the terms that
-    belong to the time. `own` are the turns in which it is asked, by source and key; they do not answer it.
-    `asks_what_was_said`: it asks what was said at a time, and nothing else. Days are those of `zone`.
+    Of a question longer than 4,000 characters the beginning and the end are read. An ambiguous date is two of
+    the `spans`. The terms of a time, in `of_times`, count where all of them are said. `own` are the turns in
+    which the question is asked, by source and key; they do not answer it. Days are those of `zone`.
     """
 
     text: str
     terms: tuple[str, ...]
-    asks_when: bool
-    span: Span | None
-    vector: Sequence[float] | None = None
-    dated: Dated = Dated()
+    asks_when: bool = False
+    spans: tuple[Span, ...] = ()
+    of_times: tuple[frozenset[str], ...] = ()
     own: frozenset[tuple[str, str]] = frozenset()
-    asks_what_was_said: bool = False
     zone: tzinfo = UTC
+    vector: Sequence[float] | None = None
 
-    @classmethod
+    @staticmethod
     def of(
-        cls, text: str, now: float, vector: Sequence[float] | None = None, *, zone: tzinfo = UTC
+        text: str,
+        now: float,
+        *,
+        zone: tzinfo = UTC,
+        own: Iterable[tuple[str, str]] = (),
+        vector: Sequence[float] | None = None,
     ) -> "Question":
-        """A question asked at a time and in a zone; an ambiguous date is taken in its first reading."""
-        return cls.readings(text, now, vector, zone=zone)[0]
-
-    @classmethod
-    def readings(
-        cls, text: str, now: float, vector: Sequence[float] | None = None, *, zone: tzinfo = UTC
-    ) -> "list[Question]":
-        """What a question may mean: two readings where a date may be that of two days, else one."""
+        """A question asked at a time and in a zone, in some turns of its own."""
         half = _LONGEST_QUESTION // 2
         read = text if len(text) <= _LONGEST_QUESTION else f"{text[:half]} {text[-half:]}"
-        found = () if asks_for_nothing(text) else tuple(dict.fromkeys(terms(read)))[:_MOST_TERMS]
         spans = spans_of(read, now, zone)
-        of_time = dated(read, spans)
-        asks_when = _ASKS_WHEN.search(read) is not None
-        times: Sequence[Span | None] = readings(spans) or (None,)
-        return [cls(text, found, asks_when, span, vector, of_time, zone=zone) for span in times]
+        found, of_times = without_times(read, spans)
+        return Question(
+            text=text,
+            terms=() if asks_for_nothing(text) else tuple(dict.fromkeys(found))[:_MOST_TERMS],
+            asks_when=_ASKS_WHEN.search(read) is not None,
+            spans=tuple(readings(spans)),
+            of_times=tuple(of_times),
+            own=frozenset(own),
+            zone=zone,
+            vector=vector,
+        )
 
-    def with_vector(self, vector: Sequence[float]) -> "Question":
-        """The same question with its embedding."""
-        return replace(self, vector=vector)
+    def names(self, at: float) -> bool:
+        """Whether a moment is within a time that is named."""
+        return any(span.start <= at < span.end for span in self.spans)
 
-    def asked_in(self, turns: Iterable[tuple[str, str]]) -> "Question":
-        """The same question as it is asked in some turns."""
-        return replace(self, own=frozenset(turns))
-
-    def among(self, speakers: Container[str]) -> "Question":
-        """The same where these may be named: "What did Ana say last week?" does not look for "say"."""
-        left = tuple(term for term in self.terms if term not in self.dated.talk)
-        is_other = any(not self.dated.is_time(term) and term not in speakers for term in left)
-        if self.span is None or not self.dated.is_past or is_other:
-            return self
-        return replace(self, terms=left, asks_what_was_said=True)
-
-    def meant(self) -> tuple[float, float] | None:
-        """From when to when something may have been said that is from the time named."""
-        if self.span is None:
-            return None
-        return self.span.start, self.span.end + (_TOLD_WITHIN if _is_date(self.span) else 0.0)
-
-    def nearness(self, at: float) -> float:
-        """How near a moment is to the time named: 1 within it, less with each day after it."""
-        if self.span is None or at < self.span.start:
-            return 0.0
-        if at < self.span.end:
-            return 1.0
-        late = (at - self.span.end) // DAY * DAY / _TOLD_WITHIN
-        return _THE_DAY_AFTER * (1 - late) if late < 1 and _is_date(self.span) else 0.0
-
-
-def _is_date(span: Span) -> bool:
-    return span.end - span.start <= _LONGEST_DAY and is_by_calendar(span.words)
+    def said_in(self, here: Set[str]) -> list[str]:
+        """The terms to look for, and those of each time that is said in whole among some terms."""
+        times = (term for group in self.of_times if group <= here for term in sorted(group))
+        return list(dict.fromkeys((*self.terms, *times)))
 
 
 # Statements and questions of a text
@@ -220,15 +179,6 @@ class Wanted(NamedTuple):
     members: tuple[tuple[str, float], ...]
 
 
-def stand_ins(term: str, weights: Weights) -> Iterator[tuple[str, float]]:
-    """Terms that may stand for a term, each with the share that it is worth; a name's word comes last."""
-    lists = expansion()
-    yield from ((other, 1.0) for other in lists.same.get(term, ()))
-    yield from ((other, weights.near) for other in lists.near.get(term, ()))
-    yield from ((other, weights.kind) for other in lists.kinds.get(term, ()))
-    yield name_term(term), weights.name
-
-
 def wanted(
     asked: Sequence[str], postings: Postings, weights: Weights, worth: Callable[[str], float] | None = None
 ) -> list[Wanted]:
@@ -241,10 +191,11 @@ def wanted(
     for term in asked:
         most = value(term) if term in postings else _UNHEARD
         members = [(term, most)] if term in postings else []
+        stand_ins = [(other, weights.related) for other in related(term)] + [(name_mark(term), weights.name)]
         members += (
             (other, share * min(most, value(other)))
-            for other, share in stand_ins(term, weights)
-            if share > 0 and other in postings and other not in asked
+            for other, share in stand_ins
+            if other in postings and other not in asked
         )
         if members:
             found.append(Wanted(term, tuple(members)))
@@ -335,7 +286,7 @@ def _best(
         scale = most * (weights.saturation + 1)
         leaves = postings[term]
         held = leaves.items() if within is None else [(leaf, leaves[leaf]) for leaf in leaves.keys() & within]
-        if is_name_term(term):
+        if is_name(term):
             # It counts beside what a chunk says itself, however long that is, and is lent to nobody.
             for leaf, (told, _) in held:
                 if leaf not in without:

@@ -15,7 +15,6 @@ from quire.memory.leaf import Kind, Leaf
 Tier = Literal["recent", "working", "episodes", "knowledge"]
 """The newest of a conversation, what matters in it, its summaries, and all of a scope with its documents."""
 
-_TIERS: tuple[Tier, ...] = get_args(Tier)
 _SAID: frozenset[Kind] = frozenset(("said", "done", "note"))
 _SUMMARIES: frozenset[Kind] = frozenset(("summary",))
 
@@ -31,20 +30,21 @@ def checked_tiers(tiers: object) -> tuple[Tier, ...]:
     given = (tiers,) if isinstance(tiers, str) else tiers
     if not isinstance(given, Iterable):
         raise WrongType(f"tiers are given by name, not as {type(tiers).__name__}")
-    found = tuple(dict.fromkeys(cast("Iterable[Tier]", given)))
-    if not found or any(tier not in _TIERS for tier in found):
-        raise InvalidValue(f"tiers are some of {', '.join(_TIERS)}")
+    found, known = tuple(dict.fromkeys(cast("Iterable[Tier]", given))), get_args(Tier)
+    if not found or any(tier not in known for tier in found):
+        raise InvalidValue(f"tiers are some of {', '.join(known)}")
     return found
 
 
-def leaves_in(tier: Tier, conversation: str | None) -> Only | None:
-    """Return which leaves belong to a tier; without a conversation, those of all in the scope."""
+def leaves_in(conversation: str | None, *tiers: Tier) -> Only | None:
+    """Return which leaves belong to some tiers; without a conversation, those of all in the scope."""
     if not isinstance(conversation, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a conversation is given by name, not as {type(conversation).__name__}")
-    if tier == "knowledge":
+    if "knowledge" in tiers:
         return None
+    kinds = [_SUMMARIES if tier == "episodes" else _SAID for tier in tiers]
     sources = None if conversation is None else frozenset((conversation,))
-    return Only(sources=sources, kinds=_SUMMARIES if tier == "episodes" else _SAID)
+    return Only(sources=sources, kinds=frozenset[Kind]().union(*kinds))
 
 
 class Episode(NamedTuple):
@@ -59,12 +59,12 @@ class Episode(NamedTuple):
 
 def episodes_of(index: Index, conversation: str | None, limit: int) -> list[Episode]:
     """Return the newest episodes, oldest first."""
-    written = index.newest(limit, leaves_in("episodes", conversation))
+    written = index.newest(limit, leaves_in(conversation, "episodes"))
     told: dict[tuple[str, str], int] = {}
     for leaf in written:
         transcript = leaf.source, leaf.transcript
         told[transcript] = max(told.get(transcript, 0), leaf.told)
-    said = index.newest(limit * _MOST_LEAVES, leaves_in("recent", conversation))
+    said = index.newest(limit * _MOST_LEAVES, leaves_in(conversation, "recent"))
     rest = [leaf for leaf in said if leaf.order >= told.get((leaf.source, leaf.transcript), 0)]
     found = [Episode(leaf.text, leaf.source, leaf.ids, leaf.at, False) for leaf in written]
     found += map(_by_rule, _stretches(rest))

@@ -7,16 +7,16 @@ has read no later one reads again. Rules and word lists of English, German, Fren
 
 import re
 import tomllib
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, timedelta, tzinfo
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire.memory.dates import DAY, HOUR, Calendar, Period, Span, first_of
-from quire.memory.words import MONTHS, language_of, same_length, stem, terms
+from quire.memory.words import language_of, same_length, terms
 
 _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("times.toml").read_text("utf-8"))
 _READ = 2_000
@@ -411,79 +411,27 @@ def _opened(found: _Found, period: Period, question: _Question) -> Span:
 # Times as terms.
 
 
-def is_by_calendar(words: str) -> bool:
-    """Whether the words of a time give it by the calendar, and not as a distance from now."""
-    return _pattern("by_calendar").search(same_length(words)) is not None
+def without_times(question: str, spans: Sequence[Span]) -> tuple[list[str], list[frozenset[str]]]:
+    """The terms to look for in a question, and the terms of its times: of each its names, then its distance.
 
-
-class Dated(NamedTuple):
-    """The terms of a question that belong to its times.
-
-    `numbers` count where a term of `beside`, such as the month, is said too. `named` days and months are
-    words as well. `units` of distances ("last week") count where all terms of one of `distances` are said.
-    With terms of `talk` the question asks what was said, or what happened: then it `is_past`.
+    The terms of a time are not looked for, but for names of days and months in a question that is not of the
+    past ("What is on Monday?"). A question of the past does not look for its verbs ("What did we talk about
+    last week?").
     """
-
-    numbers: frozenset[str] = frozenset()
-    beside: frozenset[str] = frozenset()
-    named: frozenset[str] = frozenset()
-    units: frozenset[str] = frozenset()
-    distances: tuple[frozenset[str], ...] = ()
-    talk: frozenset[str] = frozenset()
-    is_past: bool = False
-
-    def is_word(self, term: str) -> bool:
-        """Whether a term counts wherever it is said."""
-        return term not in self.numbers and term not in self.units
-
-    def is_time(self, term: str) -> bool:
-        """Whether a term only stands in a time that the question names."""
-        return term in self.named or not self.is_word(term)
-
-    def counting(self, asked: Iterable[str], said: Container[str]) -> list[str]:
-        """Those of the terms asked for that count beside the terms said."""
-        asked = list(asked)
-        counted = set(self.numbers if any(one in said for one in self.beside) else ())
-        if any(map(self.is_word, asked)):
-            said_so = (one for one in self.distances if all(term in said for term in one))
-            counted.update(*(self.units & one for one in said_so))
-        return [term for term in asked if term in counted or self.is_word(term)]
-
-
-def dated(question: str, spans: Sequence[Span]) -> Dated:
-    """The terms of the times that a question names, without those it also has elsewhere."""
     if not spans:
-        return Dated()
-    numbers, named, beside = set[str](), set[str](), set[str]()
-    distances, rest = list[frozenset[str]](), question
-    for span in spans:
-        by_name = [one for one in span.words.split() if _pattern("by_name").search(same_length(one))]
-        said = frozenset(terms(" ".join(by_name), like=question))
-        is_calendar = is_by_calendar(span.words)
-        numbers |= {one for one in said if one.isdigit() and (is_calendar or len(one) < 4)}
-        named |= said
-        distances.append(frozenset(terms(span.words, like=question)) - said)
-        if is_calendar:
-            months = terms(" ".join(filter(is_by_calendar, by_name)), like=question)
-            beside.update(one for one in months if not one.isdigit())
-            if span.end - span.start <= 31 * DAY:
-                middle = datetime.fromtimestamp((span.start + span.end) / 2, UTC)
-                beside.add(stem(MONTHS[middle.month - 1]))
-        rest = rest.replace(span.words, " ", 1)
-    elsewhere = frozenset(terms(rest, like=question))
+        return terms(question), []
+    rest, named, of_times = question, list[str](), list[frozenset[str]]()
+    for words in dict.fromkeys(span.words for span in spans):
+        rest = rest.replace(words, " ", 1)
+        names = [one for one in words.split() if _pattern("by_name").search(same_length(one))]
+        others = [one for one in words.split() if one not in names]
+        named += names
+        of_times += (frozenset(terms(" ".join(group), like=question)) for group in (names, others))
     past = _LISTS["past"].get(language_of(question), "").split()
-    plain = {one: same_length(one) for one in rest.split()}
-    talk = [
-        one
-        for one in plain
-        if _pattern("talk_word").fullmatch(plain[one]) or plain[one].strip(".,;:?!") in past
-    ]
-    return Dated(
-        numbers=frozenset(numbers - elsewhere),
-        beside=frozenset(beside),
-        named=frozenset(named - numbers - elsewhere),
-        units=frozenset[str]().union(*distances) - named - elsewhere,
-        distances=tuple(one for one in dict.fromkeys(distances) if one),
-        talk=frozenset(terms(" ".join(talk), like=question)),
-        is_past=bool(talk),
-    )
+    plain = {one: same_length(one).strip(".,;:?!") for one in rest.split()}
+    talk = [one for one, bare in plain.items() if _pattern("talk_word").fullmatch(bare) or bare in past]
+    verbs = terms(" ".join(talk), like=question)
+    found = [one for one in terms(rest, like=question) if one not in verbs]
+    if not talk:
+        found += [one for one in terms(" ".join(named), like=question) if not one.isdigit()]
+    return found, [group for group in of_times if group]

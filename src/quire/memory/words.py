@@ -8,6 +8,7 @@ depend on the detected language, so a question too short to tell its language st
 import re
 import tomllib
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib import import_module
@@ -40,7 +41,7 @@ def terms(text: str, *, like: str | None = None) -> list[str]:
 
 def dialect() -> str:
     """The version of these rules. An index made with another dialect has other terms and is rebuilt."""
-    return "5" if _snowball("german") is None else "5+snowball"
+    return "6" if _snowball("german") is None else "6+snowball"
 
 
 # Folding: one spelling for width, accents, case, apostrophes and digits.
@@ -449,6 +450,28 @@ def _stems(token: str, language: str) -> list[str]:
     own = folded(stem_word(token.lower())) if stem_word else ""
     common = stem(word)
     return [common, own] if own and own != common else [common]
+
+
+# Terms that may stand for another.
+
+
+@cache
+def _related() -> dict[str, tuple[str, ...]]:
+    lists = tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for group in lists["near"]:
+        for term in (together := terms(group)):
+            found[term].update(together)
+    for group in lists["kinds"]:
+        kinds, members = map(terms, group.split(":"))
+        for term in kinds:
+            found[term].update(members)
+    return {term: tuple(sorted(others - {term})) for term, others in found.items()}
+
+
+def related(term: str) -> tuple[str, ...]:
+    """English terms of nearly the same sense as a term, and members of the kind that it names."""
+    return _related().get(term, ())
 
 
 # Turns that ask for nothing.
