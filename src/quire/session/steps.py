@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import getnode
 
-from msgspec.structs import replace
-
 from quire.errors import (
     CodecError,
     Conflict,
@@ -34,9 +32,9 @@ from quire.session.aio import AWAITED, Writer
 from quire.session.erasure import link_sources, names_of
 from quire.session.hooks import Added, Adding
 from quire.session.log import Compute, Entries, Log, Work
-from quire.session.pool import AioPool, SessionPool, handle_of
+from quire.session.pool import AioPool, SessionPool
 from quire.session.state import State, Written, begun, by_result, held_for, is_step
-from quire.stores.streams import MAIN, OF, STEPS
+from quire.stores.streams import MAIN, STEPS
 
 logger = logging.getLogger("quire.session")
 
@@ -174,8 +172,7 @@ class Steps:
                     ready = self._writer.ready(ready)
                     await AWAITED.fire(hooks, [Adding(self._log.place, to, ready)])
             if pooled:
-                notes = [_made_of(result, note) for note in pooled]
-                await AioPool(self._pool, AWAITED).keep_all(notes, _refusals)
+                await AioPool(self._pool, AWAITED).keep_all(pooled, _refusals)
         except _Refused as refused:
             if instead is None:
                 raise refused.fault from None
@@ -268,13 +265,6 @@ class Steps:
 
 
 _traced: ContextVar[set[str] | None] = ContextVar("quire_traced", default=None)
-
-
-def _made_of(result: ToolResult, note: Note) -> Note:
-    """A note that holds a long output names the result that shows its ends."""
-    if handle_of(note) is None:
-        return note
-    return replace(note, extras={**note.extras, OF: [*note.extras.get(OF, ()), result.id]})
 
 
 def _fitting(items: Sequence[Item], state: State, instead: Instead | None) -> list[Item]:
