@@ -154,6 +154,17 @@ def test_without_ids_all_that_was_said_and_kept_goes() -> None:
     assert texts(child.view())[-1] == "[forgotten]"
 
 
+def test_a_note_that_is_forgotten_takes_its_key_along_and_brings_nothing_back() -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.pool.keep(Note("an earlier one", key="card"))
+    later, dropped = (one.pool.keep(Note("it", key=key)) for key in ("card", "swordfish"))
+    one.pool.drop("swordfish")
+    one.forget(later.id, dropped.id)
+    assert b"swordfish" not in kept_bytes(store)
+    assert len(one.pool) == len(session(twin(store)).pool) == 0, "what it replaced stays replaced"
+
+
 SIDES: dict[str, Callable[[Session, Store], Session]] = {
     "a fork": lambda one, _: one.fork("side"),
     "a child": lambda one, _: one.child("side"),

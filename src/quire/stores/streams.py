@@ -5,7 +5,6 @@ keeps is items: a note that leaves the pool is a `Hide` of it.
 """
 
 from collections.abc import Iterable
-from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -127,13 +126,16 @@ def forgetting(ids: Iterable[str], names: Iterable[str]) -> Note:
 
 
 def note_removed(store: Store, place: Place, ids: Iterable[str]) -> None:
-    """Note that items of a place are about to be removed, if a conversation of its scope quotes others.
+    """Note that items of a place are about to be removed, if another conversation has quoted from it.
 
     The next session of the scope that is opened forgets what was quoted of them.
     """
     digest, links = digest_of(place.conversation), place._replace(conversation=LINKS)
     body = JSON.encode_item(forgetting((), [f"{digest}/{item_id}" for item_id in ids]))
-    while version := store.version(links):
-        with suppress(Conflict):
-            store.append(links, [Entry(FORGOTTEN, body)], expected=version)
+    stored = store.read(links)
+    while any(digest.encode() in entry.body for entry in stored):
+        try:
+            store.append(links, [Entry(FORGOTTEN, body)], expected=stored[-1].version)
             return
+        except Conflict:
+            stored = store.read(links)
