@@ -54,7 +54,9 @@ class Transcript:
         return self._end
 
     def __contains__(self, item_id: object) -> bool:
-        return isinstance(item_id, str) and self._log.find(item_id, self._end) is not None
+        if not isinstance(item_id, str) or item_id > self._segment.highest:
+            return False
+        return self._log.find(item_id, self._end) is not None
 
     def __repr__(self) -> str:
         return f"<Transcript of {self._end} items, {len(self.view)} shown>"
