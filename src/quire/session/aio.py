@@ -145,10 +145,11 @@ def plain(
     verb: Callable[Concatenate[A, P], Coroutine[Any, Any, T]], io: IO = INLINE
 ) -> Callable[Concatenate[Any, P], T]:
     """The plain verb of an awaited one: its object has a method `_verbs(io)` that gives the awaited verbs."""
+    drive = run_on_loop if io.awaits_hooks else run
 
     @wraps(verb)
     def run_verb(self: Any, /, *args: P.args, **named: P.kwargs) -> T:
-        return (run_on_loop if io.awaits_hooks else run)(verb(self._verbs(io), *args, **named))
+        return drive(verb(self._verbs(io), *args, **named))
 
     return run_verb
 

@@ -162,10 +162,10 @@ class Log:
                 except (Conflict, Forgotten):
                     raise
                 except QuireError as fault:
-                    if waiting is not None:
-                        raise self._conflict(fault) from fault
-                    waiting = self.state.waiting()
-                    if not self.catch_up():
+                    if waiting is not None and not isinstance(fault, TurnBusy):
+                        raise Conflict(f"others wrote to {self.place} first: {fault}") from fault
+                    is_known, waiting = waiting is not None, self.state.waiting()
+                    if is_known or not self.catch_up():
                         raise
                     continue  # it may be about what others wrote
                 if waiting is not None:
@@ -174,7 +174,9 @@ class Log:
                     return self._write(entries, expected)
                 except Conflict:
                     waiting = self.state.waiting() if waiting is None else waiting
-                    self._give_way(attempt)
+                    if attempt:  # writers that try again at once only meet again
+                        sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
+                    self.catch_up()
             raise Conflict(f"others kept writing to {self.place}", self.state.version)
 
     def _check_expected(self, expected: int | None) -> None:
@@ -194,11 +196,6 @@ class Log:
             entries = [_written(entry, state) for entry in entries]
         state.check(entries)
         return entries
-
-    def _conflict(self, fault: QuireError) -> QuireError:
-        return (
-            fault if isinstance(fault, TurnBusy) else Conflict(f"others wrote to {self.place} first: {fault}")
-        )
 
     def _check_answers(self, entries: Entries, waiting: frozenset[str]) -> None:
         """Two may append side by side; two may not answer the same call."""
@@ -220,11 +217,6 @@ class Log:
             self.state.apply(entries)
         self._last = stored[-1].body
         return entries
-
-    def _give_way(self, attempt: int) -> None:
-        if attempt:  # writers that try again at once only meet again
-            sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
-        self.catch_up()
 
     def _apply(self, state: State, entries: Entries) -> None:
         try:
@@ -290,10 +282,10 @@ async def follow(log: Log, after: int) -> AsyncIterator[Written]:
 
 # Stores and logs that are open in this process
 
-_Name = tuple[str, str, Durability, bytes | None]
+_Name = tuple[str, Durability, bytes | None]
 _lock = Lock()
 _all: "WeakSet[Log]" = WeakSet()
-_stores: dict[_Name, tuple[Store, tuple[int, ...]]] = {}
+_stores: dict[_Name, tuple[Store, int]] = {}
 
 
 def open_store(url: str | Path | Store, durable: Durability | None = None, key: bytes | None = None) -> Store:
@@ -303,37 +295,24 @@ def open_store(url: str | Path | Store, durable: Durability | None = None, key: 
     """
     if isinstance(url, Store) or str(url) == "memory:" or "\0" in str(url):
         return Store.open(url, durable=durable, key=key)
-    kind, path = _file_of(url)
-    name = (kind, path, durable or "process", key)
+    is_server = isinstance(url, str) and "://" in url and not url.startswith("sqlite:///")
+    path = str(url) if is_server else os.path.realpath(str(url).removeprefix("sqlite:///"))
+    name = path, durable or "process", key
     with _lock:
-        store, mark = _stores.get(name, (None, ()))
-        if store is None or mark != _mark_of(kind, path):
+        store, mark = _stores.get(name, (None, 0))
+        if store is None or mark != _mark_of(path):
             if store is not None:
                 _close(store)
             store = Store.open(url, durable=durable, key=key)
-            _stores[name] = store, _mark_of(kind, path)
+            _stores[name] = store, _mark_of(path)
         return store
 
 
-def _file_of(url: str | Path) -> tuple[str, str]:
-    """The kind of a store and the real path of its file; of a server, its address."""
-    text = str(url)
-    if isinstance(url, str) and "://" in text and not text.startswith("sqlite:///"):
-        return "server", text
-    path = text.removeprefix("sqlite:///")
-    kind = "lines" if Path(path).suffix.lower() == ".jsonl" else "database"
-    return kind, os.path.realpath(path)
-
-
-def _mark_of(kind: str, path: str) -> tuple[int, ...]:
+def _mark_of(path: str) -> int:
     """Tells whether a path still leads to the file that was opened; JSON lines are rewritten anew."""
-    if kind == "server":
-        return ()
-    try:
-        found = os.stat(path)
-    except OSError:
-        return (-1,)
-    return (found.st_dev, found.st_ino) if kind == "database" else (0,)
+    if not os.path.exists(path):
+        return 0
+    return 1 if path.lower().endswith(".jsonl") else os.stat(path).st_ino
 
 
 class _Open:

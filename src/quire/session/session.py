@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
 from quire.compactors import Compactor
@@ -17,7 +16,7 @@ from quire.items import EDITS, Content, Item, Message, Pin, ToolCall, ToolResult
 from quire.memory import Memory
 from quire.models import AnyModel
 from quire.providers import Parsed
-from quire.session.aio import AWAITED, BLOCKING, IO, Writer, plain
+from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Writer, plain
 from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, take_name, woven
 from quire.session.compaction import AioCompaction, Close, Compaction
 from quire.session.erasure import find, finish_erasing, forget
@@ -199,7 +198,7 @@ class AioSession:
         return AioCompaction(self._session.compaction)
 
     async def _one(self, item: I, to: str) -> I:
-        if not self._io.is_offloaded and self._writer.is_plain(item, to):
+        if self._io is INLINE and self._writer.is_plain(item, to):
             return cast(I, self._log.append(to, item))
         return cast(I, (await self._writer.append(self._io, (item,), to))[0])
 
@@ -261,6 +260,9 @@ class Session:
         self.steps = Steps(writer, self.pool)
         self.compaction = Compaction(writer, caps, prices)
         self._turns = Turns(writer, self.compaction, caps, prices)
+        self._inline = AioSession(self, INLINE)
+        self.aio = AioSession(self, AWAITED)
+        """The same verbs to be awaited."""
         self.compaction.model = options.get("model")
         compactor = options.get("compactor")
         if compactor is not None:
@@ -288,13 +290,8 @@ class Session:
     def __repr__(self) -> str:
         return f"<Session {self.place} at version {self.version}>"
 
-    @property
-    def aio(self) -> AioSession:
-        """The same verbs to be awaited."""
-        return AioSession(self, AWAITED)
-
     def _verbs(self, io: IO) -> AioSession:
-        return AioSession(self, io)
+        return self._inline if io is INLINE else AioSession(self, io)
 
     def _another(self, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False) -> "Session":
         """A session of another log with the same options; a fork has the compactor, too."""
@@ -397,10 +394,8 @@ class Session:
     async def __aenter__(self) -> Self:
         return self.__enter__()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.__exit__(kind, fault, trace)
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.__exit__()
         # After a failure nobody waits for a model: the next session takes the compaction up.
         await self.compaction.close("wait" if kind is None else "hand over")
 
@@ -444,10 +439,8 @@ def _tool_of(log: Log, call_id: str, to: str) -> str:
 def _json_of(arguments: Mapping[str, Any]) -> str:
     try:
         return json.dumps(arguments, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    except ValueError as fault:
+    except (TypeError, ValueError, RecursionError) as fault:
         raise InvalidValue(f"the arguments of a call are JSON: {fault}") from None
-    except TypeError as fault:
-        raise WrongType(f"the arguments of a call are JSON: {fault}") from None
 
 
 def _last_edit(recorded: Iterable[Item]) -> str:

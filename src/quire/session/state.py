@@ -5,6 +5,8 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple, TypeGuard
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
@@ -163,23 +165,17 @@ class State:
         """Names of all that was ever forgotten: what names one of these is a tombstone when it is written."""
         self._versions: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
         self._inherited: dict[str, int] = {}  # how many items of a transcript are from before this log
-        self._called_in: set[str] = set()  # transcripts in which calls may be open
 
     def apply(self, written: Sequence[Written]) -> None:
         """Apply the next entries, each run of one stream at once."""
-        start = 0
-        for stop in range(1, len(written) + 1):
-            if stop == len(written) or written[stop].stream != written[start].stream:
-                self._apply(written[start].stream, [entry.item for entry in written[start:stop]])
-                start = stop
+        for stream, run in groupby(written, key=attrgetter("stream")):
+            self._apply(stream, [entry.item for entry in run])
 
     def take(self, name: str, item: Item) -> None:
         """Apply one item of a known transcript: the common case."""
         self.version += 1
         self._versions[name].append(self.version)
         self.transcripts[name].append(item)
-        if type(item) is ToolCall:
-            self._called_in.add(name)
 
     def check(self, written: Sequence[Written]) -> None:
         """Raise an error if the entries could not be applied; nothing is changed."""
@@ -225,14 +221,7 @@ class State:
 
     def pending(self) -> list[ToolCall]:
         """The open calls of all transcripts."""
-        found: list[ToolCall] = []
-        names = [name for name in self.transcripts if name in self._called_in] if self._called_in else ()
-        for name in names:
-            calls = self.transcripts[name].view.pending()
-            if not calls:
-                self._called_in.discard(name)
-            found += calls
-        return found
+        return [call for transcript in self.transcripts.values() for call in transcript.view.pending()]
 
     def waiting(self) -> frozenset[str]:
         """The call ids of all open calls."""
@@ -242,7 +231,6 @@ class State:
         """The state of a log that begins where this one stands."""
         child = State(self._past)
         child.transcripts = {name: transcript.copy() for name, transcript in self.transcripts.items()}
-        child._called_in = set(self._called_in)
         child._inherited = {name: len(transcript) for name, transcript in child.transcripts.items()}
         child.pool = self.pool.fork()
         child.spending = self.spending
@@ -259,7 +247,6 @@ class State:
         self._versions[stream].extend(range(first, self.version + 1))
         if not is_own(stream):
             self.transcripts.setdefault(stream, Transcript()).extend(items)
-            self._called_in.add(stream)
         elif stream == POOL:
             self._apply_to_pool(items)
         elif stream == STEPS:
@@ -276,7 +263,6 @@ class State:
         if stream == ORIGIN:
             self.transcripts[MAIN] = self._past_of(item)
             self._inherited[MAIN] = len(self.transcripts[MAIN])
-            self._called_in.add(MAIN)
             self.origin = item if isinstance(item, Note) else None
         elif stream == PLANS and isinstance(item, Hide):
             for span in item.spans:
@@ -307,14 +293,11 @@ class State:
             elif isinstance(item, Note):
                 self.pool.add(item)
             elif isinstance(item, Hide):
-                for span in item.spans:
-                    self._drop(span.first, str(item.extras.get("key", "")))
+                self._drop(item.spans[0].first)
 
-    def _drop(self, note_id: str, key: str = "") -> None:
+    def _drop(self, note_id: str) -> None:
         """Drop a note, unless it is not there: two writers may have dropped it."""
-        if key not in self.pool:
-            key = next((note.key or "" for note in self.pool if note.id == note_id), "")
-        if key in self.pool and self.pool.get(key).id == note_id:
+        for key in [str(note.key) for note in self.pool if note.id == note_id]:
             self.pool.remove(key)
 
     def _past_of(self, origin: Item) -> Transcript:
