@@ -25,7 +25,7 @@ from quire.errors import (
 from quire.items import Handoff, Hide, Message, Span, ToolCall, ToolResult
 from quire.session import Caps, Session, current_session, timeline
 from quire.stores import MemoryStore
-from tests.session.opened import ids, run, said, session, shelf, texts, twin, two
+from tests.session.opened import TEMPLATE, ids, run, said, session, shelf, texts, twin, two
 
 PUBLIC = """open place version transcripts view at append user assistant call tool pin undo record listen
     build fork child merge draft new forget find follow refresh close pool memory receipts spending compaction
@@ -69,37 +69,58 @@ def test_addresses() -> None:
         Session.open("a/b", scope="a", store=store)
 
 
-FIVE: Any = 5
 WORD: Any = "1"
-NOTHING: Any = None
-WRONG_TYPES: list[Callable[[Session], object]] = [
-    lambda one: Session.open(FIVE, store=MemoryStore()),
-    lambda one: one.append(FIVE),
-    lambda one: one.forget(FIVE),
-    lambda one: one.pin(FIVE),
-    lambda one: one.find(NOTHING),
-    lambda one: one.append(Message("user", "x"), expected=WORD),
-    lambda one: one.merge(WORD),
-    lambda one: one.pool.keep(WORD),
-    lambda one: one.record(FIVE),
-    lambda one: one.user(FIVE),
-    lambda one: one.at(WORD),
-    lambda one: one.compaction.use(WORD),
-    lambda one: session(hooks=[print]),
-    lambda one: session(prices={"m": 3}),
-    lambda one: Caps(tokens=WORD),
-    lambda one: one.call("f", {"a": object()}),
-]
+WRONG: list[Any] = [5, object(), b"x", [5], {"a": 5}]
+VERBS: dict[str, Callable[[Session, Any], object]] = {
+    "open": lambda _, wrong: Session.open(wrong, store=MemoryStore()),
+    "append": lambda one, wrong: one.append(wrong),
+    "append expected": lambda one, wrong: one.append(Message("user", "x"), expected=WORD),
+    "user": lambda one, wrong: one.user(wrong),
+    "user to": lambda one, wrong: one.user("x", to=wrong),
+    "assistant": lambda one, wrong: one.assistant("x", calls=wrong),
+    "call": lambda one, wrong: one.call("f", {"a": object()}),
+    "call without a mapping": lambda one, wrong: one.call("f", [wrong]),  # type: ignore[arg-type]
+    "tool": lambda one, wrong: one.tool("x", call_id=wrong, to=wrong),
+    "pin": lambda one, wrong: one.pin(wrong),
+    "undo": lambda one, wrong: one.undo(wrong),
+    "view": lambda one, wrong: one.view(wrong),
+    "at": lambda one, wrong: one.at(WORD),
+    "new": lambda one, wrong: one.new(wrong),
+    "fork": lambda one, wrong: one.fork(wrong),
+    "fork turns": lambda one, wrong: one.fork("x", turns=WORD),
+    "fork tools": lambda one, wrong: one.fork("x", tools=cast(Any, 5)),
+    "child": lambda one, wrong: one.child(wrong),
+    "merge": lambda one, wrong: one.merge(wrong),
+    "merge keep": lambda one, wrong: one.merge(session(), keep=wrong),
+    "forget": lambda one, wrong: one.forget(wrong),
+    "find": lambda one, wrong: one.find(wrong),
+    "build": lambda one, wrong: one.build(wrong),
+    "build input": lambda one, wrong: one.build(TEMPLATE, input=wrong),
+    "build counter": lambda one, wrong: one.build(TEMPLATE, counter=wrong),
+    "build model": lambda one, wrong: one.build(TEMPLATE, model=wrong),
+    "record": lambda one, wrong: one.record(wrong, provider=wrong),
+    "listen": lambda one, wrong: one.listen(cast(Any, 5), provider="openai"),
+    "close": lambda one, wrong: one.close(wrong),
+    "close timeout": lambda one, wrong: one.close(timeout=cast(Any, WORD)),
+    "keep": lambda one, wrong: one.pool.keep(wrong),
+    "drop": lambda one, wrong: one.pool.drop(wrong),
+    "compaction": lambda one, wrong: one.compaction.use(wrong),
+    "hooks": lambda _, wrong: session(hooks=[wrong]),
+    "redact": lambda _, wrong: session(redact=wrong),
+    "caps": lambda _, wrong: session(caps=wrong),
+    "a cap": lambda _, wrong: Caps(tokens=WORD),
+    "prices": lambda _, wrong: session(prices={"m": wrong}),
+    "pool limit": lambda _, wrong: session(pool_limit=WORD),
+}
 
 
-@pytest.mark.parametrize("verb", WRONG_TYPES, ids=range(len(WRONG_TYPES)))
-def test_what_is_of_the_wrong_type_is_refused_with_an_error_that_says_so(
-    verb: Callable[[Session], object],
-) -> None:
-    one = session()
-    with pytest.raises((WrongType, InvalidValue)):
-        verb(one)
-    assert one.version == 0
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_what_is_of_the_wrong_type_is_refused_with_an_error_that_says_so(verb: Any) -> None:
+    for wrong in WRONG:
+        one = session()
+        with pytest.raises((WrongType, InvalidValue)):
+            verb(one, wrong)
+        assert one.version == 0
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [1.0, float("-inf")]])

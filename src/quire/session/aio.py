@@ -154,6 +154,13 @@ def plain(
     return run_verb
 
 
+def checked(value: T, kind: Any, what: str) -> T:
+    """An argument of a verb, or `WrongType` with the words that say what it is."""
+    if not isinstance(value, kind):
+        raise WrongType(f"{what}, not {type(value).__name__}")
+    return value
+
+
 class Change(NamedTuple):
     """Entries to be written, and the events of hooks before and after."""
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from quire.compactors import HANDLE, HANDLE_DIGITS
-from quire.errors import InvalidValue, WrongType
+from quire.errors import InvalidValue
 from quire.items import Hide, Item, Mask, Note, Span, ToolResult
-from quire.session.aio import IO, Change, Writer, plain
+from quire.session.aio import IO, Change, Writer, checked, plain
 from quire.session.hooks import Added, Adding, Cleared, Clearing, Evicted, Evicting, Removed, Removing
 from quire.session.state import State, Written
 from quire.state import Pool
@@ -56,7 +56,7 @@ class AioPool:
 
     async def drop(self, key: str) -> Note:
         """Drop a note, and return it."""
-        if key not in self._pool:
+        if checked(key, str, "a note has a key") not in self._pool:
             await self._io.do(self._log, self._log.catch_up)  # another may have kept it
         place, dropped = self._writer.place, list[Note]()
 
@@ -114,7 +114,7 @@ class SessionPool:
         return key in self.writer.log.state.pool
 
     def __getitem__(self, key: str) -> Note:
-        return self.writer.log.state.pool.get(key)
+        return self.writer.log.state.pool.get(checked(key, str, "a note has a key"))
 
     def __repr__(self) -> str:
         return f"<SessionPool of {len(self)} notes>"
@@ -127,9 +127,7 @@ class SessionPool:
         """Notes as they may be kept: checked, and redacted."""
         given = list(notes)
         for note in given:
-            if not isinstance(note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise WrongType(f"a pool keeps notes, not {type(note).__name__}")
-            if note.key is None:
+            if checked(note, Note, "a pool keeps notes").key is None:
                 raise InvalidValue("a note needs a key to be kept in a pool")
         return [note for note in self.writer.ready(given) if isinstance(note, Note)]
 

@@ -11,12 +11,12 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
 from quire.compactors import Compactor
 from quire.context import Context, Template
-from quire.errors import InvalidValue, UnknownId, UnknownKey, WrongType, cut
+from quire.errors import InvalidValue, UnknownId, UnknownKey, cut
 from quire.items import EDITS, Content, Item, Message, Pin, ToolCall, ToolResult, Undo, new_id
 from quire.memory import Memory
 from quire.models import AnyModel
 from quire.providers import Parsed
-from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Writer, plain
+from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Writer, checked, plain
 from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, take_name, woven
 from quire.session.compaction import AioCompaction, Close, Compaction
 from quire.session.erasure import find, finish_erasing, forget
@@ -64,12 +64,14 @@ class AioSession:
     ) -> Message | None:
         """Record a message of the assistant, and the calls it made with it."""
         said = [Message("assistant", content, **fields)] if content else []
-        kept = await self._writer.append(self._io, [*said, *calls], to)
+        made = checked(calls, Iterable, "the calls of the assistant are items")
+        kept = await self._writer.append(self._io, [*said, *made], to)
         return cast(Message, kept[0]) if said else None
 
     async def call(self, name: str, arguments: str | Mapping[str, Any] = "{}", *, to: str = MAIN) -> ToolCall:
         """Record a call that waits for its result. The arguments are JSON, or values of JSON."""
-        text = arguments if isinstance(arguments, str) else _json_of(arguments)
+        text = checked(arguments, str | Mapping, "the arguments of a call are a mapping, or its JSON")
+        text = text if isinstance(text, str) else _json_of(text)
         return await self._one(ToolCall(f"call_{new_id()}", name, text), to)
 
     async def tool(
@@ -77,7 +79,7 @@ class AioSession:
     ) -> ToolResult:
         """Record the result of a call; the name of the tool is that of the open call."""
         if name is None:
-            name = await self._do(lambda: _tool_of(self._log, call_id, to))
+            name = await self._do(lambda: _tool_of(self._log, call_id, checked_name(to)))
         return await self._one(ToolResult(call_id, name, content, **fields), to)
 
     async def pin(self, item_id: str, *, to: str = MAIN) -> Pin:
@@ -129,7 +131,8 @@ class AioSession:
         closed in it. It has the notes of the pool and the options of this session, compaction included.
         """
         self._session.view(of)
-        log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, tools, of))
+        only = None if tools is None else list(checked(tools, Iterable, "the tools of a fork are names"))
+        log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, only, of))
         return self._session._another(log, is_fork=True)
 
     async def child(self, name: str) -> "Session":
@@ -151,8 +154,7 @@ class AioSession:
 
         The child may be any conversation of the same scope and store. Returns what was recorded here.
         """
-        if not isinstance(child, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a session merges a session, not {type(child).__name__}")
+        checked(child, Session, "a session merges a session")
         own, writes = self._session, None
         if keep == "summary":
             writes = Metered(own.compaction.checked_writer(model), own.compaction.prices)
@@ -164,6 +166,8 @@ class AioSession:
         Summaries, quotes, offloaded outputs, receipts, indexes, forks and conversations that quoted them are
         included, in the files of the store as well. Without ids, all that was said and kept here is erased.
         """
+        for item_id in ids:
+            checked(item_id, str, "items are forgotten by their ids")
         await self._do(lambda: forget(self._log, ids))
 
     async def find(self, text: str) -> list[str]:
@@ -181,6 +185,9 @@ class AioSession:
 
         What takes longer than `timeout` seconds is handed over.
         """
+        checked(timeout, int | float | None, "a timeout is a number of seconds")
+        if how not in ("wait", "hand over"):
+            raise InvalidValue('a session is closed by "wait" or "hand over"')
         await self._session.compaction.close(how, timeout)
 
     def draft(self) -> "Draft[Session]":
@@ -198,6 +205,7 @@ class AioSession:
         return AioCompaction(self._session.compaction)
 
     async def _one(self, item: I, to: str) -> I:
+        to = to if to is MAIN else checked_name(to)
         if self._io is INLINE and self._writer.is_plain(item, to):
             return cast(I, self._log.append(to, item))
         return cast(I, (await self._writer.append(self._io, (item,), to))[0])
@@ -252,9 +260,13 @@ class Session:
     def __init__(self, log: Log, **options: Unpack[Options]) -> None:
         """Use `Session.open`."""
         hooks, redact, caps = options.get("hooks", ()), options.get("redact"), options.get("caps")
-        redaction = Redaction(redact) if redact and not isinstance(redact, Redaction) else redact
-        writer = Writer(log, hooks if isinstance(hooks, Hooks) else Hooks(hooks), redaction)
-        prices = named_prices(options.get("prices", {}))
+        if not isinstance(hooks, Hooks):
+            hooks = Hooks(checked(hooks, Iterable, "hooks are given in a list"))
+        if redact is not None and not isinstance(redact, Redaction):
+            redact = Redaction(checked(redact, Callable, "`redact` is a function"))
+        checked(caps, Caps | None, "caps are given as Caps")
+        prices = named_prices(checked(options.get("prices", {}), Mapping, "prices are given by model"))
+        writer = Writer(log, hooks, redact)
         self._log, self._caps = log, caps
         self.pool = SessionPool(writer, options.get("pool_limit"))
         self.steps = Steps(writer, self.pool)
@@ -350,7 +362,7 @@ class Session:
         self._log.check_known()
         with self._log.applying:  # another thread may be writing
             transcripts = self._log.state.transcripts
-            if name not in transcripts:
+            if checked(name, str, "a transcript has a name") not in transcripts:
                 known = ", ".join(map(repr, transcripts))
                 raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
             return transcripts[name].view
@@ -367,7 +379,7 @@ class Session:
         It is also recorded if the stream breaks, at the end of a `with` block, and when the iterator is
         dropped. See `record`.
         """
-        return Listening(self._turns, events, provider, to, sent)
+        return Listening(self._turns.listen(INLINE, events, provider, to, sent))
 
     def draft(self) -> "Draft[Session]":
         """A fork that is merged all at once when its block ends well, and forgotten if it raises.

@@ -3,7 +3,15 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Self, TypedDict, Unpack
@@ -17,7 +25,7 @@ from quire.memory import Memory
 from quire.memory.quotes import Quote, SelectedQuotes
 from quire.providers import Parsed, Provider, Rendered, StreamReader, chunk_of, provider_for
 from quire.sections import Ask, Section, settings_of
-from quire.session.aio import INLINE, IO, Writer, run
+from quire.session.aio import IO, Writer, checked, run
 from quire.session.compaction import Compaction
 from quire.session.erasure import finish_erasing, link_sources, names_of
 from quire.session.hooks import Adding, Building, Built
@@ -27,7 +35,7 @@ from quire.session.spending import Caps, PricesByName, check_caps, scope_spendin
 from quire.session.state import State, Written
 from quire.state import View
 from quire.stores.streams import MAIN, USAGE, checked_name
-from quire.tokens import Calibrated, Counter, Definition, counter_for
+from quire.tokens import Calibrated, Counter, Definition, checked_counter, counter_for
 
 logger = logging.getLogger("quire.session")
 
@@ -47,6 +55,16 @@ class Asked(TypedDict, total=False):
     inbox: Sequence[Message]
     parameters: Mapping[str, Any] | None
     output: Mapping[str, Any] | None
+
+
+_KINDS: dict[str, tuple[Any, str]] = {
+    "input": (str | Item | None, "an item, or the id of one"),
+    "tools": (Sequence | None, "a list of definitions"),
+    "model": (str | None, "the name of a model"),
+    "inbox": (Sequence | None, "a list of messages"),
+    "parameters": (Mapping | None, "a mapping"),
+    "output": (Mapping | None, "a schema"),
+}
 
 
 @dataclass(eq=False)
@@ -115,8 +133,9 @@ class Turns:
 
     async def build(self, io: IO, template: Template, **asked: Unpack[Asked]) -> Context:
         """The body of `Session.build`."""
-        if not isinstance(template, Template):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a context is built from a Template, not from {type(template).__name__}")
+        checked(template, Template, "a context is built from a Template")
+        for name, (kind, words) in _KINDS.items():
+            checked(asked.get(name), kind, f"`{name}` is {words}")
         await io.fire(self._writer.hooks, [Building(self._log.place, template)])
         await self._catch_up(io)
         await self._check_caps(io, asked.get("model") or template.model)
@@ -183,11 +202,11 @@ class Turns:
         return Ask(
             views=views,
             pool=pool,
-            tools=tuple(asked.get("tools", ())),
+            tools=tuple(asked.get("tools") or ()),
             scope=place.scope,
             conversation=place.conversation,
             input=_item_of(given, views[MAIN]) if isinstance(given, str) else given,
-            inbox=tuple(asked.get("inbox", ())),
+            inbox=tuple(asked.get("inbox") or ()),
             now=now(),
             parameters=dict(asked.get("parameters") or {}),
             memory=lambda: Memory.of(root.store, place.scope),
@@ -214,7 +233,7 @@ class Turns:
         given = asked.get("counter")
         if given is None and name not in self._counters:
             self._counters[name] = Calibrated(counter_for(name))
-        return given or self._counters[name]
+        return self._counters[name] if given is None else checked_counter(given)
 
     async def _linked(self, io: IO, context: Context) -> bool:
         """Whether the conversations that a context quotes know of it; if not, they do from now on."""
@@ -281,6 +300,7 @@ class Turns:
         self, io: IO, events: Any, provider: str | None, to: str, sent: Any
     ) -> AsyncGenerator[Any, None]:
         """Pass on the events of a stream; at its end, or when this is closed, the response is recorded."""
+        checked(events, Iterable | AsyncIterable, "the events of a stream are iterated")
         return _Reply(self, io, provider, to, sent).heard(events)
 
     def answered(self, sent: Any, provider: str | None) -> _Sent | None:
@@ -386,6 +406,7 @@ class _Reply:
 
     def __init__(self, turns: Turns, io: IO, provider: str | None, to: str, sent: Any) -> None:
         self._turns, self._io, self._to = turns, io, checked_name(to)
+        checked(provider, str | None, "a provider is named")
         self._sent = turns.answered(sent, provider)
         self._name = provider or (None if self._sent is None else self._sent.wire)
         self.kept = Parsed(())
@@ -443,8 +464,9 @@ def _log_refusal(refusal: Exception) -> None:
 class Listening(Iterator[Any]):
     """The events of a stream, one by one. Its `with` block ends with the response recorded."""
 
-    def __init__(self, turns: Turns, events: Iterable[Any], *options: Any) -> None:
-        self._events = turns.listen(INLINE, events, *options)
+    def __init__(self, events: AsyncGenerator[Any, None]) -> None:
+        """The events are those of a plain stream, so that nothing is waited for."""
+        self._events = events
 
     def __next__(self) -> Any:
         try:

@@ -1,0 +1,188 @@
+"""What goes on beside a session: others that take over, tasks that come late, cancellations, readers."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from threading import Event, get_ident
+from typing import Any
+
+import pytest
+
+from quire import Session
+from quire.errors import Conflict, StoreFailed, TurnBusy
+from quire.items import Message, Note, ToolResult, use_clock
+from quire.models import Scripted
+from quire.stores import MemoryStore
+from tests.session.opened import answer, run, said, session, shelf, texts, watch
+
+RUNNER = """
+import asyncio, sys
+from quire import Session
+from quire.errors import Conflict
+from quire.items import ToolResult
+async def work():
+    one = Session.open("ana/q3", store=sys.argv[1])
+    (call,) = one.view().pending()
+    async with one.steps.running(call):
+        print("begun", flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+        try:
+            await one.steps.answer([call], ToolResult(call.call_id, "pay", "paid twice"))
+        except Conflict:
+            print("too late", flush=True)
+asyncio.run(work())
+"""
+
+
+def test_a_lease_that_ran_out_is_taken_over_and_its_holder_comes_too_late(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    one = Session.open("ana/q3", store=path)
+    one.user("Pay.")
+    call = one.call("pay")
+    command = [sys.executable, "-c", RUNNER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin is not None and other.stdout is not None
+        assert other.stdout.readline() == "begun\n"
+        one.refresh()
+        assert one.steps.is_run(call)
+        with pytest.raises(TurnBusy):
+            run(one.steps.begin(call))
+        start = time.time()
+        with use_clock(lambda: start + 61):  # the other did not renew it: it hangs, or its machine is gone
+            assert not one.steps.is_run(call)
+            run(one.steps.begin(call))
+            run(one.steps.answer([call], ToolResult(call.call_id, "pay", "paid")))
+        other.stdin.write("\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "too late\n"
+    one.refresh()
+    assert [item.text for item in one.view() if isinstance(item, ToolResult)] == ["paid"]
+
+
+def test_a_task_that_outlives_its_draft_is_told_and_writes_nothing() -> None:
+    one = session()
+
+    async def work() -> None:
+        may_go_on = asyncio.Event()
+
+        async def late(draft: Session) -> None:
+            await may_go_on.wait()
+            await draft.aio.user("late")
+
+        async with one.draft() as draft:
+            await draft.aio.user("in time")
+            task = asyncio.create_task(late(draft))
+            await asyncio.sleep(0)
+        may_go_on.set()
+        with pytest.raises(StoreFailed):
+            await task
+
+    run(work())
+    assert texts(one.view()) == ["in time"] and one.version == 1
+
+
+class Slow(MemoryStore):
+    """A store that is worked with in threads, and waits at one of its steps."""
+
+    is_quick = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop, self.count, self.stop_at = 0, 0, 0
+        self.is_waiting, self.may_go_on = Event(), Event()
+        watch(self, self._step)
+
+    def _step(self, *_: object) -> None:
+        if self.stop_at and get_ident() != self.loop:
+            self.count += 1
+            if self.count == self.stop_at:
+                self.is_waiting.set()
+                assert self.may_go_on.wait(20)
+
+
+async def _merged_draft(one: Session) -> None:
+    async with one.draft() as draft:
+        await draft.aio.append(*said("a", "b"))
+        await draft.aio.record(answer("c"), provider="openai")
+        await draft.aio.pool.keep(Note("n", key="k"))
+
+
+async def _merged_fork(one: Session) -> None:
+    child = await one.aio.fork("x")
+    await child.aio.append(*said("a", "b", "c"))
+    await one.aio.merge(child)
+
+
+MERGES: dict[str, Callable[[Session], Coroutine[Any, Any, None]]] = {
+    "draft": _merged_draft,
+    "fork": _merged_fork,
+}
+
+
+@pytest.mark.parametrize("merge", MERGES.values(), ids=MERGES)
+@pytest.mark.parametrize("step", range(1, 7))
+def test_a_merge_that_is_cancelled_at_any_step_is_whole_or_nothing(merge: Any, step: int) -> None:
+    store = Slow()
+    one = session(store)
+    one.user("before")
+
+    async def cancelled() -> None:
+        store.loop, store.stop_at = get_ident(), step
+        merging = asyncio.create_task(merge(one))
+        waiting = asyncio.create_task(asyncio.to_thread(store.is_waiting.wait, 20))
+        await asyncio.wait([merging, waiting], return_when=asyncio.FIRST_COMPLETED)
+        merging.cancel()
+        await asyncio.sleep(0)
+        store.may_go_on.set()
+        store.is_waiting.set()
+        await asyncio.wait([merging, waiting])
+
+    run(cancelled())
+    for held in (one, session(store)):
+        held.refresh()
+        assert texts(held.view()) in (["before"], ["before", "a", "b", "c"])
+        assert len(held.pool) == (len(held.view()) > 1 and merge is _merged_draft)
+    assert one.spending.requests in ((1,) if merge is _merged_draft else (0,))
+
+
+def test_a_merge_that_is_cancelled_while_its_summary_is_written_leaves_nothing() -> None:
+    one, begun = session(), asyncio.Event()
+    child = one.fork("x")
+    child.append(*said("look", "found"))
+
+    class Writing(Scripted):
+        async def ask(self, items: Any, **options: Any) -> Any:
+            begun.set()
+            await asyncio.Event().wait()
+
+    async def cancelled() -> None:
+        merging = asyncio.create_task(one.aio.merge(child, keep="summary", model=Writing([])))
+        await begun.wait()
+        merging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await merging
+
+    run(cancelled())
+    assert one.version == 0 and texts(one.view()) == []
+    assert texts(one.merge(child)) == ["look", "found"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_readers_beside_a_merge_see_all_of_it_or_nothing(kind: str) -> None:
+    with shelf(kind) as held:
+        one, other = session(held.store), session(held.open())
+        one.user("before")
+        child = one.fork("x")
+        child.append(*(Message("user", str(n)) for n in range(50)))
+        seen: list[int] = []
+
+        def look(*_: object) -> None:
+            other.refresh()
+            seen.extend(len(reader.view()) for reader in (one, other))
+
+        watch(held.store, look)
+        one.merge(child)
+        assert set(seen) == {1, 51} and len(one.view()) == 51
