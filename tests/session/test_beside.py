@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from quire import Session
-from quire.errors import Conflict, StoreFailed, TurnBusy
+from quire.errors import StoreFailed, TurnBusy
 from quire.items import Message, Note, ToolResult, use_clock
 from quire.models import Scripted
 from quire.stores import MemoryStore
