@@ -26,12 +26,15 @@ class Said(NamedTuple):
 
 def says(wire: str, *pieces: str, calls: Sequence[Call] = (), thought: str = "") -> Step:
     """An answer of these words and calls, in one piece or as a stream, as it is asked for."""
+    said = Said(pieces, calls, thought)
+    return answers(wire, whole(wire, said), events(wire, said))
+
+
+def answers(wire: str, body: Any, told: Sequence[Any]) -> Step:
+    """A body in one piece, or events, as it is asked for."""
 
     def step(exchange: Exchange) -> None:
-        if is_streamed(wire, exchange):
-            send(wire, exchange, events(wire, Said(pieces, calls, thought)))
-        else:
-            exchange.answer(whole(wire, Said(pieces, calls, thought)))
+        send(wire, exchange, told) if is_streamed(wire, exchange) else exchange.answer(body)
 
     return step
 

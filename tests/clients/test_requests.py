@@ -15,7 +15,7 @@ from quire.providers import HISTORY, provider_for
 from quire.tokens import Usage
 from tests.clients.scenes import Scene, Stage
 from tests.clients.speaking import NAMES, fails, says
-from tests.models.answerers import NEEDS_SDK, QUESTION, asked, each_row, each_wire, model_at, text_of
+from tests.models.answerers import NEEDS_SDK, QUESTION, asked, each_row, each_wire, in_loop, model_at, text_of
 from tests.providers.replies import CACHED, READ, WRITTEN
 
 Json = dict[str, Any]
@@ -131,79 +131,62 @@ def test_options_of_the_model_and_of_the_request(server: Stage, wire: str) -> No
 
 @NEEDS_SDK["openai"]
 @each_row("wire", "openai", "openai-responses")
-def test_fields_of_the_cache_go_to_openai_or_to_who_asks_for_them(server: Stage, wire: str) -> None:
-    def body(options: Json) -> Any:
+@in_loop
+async def test_fields_of_the_cache_go_to_openai_or_to_who_asks_for_them(server: Stage, wire: str) -> None:
+    for key, options in ((None, {}), (None, {CACHE_KEY: None}), ("my-key", {CACHE_KEY: "my-key"})):
         scene = server.scene(says(wire, "Hello."))
-
-        async def run() -> None:
-            async with Model(f"{wire}:gpt-5.6@{scene.base_url}/v1", api_key="k", options=options) as model:
-                session = Session.open("ana@example.com/q3", store="memory:")
-                agent = Agent(session, model=model, instructions="Be brief. " * 800)
-                assert str(await agent.ask("Hi.")) == "Hello."
-
-        asyncio.run(run())
-        return scene.requests[0].body
-
-    for options in ({}, {CACHE_KEY: None}):
-        plain = body(options)
-        assert CACHE_KEY not in plain and BREAKPOINT not in str(plain) and "ana@example" not in str(plain)
-    keyed = body({CACHE_KEY: "my-key"})
-    assert keyed[CACHE_KEY] == "my-key" and BREAKPOINT in str(keyed)
+        async with Model(f"{wire}:gpt-5.6@{scene.base_url}/v1", api_key="k", options=options) as model:
+            session = Session.open("ana@example.com/q3", store="memory:")
+            agent = Agent(session, model=model, instructions="Be brief. " * 800)
+            assert str(await agent.ask("Hi.")) == "Hello."
+        body = scene.requests[0].body
+        assert body.get(CACHE_KEY) == key and (BREAKPOINT in str(body)) == (key is not None)
+        assert (CACHE_KEY in body) == (key is not None) and "ana@example" not in str(body)
 
 
 # --- answers ---------------------------------------------------------------------------------------------
 
 
 @each_wire
-def test_thinking_text_and_calls_come_whole_and_in_pieces(server: Stage, wire: str) -> None:
+@in_loop
+async def test_thinking_text_and_calls_come_whole_and_in_pieces(server: Stage, wire: str) -> None:
     wire_name = next(iter(provider_for(wire).render(QUESTION, tools=TOOLS[:1]).names))
     scene = server.scene(says(wire, "I ", "look.", calls=[(wire_name, {"q": "x"})], thought="Hm."))
-
-    async def run() -> None:
-        async with model_at(scene, wire) as model:
-            whole = await model.ask(QUESTION, tools=TOOLS)
-            answer = model.stream(QUESTION, tools=TOOLS)
-            deltas = [delta async for delta in answer.deltas()]
-        text = [Delta("text", "I "), Delta("text", "look.")]
-        assert deltas == [Delta("thinking", "Hm."), *text, Delta("call", "look up")]
-        for parsed in (whole, answer.parsed):
-            thought, said, call = parsed.items
-            assert isinstance(thought, Reasoning) and thought.text == "Hm."
-            assert isinstance(said, Message) and said.text == "I look."
-            assert isinstance(call, ToolCall) and call.name == "look up"
-            assert json.loads(call.arguments) == {"q": "x"}
-            assert (parsed.usage, parsed.finish, parsed.model) == (USAGE, "calls", NAMES[wire])
-
-    asyncio.run(run())
+    async with model_at(scene, wire) as model:
+        whole = await model.ask(QUESTION, tools=TOOLS)
+        answer = model.stream(QUESTION, tools=TOOLS)
+        deltas = [delta async for delta in answer.deltas()]
+    text = [Delta("text", "I "), Delta("text", "look.")]
+    assert deltas == [Delta("thinking", "Hm."), *text, Delta("call", "look up")]
+    for parsed in (whole, answer.parsed):
+        thought, said, call = parsed.items
+        assert isinstance(thought, Reasoning) and thought.text == "Hm."
+        assert isinstance(said, Message) and said.text == "I look."
+        assert isinstance(call, ToolCall) and call.name == "look up"
+        assert json.loads(call.arguments) == {"q": "x"}
+        assert (parsed.usage, parsed.finish, parsed.model) == (USAGE, "calls", NAMES[wire])
 
 
 @each_wire
-def test_exactly_what_was_rendered_is_sent(server: Stage, wire: str) -> None:
+@in_loop
+async def test_exactly_what_was_rendered_is_sent(server: Stage, wire: str) -> None:
     scene = server.scene(says(wire, "Yes", "."))
     rendered = provider_for(wire).render(QUESTION, model=NAMES[wire])
-
-    async def run() -> None:
-        async with model_at(scene, wire) as model:
-            for stream in (True, False):
-                assert (await model.send(rendered, stream=stream).whole()).finish == "stop"
-
-    asyncio.run(run())
+    async with model_at(scene, wire) as model:
+        for stream in (True, False):
+            assert (await model.send(rendered, stream=stream).whole()).finish == "stop"
     for exchange in scene.requests:
         assert exchange.body[HISTORY[wire]] == rendered.payload[HISTORY[wire]]
 
 
 @each_wire
-def test_chat(server: Stage, wire: str) -> None:
+@in_loop
+async def test_chat(server: Stage, wire: str) -> None:
     scene = server.scene(says(wire, "Good ", "day."))
-    content = {"type": "text", "text": "Say hello."}
-
-    async def run() -> None:
-        async with model_at(scene, wire) as model:
-            messages: list[Json] = [{"role": "user", "content": content}]
-            reply = await model.complete_chat(messages, max_tokens=5, temperature=0.5)
-        assert (str(reply), reply.parsed.usage) == ("Good day.", USAGE)
-
-    asyncio.run(run())
+    messages: list[Json] = [{"role": "user", "content": {"type": "text", "text": "Say hello."}}]
+    async with model_at(scene, wire) as model:
+        reply = await model.complete_chat(messages, max_tokens=5, temperature=0.5)
+    assert (str(reply), reply.parsed.usage) == ("Good day.", USAGE)
     body = json.dumps(scene.requests[0].body)
     assert "Say hello." in body and '"temperature": 0.5' in body
 
@@ -236,18 +219,15 @@ def test_one_model_in_many_loops_and_threads(server: Stage, wire: str) -> None:
 
 
 @each_wire
-def test_a_client_of_the_caller_is_used_and_left_open(server: Stage, wire: str) -> None:
+@in_loop
+async def test_a_client_of_the_caller_is_used_and_left_open(server: Stage, wire: str) -> None:
     scene = server.scene(fails(500, {}), says(wire, "Yes", "."))
-
-    async def run() -> None:
-        client = _client(wire, scene)
-        model = model_at(scene, wire, client=client)
-        async with model:
-            assert text_of(await model.ask(QUESTION)) == "Yes."
-        assert text_of(await model.stream(QUESTION).whole()) == "Yes."
-        await (client.aio.aclose() if wire == "gemini" else client.close())
-
-    asyncio.run(run())
+    client = _client(wire, scene)
+    model = model_at(scene, wire, client=client)
+    async with model:
+        assert text_of(await model.ask(QUESTION)) == "Yes."
+    assert text_of(await model.stream(QUESTION).whole()) == "Yes."
+    await (client.aio.aclose() if wire == "gemini" else client.close())
     assert len(scene.requests) == 3
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.models.answerers import (
     both_ways,
     each_row,
     each_wire,
+    in_loop,
     model_at,
     text_of,
 )
@@ -70,22 +72,18 @@ def test_a_hung_connection_ends_in_time(server: Stage, wire: str, how: str) -> N
 @each_row(
     "end kind", (Exchange.hang_up, ModelFailed), (Exchange.end, ModelFailed), (Exchange.wait, ModelTimeout)
 )
-def test_a_stream_that_breaks_off_leaves_what_came(
+@in_loop
+async def test_a_stream_that_breaks_off_leaves_what_came(
     server: Stage, wire: str, end: Callable[[Exchange], None], kind: type[ModelFailed]
 ) -> None:
-    scene = server.scene(breaks_off(wire, "Hello", " there", then=end))
-
-    async def run() -> None:
-        async with model_at(scene, wire, timeout=Patience(idle=2.0)) as model:
-            answer = model.stream(QUESTION)
-            pieces: list[str] = []
-            with pytest.raises(kind):
-                async for piece in answer:
-                    pieces.append(piece)
-            assert pieces == ["Hello", " there"]
-            hold_interrupted(answer.parsed, "Hello there")
-
-    asyncio.run(run())
+    scene, pieces = server.scene(breaks_off(wire, "Hello", " there", then=end)), list[str]()
+    async with model_at(scene, wire, timeout=Patience(idle=2.0)) as model:
+        answer = model.stream(QUESTION)
+        with pytest.raises(kind):
+            async for piece in answer:
+                pieces.append(piece)
+    assert pieces == ["Hello", " there"]
+    hold_interrupted(answer.parsed, "Hello there")
     assert len(scene.requests) == 1, "pieces were handed on, so it is not sent again"
     assert end is not Exchange.wait or scene.left.wait(PATIENCE)
 
@@ -111,24 +109,22 @@ def test_a_connection_that_is_lost_or_hangs_at_once_is_tried_again(
 
 @each_wire
 @both_ways
-def test_cancelling_or_leaving_closes_the_connection(server: Stage, wire: str, how: str) -> None:
-    async def run() -> None:
-        scene = server.scene(Exchange.wait)
-        async with model_at(scene, wire) as model:
-            task = asyncio.ensure_future(answered(model, how))
-            while not scene.requests:
-                await asyncio.sleep(0.01)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert await asyncio.to_thread(scene.left.wait, PATIENCE), "it was still open"
-        scene = server.scene(breaks_off(wire, "Hello", " there", then=Exchange.wait))
-        async with model_at(scene, wire) as model:
-            async with model.stream(QUESTION) as answer:
-                assert await anext(answer) == "Hello"
-            assert await asyncio.to_thread(scene.left.wait, PATIENCE), "it was still open"
-
-    asyncio.run(run())
+@in_loop
+async def test_cancelling_or_leaving_closes_the_connection(server: Stage, wire: str, how: str) -> None:
+    scene = server.scene(Exchange.wait)
+    async with model_at(scene, wire) as model:
+        task = asyncio.ensure_future(answered(model, how))
+        while not scene.requests:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(scene.left.wait, PATIENCE), "it was still open"
+    scene = server.scene(breaks_off(wire, "Hello", " there", then=Exchange.wait))
+    async with model_at(scene, wire) as model:
+        async with model.stream(QUESTION) as answer:
+            assert await anext(answer) == "Hello"
+        assert await asyncio.to_thread(scene.left.wait, PATIENCE), "it was still open"
 
 
 # --- asked again before the first piece, and never after -------------------------------------------------
@@ -137,30 +133,26 @@ def test_cancelling_or_leaving_closes_the_connection(server: Stage, wire: str, h
 @each_wire
 @each_row("kind", *SAID)
 @each_row("end", Exchange.hang_up, Exchange.end)
-def test_wherever_a_stream_breaks_off_nothing_is_told_twice(
+@in_loop
+async def test_wherever_a_stream_breaks_off_nothing_is_told_twice(
     server: Stage, wire: str, kind: str, end: Callable[[Exchange], None]
 ) -> None:
-    def told(scene: Scene) -> tuple[list[Delta], bool]:
+    async def told(scene: Scene) -> tuple[list[Delta], bool]:
         """What a listener is told, and whether it came to its end."""
-
-        async def run() -> tuple[list[Delta], bool]:
-            deltas: list[Delta] = []
-            async with model_at(scene, wire) as model:
-                try:
-                    async for delta in model.stream(QUESTION).deltas():
-                        deltas.append(delta)
-                except ModelFailed:
-                    return deltas, False
+        deltas: list[Delta] = []
+        async with model_at(scene, wire) as model:
+            with suppress(ModelFailed):
+                async for delta in model.stream(QUESTION).deltas():
+                    deltas.append(delta)
                 return deltas, True
-
-        return asyncio.run(run())
+        return deltas, False
 
     complete = says(wire, *SAID[kind].pieces, calls=SAID[kind].calls, thought=SAID[kind].thought)
-    everything, _ = told(server.scene(complete))
+    everything, _ = await told(server.scene(complete))
     opening = events(wire, SAID[kind])
     for length in range(len(opening)):
         scene = server.scene(partial(_sends, wire, opening[:length], end), complete)
-        deltas, is_whole = told(scene)
+        deltas, is_whole = await told(scene)
         assert deltas == everything[: len(deltas)]
         if len(scene.requests) == 2:
             assert is_whole and deltas == everything
@@ -173,25 +165,23 @@ def _sends(wire: str, told: list[Any], end: Callable[[Exchange], None], exchange
 
 
 @each_wire
-def test_an_error_inside_a_stream(server: Stage, wire: str) -> None:
+@in_loop
+async def test_an_error_inside_a_stream(server: Stage, wire: str) -> None:
     told: dict[str, Any] = error(wire, 503, "overloaded_error", f"busy with {SECRET}")
     fault = {**told["error"], "type": "error"} if wire == "openai-responses" else {"type": "error", **told}
     pieces = begun(wire, ["Hello", " there"])
-
-    async def run() -> None:
-        scene = server.scene(lambda exchange: send(wire, exchange, [*pieces, fault]))
-        async with model_at(scene, wire) as model:
-            answer = model.stream(QUESTION)
-            with pytest.raises(Overloaded) as caught:
-                await answer.whole()
-            assert SECRET not in str(caught.value) and SECRET in "".join(caught.value.__notes__)
-            hold_interrupted(answer.parsed, "Hello there")
-        assert len(scene.requests) == 1
-
-    asyncio.run(run())
+    scene = server.scene(lambda exchange: send(wire, exchange, [*pieces, fault]))
+    async with model_at(scene, wire) as model:
+        answer = model.stream(QUESTION)
+        with pytest.raises(Overloaded) as caught:
+            await answer.whole()
+    assert SECRET not in str(caught.value) and SECRET in "".join(caught.value.__notes__)
+    hold_interrupted(answer.parsed, "Hello there")
+    assert len(scene.requests) == 1
     first = pieces[:1] if wire == "anthropic" else []  # the opening of an answer, without a piece of it
     early = server.scene(lambda exchange: send(wire, exchange, [*first, fault]), says(wire, "Here."))
-    assert text_of(asked(early, wire, "streamed")) == "Here."
+    async with model_at(early, wire) as model:
+        assert text_of(await answered(model, "streamed")) == "Here."
 
 
 # --- bodies with a good status that are something else ---------------------------------------------------
@@ -233,20 +223,18 @@ def test_what_cannot_be_read_is_a_failure(server: Stage, wire: str) -> None:
 
 
 @each_wire
-def test_another_form_than_was_asked_for_is_taken(server: Stage, wire: str) -> None:
+@in_loop
+async def test_another_form_than_was_asked_for_is_taken(server: Stage, wire: str) -> None:
     said = Said(["Here", " I am."], calls=[("look_up", {"q": "pens"})], thought="Greet them.")
 
-    async def run() -> list[Delta]:
-        async with model_at(server.scene(sends(whole(wire, said))), wire) as model:
-            return [delta async for delta in model.stream(QUESTION).deltas()]
-
-    told = asyncio.run(run())
+    async with model_at(server.scene(sends(whole(wire, said))), wire) as model:
+        told = [delta async for delta in model.stream(QUESTION).deltas()]
     assert "".join(delta.text for delta in told if delta.kind == "text") == "Here I am."
     assert Delta("call", "look_up") in told
     name = "event: {type}\n" if wire in ("anthropic", "openai-responses") else ""
     lines = [name.format(**event) + f"data: {json.dumps(event)}\n\n" for event in events(wire, said)]
-    scene = server.scene(sends("".join(lines).encode(), "text/plain"))
-    assert text_of(asked(scene, wire, "streamed")) == "Here I am."
+    async with model_at(server.scene(sends("".join(lines).encode(), "text/plain")), wire) as model:
+        assert text_of(await answered(model, "streamed")) == "Here I am."
 
 
 @NEEDS_SDK["gemini"]

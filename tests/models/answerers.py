@@ -6,7 +6,7 @@ import importlib.util
 import inspect
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -53,11 +53,24 @@ NEEDS_LOCAL = (
 each_wire = pytest.mark.parametrize("wire", [pytest.param(wire, marks=NEEDS_SDK[wire]) for wire in NAMES])
 
 
-def each_row(names: str, *rows: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Run an async test in an event loop of its own."""
+
+    @functools.wraps(test)
+    def run(**given: Any) -> None:
+        async def awaited() -> None:
+            await test(**given)
+
+        asyncio.run(awaited())
+
+    return run
+
+
+def each_row(names: str, *rows: Any) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Run a test for each row, as one test; a failure notes its row. `names` are those of the arguments."""
     filled = names.split()
 
-    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+    def decorate(test: Callable[..., Any]) -> Callable[..., None]:
         signature = inspect.signature(test)
         kept = [one for name, one in signature.parameters.items() if name not in filled]
 

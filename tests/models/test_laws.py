@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -12,149 +12,118 @@ from quire.items import Item, Message
 from quire.models import AnyModel, Local, Scripted
 from quire.providers import PROVIDERS, CachePlan, Finish, provider_for
 from quire.state import Scroll, Transcript
-from tests.models.answerers import LENGTH, MODELS, QUESTION, text_of, threads_of, wait_until_idle
+from tests.models.answerers import LENGTH, MODELS, QUESTION, in_loop, text_of, threads_of, wait_until_idle
 from tests.providers.conversations import STEPS, TOOLS, Step, Talk
 
 pytestmark = pytest.mark.laws
 Make = Callable[[], AnyModel]
+each_model = pytest.mark.parametrize("make", MODELS)
 
 
-@pytest.mark.parametrize("make", MODELS)
-def test_it_answers_with_items_of_the_assistant(make: Make) -> None:
+@each_model
+@in_loop
+async def test_it_answers_with_items_of_the_assistant_that_can_go_back(make: Make) -> None:
     model = make()
-    parsed = asyncio.run(model.ask(QUESTION, max_tokens=LENGTH))
+    parsed = await model.ask(QUESTION, max_tokens=LENGTH)
     (answer,) = parsed.items
     assert isinstance(answer, Message) and answer.role == "assistant" and answer.text
-    assert not answer.interrupted
-    assert parsed.finish in get_args(Finish)
-    assert parsed.model == model.name
+    assert not answer.interrupted and parsed.finish in get_args(Finish) and parsed.model == model.name
     assert parsed.usage is not None and parsed.usage.input > 0 and parsed.usage.output > 0
-
-
-@pytest.mark.parametrize("make", MODELS)
-def test_an_answer_can_go_back(make: Make) -> None:
-    model = make()
-    parsed = asyncio.run(model.ask(QUESTION, max_tokens=LENGTH))
     wire = provider_for(model.wire)
     again = wire.render([*QUESTION, *parsed.items, Message("user", "Go on.")], model=model.name)
     assert wire.check(again.payload, model.name) == []
 
 
-@pytest.mark.parametrize("make", MODELS)
-def test_the_pieces_of_a_stream_are_the_answer(make: Make) -> None:
-    async def run() -> None:
-        answering = make().stream(QUESTION, max_tokens=LENGTH)
-        with pytest.raises(InvalidValue, match="still coming"):
-            _ = answering.parsed
-        pieces = [piece async for piece in answering]
-        assert len(pieces) > 1 and all(pieces)
-        assert "".join(pieces) == text_of(answering.parsed)
-        assert [piece async for piece in answering] == []
-        assert await answering.close() == await answering.whole() == answering.parsed
-
-    asyncio.run(run())
+@each_model
+@in_loop
+async def test_the_pieces_of_a_stream_are_the_answer(make: Make) -> None:
+    answering = make().stream(QUESTION, max_tokens=LENGTH)
+    with pytest.raises(InvalidValue, match="still coming"):
+        _ = answering.parsed
+    pieces = [piece async for piece in answering]
+    assert len(pieces) > 1 and all(pieces)
+    assert "".join(pieces) == text_of(answering.parsed)
+    assert [piece async for piece in answering] == []
+    assert await answering.close() == await answering.whole() == answering.parsed
 
 
-@pytest.mark.parametrize("make", MODELS)
-def test_a_stream_that_is_left_is_an_interrupted_message(make: Make) -> None:
-    async def run() -> None:
-        model, pieces = make(), list[str]()
-        async with model.stream(QUESTION, max_tokens=LENGTH) as answering:
-            async for piece in answering:
-                pieces.append(piece)
-                if len(pieces) == 2:
-                    break
-        (said,) = answering.parsed.items
-        assert isinstance(said, Message) and said.interrupted
-        assert said.text == "".join(pieces)
-        assert [piece async for piece in answering] == []
-        wait_until_idle(model)
-
-    asyncio.run(run())
+@each_model
+@in_loop
+async def test_a_stream_that_is_left_is_an_interrupted_message(make: Make) -> None:
+    model, pieces = make(), list[str]()
+    async with model.stream(QUESTION, max_tokens=LENGTH) as answering:
+        async for piece in answering:
+            pieces.append(piece)
+            if len(pieces) == 2:
+                break
+    (said,) = answering.parsed.items
+    assert isinstance(said, Message) and said.interrupted and said.text == "".join(pieces)
+    assert [piece async for piece in answering] == []
+    wait_until_idle(model)
+    assert (await model.stream(QUESTION).close()).items == () and threads_of(model) == []
 
 
-@pytest.mark.parametrize("make", MODELS)
-def test_a_stream_that_is_never_read_asks_nothing(make: Make) -> None:
-    async def run() -> None:
-        model = make()
-        parsed = await model.stream(QUESTION).close()
-        assert parsed.items == ()
-        assert threads_of(model) == []
+@each_model
+@in_loop
+async def test_what_is_cancelled_keeps_what_was_said_and_leaves_nothing_behind(make: Make) -> None:
+    model, read = make(), asyncio.Event()
+    answering = model.stream(QUESTION, max_tokens=LENGTH)
 
-    asyncio.run(run())
+    async def reader() -> None:
+        async for _ in answering:
+            read.set()
 
-
-@pytest.mark.parametrize("make", MODELS)
-def test_a_cancelled_reader_keeps_what_was_said(make: Make) -> None:
-    async def run() -> None:
-        model = make()
-        answering = model.stream(QUESTION, max_tokens=LENGTH)
-        read = asyncio.Event()
-
-        async def reader() -> None:
-            async for _ in answering:
-                read.set()
-
-        task = asyncio.create_task(reader())
-        await read.wait()
+    reading = asyncio.create_task(reader())
+    await read.wait()
+    asking = asyncio.create_task(model.ask(QUESTION))
+    await asyncio.sleep(0)
+    for task in (reading, asking):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        (said,) = answering.parsed.items
-        assert isinstance(said, Message) and said.interrupted and said.text
-        wait_until_idle(model)
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("make", MODELS)
-def test_a_cancelled_ask_leaves_nothing_behind_and_the_model_usable(make: Make) -> None:
-    async def run() -> None:
-        model = make()
-        task = asyncio.create_task(model.ask(QUESTION))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        wait_until_idle(model)
-        assert text_of(await model.ask(QUESTION, max_tokens=LENGTH))
-
-    asyncio.run(run())
+    (said,) = answering.parsed.items
+    assert isinstance(said, Message) and said.interrupted and said.text
+    wait_until_idle(model)
+    assert text_of(await model.ask(QUESTION, max_tokens=LENGTH))
 
 
-@pytest.mark.parametrize("make", MODELS)
-def test_several_at_the_same_time_all_get_their_answer(make: Make) -> None:
-    async def run() -> None:
-        model = make()
-        answers = await asyncio.gather(*(model.ask(QUESTION, max_tokens=4) for _ in range(3)))
-        assert all(map(text_of, answers))
-        assert len({item.id for parsed in answers for item in parsed.items}) == 3
-        wait_until_idle(model)
-
-    asyncio.run(run())
+@each_model
+@in_loop
+async def test_several_at_the_same_time_all_get_their_answer(make: Make) -> None:
+    model = make()
+    answers = await asyncio.gather(*(model.ask(QUESTION, max_tokens=4) for _ in range(3)))
+    assert all(map(text_of, answers))
+    assert len({item.id for parsed in answers for item in parsed.items}) == 3
+    wait_until_idle(model)
 
 
-@pytest.mark.parametrize("make", MODELS)
-def test_views_and_scrolls_are_asked_like_lists_and_stay_as_they_are(make: Make) -> None:
+@each_model
+@in_loop
+async def test_views_and_scrolls_are_asked_like_lists_and_stay_as_they_are(make: Make) -> None:
     model, transcript = make(), Transcript(QUESTION)
     view = transcript.view
     asked: list[Sequence[Item]] = [view, Scroll((), view), Scroll(tuple(QUESTION))]
     for items in asked:
         plan, tools = CachePlan(static=1, key="k"), () if isinstance(model, Local) else TOOLS
-        assert asyncio.run(model.ask(items, tools=tools, plan=plan, max_tokens=16)).items
+        assert (await model.ask(items, tools=tools, plan=plan, max_tokens=16)).items
     assert transcript.recorded() == QUESTION and list(transcript.view) == list(view)
 
 
-@pytest.mark.parametrize("make", MODELS)
+@each_model
 def test_wrong_arguments_are_refused_before_anything_is_asked(make: Make) -> None:
     model = make()
-    with pytest.raises(InvalidLimit, match="max_tokens"):
-        model.stream(QUESTION, max_tokens=0)
-    with pytest.raises(WrongType, match="max_tokens"):
-        model.stream(QUESTION, max_tokens="many")  # type: ignore[arg-type]  # pyright: ignore
-    for items in (["Hello"], "Hello", 5):
-        with pytest.raises(WrongType, match="items"):
-            model.stream(items)  # type: ignore[arg-type]  # pyright: ignore
+    wrong: list[tuple[Any, Any, type[Exception], str]] = [
+        (QUESTION, {"max_tokens": 0}, InvalidLimit, "max_tokens"),
+        (QUESTION, {"max_tokens": "many"}, WrongType, "max_tokens"),
+        (QUESTION, {"temperature": 1}, WrongType, "no such term: temperature"),
+        (QUESTION, {"output": "a town"}, WrongType, "output is a mapping"),
+        (QUESTION, {"options": "none"}, WrongType, "options is a mapping"),
+        (QUESTION, {"tool_choice": {"type": "any"}}, WrongType, "tool_choice is a text"),
+        *((items, {}, WrongType, "items") for items in (["Hello"], "Hello", 5)),
+    ]
+    for items, terms, kind, said in wrong:
+        with pytest.raises(kind, match=said):
+            model.stream(items, **terms)
     assert threads_of(model) == []
 
 

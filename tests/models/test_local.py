@@ -20,6 +20,7 @@ from tests.models.answerers import (
     QUESTION,
     answered,
     each_row,
+    in_loop,
     shared_local,
     text_of,
     wait_until_idle,
@@ -81,39 +82,42 @@ def test_wrong_options_are_refused(
 
 
 @needs_local
-def test_what_it_refuses(here: bool, tmp_path: Path) -> None:
+@in_loop
+async def test_what_it_refuses(here: bool, tmp_path: Path) -> None:
     with pytest.raises(WindowExceeded, match=r"the prompt has .* tokens, and the window of .* 512") as caught:
-        asyncio.run(shared_local().ask([Message("user", "word " * 5000)]))
+        await shared_local().ask([Message("user", "word " * 5000)])
     assert caught.value.over > 4000 and caught.value.limit == 512
     picture = Message("user", ("What is it?", Image(url="https://example.com/a.png")))
     with pytest.raises(ModelFailed, match=r"reads text alone: messages\[0\] has image_url"):
-        asyncio.run(shared_local().ask([picture]))
+        await shared_local().ask([picture])
     with pytest.raises(ModelFailed, match="takes no tools: its chat template has no place for them"):
-        asyncio.run(shared_local().ask(QUESTION, tools=TOOLS))
+        await shared_local().ask(QUESTION, tools=TOOLS)
     path = weights()
     assert path is not None
     with path.open("rb") as file:
         (tmp_path / "cut.gguf").write_bytes(file.read(3_000_000))
     with Local(tmp_path / "cut.gguf") as model, pytest.raises(ModelFailed, match="could not be loaded"):
-        asyncio.run(model.ask(QUESTION))
+        await model.ask(QUESTION)
 
 
 @needs_local
-def test_the_terms_of_an_answer_are_kept(here: bool) -> None:
+@in_loop
+async def test_the_terms_of_an_answer_are_kept(here: bool) -> None:
     model = shared_local()
     schema = {"type": "object", "properties": {"sky": {"enum": ["blue", "grey"]}}, "required": ["sky"]}
-    parsed = asyncio.run(answered(model, max_tokens=24, output=schema))
+    parsed = await answered(model, max_tokens=24, output=schema)
     assert json.loads(text_of(parsed))["sky"] in ("blue", "grey")
     grammar = {"grammar": 'root ::= "yes" | "no"'}
-    assert text_of(asyncio.run(answered(model, max_tokens=4, options=grammar))) in ("yes", "no")
+    assert text_of(await answered(model, max_tokens=4, options=grammar)) in ("yes", "no")
     assert os.environ.get("OMP_WAIT_POLICY") == WAITING, "what the engine is told is told to nobody else"
 
 
 @needs_local
-def test_what_it_read_before_is_not_read_again(here: bool) -> None:
+@in_loop
+async def test_what_it_read_before_is_not_read_again(here: bool) -> None:
     with fresh() as model:
-        first = asyncio.run(model.ask(QUESTION, max_tokens=1))
-        second = asyncio.run(model.ask([*QUESTION, Message("user", "Now.")], max_tokens=1))
+        first = await model.ask(QUESTION, max_tokens=1)
+        second = await model.ask([*QUESTION, Message("user", "Now.")], max_tokens=1)
     assert first.usage and second.usage
     assert first.usage.cache_read == 0 < second.usage.cache_read <= first.usage.input
 
@@ -142,24 +146,26 @@ def test_nothing_is_loaded_before_it_is_asked_and_nothing_stays(here: bool) -> N
 
 
 @needs_local
-def test_what_is_closed_or_left_stops(here: bool) -> None:
-    async def close_it() -> None:
-        model = fresh()
-        answering = model.stream(LONG)
-        pieces = [await anext(answering)]
-        await asyncio.to_thread(model.close)
-        with pytest.raises(ModelFailed, match="was closed while it answered"):
-            async for piece in answering:
-                pieces.append(piece)
-        (said,) = answering.parsed.items
-        assert isinstance(said, Message) and said.interrupted and said.text == "".join(pieces)
-        wait_until_idle(model)
+@in_loop
+async def test_what_is_closed_stops(here: bool) -> None:
+    model = fresh()
+    answering = model.stream(LONG)
+    pieces = [await anext(answering)]
+    await asyncio.to_thread(model.close)
+    with pytest.raises(ModelFailed, match="was closed while it answered"):
+        async for piece in answering:
+            pieces.append(piece)
+    (said,) = answering.parsed.items
+    assert isinstance(said, Message) and said.interrupted and said.text == "".join(pieces)
+    wait_until_idle(model)
 
+
+@needs_local
+def test_an_answer_stops_with_its_event_loop(here: bool) -> None:
     async def leave_it() -> None:
         await anext(shared_local().stream(LONG))
 
-    asyncio.run(close_it())
-    asyncio.run(leave_it())  # the loop ends in the middle of the answer
+    asyncio.run(leave_it())
     wait_until_idle(shared_local())
     assert text_of(asyncio.run(shared_local().ask(QUESTION, max_tokens=2)))
 

@@ -15,7 +15,7 @@ from quire.providers import fields_in, subschemas
 from quire.state import Scroll, Transcript
 from tests.clients.scenes import Exchange, Scene, Stage, Step
 from tests.clients.speaking import begun, error, fails, says, send, sends
-from tests.models.answerers import NEEDS_SDK, answered, asked, both_ways, each_row, text_of
+from tests.models.answerers import NEEDS_SDK, answered, asked, both_ways, each_row, in_loop, text_of
 
 Json = dict[str, Any]
 
@@ -102,35 +102,27 @@ def test_what_anthropic_is_sent() -> None:
 
 
 @each_row(
-    "field sent",
-    ({"type": "string", "const": "a"}, {"type": "string", "enum": ["a"]}),
+    "field sent is_enforced",
+    ({"type": "string", "const": "a"}, {"type": "string", "enum": ["a"]}, True),
     *(
-        (field, field)
-        for field in (
-            {"type": "string", "format": "date", "title": "Day", "description": "A day."},
-            {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 5}, "minItems": 1},
-            {"type": ["string", "null"]},
-            {"enum": ["a", 2, 3.5]},
-            an_object(const={"type": "string"}, discriminator={"type": "string"}),
+        (field, field, is_enforced)
+        for field, is_enforced in (
+            ({"type": "string", "format": "date", "title": "Day", "description": "A day."}, True),
+            ({"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1}, True),
+            ({"type": ["string", "null"]}, True),
+            ({"enum": ["a", 2, 3.5]}, True),
+            (an_object(const={"type": "string"}, discriminator={"type": "string"}), True),
+            ({"type": "boolean", "const": True}, False),
+            ({"enum": ["a", None]}, False),
+            ({"type": "string", "pattern": "^a"}, False),
+            ({"type": "number", "multipleOf": 5}, False),
+            ({"type": "array", "items": {"type": "string", "minLength": 2}}, False),
         )
     ),
 )
-def test_what_gemini_enforces(field: Json, sent: Json) -> None:
+def test_what_gemini_is_sent_and_enforces(field: Json, sent: Json, is_enforced: bool) -> None:
     shape = shape_for("gemini", "gemini-3-pro", an_object(x=field))
-    assert shape == AnswerShape(an_object(x=sent), True)
-
-
-@each_row(
-    "field",
-    {"type": "boolean", "const": True},
-    {"enum": ["a", None]},
-    {"type": "string", "pattern": "^a"},
-    {"type": "number", "multipleOf": 5},
-    {"type": "array", "items": {"type": "string", "minLength": 2}},
-)
-def test_what_gemini_does_not_enforce_is_told(field: Json) -> None:
-    shape = shape_for("gemini", "gemini-3-pro", an_object(x=field))
-    assert shape.sent is not None and not shape.is_enforced
+    assert shape == AnswerShape(an_object(x=sent), is_enforced)
 
 
 class Cat(BaseModel):
@@ -200,17 +192,15 @@ def refuses_a_schema(refusal: Step) -> Step:
     fails(400, b"Structured outputs are not supported by this model"),
     sends({"error": {"message": "response_format is not supported", "code": 400}}),
 )
-def test_who_refuses_a_schema_is_asked_once_more_without_it_and_never_with_it_again(
+@in_loop
+async def test_who_refuses_a_schema_is_asked_once_more_without_it_and_never_with_it_again(
     server: Stage, how: str, refusal: Step
 ) -> None:
-    async def run() -> None:
-        scene = server.scene(refuses_a_schema(refusal))
-        async with service_at(scene, retries=0) as model:
-            for _ in range(2):
-                assert text_of(await answered(model, how, output=PRICE)) == ANSWER
-        assert shapes_in(scene) == ["json_schema", None, None]
-
-    asyncio.run(run())
+    scene = server.scene(refuses_a_schema(refusal))
+    async with service_at(scene, retries=0) as model:
+        for _ in range(2):
+            assert text_of(await answered(model, how, output=PRICE)) == ANSWER
+    assert shapes_in(scene) == ["json_schema", None, None]
 
 
 @NEEDS_SDK["openai"]
@@ -222,17 +212,15 @@ def test_who_refuses_a_schema_is_asked_once_more_without_it_and_never_with_it_ag
     ("qwen3:30b", 400, "no response_format", {"answer_schema": True}, "json_schema"),
     ("qwen3:30b", 400, "no response_format", {"options": OBJECT}, "json_object"),
 )
-def test_what_is_refused_otherwise_is_a_failure(
+@in_loop
+async def test_what_is_refused_otherwise_is_a_failure(
     server: Stage, name: str, status: int, words: str, options: Any, sent: str
 ) -> None:
-    async def run() -> None:
-        scene = server.scene(fails(status, error("openai", status, "invalid_request_error", words)))
-        async with service_at(scene, name, **options) as model:
-            with pytest.raises(ModelFailed):
-                await answered(model, output=PRICE)
-        assert shapes_in(scene) == [sent]
-
-    asyncio.run(run())
+    scene = server.scene(fails(status, error("openai", status, "invalid_request_error", words)))
+    async with service_at(scene, name, **options) as model:
+        with pytest.raises(ModelFailed):
+            await answered(model, output=PRICE)
+    assert shapes_in(scene) == [sent]
 
 
 @NEEDS_SDK["openai"]

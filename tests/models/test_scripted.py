@@ -1,20 +1,23 @@
-"""The scripted model: every sort of reply, what it keeps, and what it refuses."""
+"""The scripted model: every sort of reply, what it keeps and refuses; and texts written by a model."""
 
 import asyncio
 from typing import Any
 
 import pytest
 
-from quire.errors import InvalidValue, OutOfRange, WrongType
-from quire.items import Message, Reasoning, ToolCall
-from quire.models import AnyModel, Delta, Scripted
+from quire.compactors import Request
+from quire.errors import InvalidValue, ModelFailed, OutOfRange, OverBudget, WrongType
+from quire.items import Message, Reasoning, Span, ToolCall
+from quire.models import AnyModel, Delta, Scripted, asking, summarized
 from quire.providers import PROVIDERS, Parsed, Rendered
 from quire.state import Transcript
 from quire.tokens import Usage, counter_for
-from tests.models.answerers import QUESTION, each_row, text_of
+from tests.models.answerers import QUESTION, each_row, in_loop, text_of
 from tests.providers.conversations import TOOLS
 
 CALL = ToolCall("c1", "look_up", '{"q": "x"}')
+PROMPT = (Message("system", "Summarise in one short sentence."), Message("user", "My order has not come."))
+REQUEST = Request(PROMPT, 60, (Span("a", "b"),), ("a", "b"), 2)
 
 
 def ask(model: AnyModel, **options: Any) -> Parsed:
@@ -36,8 +39,7 @@ def test_every_sort_of_reply_in_turn_and_then_none() -> None:
     finishes = ["stop", "stop", "calls", "length", "stop", "calls", "stop"]
     assert [parsed.finish for parsed in answers] == finishes
     assert answers[2].items[1] is answers[5].items[0] is CALL
-    assert answers[3] == whole
-    assert answers[6].items == ()
+    assert answers[3] == whole and answers[6].items == ()
     with pytest.raises(OutOfRange, match="no reply left: it was given 7"):
         ask(model)
     assert len(model.requests) == 7
@@ -51,11 +53,10 @@ def test_an_exception_is_raised_as_it_is() -> None:
         with pytest.raises(TimeoutError) as caught:
             asyncio.run(answering.whole())
         assert caught.value is fault and answering.parsed.items == ()
-        assert repr(answering) == "<Answering: other>"
     assert text_of(ask(model)) == "fine"
 
 
-def test_going_round_says_the_same_things_as_new_items() -> None:
+def test_repeated_replies_say_the_same_things_as_new_items() -> None:
     model, transcript = Scripted([[CALL], Message("assistant", "a"), "b"], repeat=True), Transcript()
     for _ in range(6):
         transcript.extend(ask(model).items)
@@ -64,7 +65,6 @@ def test_going_round_says_the_same_things_as_new_items() -> None:
         ask(Scripted([], repeat=True))
     slow = Scripted(later, wire="anthropic")
     assert [text_of(ask(slow)) for _ in range(2)] == ["1 messages"] * 2
-    assert len(slow.requests) == 2
 
 
 def test_what_was_asked_is_kept() -> None:
@@ -79,28 +79,27 @@ def test_what_was_asked_is_kept() -> None:
     assert repr(model) == "<Scripted 'scripted': asked 3 times, 3 replies>"
 
 
-def test_answers_come_in_pieces() -> None:
+@in_loop
+async def test_answers_come_in_pieces() -> None:
     model = Scripted([[Reasoning("Hm."), Message("assistant", "I look."), CALL], "x" * 100 + "  \n"])
-
-    async def told() -> list[Delta]:
-        return [delta async for delta in model.stream(QUESTION).deltas()]
-
     words = [Delta("text", "I"), Delta("text", " look.")]
-    assert asyncio.run(told()) == [Delta("thinking", "Hm."), *words, Delta("call", "look_up")]
-    pieces = [delta.text for delta in asyncio.run(told())]
+    told = [delta async for delta in model.stream(QUESTION).deltas()]
+    assert told == [Delta("thinking", "Hm."), *words, Delta("call", "look_up")]
+    pieces = [piece async for piece in model.stream(QUESTION)]
     assert "".join(pieces) == "x" * 100 + "  \n" and max(map(len, pieces)) < 20
 
 
-def test_chat() -> None:
-    model = Scripted(["Good day."], name="gpt-5.6")
+@in_loop
+async def test_chat() -> None:
+    model = Scripted(["Good day."])
     content = [{"type": "text", "text": "Say "}, {"type": "text", "text": "hello."}]
-    reply = asyncio.run(model.complete_chat([{"role": "user", "content": content}], max_tokens=9, top_p=0.5))
+    reply = await model.complete_chat([{"role": "user", "content": content}], max_tokens=9, top_p=0.5)
     assert str(reply) == "Good day." and reply.parsed.usage is not None
     assert model.terms == [{"max_tokens": 9, "options": {"top_p": 0.5}}]
     wrong: list[tuple[Any, str]] = [("Hello", "come as a list"), (["Hello"], "a message is a mapping")]
     for messages, said in wrong:
         with pytest.raises(WrongType, match=said):
-            asyncio.run(model.complete_chat(messages))
+            await model.complete_chat(messages)
 
 
 def test_usage_is_counted_as_the_model_of_that_name_counts() -> None:
@@ -108,19 +107,17 @@ def test_usage_is_counted_as_the_model_of_that_name_counts() -> None:
     parsed = ask(model)
     given = counter.total(sum(map(counter.count, QUESTION)))
     assert parsed.usage == Usage(given, counter.count(parsed.items[0]))
-    assert asyncio.run(model.ask(Transcript(QUESTION).view)).usage == parsed.usage
     with_tools = ask(model, tools=TOOLS[:1]).usage
     assert with_tools and parsed.usage and with_tools.input > parsed.usage.input
 
 
 def test_a_payload_that_the_provider_would_refuse_is_refused() -> None:
     model = Scripted(["one"])
-    calls = [{"role": "tool", "tool_call_id": f"c{place}", "content": "x"} for place in range(25)]
+    orphan = [{"role": "tool", "tool_call_id": "c1", "content": "x"}]
     rendered = PROVIDERS["openai"].render(QUESTION, model="scripted")
-    wrong = Rendered({**rendered.payload, "messages": calls}, (), {}, str)
-    with pytest.raises(InvalidValue, match=r"would refuse .*\n  messages\[0\]") as caught:
-        model.send(wrong)
-    assert "more" in str(caught.value) and model.requests == []
+    with pytest.raises(InvalidValue, match=r"would refuse .*\n  messages\[0\]"):
+        model.send(Rendered({**rendered.payload, "messages": orphan}, (), {}, str))
+    assert model.requests == []
 
 
 @each_row("replies", "hello", b"hello", Parsed(()), CALL, None, 3)
@@ -129,7 +126,7 @@ def test_replies_are_a_list(replies: Any) -> None:
         Scripted(replies)
 
 
-@each_row("reply", 3, None, b"x", [1], ["text"], {"role": "assistant"}, Parsed((3,)))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+@each_row("reply", 3, None, b"x", [1], ["text"], {"role": "assistant"})
 def test_what_is_no_reply_is_refused(reply: Any) -> None:
     def giving(_: Rendered) -> Any:
         return reply
@@ -139,10 +136,52 @@ def test_what_is_no_reply_is_refused(reply: Any) -> None:
             ask(Scripted([script]))
 
 
-def test_roles_wires_and_names_are_checked() -> None:
-    with pytest.raises(InvalidValue, match="not as the user"):
-        Scripted([Message("user", "Hello")])
-    with pytest.raises(InvalidValue, match="no provider 'telex'"):
-        Scripted([], wire="telex")
-    with pytest.raises(InvalidValue, match="the name of a model is empty"):
-        Scripted([], name="")
+@each_row(
+    "replies options said",
+    ([Message("user", "Hello")], {}, "not as the user"),
+    ([], {"wire": "telex"}, "no provider 'telex'"),
+    ([], {"name": ""}, "the name of a model is empty"),
+)
+def test_roles_wires_and_names_are_checked(replies: Any, options: Any, said: str) -> None:
+    with pytest.raises(InvalidValue, match=said):
+        Scripted(replies, **options)
+
+
+# --- texts that a model writes for other packages --------------------------------------------------------
+
+
+@in_loop
+async def test_a_summary_and_an_answer_are_the_text_of_the_model() -> None:
+    model = Scripted([" Order swordfish is sent again. \n", "k1, k2"])
+    assert await summarized(model, REQUEST) == "Order swordfish is sent again."
+    assert await asking(model, max_tokens=9)("Which of k1, k2, k3?") == "k1, k2"
+    assert model.terms == [{"max_tokens": 60}, {"max_tokens": 9}]
+    assert model.requests[0].payload["messages"][0]["role"] == "system"
+    with pytest.raises(OutOfRange, match="no reply left"):  # a mistake of the caller
+        await summarized(model, REQUEST)
+
+
+@each_row(
+    "reply reason",
+    (TimeoutError("the secret words"), "scripted failed: TimeoutError"),
+    (ModelFailed("it is closed"), "it is closed"),
+    (OverBudget("the prompt has 9 tokens", 2), "the prompt has 9 tokens"),
+    (" \n", "gave no text"),
+    ([ToolCall("c", "look_up")], "gave no text"),
+    (Parsed((Message("assistant", "No."),), finish="refused"), "refused"),
+    (Parsed((Message("assistant", "Order", interrupted=True),)), "interrupted"),
+)
+def test_a_text_that_cannot_be_used_is_a_failure_of_the_model(reply: Any, reason: str) -> None:
+    for answer in (summarized(Scripted([reply]), REQUEST), asking(Scripted([reply]))("Which?")):
+        with pytest.raises(ModelFailed, match=reason) as caught:
+            asyncio.run(answer)
+        assert "secret" not in str(caught.value)
+        assert not isinstance(reply, TimeoutError) or caught.value.__cause__ is reply
+
+
+@in_loop
+async def test_a_summary_that_was_cut_off_is_a_failure_and_another_text_is_not() -> None:
+    cut = Parsed((Message("assistant", "Order swordfish is"),), finish="length")
+    with pytest.raises(ModelFailed, match="cut off at 60 tokens"):
+        await summarized(Scripted([cut]), REQUEST)
+    assert await asking(Scripted([cut]))("Which?") == "Order swordfish is"

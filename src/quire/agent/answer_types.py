@@ -1,7 +1,7 @@
 """The value that an answer is to be: its JSON schema for the model, and how its words are read."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import Any, cast
@@ -34,6 +34,8 @@ class AnswerType:
         self._told: tuple[Template, Template] | None = None
         if kind is str:
             return
+        if not isinstance(kind, Hashable):  # a list or a schema is no type
+            raise WrongType(f"an answer has a type, such as a dataclass, not {type(kind).__name__}")
         try:
             self._shape = Shaper().shape(kind)
         except NameError as fault:

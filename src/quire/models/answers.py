@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Self
 from quire.errors import CodecError, InvalidValue, ModelFailed, WrongType
 from quire.items import Item, Message, Reasoning, ToolCall
 from quire.models.failures import Failure, failure_in
-from quire.providers import Parsed, Provider, Rendered, entries_in, fields_in
+from quire.providers import Parsed, Provider, Rendered, entries_in, fields_in, plain_json
 
 _Event = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ class Answering:
         return self
 
     async def __anext__(self) -> str:
-        async for delta in self.deltas():
+        while (delta := await self._next()) is not None:
             if delta.kind == "text":
                 return delta.text
         raise StopAsyncIteration
@@ -63,7 +63,7 @@ class Answering:
 
     async def whole(self) -> Parsed:
         """The answer, read to its end."""
-        async for _ in self.deltas():
+        while await self._next() is not None:
             pass
         return self.parsed
 
@@ -143,7 +143,7 @@ class AnswerReader:
     def feed(self, event: Any) -> list[Delta]:
         """Take an event, or a whole response; returns what it adds, in the order of an answer."""
         try:
-            deltas = self._added(event)
+            deltas = self._added(event if isinstance(event, dict) else plain_json(event))
         except (CodecError, WrongType) as fault:
             raise ModelFailed(f"the answer of {self.model} could not be read") from fault
         self._has_deltas = self._has_deltas or bool(deltas)

@@ -19,13 +19,13 @@ from importlib import import_module
 from inspect import signature
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import msgspec
 
-from quire.errors import InvalidLimit, MissingExtra, NotAuthorized, QuireError, WrongType
+from quire.errors import InvalidLimit, MissingExtra, NotAuthorized, QuireError
 from quire.models.answers import AnswerReader, Delta, WholeResponse
 from quire.models.failures import Failure, NoAnswer, failure_from
-from quire.providers import plain_json
 from quire.tokens import number, whole
 
 _Json = dict[str, Any]
@@ -56,9 +56,8 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
         """The limits for an argument `timeout`: a number of seconds is all three."""
         if isinstance(timeout, Patience):
             return timeout
-        if not isinstance(timeout, int | float) or isinstance(timeout, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"timeout is a number of seconds or a Patience, not {type(timeout).__name__}")
-        return cls(connect=min(timeout, 10.0), idle=timeout, total=timeout)
+        seconds = number(timeout, "timeout", 0)
+        return cls(connect=min(seconds, 10.0), idle=seconds, total=seconds)
 
     def limits(self, *, stream: bool) -> dict[str, float | None]:
         """The limits of httpx. Nothing is heard of an answer in one piece until it is there."""
@@ -148,8 +147,7 @@ def _http_client(*, for_google: bool = False) -> Any:
             call = _CALL.get()
             if call is None:
                 return await super().send(request, **options)
-            if for_google:
-                request.extensions = {**request.extensions, "timeout": dict(call.limits)}
+            request.extensions = {**request.extensions, "timeout": dict(call.limits)}
             response = await super().send(request, **options)
             await call.look(response)
             if not (for_google and call.is_stream and response.is_success):
@@ -204,7 +202,7 @@ class Client(ABC):
         except ModuleNotFoundError as fault:
             raise MissingExtra(f"the client {extra!r}", extra) from fault
         self.http: Any = None
-        client: Any = self.connect() if place.client is None else place.client
+        client: Any = self._connected() if place.client is None else place.client
         can_retry = hasattr(client, "with_options")
         self.client: Any = client.with_options(max_retries=0) if can_retry else client
 
@@ -213,13 +211,10 @@ class Client(ABC):
 
         A key for the provider is never sent to another address.
         """
-        place = self.place
-        if place.api_key is not None or place.variable is None:
-            return place.api_key or ("none" if place.base_url else None)
-        key = os.environ.get(place.variable)
-        if not key:
+        api_key, variable = self.place.api_key, self.place.variable
+        if api_key is None and variable is not None and not (api_key := os.environ.get(variable)):
             raise self.no_key()
-        return key
+        return api_key or ("none" if self.place.base_url else None)
 
     def no_key(self) -> NotAuthorized:
         """The error for a missing key."""
@@ -227,28 +222,27 @@ class Client(ABC):
         return NotAuthorized(f"there is no key for {self.place.model}: set {variable}, or give api_key")
 
     @abstractmethod
-    def connect(self) -> Any:
+    def _connected(self) -> Any:
         """Make `http` and a client of the SDK."""
 
     @abstractmethod
-    async def send(self, request: _Json, limits: Mapping[str, Any], *, stream: bool) -> Any:
+    async def _sent(self, request: _Json, *, stream: bool) -> Any:
         """What the SDK returns: a response, or a stream of events."""
 
-    async def events(self, request: _Json, *, stream: bool) -> AsyncGenerator[_Json, None]:
-        """The response as plain JSON: the events of a stream, or the whole response as the only one."""
-        limits = self.place.patience.limits(stream=stream)
-        call = _Call(limits, stream=stream)
+    async def events(self, request: _Json, *, stream: bool) -> AsyncGenerator[Any, None]:
+        """The events of a stream, or the whole response as the only one."""
+        call = _Call(self.place.patience.limits(stream=stream), stream=stream)
         _CALL.set(call)
         response: Any = None
         try:
-            response = await self.send(request, limits, stream=stream)
+            response = await self._sent(request, stream=stream)
             if not stream:
-                yield _plain(response)
+                yield response
             elif call.whole is not None:
                 yield WholeResponse(call.whole)
             else:
                 async for event in response:
-                    yield _plain(event)
+                    yield event
         finally:
             # Google's SDK nests generators, and the outer one does not close those within.
             for opened in call.opened:
@@ -276,8 +270,7 @@ class _StainlessClient(Client):
     method: str
     streaming: ClassVar[_Json] = {"stream": True}
 
-    def connect(self) -> Any:
-        """Make `http` and a client of the SDK."""
+    def _connected(self) -> Any:
         self.http, place = _http_client(), self.place
         where: _Json = {"base_url": place.base_url} if place.base_url else {}
         error: type[Exception] = getattr(self.sdk, f"{self.kind.removeprefix('Async')}Error")
@@ -286,16 +279,14 @@ class _StainlessClient(Client):
         except error as fault:
             raise self.no_key() from fault
 
-    async def send(self, request: _Json, limits: Mapping[str, Any], *, stream: bool) -> Any:
-        """What the SDK returns. Fields that its method lacks go into `extra_body`."""
+    async def _sent(self, request: _Json, *, stream: bool) -> Any:
         call = attrgetter(self.method)(self.client)
         fields: _Json = {"model": self.place.model, **(self.streaming if stream else {}), **request}
-        known = signature(call).parameters
-        arguments = {name: value for name, value in fields.items() if name in known}
-        extra = {name: value for name, value in fields.items() if name not in known}
-        if extra:
-            arguments["extra_body"] = {**extra, **(arguments.get("extra_body") or {})}
-        return await call(**{"timeout": self.sdk.Timeout(**limits), **arguments})
+        extra = {name: fields.pop(name) for name in fields.keys() - signature(call).parameters.keys()}
+        if extra:  # fields that the method lacks
+            fields["extra_body"] = {**extra, **(fields.get("extra_body") or {})}
+        # Anthropic's SDK refuses a long answer in one piece unless a limit is given.
+        return await call(**{"timeout": self.place.patience.total, **fields})
 
 
 class _ChatClient(_StainlessClient):
@@ -318,8 +309,7 @@ class _GoogleClient(Client):
     module = "google.genai"
     variable = "GEMINI_API_KEY"
 
-    def connect(self) -> Any:
-        """Make `http` and a client of the SDK, which has one limit of time: ours are set on each request."""
+    def _connected(self) -> Any:
         self.http, key = _http_client(for_google=True), self.key()
         options: _Json = {"retry_options": {"attempts": 1}, "httpx_async_client": self.http}
         if self.place.base_url:
@@ -329,8 +319,8 @@ class _GoogleClient(Client):
         except ValueError as fault:
             raise self.no_key() from fault
 
-    async def send(self, request: _Json, limits: Mapping[str, Any], *, stream: bool) -> Any:
-        """What the SDK returns. Tools are run by the caller, never by the SDK."""
+    async def _sent(self, request: _Json, *, stream: bool) -> Any:
+        # Tools are run by the caller, never by the SDK.
         config: _Json = {"automatic_function_calling": {"disable": True}, **request.get("config", {})}
         models = self.client.aio.models
         call = models.generate_content_stream if stream else models.generate_content
@@ -350,13 +340,6 @@ CLIENTS: dict[str, Callable[[Place], Client]] = {
     "gemini": _GoogleClient,
 }
 """By the wire. Making one imports its SDK."""
-
-
-def _plain(response: Any) -> _Json:
-    try:
-        return plain_json(response)
-    except WrongType:  # the SDK returns a text where a service answers with a page
-        raise NoAnswer(response if isinstance(response, str) else "") from None
 
 
 # --- asking again: before the first piece of an answer has come, and never after -------------------------
@@ -421,6 +404,7 @@ class _Closes(Protocol):
 
 
 _Held = TypeVar("_Held", bound=_Closes)
+_Loop = asyncio.AbstractEventLoop
 
 
 class PerLoop(Generic[_Held]):
@@ -428,19 +412,16 @@ class PerLoop(Generic[_Held]):
 
     def __init__(self, make: Callable[[], _Held]) -> None:
         self._make = make
-        self._held: dict[asyncio.AbstractEventLoop, tuple[_Held, AsyncGenerator[None, None]]] = {}
+        self._held = WeakKeyDictionary[_Loop, tuple[_Held, AsyncGenerator[None, None]]]()
 
     async def get(self) -> _Held:
         """The object of the running loop."""
         loop = asyncio.get_running_loop()
         if loop in self._held:
             return self._held[loop][0]
-        for ended in [other for other in list(self._held) if other.is_closed()]:
-            self._held.pop(ended, None)  # another thread may have been faster
         made = self._make()
-        keeper = _keeper(made)
-        self._held[loop] = made, keeper
-        await anext(keeper)
+        self._held[loop] = made, _keeper(made)
+        await anext(self._held[loop][1])
         return made
 
     async def close(self) -> None:

@@ -143,14 +143,14 @@ def _read_message(message: Any) -> Mapping[str, Any]:
 # --- summaries -------------------------------------------------------------------------------------------
 
 
-async def summarized(model: AnyModel, request: Request, *, accept_cut: bool = False) -> str:
+async def summarized(model: AnyModel, request: Request) -> str:
     """The text that a request asks for, or `ModelFailed`; nothing is recorded.
 
     An empty text, a refusal, and a text that was cut off at its size are failures: a summary that stops in
-    the middle has lost the rest. `accept_cut` takes a text that was cut off.
+    the middle has lost the rest.
     """
     parsed = await _answer(model, request.prompt, request.size)
-    if parsed.finish == "length" and not accept_cut:
+    if parsed.finish == "length":
         raise ModelFailed(f"the text of {model.name} was cut off at {request.size} tokens")
     return _text(model, parsed)
 

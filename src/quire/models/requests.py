@@ -65,8 +65,6 @@ def checked(terms: Terms) -> Terms:
     choice = kept.get("tool_choice", "auto")
     if not isinstance(choice, str):
         raise WrongType(f"tool_choice is a text, not {type(choice).__name__}; an API's own goes into options")
-    if not choice:
-        raise InvalidValue(f"tool_choice is {', '.join(_CHOICES)} or the name of a tool, and not empty")
     return cast(Terms, kept)
 
 

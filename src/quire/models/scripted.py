@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from inspect import isawaitable
-from typing import Any, TypeGuard, Unpack, cast
+from typing import Any, Unpack, cast
 
 import msgspec
 
@@ -12,7 +12,7 @@ from quire.errors import InvalidValue, OutOfRange, WrongType
 from quire.items import KINDS, Item, Message, ToolCall, new_id, now
 from quire.models.answers import Answering, Delta, deltas_of
 from quire.models.model import Asks
-from quire.models.requests import Terms, checked, shape_for
+from quire.models.requests import Terms, checked, shape_for, tools_in
 from quire.providers import Parsed, Rendered, provider_for
 from quire.tokens import Usage, answer_tokens, counter_for, named, schema_tokens
 
@@ -23,6 +23,7 @@ Answers = Callable[[Rendered], Reply | Awaitable[Reply]]
 Script = Reply | Answers
 """A reply, or a function of the request that returns one."""
 
+_REPLIES = "a text, an item or several, a Parsed, an exception, or a function that returns one"
 _MOST_FAULTS = 20  # that an error lists
 _PIECES = re.compile(r"\s*\S{1,16}|\s+")
 
@@ -45,10 +46,10 @@ class Scripted(Asks):
         repeat: bool = False,
     ) -> None:
         self._provider = provider_for(wire)
-        self._replies = (replies,) if _is_function(replies) else _checked_scripts(replies)
-        self._repeat = repeat or _is_function(replies)
         self.name = named(name, "the name of a model")
         self.wire = wire
+        self._replies = [self._read(script) for script in _scripts_in(replies)]
+        self._repeat = repeat or callable(replies)
         self.requests: list[Rendered] = []
         self.terms: list[Terms] = []
 
@@ -58,26 +59,42 @@ class Scripted(Asks):
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
         """The next reply, word by word."""
         kept = checked(terms)
-        self._refuse_faults(rendered)
-        script = self._next()
+        if faults := self._provider.check(rendered.payload, self.name):
+            lines = [f"{self.wire} would refuse the request to {self.name}:", *faults[:_MOST_FAULTS]]
+            raise InvalidValue("\n  ".join(map(str, lines)))
+        turn, several = len(self.requests), len(self._replies)
+        if turn >= several and not (self._repeat and several):
+            raise OutOfRange(f"{self.name} has no reply left: it was given {several}")
+        script = self._replies[turn % several]
+        if isinstance(script, Parsed) and turn >= several:
+            script = script._replace(items=tuple(map(_renewed, script.items)))
         self.requests.append(rendered)
         self.terms.append(kept)
-        return scripted_answer(self._parsed(script, rendered, kept), self.name)
+        return scripted_answer(self._pieces(script, rendered, kept), self.name)
 
-    def _next(self) -> Script:
-        turn, several = len(self.requests), len(self._replies)
-        if turn < several:
-            return self._replies[turn]
-        if not self._repeat or not several:
-            raise OutOfRange(f"{self.name} has no reply left: it was given {several}")
-        return _with_new_ids(self._replies[turn % several])
+    def _read(self, reply: Any) -> Parsed | Exception | Answers:
+        """A reply as a whole answer; an exception or a function stays as it is."""
+        if callable(reply) or isinstance(reply, Exception):
+            return cast("Exception | Answers", reply)
+        if isinstance(reply, str):
+            reply = [Message("assistant", reply)] if reply else []
+        parsed = reply if isinstance(reply, Parsed) else Parsed(tuple(_listed(reply)), finish="stop")
+        for item in parsed.items:
+            if type(item) not in KINDS:
+                raise WrongType(f"a reply is {_REPLIES}; not {type(item).__name__}")
+            if isinstance(item, Message) and item.role != "assistant":
+                raise InvalidValue(f"a model answers as the assistant, not as the {item.role}")
+        if parsed is not reply and any(isinstance(item, ToolCall) for item in parsed.items):
+            parsed = parsed._replace(finish="calls")
+        return parsed if parsed.model else parsed._replace(model=self.name)
 
-    async def _parsed(
-        self, script: Script, sent: Rendered, terms: Terms
+    async def _pieces(
+        self, script: Parsed | Exception | Answers, sent: Rendered, terms: Terms
     ) -> AsyncGenerator[Delta | Parsed, None]:
         given: Any = script(sent) if callable(script) else script
-        reply = await given if isawaitable(given) else given
-        parsed = _answer_of(_checked_reply(reply), self.name)
+        parsed: Any = self._read(await given if isawaitable(given) else given)
+        if isinstance(parsed, Exception):
+            raise parsed
         if parsed.usage is None:
             parsed = parsed._replace(usage=self._usage(sent, terms, parsed))
         for piece in (piece for item in parsed.items for piece in _pieces_of(item)):
@@ -87,102 +104,56 @@ class Scripted(Asks):
 
     def _usage(self, sent: Rendered, terms: Terms, parsed: Parsed) -> Usage:
         """What a model of this name would report, as it is counted here."""
-        counter = counter_for(self.name)
+        counter, tools = counter_for(self.name), tools_in(sent)
         items = self._provider.read_history(sent.payload)
-        tools = sent.payload.get("tools") or sent.payload.get("config", {}).get("tools") or ()
         given = counter.total(sum(map(counter.count, items)))
         given += schema_tokens(tools, counter) if tools else 0
         if schema := terms.get("output"):
             given += answer_tokens(shape_for(self.wire, self.name, schema, tools).sent, counter)
         return Usage(given, sum(map(counter.count, parsed.items)))
 
-    def _refuse_faults(self, sent: Rendered) -> None:
-        faults = self._provider.check(sent.payload, self.name)
-        if faults:
-            more = [f"and {len(faults) - _MOST_FAULTS} more"] if len(faults) > _MOST_FAULTS else []
-            lines = [*map(str, faults[:_MOST_FAULTS]), *more]
-            raise InvalidValue("\n  ".join([f"{self.wire} would refuse the request to {self.name}:", *lines]))
-
 
 def scripted_answer(pieces: AsyncGenerator[Delta | Parsed, None], model: str) -> Answering:
     """An answer of pieces, the last of which is the whole; without that, the answer was interrupted."""
-    text: list[str] = []
-    whole: list[Parsed] = []
+    came: list[Delta | Parsed] = []
 
     async def deltas() -> AsyncGenerator[Delta, None]:
         try:
             async for piece in pieces:
-                if isinstance(piece, Parsed):
-                    whole.append(piece)
-                    continue
-                text.extend([piece.text] if piece.kind == "text" else [])
-                yield piece
+                came.append(piece)
+                if isinstance(piece, Delta):
+                    yield piece
         finally:
             await pieces.aclose()
 
     def parsed() -> Parsed:
-        said = "".join(text)
-        items = (Message("assistant", said, interrupted=True),) if said else ()
-        return whole[0] if whole else Parsed(items, model=model)
+        if came and isinstance(came[-1], Parsed):
+            return came[-1]
+        said = "".join(piece.text for piece in came if isinstance(piece, Delta) and piece.kind == "text")
+        return Parsed((Message("assistant", said, interrupted=True),) if said else (), model=model)
 
     return Answering(deltas(), parsed)
 
 
-def _is_function(replies: Any) -> TypeGuard[Answers]:
-    return callable(replies)
-
-
-def _checked_scripts(replies: Any) -> tuple[Script, ...]:
+def _scripts_in(replies: Any) -> Iterable[Any]:
+    if callable(replies):
+        return (replies,)
     # A text is a sequence of texts, and a Parsed is one too: both are mistakes.
     if isinstance(replies, str | bytes | Parsed) or not isinstance(replies, Iterable):
         raise WrongType(f"replies are a list, or a function that returns each, not {type(replies).__name__}")
-    scripts = tuple(cast("Iterable[Script]", replies))
-    for script in scripts:
-        if not callable(script):
-            _checked_reply(script)
-    return scripts
+    return replies
 
 
-def _checked_reply(reply: Any) -> Reply:
-    if isinstance(reply, str | Exception):
-        return reply
-    for item in _items_of(reply):
-        if type(item) not in KINDS:
-            expected = "a text, an item or several, a Parsed, an exception, or a function that returns one"
-            raise WrongType(f"a reply is {expected}; not {type(item).__name__}")
-        if isinstance(item, Message) and item.role != "assistant":
-            raise InvalidValue(f"a model answers as the assistant, not as the {item.role}")
-    return cast(Reply, reply)
-
-
-def _answer_of(reply: Reply, model: str) -> Parsed:
-    if isinstance(reply, Exception):
-        raise reply
-    if isinstance(reply, Parsed):
-        return reply if reply.model else reply._replace(model=model)
-    given = [Message("assistant", reply)] if isinstance(reply, str) and reply else reply
-    items = tuple(_items_of(given or ()))
-    calls = any(isinstance(item, ToolCall) for item in items)
-    return Parsed(items, None, "calls" if calls else "stop", model)
-
-
-def _with_new_ids(script: Script) -> Script:
-    """The reply once more, with new items, so that a transcript takes them a second time."""
-    if isinstance(script, str | Exception) or _is_function(script):
-        return script
-    items = [msgspec.structs.replace(item, id=new_id(), created_at=now()) for item in _items_of(script)]
-    return script._replace(items=tuple(items)) if isinstance(script, Parsed) else items
-
-
-def _items_of(reply: Any) -> Sequence[Any]:
-    if isinstance(reply, Parsed):
-        return reply.items
+def _listed(reply: Any) -> Sequence[Any]:
     return cast("Sequence[Any]", reply) if isinstance(reply, list | tuple) else (reply,)
+
+
+def _renewed(item: Item) -> Item:
+    """The item once more, as a new one, so that a transcript takes it a second time."""
+    return msgspec.structs.replace(item, id=new_id(), created_at=now())
 
 
 def _pieces_of(item: Item) -> Iterator[Delta]:
     for delta in deltas_of(item):
-        if delta.kind == "text":
-            yield from (Delta("text", piece) for piece in _PIECES.findall(delta.text))
-        else:
-            yield delta
+        words = _PIECES.findall(delta.text) if delta.kind == "text" else [delta.text]
+        yield from (Delta(delta.kind, word) for word in words)
