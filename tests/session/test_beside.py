@@ -15,6 +15,7 @@ from quire import Session
 from quire.errors import StoreFailed, TurnBusy
 from quire.items import Message, Note, ToolResult, use_clock
 from quire.models import Scripted
+from quire.session import Added, hook
 from quire.stores import MemoryStore
 from tests.session.opened import answer, run, said, session, shelf, texts, watch
 
@@ -122,12 +123,22 @@ MERGES: dict[str, Callable[[Session], Coroutine[Any, Any, None]]] = {
 }
 
 
+heard: list[str] = []
+
+
+@hook(Added, where=lambda event: event.stream == "main", name="hear_what_was_merged")
+async def hear(event: Any) -> None:
+    await asyncio.sleep(0)
+    heard.extend(texts(event.items))
+
+
 @pytest.mark.parametrize("merge", MERGES.values(), ids=MERGES)
 @pytest.mark.parametrize("step", range(1, 7))
-def test_a_merge_that_is_cancelled_at_any_step_is_whole_or_nothing(merge: Any, step: int) -> None:
+def test_a_merge_that_is_cancelled_at_any_step_is_whole_and_heard_or_nothing(merge: Any, step: int) -> None:
     store = Slow()
-    one = session(store)
-    one.user("before")
+    one = session(store, hooks=[hear])
+    run(one.aio.user("before"))
+    heard.clear()
 
     async def cancelled() -> None:
         store.loop, store.stop_at = get_ident(), step
@@ -141,6 +152,8 @@ def test_a_merge_that_is_cancelled_at_any_step_is_whole_or_nothing(merge: Any, s
         await asyncio.wait([merging, waiting])
 
     run(cancelled())
+    assert "".join(heard) in ("", "abc", "abcabc")  # a fork has the hooks too
+    assert bool(heard) == (len(one.view()) > 1) or merge is _merged_fork
     for held in (one, session(store)):
         held.refresh()
         assert texts(held.view()) in (["before"], ["before", "a", "b", "c"])

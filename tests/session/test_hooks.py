@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -24,8 +23,7 @@ from quire.session import (
     hook,
     hook_named,
 )
-from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, answer, run, session, texts, watch
+from tests.session.opened import TEMPLATE, answer, run, session, texts
 
 heard: list[Any] = []
 Act = Callable[[Session], Any]
@@ -191,22 +189,6 @@ def test_building_is_heard_and_may_be_refused() -> None:
     assert kinds() == ["Building", "Built"] and heard[1].context is context
     with pytest.raises(PermissionError):
         session(hooks=[refuse_building]).build(TEMPLATE)
-
-
-def test_what_is_cancelled_while_it_is_written_is_written_and_heard() -> None:
-    store = MemoryStore()
-    watch(store, lambda step, _: time.sleep(0.1) if step == "before append" else None, ["append"])
-    one = session(store, hooks=[hear_later])
-
-    async def cancelled() -> None:
-        adding = asyncio.create_task(one.aio.append(Message("user", "hello")))
-        await asyncio.sleep(0.02)
-        adding.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await adding
-
-    run(cancelled())
-    assert one.version == 1 and heard == [("later", "main")]
 
 
 async def _wait_for_nothing(event: Any) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,71 +14,10 @@ from quire.items import Message, ToolCall
 from quire.sections import History, Instructions
 from quire.session import Adding, hook
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, answer, run, session, texts, twin
+from tests.session.opened import TEMPLATE, run, session, texts, twin
 
-CALLS = [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
-OPENAI: dict[str, Any] = {
-    **answer("", input=9, output=3),
-    "id": "x",
-    "created": 1,
-    "choices": [
-        {
-            "index": 0,
-            "finish_reason": "tool_calls",
-            "message": {"role": "assistant", "content": "Let me see.", "tool_calls": CALLS},
-        }
-    ],
-}
-RESPONSES: dict[str, Any] = {
-    "id": "r",
-    "object": "response",
-    "status": "completed",
-    "model": "gpt-5.6",
-    "created_at": 1.0,
-    "parallel_tool_calls": True,
-    "tool_choice": "auto",
-    "tools": [],
-    "output": [
-        {
-            "type": "message",
-            "id": "m",
-            "role": "assistant",
-            "status": "completed",
-            "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}],
-        },
-        {"type": "function_call", "id": "f", "call_id": "c1", "name": "look", "arguments": "{}"},
-    ],
-    "usage": {
-        "input_tokens": 9,
-        "output_tokens": 3,
-        "total_tokens": 12,
-        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-        "output_tokens_details": {"reasoning_tokens": 0},
-    },
-}
-ANTHROPIC: dict[str, Any] = {
-    "id": "m",
-    "type": "message",
-    "role": "assistant",
-    "model": "claude-sonnet-5",
-    "stop_reason": "tool_use",
-    "content": [
-        {"type": "text", "text": "Let me see."},
-        {"type": "tool_use", "id": "c1", "name": "look", "input": {}},
-    ],
-    "usage": {"input_tokens": 9, "output_tokens": 3},
-}
-PARTS: list[dict[str, Any]] = [
-    {"text": "Let me see."},
-    {"functionCall": {"id": "c1", "name": "look", "args": {}}},
-]
-GEMINI: dict[str, Any] = {
-    "candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": PARTS}}],
-    "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3},
-}
-
-
-WHOLE = {"openai": OPENAI, "openai-responses": RESPONSES, "anthropic": ANTHROPIC, "gemini": GEMINI}
+WHOLE: dict[str, Any] = json.loads(Path(__file__).with_name("responses.json").read_text())
+"""By wire, the same answer: some words, and a call."""
 
 
 def from_sdk(wire: str) -> Any:
@@ -115,11 +55,11 @@ def test_what_is_no_answer_is_refused() -> None:
     for wrong in (object(), 5, "text", b"\xff"):
         with pytest.raises(WrongType):
             one.record(wrong, provider="openai")
-    for nothing in (OPENAI, chunks("x"), [], 5):
+    for nothing in (WHOLE["openai"], chunks("x"), [], 5):
         with pytest.raises(InvalidValue, match="provider"):
             one.record(nothing)
     with pytest.raises(InvalidValue):
-        one.record(OPENAI, provider="nobody")
+        one.record(WHOLE["openai"], provider="nobody")
     body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     with pytest.raises(ModelFailed):
         one.record(body, provider="anthropic")
@@ -293,7 +233,7 @@ def reply(rendered: Any) -> dict[str, Any]:
     (parameter,) = written["input_schema"]["properties"]
     thought = {"type": "thinking", "thinking": "t", "signature": "SIG"}
     call = {"type": "tool_use", "id": "t1", "name": written["name"], "input": {parameter: 3}}
-    return {**ANTHROPIC, "model": MODEL, "content": [thought, call]}
+    return {**WHOLE["anthropic"], "model": MODEL, "content": [thought, call]}
 
 
 def goes_back(one: Session) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import count, groupby, product
 from string import ascii_lowercase
 from typing import Generic, Literal, TypeVar
 
@@ -15,7 +15,7 @@ from quire.models import asking
 from quire.session.aio import AWAITED, INLINE, IO, Change, run
 from quire.session.erasure import finish_erasing, is_related, merged_with
 from quire.session.hooks import RECORDING, Added, Adding, DraftHooks, Hooks
-from quire.session.log import Compute, Entries, Guard, Log, open_log
+from quire.session.log import Entries, Guard, Log, open_log
 from quire.session.pool import SessionPool, handle_of, handles_named, removing
 from quire.session.receipts import bare, is_receipt, shifted
 from quire.session.spending import Metered, Spending
@@ -64,19 +64,8 @@ def take_name(log: Log, label: str) -> str:
 
 def free_name(label: str, taken: Collection[str]) -> str:
     """The first name of a label that is not taken: `label_a` to `label_z`, then `label_aa`."""
-    number = 1
-    while (name := f"{label}_{_letters(number)}") in taken:
-        number += 1
-    return name
-
-
-def _letters(number: int) -> str:
-    """A number in letters: a is 1, z is 26, aa is 27."""
-    letters = ""
-    while number:
-        number, letter = divmod(number - 1, 26)
-        letters = ascii_lowercase[letter] + letters
-    return letters
+    endings = ("".join(letters) for size in count(1) for letters in product(ascii_lowercase, repeat=size))
+    return next(name for ending in endings if (name := f"{label}_{ending}") not in taken)
 
 
 def labelled(names: Iterable[str], labels: str | Iterable[str] | None) -> list[str]:
@@ -272,18 +261,6 @@ class DraftLog(Log):
         with self.lock:
             self._is_over = True
             return self.recorded()
-
-    def append(self, name: str, item: Item) -> Item:
-        """Write one item, unless the block has ended."""
-        with self.lock:
-            self.check_open()
-            return super().append(name, item)
-
-    def commit(self, compute: Compute, *, expected: int | None = None) -> Entries:
-        """Write what is computed, unless the block has ended."""
-        with self.lock:
-            self.check_open()
-            return super().commit(compute, expected=expected)
 
 
 class Draft(Generic[S]):

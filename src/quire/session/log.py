@@ -132,6 +132,7 @@ class Log:
     def append(self, name: str, item: Item) -> Item:
         """Write one item that is neither an edit nor a result: the common case, without a trial."""
         with self.lock:
+            self.check_open()
             state = self.state
             transcript = state.transcripts.get(name)
             if transcript is not None and item.id not in transcript and not state.gone:
@@ -154,6 +155,7 @@ class Log:
         alone. `Conflict` if it does not fit then. What names a forgotten item is written as a tombstone.
         """
         with self.lock:
+            self.check_open()
             waiting: frozenset[str] | None = None  # calls that were open before others wrote
             for attempt in range(_MOST_TRIES):
                 self._check_expected(expected)

@@ -190,10 +190,6 @@ class AioSession:
             raise InvalidValue('a session is closed by "wait" or "hand over"')
         await self._session.compaction.close(how, timeout)
 
-    def draft(self) -> "Draft[Session]":
-        """`Session.draft`."""
-        return Draft(self._session.pool, self._session._another)
-
     @property
     def pool(self) -> AioPool:
         """`keep`, `drop` and `clear`."""
@@ -387,7 +383,7 @@ class Session:
         What it spent is spent either way. Hooks hear what it recorded when it is merged, and may refuse it.
         The block is `with`, or `async with` if hooks are async.
         """
-        return self.aio.draft()
+        return Draft(self.pool, self._another)
 
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
         """What is appended from now on, or after a version, by whomever."""
