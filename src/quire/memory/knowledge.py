@@ -12,7 +12,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from threading import RLock
 from time import sleep
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from quire.errors import (
     WrongType,
     cut,
 )
-from quire.items import JSON, Note, now
+from quire.items import JSON, Item, Note, now
 from quire.memory.documents import Chunk, Document, chunks, content_of, read_document
 from quire.memory.leaf import KNOWLEDGE
 from quire.stores import Entry, Place, Store, Stored, items_in, place_at
@@ -40,7 +40,6 @@ Progress = Callable[[int, int, str], None]
 """Called after each file: how many are done, of how many, and which it was."""
 
 Listener = Callable[[Store, Place, Collection[str]], None]
-_Outcome = TypeVar("_Outcome")
 
 _DOCUMENTS = ".documents"
 """The stream of the log. No transcript begins with a dot."""
@@ -169,7 +168,7 @@ class Knowledge:
                 if progress is not None:
                     progress(done, len(found.files), source)
             gone = self._gone(found) if prune and not found.failed else []
-            outcomes["removed"] += [source for source in gone if self._remove(source) is not None]
+            outcomes["removed"] += [source for source in gone if self._remove(source)]
         finally:  # once for all of them: a store may have to rewrite its file
             self._empty_stale()
         return _report(outcomes)
@@ -180,19 +179,12 @@ class Knowledge:
         self._empty_stale()  # also what a store failed to empty before
         if gone is None:
             raise UnknownKey(f"no source {cut(source)!r} in {self.place}")
-        return gone
+        return len(gone.chunks)
 
     def sources(self) -> list[Source]:
         """Return the documents that are kept, by name."""
         found = [
-            Source(
-                name=one.source,
-                title=one.title,
-                chunks=len(one.chunks),
-                tokens=sum(chunk.tokens for chunk in one.chunks),
-                added_at=one.added_at,
-                updated_at=one.updated_at,
-            )
+            Source(one.source, one.title, len(one.chunks), one.tokens, one.added_at, one.updated_at)
             for one in self._kept().values()
         ]
         self._empty_stale()  # what a process that died left behind
@@ -227,31 +219,22 @@ class Knowledge:
         found = tuple(chunks(document, tokens=self._tokens, counter=self._counter))
         outcomes["notes"] += [Remark(source, note) for note in document.notes]
 
-        def change(known: _Kept | None) -> tuple[str, Note | None]:
-            if known is not None and known.digest == digest:  # another process was faster
-                return "unchanged", None
+        def updated(known: _Kept | None) -> Note:
             added_at = now() if known is None else known.added_at
             kept = _Kept(source, document.title, digest, found, added_at, now())
-            extras = {"document": _key(source)}
             content = msgspec.json.decode(msgspec.json.encode(kept))
-            note = Note(content, description="document", extras=extras)
-            return "added" if known is None else "updated", note
+            return Note(content, description="document", extras={"document": _key(source)})
 
-        outcomes[self._write(_key(source), change)].append(source)
+        before = self._write(_key(source), updated)
+        outcomes["added" if before is None else "updated"].append(source)
 
-    def _remove(self, source: str) -> int | None:
-        def change(known: _Kept | None) -> tuple[int | None, Note | None]:
-            return (None, None) if known is None else (len(known.chunks), _emptied(_key(source)))
-
-        return self._write(_key(source), change)
+    def _remove(self, source: str) -> "_Kept | None":
+        key = _key(source)
+        return self._write(key, lambda known: None if known is None else _emptied(key))
 
     def _gone(self, found: "Files") -> list[str]:
-        folder = f"{found.name}/"
-        return [
-            one.source
-            for one in self._kept().values()
-            if one.source.startswith(folder) and one.source not in found.files
-        ]
+        names = [one.source for one in self._kept().values()]
+        return [name for name in names if name.startswith(f"{found.name}/") and name not in found.files]
 
     def _digest(self, content: bytes | str, title: str | None, media_type: str | None) -> str:
         made = (_READING, self._tokens, self._counter.key, title, media_type)
@@ -260,35 +243,37 @@ class Knowledge:
 
     def _kept(self) -> "Mapping[str, _Kept]":
         with self._lock:
-            return dict(self._caught_up().kept)
+            return {key: entry.kept for key, entry in self._caught_up().entries.items()}
 
     def _caught_up(self) -> "_Log":
         """Return the log as it is now: read on from its last entry, or again if that is another one."""
         log = self._log
         stored = self._store.read(self.place, after=max(log.version - 1, 0))
-        if log.version and stored and _id_of(self.place, stored[0]) == log.last_id:
+        if log.version and stored and items_in(self.place, stored[:1])[0].id == log.last_id:
             stale = dict(log.stale)
             log.take(stored[1:])
             log.stale = stale  # whoever replaced something empties it
         elif log.version or stored:  # the first reading, or another log
-            self._log = _Log(self.place)
-            self._log.take(self._store.read(self.place))
-        return self._log
+            log = _Log(self.place)
+            log.take(self._store.read(self.place))
+            self._log = log
+        return log
 
-    def _write(self, key: str, change: "Callable[[_Kept | None], tuple[_Outcome, Note | None]]") -> _Outcome:
-        """Write the note that a change of a document makes, and return its outcome.
+    def _write(self, key: str, make: "Callable[[_Kept | None], Note | None]") -> "_Kept | None":
+        """Write the note that is made for a document, if one is, and return what was kept before.
 
-        The change is made again if another process wrote first.
+        The note is made again if another process wrote first.
         """
         for attempt in range(_TRIES):
             with self._lock, suppress(Conflict):
                 log = self._caught_up()
-                outcome, note = change(log.kept.get(key))
+                before = log.entries[key].kept if key in log.entries else None
+                note = make(before)
                 if note is not None:
                     entry = Entry(_DOCUMENTS, JSON.encode_item(note))
                     self._store.append(self.place, [entry], expected=log.version)
                     log.take([Stored(log.version + 1, *entry)])
-                return outcome
+                return before
             sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
         raise Conflict(f"others kept writing to {self.place}")
 
@@ -296,16 +281,19 @@ class Knowledge:
         """Empty what was replaced or removed. What a store fails to empty is tried again next time."""
         with self._lock:
             stale = dict(self._log.stale)
-            used = {chunk.id for kept in self._log.kept.values() for chunk in kept.chunks}
+            used = {chunk.id for entry in self._log.entries.values() for chunk in entry.kept.chunks}
         if not stale:
             return
-        gone = sorted({one for note in stale.values() for one in note.chunk_ids} - used)
+        gone = sorted({chunk.id for entry in stale.values() for chunk in entry.kept.chunks} - used)
         if gone:
             note_removed(self._store, self.place, gone)
         for listener in _listeners if gone else ():  # without the lock: an index takes it after its own
             listener(self._store, self.place, gone)
         with self._lock:
-            bodies = {version: JSON.encode_item(note.emptied) for version, note in stale.items()}
+            bodies = {
+                version: JSON.encode_item(_emptied(entry.key, id=entry.id, created_at=entry.kept.updated_at))
+                for version, entry in stale.items()
+            }
             self._store.replace(self.place, bodies)
             self._store.scrub()
             for version in stale:
@@ -326,45 +314,47 @@ class _Kept(msgspec.Struct, frozen=True, gc=False):
     updated_at: float
     format: int = _FORMAT
 
+    @property
+    def tokens(self) -> int:
+        return sum(chunk.tokens for chunk in self.chunks)
 
-class _Stale(NamedTuple):
-    """A note that was replaced and has its content still: its chunks, and what it becomes."""
 
-    chunk_ids: list[str]
-    emptied: Note
+class _Entry(NamedTuple):
+    version: int
+    id: str
+    key: str
+    kept: _Kept
 
 
 class _Log:
-    """The documents of a log at a version, by key; and what is `stale` in it, by version."""
+    """The entries of documents at a version, by key, and those that are `stale`, by version."""
 
     def __init__(self, place: Place) -> None:
         self.version, self.last_id = 0, ""
-        self.kept: dict[str, _Kept] = {}
-        self.stale: dict[int, _Stale] = {}
-        self._place, self._notes = place, dict[str, tuple[int, Note]]()
+        self.entries: dict[str, _Entry] = {}
+        self.stale: dict[int, _Entry] = {}
+        self._place = place
 
     def take(self, stored: Sequence[Stored]) -> None:
         """Take in the next entries."""
-        for entry in stored:
-            if entry.stream == _DOCUMENTS:
-                self._take_note(entry.version, _note_in(self._place, entry))
-            elif entry.stream == ".knowledge":
+        for entry, note in zip(stored, items_in(self._place, stored), strict=True):
+            if entry.stream == ".knowledge":
                 raise StoreFailed(
                     f"{self._place} was written by an earlier version of Quire: remove it with"
                     " `store.remove`, and add the documents again"
                 )
-        if stored:
-            self.version, self.last_id = stored[-1].version, _id_of(self._place, stored[-1])
+            if entry.stream == _DOCUMENTS:
+                self._take(entry.version, note)
+            self.version, self.last_id = entry.version, note.id
 
-    def _take_note(self, version: int, note: Note) -> None:
+    def _take(self, version: int, note: Item) -> None:
         key = str(note.extras.get("document", ""))
-        replaced = self.kept.pop(key, None)
+        new = None if is_tombstone(note) else _Entry(version, note.id, key, _content(note, self._place))
+        replaced = self.entries.pop(key, None)
         if replaced is not None:
-            at, old = self._notes.pop(key)
-            ids = [chunk.id for chunk in replaced.chunks]
-            self.stale[at] = _Stale(ids, _emptied(key, id=old.id, created_at=old.created_at))
-        if not is_tombstone(note):
-            self.kept[key], self._notes[key] = _content(note, self._place), (version, note)
+            self.stale[replaced.version] = replaced
+        if new is not None:
+            self.entries[key] = new
 
 
 def _key(source: str) -> str:
@@ -377,23 +367,12 @@ def _emptied(key: str, **fields: Any) -> Note:
     return Note(None, description=FORGOTTEN_TEXT, extras=extras, **fields)
 
 
-def _note_in(place: Place, entry: Stored) -> Note:
-    (item,) = items_in(place, [entry])
-    if not isinstance(item, Note):
-        raise StoreDamaged(f"{place}: version {entry.version} is no note")
-    return item
-
-
-def _id_of(place: Place, entry: Stored) -> str:
-    """Return the id of an entry, which stays when it is emptied."""
-    return items_in(place, [entry])[0].id
-
-
-def _content(note: Note, place: Place) -> _Kept:
-    if isinstance(note.content, Mapping) and note.content.get("format", 0) > _FORMAT:
+def _content(note: Item, place: Place) -> _Kept:
+    content = note.content if isinstance(note, Note) else None
+    if isinstance(content, Mapping) and content.get("format", 0) > _FORMAT:
         raise NewerStore(f"{place} was written by a newer version of Quire")
     try:
-        return msgspec.convert(note.content, _Kept)
+        return msgspec.convert(content, _Kept)
     except msgspec.ValidationError as fault:
         raise StoreDamaged(f"{place}: the note {note.id!r} is damaged: {fault}") from None
 

@@ -10,7 +10,7 @@ a speaker's name, or a bar. Quoted text only follows these, so it cannot end the
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -222,23 +222,38 @@ class Quotes(Candidates):
         self, quotes: Iterable[Quote], most: int, count: Count, remarks: dict[Key, str]
     ) -> list[Quote]:
         """Return the best quotes that fit, each counted by itself: counting the whole block would be slow."""
-
-        def length(line: str) -> int:
-            known = self._lengths.get(line)
-            if known is None:
-                text = f"{line}\n" if line else ""
-                message = Message("user", text, id=f"{self._name}/{line[:32]}", created_at=0.0)
-                known = self._lengths[line] = count(message)
-            return known
-
-        around = "\n".join(filter(None, (self._opening, self._closing)))
-        # A long quote leaves room for others, if there may be others.
-        room = _Room(most - length(around), most if self._limit == 1 else most // 2, length, remarks)
+        length = partial(self._length, count)
+        frame = length("")
+        left = most - length("\n".join(filter(None, (self._opening, self._closing))))
+        longest = most if self._limit == 1 else most // 2  # a long quote leaves room for others
+        kept, headings, misses = list[Quote](), {""}, 0
         for quote in quotes:
-            room.offer(quote)
-            if len(room.kept) == self._limit or room.is_full:
+            around = frame if quote.heading in headings else 2 * frame - length(quote.heading)
+            line = quote.line
+            if quote.shorter is not None:
+                line = _shortened(line, quote.shorter, min(left, longest) + around, length)
+            if length(line) > left + around:
+                remarks[quote.key] = "longer than the room that was left"
+                misses += 1
+            else:
+                if line is not quote.line:
+                    remarks[quote.key] = "long, quoted in part"
+                kept.append(quote._replace(line=line))
+                headings.add(quote.heading)
+                left -= length(line) - around
+                misses = 0
+            if len(kept) == self._limit or left < _LEAST_TOKENS or misses == _MOST_MISSES:
                 break
-        return room.kept
+        return kept
+
+    def _length(self, count: Count, line: str) -> int:
+        """Return the tokens of a message of one line."""
+        known = self._lengths.get(line)
+        if known is None:
+            text = f"{line}\n" if line else ""
+            message = Message("user", text, id=f"{self._name}/{line[:32]}", created_at=0.0)
+            known = self._lengths[line] = count(message)
+        return known
 
     def _block(self, quotes: Sequence[Quote]) -> Message:
         """Return the quotes as one message, which names all items that it quotes."""
@@ -265,51 +280,14 @@ def identities(quote: Quote) -> tuple[tuple[str, float | str], ...]:
     return (quote.first, quote.at), (quote.first, quote.text or quote.line)
 
 
-class _Room:
-    """A number of tokens, and the quotes that are `kept` in them.
-
-    `length` returns the tokens of a message of one line. A quote that can be shortened takes at most
-    `longest`, unless that is too little for a useful part.
-    """
-
-    def __init__(
-        self, tokens: int, longest: int, length: Callable[[str], int], remarks: dict[Key, str]
-    ) -> None:
-        self.kept: list[Quote] = []
-        self._left, self._longest, self._length = tokens, longest, length
-        self._frame, self._remarks = length(""), remarks
-        self._headings, self._misses = {""}, 0
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no use in offering more."""
-        return self._left < _LEAST_TOKENS or self._misses == _MOST_MISSES
-
-    def offer(self, quote: Quote) -> None:
-        """Keep a quote if it fits, shortened if need be."""
-        heading = 0 if quote.heading in self._headings else self._length(quote.heading) - self._frame
-        room = self._frame - heading
-        line = quote.line if quote.shorter is None else self._shortened(quote.line, quote.shorter, room)
-        if self._length(line) > self._left + room:
-            self._remarks[quote.key] = "longer than the room that was left"
-            self._misses += 1
-            return
-        if line is not quote.line:
-            self._remarks[quote.key] = "long, quoted in part"
-            quote = quote._replace(line=line)
-        self._left -= self._length(line) - room
-        self._headings.add(quote.heading)
-        self.kept.append(quote)
-        self._misses = 0
-
-    def _shortened(self, whole: str, shorter: Shorten, beside: int) -> str:
-        room = min(self._left, self._longest) + beside
-        line, characters = whole, len(whole)
-        while (length := self._length(line)) > room and characters > _LEAST_CHARACTERS:
-            estimate = characters * room // length * 9 // 10
-            characters = max(_LEAST_CHARACTERS, min(characters - 1, estimate))
-            line = shorter(whole, characters)
-        return line
+def _shortened(whole: str, shorter: Shorten, room: int, length: Callable[[str], int]) -> str:
+    """Return a line in so many tokens, or as short as a part of it is worth quoting."""
+    line, characters = whole, len(whole)
+    while (tokens := length(line)) > room and characters > _LEAST_CHARACTERS:
+        estimate = characters * room // tokens * 9 // 10
+        characters = max(_LEAST_CHARACTERS, min(characters - 1, estimate))
+        line = shorter(whole, characters)
+    return line
 
 
 def _by_time(quotes: Sequence[Quote]) -> list[Quote]:
