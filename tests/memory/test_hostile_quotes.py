@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from quire.context import Context, Template
 from quire.items import ToolCall, ToolResult
 from quire.memory import Memory, Recall
-from quire.memory.quotes import BAR, CLOSING, OPENING, quote_line
+from quire.memory.quotes import BAR, CLOSING, OPENING, line_start, quote_line
 from quire.providers import PROVIDERS, check
 from quire.sections import History, Instructions
 from quire.session import Session
@@ -100,7 +100,7 @@ def test_what_stands_before_it_stays_as_it_was(provider: str) -> None:
 @pytest.mark.laws
 @given(st.text(), st.text() | st.sampled_from(HOSTILE))
 def test_only_the_first_line_of_a_quote_is_not_behind_a_bar(speaker: str, text: str) -> None:
-    first, *rest = quote_line(speaker, text).splitlines()
+    first, *rest = quote_line(line_start(speaker), text).splitlines()
     assert all(line.startswith(BAR.rstrip()) for line in rest)
     assert not first.startswith(("[", "<"))
     assert CLOSING not in "\n".join([first, *rest]).lower()

@@ -101,6 +101,8 @@ def zone_of(zone: str | tzinfo) -> tzinfo:
 
 def shown_at(at: float, zone: tzinfo) -> float:
     """What the clock of a zone shows at a time, as if it were UTC; the time itself beyond the calendar."""
+    if zone is UTC:
+        return at
     try:
         offset = datetime.fromtimestamp(at, zone).utcoffset()
     except _UNREPRESENTABLE:

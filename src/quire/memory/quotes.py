@@ -89,11 +89,10 @@ class Quote(NamedTuple):
         return item.created_at == self.at or (isinstance(item, Message) and item.text == self.text)
 
 
-def quote_line(speaker: str, text: str, also: str = "") -> str:
-    """Return a text as quoted: the first line after the speaker's name, all others after a bar."""
+def quote_line(start: str, text: str) -> str:
+    """Return a text as quoted: the first line after the `start` of the line, all others after a bar."""
     lines = _without_marks(text).splitlines() or [""]
-    first = line_start(speaker, also) + lines[0]
-    return first if len(lines) == 1 else f"\n{BAR}".join([first, *lines[1:]])
+    return f"{start}{lines[0]}" if len(lines) == 1 else f"\n{BAR}".join([start + lines[0], *lines[1:]])
 
 
 def line_start(speaker: str, also: str = "") -> str:

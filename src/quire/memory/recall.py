@@ -11,11 +11,12 @@ from quire.errors import InvalidValue, WrongType
 from quire.items import Message, now
 from quire.memory.dates import DAY, shown_at
 from quire.memory.embedding import at_home
-from quire.memory.excerpts import shortener
+from quire.memory.excerpts import LONG, shortener
 from quire.memory.found import Found, Said, distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.memory import Memory, checked_question
 from quire.memory.quotes import (
+    BAR,
     Key,
     Quote,
     Quotes,
@@ -121,8 +122,7 @@ def recalled(
     """
     wanted, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
-    asked = Question.of(checked_question(question), when).terms
-    quote = partial(quote_leaf, conversation=conversation, asked=asked, zone=memory.zone)
+    checked_question(question)
 
     def search(most: int) -> Found:
         return memory.search(question, limit=most, at=when, documents=documents, asked_in=own)
@@ -134,6 +134,8 @@ def recalled(
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, many))
             return [_quote_episode(one, conversation, memory.zone) for one in newest]
+        asked = Question.of(question, when).terms
+        quote = partial(quote_leaf, conversation=conversation, asked=asked, zone=memory.zone)
         if tier == "working":
             leaves = memory.working(conversation, many)
             return [quote(leaf, why=partial(_importance, leaf)) for leaf in leaves]
@@ -186,23 +188,25 @@ def quote_leaf(
 
     `also` says when or where else the same words were said.
     """
-    is_document = leaf.source == KNOWLEDGE
-    where = one_line(leaf.transcript) if is_document else leaf.source
-    remark = "" if is_document else also
+    if leaf.source == KNOWLEDGE:
+        where, start = one_line(leaf.transcript), BAR
+        heading = _document_heading(leaf, where, also)
+    else:
+        where, start = leaf.source, line_start(leaf.speaker, also)
+        heading = _heading(leaf.at, where, conversation, zone)
+    said = leaf.said
     return Quote(
         id=leaf.key,
-        line=quote_line(leaf.speaker, leaf.said, remark),
-        heading=_document_heading(leaf, where, also)
-        if is_document
-        else _heading(leaf.at, where, conversation, zone),
+        line=quote_line(start, said),
+        heading=heading,
         at=leaf.at,
         order=leaf.order,
         covers=leaf.ids,
         why=why,
         score=score,
         source=where,
-        shorter=shortener(leaf, asked, line_start(leaf.speaker, remark)),
-        text=leaf.said,
+        shorter=shortener(leaf, asked, start) if len(said) > LONG else None,
+        text=said,
     )
 
 
@@ -211,7 +215,7 @@ def _quote_episode(episode: Episode, conversation: str | None, zone: tzinfo) -> 
     how = "by rule" if episode.by_rule else "written by a model"
     return Quote(
         id=f"episode/{episode.ids[0]}",
-        line=quote_line("", episode.text),
+        line=quote_line(BAR, episode.text),
         heading=_heading(episode.at, episode.source, conversation, zone, "in short"),
         at=episode.at,
         order=0,
