@@ -18,6 +18,7 @@ from quire.memory import Knowledge
 from quire.models import Scripted
 from quire.providers import PROVIDERS
 from quire.sections import Ask, Catalogue, Custom, History, Instructions, Pooled
+from quire.session import remove_conversation
 from quire.stores import Entry, MemoryStore, Place, Store
 from quire.stores.streams import LINKS, digest_of, is_tombstone
 from quire.tokens import counter_for
@@ -67,6 +68,16 @@ def test_what_was_made_of_it_goes_and_other_sources_of_a_summary_show_again() ->
     one.forget(first.id, result.id)
     assert b"swordfish" not in kept_bytes(store)
     assert texts(one.view())[:6] == ["[forgotten]", "b", "c", "d", "e", "f"]
+
+
+def test_a_summary_goes_with_one_that_it_folds_in() -> None:
+    store = MemoryStore()
+    one = session(store)
+    first, second, third, *_ = one.append(*said("a", "b", "c", "d", "e", "f"))
+    one.append(Summary("a and b", (Span(first.id, second.id),), id="s1"))
+    one.append(Summary(SECRET, (Span("s1", "s1"), Span(third.id, third.id)), id="s2"))
+    one.forget("s1")
+    assert b"swordfish" not in kept_bytes(store) and texts(one.view()) == ["a", "b", "c", "d", "e", "f"]
 
 
 def test_what_only_repeats_it_stays_and_is_found() -> None:
@@ -192,22 +203,25 @@ def test_what_was_merged_is_forgotten_on_both_sides(side: str, keep: Any, from_t
     assert left == (1 if keep == "summary" and not from_there else 0), "a summary is not its source"
 
 
-def test_a_merge_during_which_it_is_forgotten() -> None:
+@pytest.mark.parametrize("verb", ["merge", "fork"])
+def test_a_merge_or_fork_during_which_it_is_forgotten(verb: str) -> None:
     store = MemoryStore()
     one, other = session(store), opened("other", store)
     one.user("go")
     secret = other.assistant(SECRET)
+    note = one.pool.keep(Note(SECRET, key="k"))
     assert secret is not None
-    forgetting = iter([secret.id])
+    forgetting = iter([lambda: (other.forget(secret.id), one.forget(note.id))])
 
     def step(name: str, place: Place | None) -> None:
-        if name == "before append" and place == one.place:
-            for item_id in forgetting:
-                other.forget(item_id)
+        is_written = place is not None and place.conversation == ("q3" if verb == "merge" else "q3/x")
+        if name == "before append" and is_written:
+            for forget in forgetting:
+                forget()
 
     watch(store, step, ["append"])
     with suppress(Forgotten):
-        one.merge(other)
+        one.merge(other) if verb == "merge" else one.fork("x")
     assert b"swordfish" not in kept_bytes(store)
 
 
@@ -216,6 +230,7 @@ def test_what_others_recalled_goes_and_nothing_else_of_theirs() -> None:
     monday, secret = told(store)
     harbour = monday.user("The harbour is closed on Sundays.")
     tuesday, wednesday = quoted(store, "tuesday"), looked_up(store, "wednesday", limit=1)
+    sent = tuesday.build(Template(Custom("own", _repeated), budget=Budget(window=8_000))).render("openai")
     fork = wednesday.fork("x")
     plain = opened("plain", store)
     plain.user("What is a quire?")
@@ -226,8 +241,34 @@ def test_what_others_recalled_goes_and_nothing_else_of_theirs() -> None:
     monday.forget(secret.id)
     assert b"swordfish" not in kept_bytes(store) and results(wednesday) == results(fork) == ["[forgotten]"]
     with pytest.raises(Forgotten):
-        tuesday.receipts[-1].payload()
+        tuesday.receipts[0].payload()
+    assert tuesday.receipts[1].payload().payload == sent.payload, "it was not made of a quote"
     assert "swordfish" not in str(tuesday.build(QUOTING).render("openai").payload)
+
+
+def test_what_is_forgotten_while_another_quotes_it() -> None:
+    store = MemoryStore()
+    monday, secret = told(store)
+    tuesday = opened("tuesday", store)
+    tuesday.user(ASKED)
+    forgetting = iter([secret.id])
+
+    def step(name: str, place: Place | None) -> None:
+        if name == "before append" and place is not None and place.conversation == LINKS:
+            for item_id in forgetting:
+                monday.forget(item_id)
+
+    watch(store, step, ["append"])
+    assert "swordfish" not in str(tuesday.build(QUOTING).render("openai").payload)
+    assert b"swordfish" not in kept_bytes(store)
+
+
+def test_a_conversation_that_is_removed_is_gone_where_it_was_quoted() -> None:
+    store = MemoryStore()
+    monday, _ = told(store)
+    tuesday = quoted(store, "tuesday")
+    remove_conversation(store, monday.place)
+    assert b"swordfish" not in kept_bytes(store) and texts(tuesday.view()) == [ASKED]
 
 
 def test_ids_of_ones_own_may_be_the_same_elsewhere() -> None:
@@ -359,11 +400,13 @@ def test_the_brief_of_a_sub_agent_goes_with_the_call_that_gave_it(returns: Any) 
     assert b"swordfish" not in kept_bytes(store)
 
 
-def test_a_store_that_fails_is_told_and_forgets_the_next_time() -> None:
-    store, fails = MemoryStore(), [True]
+@pytest.mark.parametrize("verb", ["replace", "scrub"])
+def test_a_store_that_fails_is_told_and_forgets_the_next_time(verb: str) -> None:
+    store, steps, fails = MemoryStore(), list[str](), [True]
 
     def step(name: str, _: Any) -> None:
-        if name == "before replace" and fails[0]:
+        steps.append(name)
+        if name == f"before {verb}" and fails[0]:
             raise StoreFailed("no space")
 
     one = session(store)
@@ -374,3 +417,4 @@ def test_a_store_that_fails_is_told_and_forgets_the_next_time() -> None:
     fails[0] = False
     one.refresh()
     assert ids(one.view()) == [first.id] and b"swordfish" not in kept_bytes(store)
+    assert "after scrub" in steps

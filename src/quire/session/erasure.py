@@ -206,9 +206,9 @@ def remove_conversation(store: Store, place: Place) -> None:
 
 def finish_erasing(log: Log, *, waits: bool = False) -> None:
     """Finish what was begun in a conversation or above it, and not finished: its process may be gone."""
-    above = [Place(log.place.scope, name) for name in (*_names_above(log.place.conversation), LINKS)]
-    places = [place for place in above if place != log.place and log.store.version(place)]
-    logs = [log, *_opened(log.store, places)]
+    above = [Place(log.place.scope, name) for name in _names_above(log.place.conversation)]
+    places = [place for place in above if log.store.version(place)]
+    logs = {one.place: one for one in (log, *_opened(log.store, places), *_links_to_finish(log))}.values()
     if any(one.state.forgetting for one in logs):
         with _locks.setdefault(log.store, RLock()):
             families, names = list[_Family](), set[str]()
@@ -227,6 +227,19 @@ def finish_erasing(log: Log, *, waits: bool = False) -> None:
         gone = {note.id for note in notes if note.id in parent.state.gone and not is_tombstone(note)}
         if gone:
             forget(log, sorted(gone))
+
+
+def _links_to_finish(log: Log) -> list[Log]:
+    """The log of links of a scope, unless nothing was noted in it since all of it was finished."""
+    links = Place(log.place.scope, LINKS)
+    finished: dict[Place, int] = log.store.attached.setdefault("links", {})
+    version = log.store.version(links)
+    if version == finished.get(links, 0):
+        return []
+    found = open_log(log.store, links)
+    if not found.state.forgetting:
+        finished[links] = version
+    return [found]
 
 
 def _may_go(stream: str, item: Item) -> bool:

@@ -30,7 +30,7 @@ from quire.items import JSON, Item, Note, ToolCall, ToolResult, new_id, now
 from quire.memory.quotes import Quote
 from quire.session.aio import AWAITED, Writer
 from quire.session.erasure import link_sources, names_of
-from quire.session.hooks import Added, Adding
+from quire.session.hooks import Adding
 from quire.session.log import Compute, Entries, Log, Work
 from quire.session.pool import AioPool, SessionPool
 from quire.session.state import State, Written, begun, by_result, held_for, is_step
@@ -147,10 +147,7 @@ class Steps:
             self._writer.heard.difference_update(item.id for item in ready)
             return tuple(item for _, item in written)
 
-        async def tell(kept: tuple[Item, ...]) -> None:
-            await AWAITED.fire(self._writer.hooks, [Added(self._log.place, MAIN, kept)])
-
-        return await AWAITED.do(self._log, answered, tell if self._writer.hooks.all else None)
+        return await self._writer.write(AWAITED, answered, MAIN)
 
     async def offer(
         self,
