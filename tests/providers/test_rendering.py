@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from copy import copy, deepcopy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -325,20 +325,21 @@ def test_one_more_message_shares_the_messages_before(wire: str) -> None:
     first = provider.render(transcript.view, model=MODELS[wire]).payload[HISTORY[wire]]
     transcript.extend([Message("assistant", "Again."), Message("user", "More.")])
     second = provider.render(transcript.view, model=MODELS[wire]).payload[HISTORY[wire]]
-    shared = [list.__getitem__(payload, 0) for payload in (first, second)]  # no look of a caller
+    shared = [list[Any].__getitem__(payload, 0) for payload in (first, second)]  # no look of a caller
     assert shared[0] is shared[1]
 
 
 def spoil(value: Any) -> None:
     """Edit all of a payload in place."""
     if isinstance(value, dict):
-        for inner in value.values():
-            spoil(inner)
-        value["spoiled"] = True
+        fields = cast("dict[str, Any]", value)
+        spoil([*fields.values()])
+        fields["spoiled"] = True
     elif isinstance(value, list):
-        for inner in value:
-            spoil(inner)
-        value.append("spoiled")
+        entries = cast("list[Any]", value)
+        for entry in entries:
+            spoil(entry)
+        entries.append("spoiled")
 
 
 LOOKS: dict[str, Callable[[list[Any]], Any]] = {

@@ -55,7 +55,8 @@ def test_what_is_no_answer_is_refused() -> None:
     for wrong in (object(), 5, "text", b"\xff"):
         with pytest.raises(WrongType):
             one.record(wrong, provider="openai")
-    for nothing in (WHOLE["openai"], chunks("x"), [], 5):
+    unnamed: list[Any] = [WHOLE["openai"], chunks("x"), [], 5]
+    for nothing in unnamed:
         with pytest.raises(InvalidValue, match="provider"):
             one.record(nothing)
     with pytest.raises(InvalidValue):

@@ -99,7 +99,7 @@ VERBS: dict[str, Callable[[Session, Any], object]] = {
     "record": lambda one, wrong: one.record(wrong, provider=wrong),
     "listen": lambda one, wrong: one.listen(cast(Any, 5), provider="openai"),
     "close": lambda one, wrong: one.close(wrong),
-    "close timeout": lambda one, wrong: one.close(timeout=cast(Any, WORD)),
+    "close timeout": lambda one, wrong: one.close(timeout=WORD),
     "keep": lambda one, wrong: one.pool.keep(wrong),
     "drop": lambda one, wrong: one.pool.drop(wrong),
     "compaction": lambda one, wrong: one.compaction.use(wrong),

@@ -128,8 +128,7 @@ for _name in (*_READING, *_WRITING):
 
 def _copied(value: Any) -> Any:
     if type(value) is dict:
-        fields: dict[str, Any] = value
-        return {name: one if type(one) is str else _copied(one) for name, one in fields.items()}
+        return {name: one if type(one) is str else _copied(one) for name, one in fields_in(value).items()}
     return list(map(_copied, entries_in(value))) if isinstance(value, list) else value
 
 

@@ -6,6 +6,7 @@
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
@@ -44,8 +45,8 @@ class AioSession:
     A cancellation does not take back what had begun to be written.
     """
 
-    def __init__(self, session: "Session", io: IO) -> None:
-        self._session, self._io = session, io
+    def __init__(self, session: "Session", turns: Turns, io: IO) -> None:
+        self._session, self._turns, self._io = session, turns, io
         self._writer, self._log = session.pool.writer, session.pool.writer.log
 
     async def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
@@ -98,7 +99,7 @@ class AioSession:
         See `Asked` for the options. The plain verb runs async sections on an event loop of its own, and
         blocks one that runs here.
         """
-        return await self._session._turns.build(self._io, template, **asked)
+        return await self._turns.build(self._io, template, **asked)
 
     async def record(
         self, response: Any, *, provider: str | None = None, to: str = MAIN, sent: Any = None
@@ -110,13 +111,13 @@ class AioSession:
         is added to the spending and calibrates the token counter. A response that is only an error raises
         `ModelFailed`. If a stream breaks, what came is recorded as interrupted, and its error is raised.
         """
-        return await self._session._turns.record(self._io, response, provider, to, sent)
+        return await self._turns.record(self._io, response, provider, to, sent)
 
     def listen(
         self, events: AsyncIterator[Any], *, provider: str | None = None, to: str = MAIN, sent: Any = None
     ) -> AioListening:
         """`Session.listen` for an async stream; the block is `async with`."""
-        return AioListening(self._session._turns.listen(self._io, events, provider, to, sent))
+        return AioListening(self._turns.listen(self._io, events, provider, to, sent))
 
     async def new(self, label: str) -> str:
         """Reserve a name for another transcript: `label_a`, `label_b`, … the first that is free."""
@@ -133,14 +134,14 @@ class AioSession:
         self._session.view(of)
         only = None if tools is None else list(checked(tools, Iterable, "the tools of a fork are names"))
         log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, only, of))
-        return self._session._another(log, is_fork=True)
+        return _like(self._session, self._turns, log, is_fork=True)
 
     async def child(self, name: str) -> "Session":
         """Open the conversation at `conversation/name`: a fork of this one, or one that begins empty."""
         conversation = f"{self._log.place.conversation}/{checked_name(name)}"
         place = place_at(scope=self._log.place.scope, conversation=conversation)
         log = await self._do(lambda: _opened(self._log.root.store, place))
-        return self._session._another(log, is_fork=log.state.origin is not None)
+        return _like(self._session, self._turns, log, is_fork=log.state.origin is not None)
 
     async def merge(
         self,
@@ -158,7 +159,7 @@ class AioSession:
         own, writes = self._session, None
         if keep == "summary":
             writes = Metered(own.compaction.checked_writer(model), own.compaction.prices)
-        return await Merge(own.pool, child._log, keep, writes, agent_id).run(self._io)
+        return await Merge(own.pool, child.pool.writer.log, keep, writes, agent_id).run(self._io)
 
     async def forget(self, *ids: str) -> None:
         """Erase the content of items, and of all that names them as its source; a tombstone stays.
@@ -263,13 +264,13 @@ class Session:
         checked(caps, Caps | None, "caps are given as Caps")
         prices = named_prices(checked(options.get("prices", {}), Mapping, "prices are given by model"))
         writer = Writer(log, hooks, redact)
-        self._log, self._caps = log, caps
+        self._log = log
         self.pool = SessionPool(writer, options.get("pool_limit"))
         self.steps = Steps(writer, self.pool)
         self.compaction = Compaction(writer, caps, prices)
         self._turns = Turns(writer, self.compaction, caps, prices)
-        self._inline = AioSession(self, INLINE)
-        self.aio = AioSession(self, AWAITED)
+        self._inline = AioSession(self, self._turns, INLINE)
+        self.aio = AioSession(self, self._turns, AWAITED)
         """The same verbs to be awaited."""
         self.compaction.model = options.get("model")
         compactor = options.get("compactor")
@@ -299,20 +300,7 @@ class Session:
         return f"<Session {self.place} at version {self.version}>"
 
     def _verbs(self, io: IO) -> AioSession:
-        return self._inline if io is INLINE else AioSession(self, io)
-
-    def _another(self, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False) -> "Session":
-        """A session of another log with the same options; a fork has the compactor, too."""
-        return Session(
-            log,
-            hooks=hooks or self.hooks.all,
-            redact=self.pool.writer.redaction,
-            caps=self._caps,
-            prices=self.compaction.prices,
-            pool_limit=self.pool.limit,
-            compactor=self.compaction.compactor if is_fork else None,
-            model=self.compaction.model,
-        )
+        return self._inline if io is INLINE else AioSession(self, self._turns, io)
 
     @property
     def place(self) -> Place:
@@ -383,7 +371,7 @@ class Session:
         What it spent is spent either way. Hooks hear what it recorded when it is merged, and may refuse it.
         The block is `with`, or `async with` if hooks are async.
         """
-        return Draft(self.pool, self._another)
+        return Draft(self.pool, partial(_like, self, self._turns))
 
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
         """What is appended from now on, or after a version, by whomever."""
@@ -406,6 +394,22 @@ class Session:
         self.__exit__()
         # After a failure nobody waits for a model: the next session takes the compaction up.
         await self.compaction.close("wait" if kind is None else "hand over")
+
+
+def _like(
+    session: Session, turns: Turns, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False
+) -> Session:
+    """A session of another log with the same options; a fork has the compactor, too."""
+    return Session(
+        log,
+        hooks=hooks or session.hooks.all,
+        redact=session.pool.writer.redaction,
+        caps=turns.caps,
+        prices=turns.prices,
+        pool_limit=session.pool.limit,
+        compactor=session.compaction.compactor if is_fork else None,
+        model=session.compaction.model,
+    )
 
 
 _entered: ContextVar[tuple[Session, ...]] = ContextVar("quire_sessions", default=())

@@ -58,12 +58,12 @@ class Asked(TypedDict, total=False):
 
 
 _KINDS: dict[str, tuple[Any, str]] = {
-    "input": (str | Item | None, "an item, or the id of one"),
-    "tools": (Sequence | None, "a list of definitions"),
-    "model": (str | None, "the name of a model"),
-    "inbox": (Sequence | None, "a list of messages"),
-    "parameters": (Mapping | None, "a mapping"),
-    "output": (Mapping | None, "a schema"),
+    "input": (str | Item, "an item, or the id of one"),
+    "tools": (Sequence, "a list of definitions"),
+    "model": (str, "the name of a model"),
+    "inbox": (Sequence, "a list of messages"),
+    "parameters": (Mapping, "a mapping"),
+    "output": (Mapping, "a schema"),
 }
 
 
@@ -122,7 +122,7 @@ class Turns:
     ) -> None:
         self._writer, self._log = writer, writer.log
         self._compaction = compaction
-        self._caps, self._prices = caps, prices
+        self.caps, self.prices = caps, prices
         self._counters: dict[str, Calibrated] = {}
         self._previous: tuple[Template, Context] | None = None
         self._digests = Digests()
@@ -135,7 +135,8 @@ class Turns:
         """The body of `Session.build`."""
         checked(template, Template, "a context is built from a Template")
         for name, (kind, words) in _KINDS.items():
-            checked(asked.get(name), kind, f"`{name}` is {words}")
+            if asked.get(name) is not None:
+                checked(asked.get(name), kind, f"`{name}` is {words}")
         await io.fire(self._writer.hooks, [Building(self._log.place, template)])
         await self._catch_up(io)
         await self._check_caps(io, asked.get("model") or template.model)
@@ -157,13 +158,13 @@ class Turns:
         self._log.check_known()
 
     async def _check_caps(self, io: IO, model: str | None) -> None:
-        if self._caps is None:
+        if self.caps is None:
             return
         own, root = self._log.spent_apart, self._log.root
         scope = None
-        if self._caps.is_for_scope:
+        if self.caps.is_for_scope:
             scope = own + await io.do(root, lambda: scope_spending(root.store, root.place.scope))
-        check_caps(self._caps, root.state.spending + own, scope, self._prices, model)
+        check_caps(self.caps, root.state.spending + own, scope, self.prices, model)
 
     async def _fitted(self, template: Template, asked: Asked) -> tuple[_Turn, Context]:
         """What the sections show, fitted; the main transcript is compacted if it does not fit otherwise."""
@@ -318,7 +319,7 @@ class Turns:
     async def keep(self, io: IO, parsed: Parsed, to: str, sent: _Sent | None) -> Parsed:
         """Record the items of a response and what it used; if it is refused, what it used."""
         model = parsed.model or (None if sent is None else sent.model)
-        usage = [] if parsed.usage is None else [usage_note(parsed.usage, model, self._prices)]
+        usage = [] if parsed.usage is None else [usage_note(parsed.usage, model, self.prices)]
         used = [Written(USAGE, note) for note in usage]
         try:
             _check(parsed)
