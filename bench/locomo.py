@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from quire.items import Message
 from quire.memory import Leaf
-from quire.memory.log_leaves import TranscriptLeaves
+from quire.memory.following import TranscriptLeaves
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _SESSION = re.compile(r"session_(\d+)")

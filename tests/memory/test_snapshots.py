@@ -78,7 +78,7 @@ def contents(address: str) -> bytes:
     import psycopg
 
     with psycopg.connect(address, autocommit=True) as connection:
-        rows = connection.execute("SELECT body FROM quire_index.snapshots").fetchall()
+        rows = connection.execute("SELECT body FROM quire_index.indexes").fetchall()
         samples = "SELECT concat(most_common_vals::text, histogram_bounds::text) FROM pg_stats"
         told = connection.execute(f"{samples} WHERE schemaname = 'quire_index'".encode()).fetchall()
     return b"".join(row[0] for row in rows) + repr(told).encode()

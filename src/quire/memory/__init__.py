@@ -1,6 +1,7 @@
 """What comes back: tiers of what was said, an index that finds the evidence, documents, and recall."""
 
 from quire.memory.excerpts import Excerpt as Excerpt, term_worths as term_worths
+from quire.memory.following import IMPORTANCE as IMPORTANCE, RECALL as RECALL
 from quire.memory.found import Hit
 from quire.memory.knowledge import (
     Knowledge,
@@ -12,7 +13,6 @@ from quire.memory.knowledge import (
     on_removed as on_removed,
 )
 from quire.memory.leaf import KNOWLEDGE as KNOWLEDGE, Leaf
-from quire.memory.log_leaves import IMPORTANCE as IMPORTANCE, RECALL as RECALL
 from quire.memory.memory import Memory
 from quire.memory.quotes import (
     Quote as Quote,

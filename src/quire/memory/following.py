@@ -3,19 +3,56 @@
 An append costs nothing here, and what another process wrote is found too. The index says how far each
 conversation was read. Where something was forgotten, the conversation is read again, and what differs changes
 in the index: so it holds nothing that the store does not.
+
+A leaf of a conversation is a group of items: a message, a note, a summary, or a call with its result. A
+result joins the leaf of its call, however late it comes; then the leaf is made again under the same key and
+in the same place. A forgotten item keeps its place and says nothing, so all others keep theirs.
+
+Some leaves are withdrawn: a note that was kept again under its key or dropped, a summary that a later one
+covers, and items that a `Hide` with `extras={"recall": False}` hides. Other hidden items stay: what a
+compactor left out of the view is what recall is for.
 """
 
+from array import array
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from itertools import chain
 from threading import RLock
+from typing import NamedTuple
 
+from quire.compactors import part_text
+from quire.items import EDITS, Hide, Item, Message, Note, Span, Summary, ToolCall, ToolResult, Undo
 from quire.memory.index import Index, Mark, Only
 from quire.memory.knowledge import Knowledge
-from quire.memory.leaf import KNOWLEDGE, Leaf, leaves_of_document
-from quire.memory.log_leaves import LogLeaves
-from quire.stores import Place, Standing, Store, Stored
-from quire.stores.streams import FORGOTTEN
+from quire.memory.leaf import KNOWLEDGE, Kind, Leaf, leaves_of_document
+from quire.state import Answers
+from quire.stores import Place, Standing, Store, Stored, items_in
+from quire.stores.streams import FORGOTTEN, POOL, is_own, is_tombstone
+from quire.tokens import note_text
+
+RECALL = "recall"
+"""The key of `extras` with which a `Hide` says, by `False`, that what it hides is not recalled either."""
+
+IMPORTANCE = "importance"
+"""The key of `extras` under which an item says how much it matters, from 0 to 1."""
+
+RECALL_TOOLS = frozenset(("recall", "search_knowledge"))
+"""Their calls and results repeat what is in the index already, so they are in no leaf."""
+
+PAUSE = 6 * 3600.0
+"""Seconds of silence after which a new stretch of talk begins."""
+
+_SUMMARIES_AT = 1 << 30
+"""Summaries have orders from here on, so that none stands between two messages."""
+
+_APART = 8
+"""The distance between the orders of leaves that lend each other no words: summaries and kept notes."""
+
+_MOST_OPEN = 64
+_KINDS: dict[type, Kind] = {ToolCall: "done", ToolResult: "done", Summary: "summary", Note: "note"}
+_ERROR, _QUESTION = 0.9, 0.65
+_IMPORTANCE: dict[type, float] = {Summary: 0.8, Note: 0.8, ToolResult: 0.75, ToolCall: 0.7, Message: 0.5}
+_SPEAKERS = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 
 
 class Follower:
@@ -107,3 +144,237 @@ def _mark_at(stored: Sequence[Stored], log: str) -> Mark:
 
 def _digest(entry: Stored) -> bytes:
     return blake2b(entry.body, digest_size=16, key=entry.stream.encode()[:64]).digest()
+
+
+# The leaves of a log
+
+
+class Changes(NamedTuple):
+    """Leaves that are new or changed, and the keys of those that are withdrawn."""
+
+    leaves: list[Leaf]
+    gone: set[str]
+
+
+class LogLeaves:
+    """The leaves of one conversation. Entries are taken in the order of the log."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._streams: dict[str, TranscriptLeaves] = {}
+
+    def take(self, stored: Sequence[Stored]) -> Changes | None:
+        """Return what entries change; none if they undo an earlier edit: then all is to be read again."""
+        said = [entry for entry in stored if entry.stream == POOL or not is_own(entry.stream)]
+        rows: dict[str, list[Item]] = {}
+        for entry, item in zip(said, items_in(self._place, said), strict=True):
+            rows.setdefault(entry.stream, []).append(item)
+        leaves, gone = list[Leaf](), set[str]()
+        for stream, items in rows.items():
+            if stream not in self._streams:
+                self._streams[stream] = TranscriptLeaves(self._place.conversation, stream)
+            changes = self._streams[stream].take(items)
+            if changes is None:
+                return None
+            leaves += changes.leaves
+            gone |= changes.gone
+        return Changes(leaves, gone)
+
+
+class TranscriptLeaves:
+    """The leaves of one transcript, or of the pool."""
+
+    def __init__(self, source: str, transcript: str) -> None:
+        self._source, self._transcript = source, transcript
+        self._answers = Answers()
+        self._groups: dict[int, list[Item]] = {}  # by head, as long as something may join
+        self._orders: dict[int, tuple[int, int]] = {}  # by head: the order and the stretch of the leaf
+        self._order, self._summaries, self._stretch = 0, 0, 0
+        self._until: float | None = None
+        self._ids: list[str] = []
+        self._positions: dict[str, int] = {}
+        self._order_at = array("q")  # by position: the order of the next leaf
+        self._areas: dict[str, list[tuple[int, int]]] = {}  # by summary: the positions that it covers
+        self._keyed: dict[str, str] = {}
+        self._gone: set[str] = set()
+
+    def take(self, items: Sequence[Item]) -> Changes | None:
+        """Return what items change; none if they undo an earlier edit."""
+        undone = _undone_by(items)
+        if not undone.isdisjoint(self._positions):
+            return None
+        before, touched = set(self._gone), dict[int, None]()
+        is_pool = self._transcript == POOL
+        for item in items:
+            self._positions[item.id] = len(self._ids)
+            self._ids.append(item.id)
+            self._answers.add(item)
+            is_edit = type(item) in EDITS
+            if not is_edit or isinstance(item, Summary):
+                head = self._answers.heads[-1]
+                self._groups.setdefault(head, []).append(item)
+                if _has_words(item):
+                    self._give_order(head, item)
+                if head in self._orders:
+                    touched[head] = None
+            self._order_at.append(self._order)
+            if (is_edit or is_pool) and item.id not in undone:
+                self._withdraw(item, is_pool)
+        made = filter(None, map(self._leaf, touched))
+        leaves = [leaf for leaf in made if leaf.key not in self._gone]
+        if len(self._groups) > _MOST_OPEN:
+            self._close_groups()
+        return Changes(leaves, self._gone - before)
+
+    def _give_order(self, head: int, item: Item) -> None:
+        if head in self._orders:
+            return
+        at = item.created_at
+        if self._until is not None and at - self._until > PAUSE:
+            self._stretch += 1
+        self._until = at if self._until is None else max(self._until, at)
+        if isinstance(item, Summary):
+            self._summaries += 1
+            order = _SUMMARIES_AT + _APART * self._summaries
+        else:
+            order = self._order
+            self._order += _APART if self._transcript == POOL else 1
+        self._orders[head] = order, self._stretch
+
+    def _withdraw(self, item: Item, is_pool: bool) -> None:
+        """Note which leaves an edit, or a note in the pool, withdraws."""
+        match item:
+            case Hide() if is_pool:
+                self._gone.update(span.first for span in item.spans)
+            case Hide() if item.extras.get(RECALL) is False:
+                for start, stop in self._area(item.spans):
+                    self._gone.update(self._ids[start:stop])
+            case Summary():
+                own = self._positions[item.id]
+                area = self._area(item.spans) or [(own, own + 1)]
+                self._gone.update(one for one, other in self._areas.items() if _is_within(other, area))
+                self._areas = {one: other for one, other in self._areas.items() if one not in self._gone}
+                self._areas[item.id] = area
+            case Note(key=str(key)) if is_pool:
+                if key in self._keyed:
+                    self._gone.add(self._keyed[key])
+                self._keyed[key] = item.id
+                self._gone.discard(item.id)
+            case _:
+                pass
+
+    def _area(self, spans: Iterable[Span]) -> list[tuple[int, int]]:
+        """Return the positions of spans; items before the beginning of this log have none."""
+        found = [
+            (max(self._positions.get(span.first, -1), 0), self._positions.get(span.last, -1) + 1)
+            for span in spans
+        ]
+        return [(start, stop) for start, stop in found if stop > start]
+
+    def _leaf(self, head: int) -> Leaf | None:
+        items = [
+            item
+            for item in self._groups[head]
+            if not _is_recall(item) and not (item.extras and is_tombstone(item))
+        ]
+        text = "\n".join(filter(None, map(_words, items)))
+        if not text.strip() or not any(map(_has_words, items)):
+            return None
+        order, stretch = self._orders[head]
+        return Leaf(
+            source=self._source,
+            transcript=self._transcript,
+            key=items[0].id,
+            order=order,
+            stretch=stretch,
+            ids=tuple([item.id for item in items]),
+            kind=_kind(items),
+            at=items[0].created_at,
+            speaker=_speaker(items),
+            text=text,
+            importance=max(map(_importance, items)),
+            told=self._told(items[0]),
+        )
+
+    def _told(self, item: Item) -> int:
+        """Return the order of the first leaf that a summary does not cover."""
+        spans = item.spans if isinstance(item, Summary) else ()
+        last = max((self._positions.get(span.last, -1) for span in spans), default=-1)
+        return self._order_at[last] if last >= 0 else 0
+
+    def _close_groups(self) -> None:
+        """Keep only groups that an item may still join: the latest, and those with open calls."""
+        heads = self._answers.heads
+        still = {heads[position] for position in self._answers.open_calls()} | {heads[-1]}
+        self._groups = {head: items for head, items in self._groups.items() if head in still}
+        self._orders = {head: order for head, order in self._orders.items() if head in still}
+
+
+def _undone_by(items: Sequence[Item]) -> set[str]:
+    undone: set[str] = set()
+    for item in reversed(items):
+        if isinstance(item, Undo) and item.id not in undone:
+            undone.add(item.target)
+    return undone
+
+
+def _is_within(area: list[tuple[int, int]], other: list[tuple[int, int]]) -> bool:
+    return all(any(low <= start and stop <= high for low, high in other) for start, stop in area)
+
+
+def _is_recall(item: Item) -> bool:
+    return isinstance(item, ToolCall | ToolResult) and item.name in RECALL_TOOLS
+
+
+def _has_words(item: Item) -> bool:
+    """Whether an item makes its group a leaf."""
+    if isinstance(item, Message):
+        return item.role in ("user", "assistant")
+    return type(item) in _KINDS and not _is_recall(item)
+
+
+def _kind(items: Sequence[Item]) -> Kind:
+    for item in items:
+        if type(item) in _KINDS:
+            return _KINDS[type(item)]
+    return "said"
+
+
+def _speaker(items: Sequence[Item]) -> str:
+    """Return who said or did it: the agent or person by name, or else the role."""
+    for item in items:
+        if item.agent_id:
+            return item.agent_id
+    first = items[0]
+    if isinstance(first, Summary):
+        return "summary"
+    return _SPEAKERS[first.role] if isinstance(first, Message) else "assistant"
+
+
+def _words(item: Item) -> str:
+    match item:
+        case Message():
+            return "\n".join(map(part_text, item.parts))
+        case ToolCall():
+            return f"[called {item.name} with {item.arguments}]"
+        case ToolResult():
+            outcome = "failed with" if item.is_error else "gave"
+            return f"[{item.name} {outcome}] " + "\n".join(map(part_text, item.parts))
+        case Summary():
+            return item.text
+        case Note():
+            return "\n".join(filter(None, (item.description, note_text(item.content))))
+        case _:
+            return ""
+
+
+def _importance(item: Item) -> float:
+    """Return what an item says of its importance, or else that of its kind."""
+    given = item.extras.get(IMPORTANCE) if item.extras else None
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        return min(max(float(given), 0.0), 1.0)
+    if isinstance(item, ToolResult) and item.is_error:
+        return _ERROR
+    if isinstance(item, Message) and item.role == "user":
+        return _QUESTION
+    return _IMPORTANCE.get(type(item), 0.0)

@@ -358,8 +358,6 @@ _NAMED = 1_000
 """Leaves of the named speaker or time that follow those with terms of the question."""
 
 _LOOKED_AT = 4_000
-_LOOKED_INTO = 10
-"""The best leaves by terms that may show that a question has to do with the record."""
 
 
 class _Search:
@@ -387,8 +385,7 @@ class _Search:
             scores.pop(number, None)
         top, by_terms = max(scores.values(), default=1.0), frozenset(scores)
         if question.vector is None and not question.spans and _ROLES.issuperset(self._names):
-            best = nlargest(_LOOKED_INTO, scores, key=scores.__getitem__)
-            self.is_evident = is_evident(self._asked, best, self._postings, self._weights, self._own)
+            self.is_evident = is_evident(self._asked, scores, self._postings, self._weights)
         for number in self._named():
             if number not in self._own:
                 scores.setdefault(number, 0.0)

@@ -7,9 +7,10 @@ shares of the best score. `Weights` is the one table of what counts how much.
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, tzinfo
 from functools import partial
+from heapq import nlargest
 from math import log, sqrt
 from operator import mul
 from typing import NamedTuple
@@ -57,7 +58,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     """The leaf says the time that the question names, in the same words."""
     asks: float = -0.15
     """The leaf asks more than it tells."""
-    evidence: float = 0.15
+    evidence: float = 0.095
     """The share of a question that the best leaf must carry if the question has to do with the record."""
     vector: float = 0.35
     """The most that vectors count beside terms where both agree; what stands out counts more."""
@@ -168,6 +169,9 @@ def says_time(words: Set[str]) -> bool:
 # Scores by terms
 
 _UNHEARD = 99.0
+_LOOKED_INTO = 10
+"""The best leaves by terms that may show that a question has to do with the record."""
+
 _NAME_SATURATION = 0.1
 """How soon a repeated word of a name counts no more."""
 
@@ -214,43 +218,26 @@ def _inverse(frequency: float, count: int) -> float:
 _YOUNG = 200
 """In a record of fewer leaves most terms are unheard, so less evidence is asked for."""
 
-_LEAST_WORTH = 0.5
-"""What the commonest term of a record counts as evidence, against one that was never heard."""
-
-_LONG = 3
-"""A leaf of so many times the usual length is evidence if it has half of the question: each of its terms
-counts little in it."""
-
-_MOST_WORTH = 4.0
-"""What the terms of a long turn count together: most of them are of no matter."""
+_MOST_WORTH = 6
+"""Unheard terms that all terms of a long turn are worth together: most of them are of no matter."""
 
 
-def is_evident(
-    asked: Sequence[str], best: Collection[int], postings: Postings, weights: Weights, without: Set[int]
-) -> bool:
-    """Whether one of the best leaves shares so much with a question that it has to do with the record."""
-    count = len(postings)
-
-    def worth(term: str) -> float:
-        held = len(postings[term]) if term in postings else 0
-        return max(_LEAST_WORTH, _inverse(held, count) / _inverse(0, count))
-
-    # Two terms of one word, such as its stems in two languages, count once.
-    words = [term for term, last in zip(asked, ("\n", *asked), strict=False) if not _is_one(term, last)]
-    possible = min(_MOST_WORTH, sum(map(worth, words))) * (weights.saturation + 1)
-    near = {leaf + step for leaf in best for step in range(-_PLACE, _PLACE + 1)}
-    shares = score(wanted(asked, postings, weights, worth), postings, weights, near, without)
-    least = weights.evidence * min(1.0, count / _YOUNG)
-    if max(shares.values(), default=0.0) >= least * possible > 0:
+def is_evident(asked: Sequence[str], scores: Scores, postings: Postings, weights: Weights) -> bool:
+    """Whether the best leaves carry so much of a question that it has to do with the record."""
+    if not scores:
+        return False
+    unheard = _inverse(0, len(postings))
+    # Of a word with two stems the first counts.
+    words = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
+    worth = {term: rarity(term, postings, weights) if term in postings else unheard for term in words}
+    possible = min(sum(worth.values()), _MOST_WORTH * unheard)
+    least = weights.evidence * min(1.0, len(postings) / _YOUNG)
+    if max(scores.values()) >= least * possible * (weights.saturation + 1):
         return True
-    long = [leaf for leaf in best if postings.length.get(leaf, 0.0) * count > _LONG * postings.total]
-    half = sum(map(worth, words)) / 2
-    held = [term for term in words if term in postings]
-    return any(sum(worth(term) for term in held if leaf in postings[term]) >= half for leaf in long)
-
-
-def _is_one(term: str, other: str) -> bool:
-    return term.startswith(other) or other.startswith(term)
+    # In a long leaf each term counts little.
+    best = nlargest(_LOOKED_INTO, scores, key=scores.__getitem__)
+    held = [(postings[term], value) for term, value in worth.items() if term in postings]
+    return any(2 * sum(value for leaves, value in held if leaf in leaves) >= possible for leaf in best)
 
 
 def score(

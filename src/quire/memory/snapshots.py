@@ -16,7 +16,7 @@ import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -35,15 +35,9 @@ SMALL = 2_000
 LEAST_CHANGES, _SHARE = 500, 32
 """A snapshot is written when so many leaves changed, and one in so many."""
 
-_FORMAT = 1
-_ENDING = "-index"
+_FORMAT = 2
 _PATIENCE = 10.0
-_PART = 1 << 24
 _SUM = 4
-_SCHEMA = 100
-"""Files of earlier versions have lower numbers."""
-
-_Result = TypeVar("_Result")
 
 
 def open_index(store: Store, scope: str) -> Index:
@@ -82,8 +76,7 @@ def forget_saved(store: Store, scope: str, caught_up: Callable[[], Index]) -> No
 
     Nothing of the snapshot before stays. Raises `StoreFailed` where it cannot be rewritten.
     """
-    snapshots = _snapshots_of(store)
-    if snapshots and snapshots.read(_address(scope)) is not None:
+    if snapshots := _snapshots_of(store):
         snapshots.write(_address(scope), lambda is_there: _dumped(caught_up()) if is_there else None)
 
 
@@ -112,87 +105,70 @@ def _address(scope: str) -> str:
 
 # Where snapshots are kept
 
-Make = Callable[[bool], bytes | None]
+_Make = Callable[[bool], bytes | None]
 """Given whether a snapshot is there, the bytes of a new one, or None to leave it."""
 
 
 def _snapshots_of(store: Store, *, is_made: bool = False) -> "_SQLiteSnapshots | _PostgresSnapshots | None":
     if isinstance(store, SQLiteStore):
-        path = f"{store.path}{_ENDING}"
+        path = f"{store.path}-index"
         return _SQLiteSnapshots(path) if is_made or os.path.isfile(path) else None
     link = getattr(store, "link", None)  # of a PostgresStore, whose library need not be here
     return None if link is None else _PostgresSnapshots(link)
 
 
-def _parts(scope: str, body: bytes) -> list[tuple[str, int, bytes]]:
-    return [(scope, at, body[at : at + _PART]) for at in range(0, len(body), _PART)]
-
-
-_TABLE = "CREATE TABLE {} (scope TEXT, nth BIGINT, body {} NOT NULL, PRIMARY KEY (scope, nth))"
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, None)
-"""The errors of a file that SQLite cannot read as what it should be."""
-
-
 class _SQLiteSnapshots:
-    """A file with the snapshots of all scopes, for its owner alone."""
+    """A file with the snapshots of all scopes, for its owner alone. A file that is none is deleted."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     def read(self, scope: str) -> bytes | None:
         with self._opened() as connection:
-            query = "SELECT CAST(body AS BLOB) FROM snapshots WHERE scope = ? ORDER BY nth"
-            return b"".join(row[0] for row in connection.execute(query, (scope,))) or None
+            query = "SELECT CAST(body AS BLOB) FROM snapshots WHERE scope = ?"
+            row = connection.execute(query, (scope,)).fetchone()
+            return None if row is None else row[0]
 
-    def write(self, scope: str, make: Make) -> None:
+    def write(self, scope: str, make: _Make) -> None:
         with self._opened() as connection:
             connection.execute("BEGIN IMMEDIATE")
             found = connection.execute("SELECT 1 FROM snapshots WHERE scope = ?", (scope,)).fetchone()
             body = make(found is not None)
             if body is not None:
-                connection.execute("DELETE FROM snapshots WHERE scope = ?", (scope,))
-                connection.executemany("INSERT INTO snapshots VALUES (?, ?, ?)", _parts(scope, body))
+                connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", (scope, body))
             connection.execute("COMMIT")
 
     @contextmanager
     def _opened(self) -> Generator[sqlite3.Connection, None, None]:
-        """A connection for one transaction. A file that cannot be read is deleted: it is only a copy."""
+        """A connection for one transaction."""
         try:
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
             connection = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
         except (OSError, sqlite3.Error) as error:
             raise StoreFailed(f"{self._path} cannot be opened") from error
         try:
-            self._settle(connection)
+            for setting in ("secure_delete = ON", "journal_mode = MEMORY"):
+                connection.execute(f"PRAGMA {setting}")
+            connection.execute(f"CREATE TABLE IF NOT EXISTS snapshots {_COLUMNS.format('BLOB')}")
+            if connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone() != (
+                1,
+            ):
+                raise sqlite3.DatabaseError("it has other tables")
             yield connection
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", None)
-            if code is not None and code & 0xFF not in _DAMAGED:
+        except sqlite3.OperationalError as error:
+            if "no such column" not in str(error):
                 raise StoreFailed(f"{self._path}: {error}") from error
-            self._delete()
-            raise StoreFailed(f"{self._path} could not be read, and was deleted") from error
+            self._delete(error)
+        except sqlite3.Error as error:
+            self._delete(error)
         finally:
             connection.close()
 
-    def _settle(self, connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute("PRAGMA journal_mode = MEMORY")
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version == _SCHEMA:
-            return
-        connection.execute("BEGIN IMMEDIATE")
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if not tables:
-            connection.execute(_TABLE.format("snapshots", "BLOB"))
-            connection.execute(f"PRAGMA user_version = {_SCHEMA}")
-        elif connection.execute("PRAGMA user_version").fetchone() != (_SCHEMA,):
-            raise sqlite3.DatabaseError("an index of an earlier version")
-        connection.execute("COMMIT")
-
-    def _delete(self) -> None:
+    def _delete(self, error: sqlite3.Error) -> None:
         for ending in ("", "-journal", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 os.unlink(self._path + ending)
+        raise StoreFailed(f"{self._path} could not be read, and was deleted") from error
 
 
 class _PostgresSnapshots:
@@ -203,50 +179,46 @@ class _PostgresSnapshots:
 
     def read(self, scope: str) -> bytes | None:
         def work(connection: Any) -> bytes | None:
-            if not _is_settled(connection):
+            if not _is_made(connection):
                 return None
-            query = "SELECT body FROM quire_index.snapshots WHERE scope = %s ORDER BY nth"
-            rows = connection.execute(query, (scope,), binary=True).fetchall()
-            return b"".join(row[0] for row in rows) or None
+            query = f"SELECT body FROM {_TABLE} WHERE scope = %s"
+            row = connection.execute(query, (scope,), binary=True).fetchone()
+            return None if row is None else row[0]
 
-        return self._run(work)
+        kept: bytes | None = self._link.run(work)
+        return kept
 
-    def write(self, scope: str, make: Make) -> None:
-        def work(connection: Any) -> None:
+    def write(self, scope: str, make: _Make) -> None:
+        def work(connection: Any) -> bool:
             with connection.transaction():
                 connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-                for statement in () if _is_settled(connection) else _POSTGRES:
+                is_made, query = _is_made(connection), f"DELETE FROM {_TABLE} WHERE scope = %s"
+                body = make(is_made and connection.execute(query, (scope,)).rowcount > 0)
+                if body is None:
+                    return False
+                for statement in () if is_made else _MADE:
                     connection.execute(statement)
-                query = "SELECT 1 FROM quire_index.snapshots WHERE scope = %s"
-                body = make(connection.execute(query, (scope,)).fetchone() is not None)
-                if body is not None:
-                    connection.execute("DELETE FROM quire_index.snapshots WHERE scope = %s", (scope,))
-                    for part in _parts(scope, body):
-                        connection.execute("INSERT INTO quire_index.snapshots VALUES (%s, %s, %b)", part)
+                connection.execute(f"INSERT INTO {_TABLE} VALUES (%s, %b)", (scope, body))
+                return True
 
-        self._run(work)
-        self._run(lambda connection: connection.execute("VACUUM quire_index.snapshots"))
-
-    def _run(self, work: Callable[[Any], _Result]) -> _Result:
-        result: _Result = self._link.run(work)
-        return result
+        if self._link.run(work):
+            self._link.run(lambda connection: connection.execute(f"VACUUM {_TABLE}"))
 
 
-def _is_settled(connection: Any) -> bool:
-    """Whether the table is there; what an earlier version has in the schema goes."""
-    query = "SELECT to_regclass('quire_index.snapshots') IS NULL, to_regclass('quire_index.leaves') IS NULL"
-    is_missing, is_new = connection.execute(query).fetchone()
-    if not is_new:
-        connection.execute("DROP SCHEMA quire_index CASCADE")
+def _is_made(connection: Any) -> bool:
+    (is_missing,) = connection.execute(f"SELECT to_regclass('{_TABLE}') IS NULL").fetchone()
     return not is_missing
 
 
+_COLUMNS = "(scope TEXT PRIMARY KEY, body {} NOT NULL)"
 _LOCK = 0x51756978
 """The advisory lock of whoever writes a snapshot."""
 
-_POSTGRES = (
-    "CREATE SCHEMA IF NOT EXISTS quire_index",
-    _TABLE.format("quire_index.snapshots", "BYTEA"),
-    "ALTER TABLE quire_index.snapshots ALTER body SET STORAGE EXTERNAL",
-    "ALTER TABLE quire_index.snapshots ALTER body SET STATISTICS 0",
+_TABLE = "quire_index.indexes"
+_MADE = (
+    "DROP SCHEMA IF EXISTS quire_index CASCADE",  # of an earlier version
+    "CREATE SCHEMA quire_index",
+    f"CREATE TABLE {_TABLE} {_COLUMNS.format('BYTEA')}",
+    f"ALTER TABLE {_TABLE} ALTER body SET STORAGE EXTERNAL",
+    f"ALTER TABLE {_TABLE} ALTER body SET STATISTICS 0",
 )
