@@ -82,15 +82,13 @@ with Store.open(sys.argv[1]) as store:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not write")
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_store_in_a_folder_that_may_not_be_written_is_read(version: int) -> None:
-    folder = Path(f"/tmp/quire-readable-{os.getpid()}-{version}")
+def test_a_store_in_a_folder_that_may_not_be_written_is_read() -> None:
+    folder = Path(f"/tmp/quire-readable-{os.getpid()}")
     folder.mkdir(mode=0o755)
     path = folder / "kept.db"
     try:
-        earlier(path, min(version, 2))
-        if version == 3:
-            Store.open(path).close()
+        earlier(path, 2)
+        Store.open(path).close()
         path.chmod(0o644)
         before = path.read_bytes()
         said = as_nobody(READ, path).splitlines()
@@ -235,7 +233,7 @@ def test_another_who_writes_is_waited_for_and_then_said(
         fill(store, HERE, "one", "two")
         with closing(sqlite3.connect(store.path, isolation_level=None, check_same_thread=False)) as other:
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreFailed, match="busy"):
+            with pytest.raises(StoreFailed, match="locked"):
                 store.append(HERE, [entry("a"), entry("b")], expected=2)
             assert len(store.read(HERE)) == 2
             monkeypatch.undo()

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import sha256
 from threading import Lock
 from typing import Any, TypeVar
@@ -76,12 +76,12 @@ _COLUMNS = """
         (SELECT coalesce(max(entries.version), 0) FROM quire.entries WHERE conversation = number);
     ALTER TABLE quire.conversations ALTER version SET NOT NULL;
     ALTER TABLE quire.entries ADD COLUMN sum bigint"""
-# The server would keep samples of content for its plans, also after the content is removed.
-_SAMPLED = (
-    ("entries", "body", "bytea"),
-    ("conversations", "scope", "text"),
-    ("conversations", "name", "text"),
-)
+# The server would keep samples of content for its plans, also after the content is removed. Setting a type
+# again removes those that it has.
+_NO_SAMPLES = """
+    ALTER TABLE quire.entries ALTER body SET STATISTICS 0, ALTER body TYPE bytea;
+    ALTER TABLE quire.conversations ALTER scope SET STATISTICS 0, ALTER scope TYPE text;
+    ALTER TABLE quire.conversations ALTER name SET STATISTICS 0, ALTER name TYPE text"""
 
 # The count is the compare and swap: another append waits for its row, and then finds another version.
 _ENTRIES = """
@@ -300,7 +300,7 @@ def _prepare(connection: Connection[Any]) -> None:
         elif found < VERSION:
             _upgrade(connection)
         if found in (0, 1):
-            _keep_no_samples(connection)
+            connection.execute(_NO_SAMPLES)
         connection.execute("UPDATE quire.about SET version = %s", [VERSION])
     if found:
         _log.info("a postgres store was brought from version %d to %d", found, VERSION)
@@ -326,29 +326,16 @@ def _upgrade(connection: Connection[Any]) -> None:
     connection.execute("ALTER TABLE quire.entries ALTER sum SET NOT NULL")
 
 
-def _keep_no_samples(connection: Connection[Any]) -> None:
-    for table, column, kind in _SAMPLED:
-        alter = f"ALTER TABLE quire.{table} ALTER {column}"
-        connection.execute(f"{alter} SET STATISTICS 0".encode())
-        # Setting a type again removes the samples that are there; a view on the column forbids it.
-        with suppress(psycopg.errors.FeatureNotSupported), connection.transaction():
-            connection.execute(f"{alter} TYPE {kind}".encode())
-
-
 def _version(connection: Connection[Any]) -> int:
     """The version of our tables; 0 where there are none."""
-
-    def one(query: str) -> Any:
-        row = connection.execute(query.encode()).fetchone()
-        return row[0] if row else None
-
-    if not one("SELECT count(*) FROM pg_tables WHERE schemaname = 'quire'"):
-        return 0
-    if one("SELECT to_regclass('quire.about') IS NULL"):
+    tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'quire'"
+    names = [name for (name,) in connection.execute(tables)]
+    if names and "about" not in names:
         raise StoreDamaged(
             "the schema quire of this database is another application's, and was left as it is"
         )
-    version = int(one("SELECT max(version) FROM quire.about") or 0)
+    rows = connection.execute("SELECT version FROM quire.about").fetchall() if names else []
+    version = max((int(version) for (version,) in rows), default=0)
     if version > VERSION:
         raise NewerStore(
             f"the database is of version {version}, and this Quire knows {VERSION}: update Quire"
@@ -361,13 +348,11 @@ PATIENCE = 10.0
 
 _TRIES = 3
 _LOST = ("08", "57P")
-_REASONS = {
-    "53300": "has too many clients, and takes no more",
-    "53": "has no room left",
-    "42": "does not allow it",
-    "40": "is busy",
-    "25": "may not be written",
-}
+"""States of a connection that was lost."""
+
+_QUOTING = ("22", "23")
+"""States whose messages may quote what was to be written."""
+
 _Pool = psycopg_pool.ConnectionPool[Connection[Any]]
 _Result = TypeVar("_Result")
 
@@ -483,22 +468,18 @@ class Link:
         if isinstance(error, psycopg_pool.PoolTimeout):
             return StoreFailed(f"no connection to {self._where} within {PATIENCE:.0f} seconds")
         if state is None:
-            return StoreFailed(
-                f"{self._where} cannot be reached, or the connection was lost: {self._said(error)}"
-            )
+            what = "cannot be reached, or the connection was lost"
+            return StoreFailed(f"{self._where} {what}: {self._said(error)}")
         if state.startswith("XX00") and state != "XX000":
             return StoreDamaged(f"{self._where} is damaged ({state})")
-        reason = _REASONS.get(state) or _REASONS.get(state[:2])
-        if reason is None:  # what the server says may quote values
-            return StoreFailed(f"{self._where} failed ({state})")
-        return StoreFailed(f"{self._where} {reason} ({state}): {self._said(error)}")
+        said = "" if state.startswith(_QUOTING) else f": {self._said(error)}"
+        return StoreFailed(f"{self._where} failed ({state}){said}")
 
     def _said(self, error: psycopg.Error) -> str:
         """What a server or a driver said, in one line and without the password."""
         text = " ".join((error.diag.message_primary or str(error)).split())
         for secret in self._secrets:
-            for spelled in (secret, quote(secret, safe="")):
-                text = text.replace(spelled, "***")
+            text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")
         return text
 
 

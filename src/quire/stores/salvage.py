@@ -6,7 +6,6 @@ an entry says whether it is whole, however it was found.
 
 import os
 import sqlite3
-import struct
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from itertools import chain, count, takewhile
@@ -27,7 +26,10 @@ _NAMES = (
 )
 _BITS = 32
 _LAST = (1 << _BITS) - 1
-_LARGEST_PAGE = 65_536
+_LARGEST_PAGE, _LARGEST_HEAD = 65_536, 16
+_WITHOUT_ROWS = (b"", b"\0", b"\2", b"\n")
+"""How pages begin that hold the rest of a row, nothing, or a part of an index: no flipped bit makes a page of
+rows, which begins with 13, one of these."""
 
 _kept_open: list[int] = []
 """Files that were read page by page: closing one would drop this process's SQLite locks on it."""
@@ -147,13 +149,19 @@ class Pages:
 
     def _rows_of(self, page: bytes, start: int) -> Iterator[tuple[int, list[Any]]]:
         """The rows of one page: each pointer leads to one, and so does the end of the row before it."""
-        first, begins = start + 8, list[int]()
-        for at, pointer in enumerate(struct.unpack_from(f">{max(len(page) - first, 0) // 2}H", page, first)):
-            if first <= pointer < len(page) and first + 2 * at < min(begins, default=len(page)):
+        first = at = start + 8
+        begins, lowest = list[int](), len(page)
+        if page[start : start + 1] in _WITHOUT_ROWS:
+            return
+        while at + 2 <= lowest:  # the pointers end where the rows begin
+            pointer = int.from_bytes(page[at : at + 2], "big")
+            if first <= pointer < len(page):
                 begins.append(pointer)
+                lowest = min(lowest, pointer)
+            at += 2
         seen = set[int]()
         while begins:
-            begin = begins.pop()
+            begin = len(page) - len(page[begins.pop() :].lstrip(b"\0"))  # deleted rows are zeros
             if begin not in seen:
                 seen.add(begin)
                 with suppress(LookupError, ValueError, OverflowError):
@@ -225,6 +233,8 @@ _SIZES = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0}
 def _values(payload: bytes) -> list[Any]:
     """The values of a row."""
     end, at = _varint(payload, 0)
+    if end > _LARGEST_HEAD:
+        raise ValueError("this is no row of ours")
     codes: list[int] = []
     while at < end:
         code, at = _varint(payload, at)

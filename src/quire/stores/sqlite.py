@@ -4,7 +4,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -71,26 +71,42 @@ _TABLES = (
     f" BEGIN INSERT INTO entries VALUES (new.at + 1, '', x'', new.at + 1 & {_LAST}); END",
 )
 
-# Earlier versions: the names of their tables, and how their conversations and entries are read. Version 1 had
-# no sums and no counts, version 2 had its counts in the conversations.
-_NAMES = {
+# Version 1 had no sums and no counts; version 2 had its counts in the conversations. Its sums stay as they
+# are, so that damage is still noticed.
+_EARLIER = {
     1: {"conversations", "entries"},
     2: {"conversations", "entries", "by_name", "by_sum", "counted"},
 }
-_CONVERSATIONS = {
-    1: "SELECT number, scope, name, sum_of(scope) AS scope_sum, sum_of(name) AS name_sum"
-    " FROM {conversations}",
-    2: "SELECT number, scope, name, scope_sum, name_sum FROM {conversations}",
+_SET_ASIDE = (
+    "DROP TRIGGER IF EXISTS counted",
+    "DROP INDEX IF EXISTS by_name",
+    "DROP INDEX IF EXISTS by_sum",
+    "ALTER TABLE conversations RENAME TO old_conversations",
+    "ALTER TABLE entries RENAME TO old_entries",
+)
+_COPY = {
+    1: (
+        "INSERT INTO conversations SELECT number, scope, name, sum_of(scope), sum_of(name)"
+        " FROM old_conversations",
+        f"INSERT INTO entries SELECT at, stream, body, entry_sum(scope, name, at & {_LAST}, stream, body)"
+        f" FROM old_entries JOIN old_conversations ON number = at >> {_BITS}",
+        f"INSERT INTO entries SELECT number << {_BITS} | count + 1, '', x'', count + 1"
+        f" FROM (SELECT number, (SELECT count(*) FROM old_entries WHERE at BETWEEN number << {_BITS}"
+        f" AND number << {_BITS} | {_LAST}) AS count FROM old_conversations)",
+    ),
+    2: (
+        "INSERT INTO conversations SELECT number, scope, name, scope_sum, name_sum FROM old_conversations",
+        "INSERT INTO entries SELECT at, stream, body, sum FROM old_entries",
+        f"INSERT INTO entries SELECT number << {_BITS} | version + 1, '', x'', version + 1"
+        " FROM old_conversations",
+    ),
 }
-_ENTRIES = {
-    1: "SELECT at, stream, body, entry_sum(scope, name, at & {last}, stream, body) AS sum"
-    " FROM {entries} JOIN {conversations} ON number = at >> {bits}"
-    " UNION ALL SELECT number << {bits} | version + 1, '', x'', version + 1 FROM (SELECT number,"
-    " (SELECT count(*) FROM {entries} WHERE at BETWEEN number << {bits} AND number << {bits} | {last})"
-    " AS version FROM {conversations})",
-    2: "SELECT at, stream, body, sum FROM {entries}"
-    " UNION ALL SELECT number << {bits} | version + 1, '', x'', version + 1 FROM {conversations}",
-}
+_CLEAN_UP = (
+    "UPDATE sqlite_sequence SET seq = (SELECT seq FROM sqlite_sequence WHERE name = 'old_conversations')"
+    " WHERE name = 'conversations'",
+    "DROP TABLE old_entries",
+    "DROP TABLE old_conversations",
+)
 _GAPS = f"SELECT at >> {_BITS} FROM entries GROUP BY 1 HAVING count(*) <> max(at & {_LAST})"
 
 _ADD = "UPDATE entries SET stream = ?, body = ?, sum = ? WHERE at = ? AND stream = ''"
@@ -291,19 +307,12 @@ def _entry_sum(scope: str, name: str, version: int, stream: str, body: bytes) ->
     return entry_sum(seed_of(Place(scope, name)), version, stream, body)
 
 
-_REASONS = {
-    sqlite3.SQLITE_BUSY: f"is busy: another held it for {PATIENCE:.0f} seconds",
-    sqlite3.SQLITE_LOCKED: "is busy",
-    sqlite3.SQLITE_FULL: "has no room left",
-    sqlite3.SQLITE_READONLY: "may not be written",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
-    sqlite3.SQLITE_PERM: "may not be opened",
-    sqlite3.SQLITE_IOERR: "could not be read or written",
-    sqlite3.SQLITE_NOMEM: "needs more memory than there is",
-    sqlite3.SQLITE_TOOBIG: "has or was given a value that is too large",
-    sqlite3.SQLITE_MISUSE: "was closed",
-    sqlite3.SQLITE_INTERRUPT: "was interrupted",
+_NOT_DAMAGE = {
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY),
+    *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM),
+    *(sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_INTERRUPT),
 }
+"""The statements are right, so after any other error the tables are not what they were."""
 
 
 class _File:
@@ -325,7 +334,8 @@ class _File:
         self._closed = False
         self._is_new = _create(self.path)
         self._is_writable = os.access(self.path, os.W_OK) and os.access(os.path.dirname(self.path), os.W_OK)
-        self._identity = _identity(self.path)
+        found = os.stat(self.path)
+        self._inode, self._device = found.st_ino, found.st_dev
         at_forks(self)  # before it is opened: SQLite has locks of its own, which a fork would copy
         with self._guarded(), self.writing, self.reading:
             _ = self.writer() if self._is_writable else self._reading()
@@ -347,7 +357,12 @@ class _File:
 
     def check_place(self) -> None:
         """`StoreFailed` where the path no longer leads to the open file: what is written would be lost."""
-        if _identity(self.path) != self._identity:
+        try:
+            found = os.stat(self.path)
+            is_there = found.st_ino == self._inode and found.st_dev == self._device
+        except OSError:
+            is_there = False
+        if not is_there:
             raise StoreFailed(f"{self.path} was deleted, moved or replaced while it was open: open it again")
 
     @contextmanager
@@ -412,7 +427,7 @@ class _File:
         except sqlite3.Error as error:
             raise self.failure(error) from error
         except MemoryError as error:  # a damaged length asks for more than there is
-            raise StoreFailed(f"{self.path} {_REASONS[sqlite3.SQLITE_NOMEM]}") from error
+            raise StoreFailed(f"{self.path} needs more memory than there is") from error
         except UnicodeEncodeError:
             raise InvalidValue("a name is made of printable characters") from None
 
@@ -424,10 +439,9 @@ class _File:
         code, name = full & 0xFF, getattr(error, "sqlite_errorname", type(error).__name__)
         if code == sqlite3.SQLITE_NOTADB:
             return StoreDamaged(f"{self.path} is not a SQLite database, and was left as it is")
-        if code not in _REASONS or full == sqlite3.SQLITE_IOERR_SHORT_READ:
-            # The statements are right, so the tables are not what they were.
+        if code not in _NOT_DAMAGE or full == sqlite3.SQLITE_IOERR_SHORT_READ:
             return StoreDamaged(f"{self.path} is damaged ({name})")
-        return StoreFailed(f"{self.path} {_REASONS[code]} ({name})")
+        return StoreFailed(f"{self.path} could not be read or written: {error} ({name})")
 
     def _connected(self) -> sqlite3.Connection:
         if self._closed:
@@ -462,28 +476,32 @@ class _File:
     # The tables
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Make the tables or bring them up to date; where they may not be written, read them as they are."""
+        """Make the tables, or bring them up to date in one transaction."""
         with in_transaction(connection, "BEGIN"):  # of one moment: another may be making the tables now
             found = self._version(connection)
         if found == VERSION:
             return
         if not self._is_writable:
-            _run(connection, _views_of(found) if found else _TABLES)
-            return
+            raise StoreFailed(f"{self.path} may not be written, and has to be brought up to date: {found}")
         patiently(connection, "PRAGMA journal_mode = WAL")
         with in_transaction(connection, "BEGIN IMMEDIATE"):
             found = self._version(connection)  # another may have been first
             if found < VERSION:
-                _run(connection, _upgrade_from(found) if found else _TABLES)
-            if found and connection.execute(_GAPS).fetchone():
-                raise StoreDamaged(f"{self.path} is damaged: entries of its version {found} are missing")
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+                self._upgrade(connection, found)
         if found:
             _log.info("a sqlite store was brought from version %d to %d", found, VERSION)
         elif not self._is_new:
             self.reports = (f"{self.path} was an empty file: a new store was begun in it",)
             _log.warning("%s", self.reports[0])
+
+    def _upgrade(self, connection: sqlite3.Connection, found: int) -> None:
+        steps = (*_SET_ASIDE, *_TABLES, *_COPY[found], *_CLEAN_UP) if found else _TABLES
+        for statement in steps:
+            connection.execute(statement)
+        if found and connection.execute(_GAPS).fetchone():
+            raise StoreDamaged(f"{self.path} is damaged: entries of its version {found} are missing")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _version(self, connection: sqlite3.Connection) -> int:
         """The version of the tables; 0 for an empty database. What is not ours is left as it is."""
@@ -499,42 +517,9 @@ class _File:
                 f"{self.path} is of version {version}, and this Quire knows {VERSION}: update Quire"
             )
         is_ours = {sql for _, sql in tables} == set(_TABLES) if version == VERSION else not tables
-        if is_ours or _NAMES.get(version) == {name for name, _ in tables}:
+        if is_ours or _EARLIER.get(version) == {name for name, _ in tables}:
             return version
         raise StoreDamaged(f"{self.path} is damaged: its tables are not those of version {version}")
-
-
-def _views_of(version: int) -> tuple[str, ...]:
-    """An earlier version, read as this one."""
-    names = {"conversations": "main.conversations", "entries": "main.entries", "bits": _BITS, "last": _LAST}
-    return (
-        f"CREATE TEMP VIEW conversations AS {_CONVERSATIONS[version]}".format_map(names),
-        f"CREATE TEMP VIEW entries AS {_ENTRIES[version]}".format_map(names),
-    )
-
-
-def _upgrade_from(version: int) -> tuple[str, ...]:
-    """An earlier version, written as this one. The sums of version 2 stay, so its damage is still noticed."""
-    names = {"conversations": "old_conversations", "entries": "old_entries", "bits": _BITS, "last": _LAST}
-    return (
-        "DROP TRIGGER IF EXISTS counted",
-        "DROP INDEX IF EXISTS by_name",
-        "DROP INDEX IF EXISTS by_sum",
-        "ALTER TABLE conversations RENAME TO old_conversations",
-        "ALTER TABLE entries RENAME TO old_entries",
-        *_TABLES,
-        f"INSERT INTO conversations {_CONVERSATIONS[version]}".format_map(names),
-        f"INSERT INTO entries {_ENTRIES[version]}".format_map(names),
-        "UPDATE sqlite_sequence SET seq = (SELECT seq FROM sqlite_sequence WHERE name = 'old_conversations')"
-        " WHERE name = 'conversations'",
-        "DROP TABLE old_entries",
-        "DROP TABLE old_conversations",
-    )
-
-
-def _run(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
-    for statement in statements:
-        connection.execute(statement)
 
 
 @contextmanager
@@ -570,14 +555,6 @@ def patiently(connection: sqlite3.Connection, statement: str, patience: float = 
             time.sleep(_PAUSE)
     finally:
         connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
-
-
-def _identity(path: str) -> tuple[int, int]:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return 0, 0
-    return found.st_dev, found.st_ino
 
 
 def _create(path: str) -> bool:

@@ -282,28 +282,19 @@ def kind_named(name: str) -> "Callable[..., Store]":
 def _opened(url: str | Path, durable: Durability) -> Store:
     if not isinstance(url, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a store is opened by a text or a path, not {type(url).__name__}")
-    if "\0" in str(url):
+    address = str(url)
+    if "\0" in address:
         raise InvalidValue("the address of a store has no NUL")
-    if isinstance(url, Path):
-        return _at_path(url, durable)
     if url == "memory:":
         return kind_named("MemoryStore")()
-    if url.startswith(("postgresql://", "postgres://")):
+    if isinstance(url, str) and url.startswith(("postgresql://", "postgres://")):
         return kind_named("PostgresStore")(url, durable=durable)
-    if url.startswith("sqlite:///"):
-        name = url.removeprefix("sqlite:///")
-        if name in ("", ":memory:") or "?" in name:
-            raise InvalidValue("sqlite:/// takes a path without options; memory: keeps nothing")
-        return kind_named("SQLiteStore")(Path(name), durable=durable)
-    if "://" in url or url.partition(":")[0] in ("memory", "sqlite", "postgresql", "postgres"):
+    is_sqlite = isinstance(url, str) and url.startswith("sqlite:///")
+    path = Path(address.removeprefix("sqlite:///") if is_sqlite else address)
+    kind = "SQLiteStore" if is_sqlite else _ENDINGS.get(path.suffix.lower())
+    is_other = isinstance(url, str) and "://" in url and not is_sqlite
+    if kind is None or is_other or path.name in ("", ":memory:") or (is_sqlite and "?" in address):
         raise InvalidValue(_ADDRESSES)  # an address may hold a password, so it is not repeated
-    return _at_path(Path(url), durable)
-
-
-def _at_path(path: Path, durable: Durability) -> Store:
-    kind = _ENDINGS.get(path.suffix.lower())
-    if kind is None:
-        raise InvalidValue(_ADDRESSES)
     return kind_named(kind)(path, durable=durable)
 
 
@@ -327,23 +318,24 @@ def checked(place: Place, entries: Sequence[Entry], expected: int) -> Place:
     """The place, if the arguments of an append are what they should be."""
     if type(expected) is not int:
         raise WrongType(f"the expected version is a number, not {type(expected).__name__}")
-    for stream, body in entries:
+    for stream, _ in entries:
         checked_stream(stream)
-        _check_body(body)
+    _check_bytes(body for _, body in entries)
     return place_at(scope=place.scope, conversation=place.conversation)
 
 
 def check_bodies(place: Place, bodies: Mapping[int, bytes], count: int) -> None:
     """Refuse bodies that cannot be put into a conversation of so many entries."""
-    for version, body in bodies.items():
-        _check_body(body)
+    _check_bytes(bodies.values())
+    for version in bodies:
         if not 1 <= version <= count:
             raise OutOfRange(f"{place} has no version {version}: it has {count}")
 
 
-def _check_body(body: object) -> None:
-    if not isinstance(body, bytes):
-        raise WrongType(f"a body is bytes, not {type(body).__name__}")
+def _check_bytes(bodies: Iterable[object]) -> None:
+    for body in bodies:
+        if not isinstance(body, bytes):
+            raise WrongType(f"a body is bytes, not {type(body).__name__}")
 
 
 def conflict(place: Place, expected: int, found: int) -> Conflict:
