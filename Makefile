@@ -39,12 +39,10 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 	@$(BIN)/python bench/size.py --page docs/benchmarks.md
 	@$(BIN)/python bench/hops.py --page docs/benchmarks.md
 	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/benchmarks.md
-	@$(BIN)/python bench/writers.py --page docs/benchmarks.md
 	@$(BIN)/python bench/crash.py --page docs/benchmarks.md
 	@$(BIN)/python bench/damage.py --page docs/benchmarks.md
 	@$(BIN)/python bench/loop.py --peers .venv-peers/bin/python --page docs/benchmarks.md
 	@$(BIN)/python bench/load.py --page docs/benchmarks.md
-	@$(BIN)/python bench/resume.py --page docs/benchmarks.md
 	@$(BIN)/python bench/programs.py --page docs/benchmarks.md
 
 docs: .venv/.docs ## build the documentation into site/

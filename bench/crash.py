@@ -1,35 +1,49 @@
-"""Kill processes that write, compact and forget, and check what is left.
+"""Kill processes that write, compact, forget and run tools, and check what is left.
 
-Usage: python bench/crash.py [--kills N] [--postgres URL] [--json] [--page FILE]
+Usage: python bench/crash.py [--kills N] [--turns N] [--postgres URL] [--json] [--page FILE]
 
-A writer appends to a conversation and prints the id of each item once the append has returned. It is killed
-with SIGKILL at a random moment. Then the store is opened: every acknowledged item must be there, once and in
-order. The second part kills a process at each step of a compaction: the view must have the whole summary or
-none of it. The third part kills a process before and after each write of `forget`: once the conversation was
-opened again, no byte of the forgotten item, of a summary of it or of its fork is left.
+Every process is forked from this one, which has no store open then, and dies by SIGKILL.
+
+- Writers append to a conversation and say the id of each item once the append has returned. They are killed
+  at random moments. Every acknowledged item must be there, once and in order.
+- A compaction is killed at each of its steps: the view must have the whole summary or none of it.
+- `forget` is killed before and after each of its writes: once the conversation was opened again, no byte of
+  the forgotten item, of a summary of it or of its fork is left.
+- An agent's turn has two replies with calls: one tool that must not run twice, one that may, and one that is
+  slow, side by side. The process dies before and after each append, and inside each tool, at its beginning
+  and at its end; then another one goes on: half of them resume the turn, the others say something. Every
+  append that returned must be there; all four wires take the history; no call is without a result; a call
+  whose result was on the record is not run again; one that may not run twice has not, and where it may have
+  run without a result, it is marked.
 """
 
 import argparse
+import asyncio
 import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import traceback
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import marked
-from quire import Budget, Session, Summary, Template
+from quire import Budget, Session, Summary, Template, ToolCall, ToolResult
+from quire.agent import Agent, tool
+from quire.agent.closing import UNCERTAIN
 from quire.compactors import Summarize
 from quire.items import Message, Span
 from quire.models import Scripted
+from quire.providers import PROVIDERS, Rendered
 from quire.sections import History
 from quire.stores import Place, Store
-from servers import shelves
 
 TEMPLATE = Template(History(), budget=Budget(window=100_000), model="gpt-5.6")
 SECRET = "swordfish-0815"
@@ -40,155 +54,183 @@ STEPS = (
     "before it is recorded",
     "after it is recorded",
 )
+FIRST = (("c1", "slow"), ("c2", "pay"), ("c3", "look"))
+SECOND = (("c4", "pay"), ("c5", "look"))
+Say = Callable[[object], None]
+
+
+@contextmanager
+def postgres(given: str | None = None) -> Generator[str | None]:
+    """The address of a PostgreSQL server: the given one, or one that is started for the run, if possible."""
+    if given:
+        yield given
+        return
+    try:
+        sys.path.insert(0, str(Path(__file__).parent.parent))
+        from tests.stores.server import database
+    except ImportError:
+        print("no PostgreSQL here", file=sys.stderr)
+        yield None
+        return
+    with database() as url:
+        yield url
+
+
+# Processes
+
+
+class Process:
+    """A forked process that calls a function, and what it says."""
+
+    def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
+        self._reader, writer = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            status = 1
+            try:
+                os.close(self._reader)
+                work(lambda text: os.write(writer, f"{text}\n".encode()), *arguments)
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        os.close(writer)
+
+    def first(self) -> str:
+        """The first line it says, once it says one."""
+        return os.read(self._reader, 1 << 16).decode()
+
+    def kill(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+
+    def rest(self) -> str:
+        """What it says until it ends. The last line may be cut."""
+        with open(self._reader, encoding="utf-8") as reader:
+            said = reader.read()
+        os.waitpid(self._pid, 0)
+        return said
+
+
+def lines_of(work: Callable[..., None], *arguments: Any) -> list[str]:
+    return Process(work, *arguments).rest().split("\n")[:-1]
 
 
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def write(url: str, conversation: str) -> None:
-    """Append without end, and print what was acknowledged. Some appends are batches."""
-    session = Session.open(f"bench/{conversation}", store=url)
-    chance = random.Random(os.getpid())
-    while True:
-        size = chance.choice((1, 1, 1, 3))
-        words = "x" * chance.choice((10, 500, 5_000, 100_000))
-        for item in session.append(*(Message("user", words) for _ in range(size))):
-            print(item.id, flush=True)
+class Steps:
+    """Counts steps, and dies at one of them; 0 is none."""
+
+    def __init__(self, fatal: int) -> None:
+        self.count, self._fatal = 0, fatal
+
+    def step(self) -> None:
+        self.count += 1
+        if self.count == self._fatal:
+            die()
 
 
-def watch(
-    store: Store, verbs: tuple[str, ...], before: Callable[[], None], after: Callable[[], None]
-) -> None:
-    """Call functions before and after each write of a store."""
+def watched(store: Store, verbs: tuple[str, ...], steps: Steps, say: Say = lambda _: None) -> None:
+    """Take a step before and after each write of a store, and say what it returns."""
 
-    def watched(verb: Callable[..., Any]) -> Callable[..., Any]:
+    def around(verb: Callable[..., Any]) -> Callable[..., Any]:
         def called(*args: Any, **options: Any) -> Any:
-            before()
+            steps.step()
             given = verb(*args, **options)
-            after()
+            say(given)
+            steps.step()
             return given
 
         return called
 
     for name in verbs:
-        setattr(store, name, watched(getattr(store, name)))
+        setattr(store, name, around(getattr(store, name)))
 
 
-def compact(url: str, conversation: str, step: str) -> None:
+# Writers
+
+
+def write(say: Say, url: str, conversation: str) -> None:
+    """Append without end, and say what was acknowledged. Some appends are batches."""
+    session = Session.open(f"bench/{conversation}", store=url)
+    chance = random.Random(os.getpid())
+    while True:
+        words = "x" * chance.choice((10, 500, 5_000, 100_000))
+        for item in session.append(*(Message("user", words) for _ in range(chance.choice((1, 1, 1, 3))))):
+            say(item.id)
+
+
+def writers(url: str, kills: int, chance: random.Random) -> dict[str, int]:
+    """What was lost, doubled or reordered; five writers die on the same conversation."""
+    row = dict.fromkeys(("kills", "acknowledged", "lost", "double", "out of order"), 0)
+    before: list[str] = []
+    for kill in range(kills):
+        address, conversation = url.format(kill // 5), str(kill // 5)
+        before = before if kill % 5 else []
+        writer = Process(write, address, conversation)
+        said = writer.first()  # it has begun
+        time.sleep(chance.random() * 0.05)
+        writer.kill()
+        said += writer.rest()
+        told = said[: said.rfind("\n") + 1].splitlines()
+        with Store.open(address) as store:
+            found = [item.id for item in Session.open(f"bench/{conversation}", store=store).view()]
+        row["kills"] += 1
+        row["acknowledged"] += len(told)
+        row["lost"] += len({*before, *told} - set(found))
+        row["double"] += len(found) - len(set(found))
+        row["out of order"] += [item for item in found if item in set(told)] != told
+        before = found
+        print(f"\r{kill + 1} of {kills} kills ", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    return row
+
+
+# Compactions
+
+
+def compact(_: Say, url: str, conversation: str, step: str) -> None:
     """Compact a conversation, and die at one step of it."""
-    store, begun = Store.open(url), 0
+    store = Store.open(url)
 
     def answer(_: Any) -> str:
         if step == "while the model writes":
             die()
         return "They talked."
 
-    session = Session.open(
-        f"bench/{conversation}",
-        store=store,
-        compactor=Summarize(floor=4, ceiling=8),
-        model=Scripted([answer], repeat=True),
-    )
+    session = compacting(store, conversation, answer)
     for n in range(6):
         session.user(f"question {n}")
         session.assistant(f"answer {n}")
-
-    def before() -> None:
-        nonlocal begun
-        begun += 1
-        if (step, begun) in {("before the plan", 1), ("before it is recorded", 2)}:
-            die()
-
-    def after() -> None:
-        if (step, begun) in {("after the plan", 1), ("after it is recorded", 2)}:
-            die()
-
-    watch(store, ("append",), before, after)
+    fatal = {"before the plan": 1, "after the plan": 2, "before it is recorded": 3, "after it is recorded": 4}
+    watched(store, ("append",), Steps(fatal.get(step, 0)))
     session.compaction.run()
 
 
-def forget(url: str, conversation: str, fatal: str) -> None:
-    """Forget an item that a summary and a fork hold, and die before or after one of the writes."""
-    store, count = Store.open(url), 0
-    session = Session.open(f"bench/{conversation}", store=store)
-    secret = session.user(f"The password is {SECRET}.")
-    session.assistant("Noted.")
-    session.user("And now?")
-    session.append(Summary(f"They spoke of {SECRET}.", (Span(secret.id, secret.id),)))
-    session.fork("x").assistant("Done.")
-
-    def step() -> None:
-        nonlocal count
-        count += 1
-        if count == int(fatal):
-            die()
-
-    watch(store, ("append", "replace", "scrub"), step, step)
-    session.forget(secret.id)
-    print(count, flush=True)
-
-
-def run(kind: str, *arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, __file__, "--as", kind, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-def killed(url: str, conversation: str, after: float) -> list[str]:
-    """The ids that a writer acknowledged before it was killed."""
-    with run("write", url, conversation) as writer:
-        assert writer.stdout is not None
-        told = [writer.stdout.readline().strip()]  # it has begun
-        time.sleep(after)
-        writer.kill()
-        rest = writer.stdout.read()
-    whole = rest[: rest.rfind("\n") + 1]
-    return [line for line in (*told, *whole.splitlines()) if line]
-
-
-def writers(url: str, kills: int, chance: random.Random) -> dict[str, int]:
-    """What was lost, doubled or reordered; five writers die on the same conversation."""
-    row = dict.fromkeys(("kills", "acknowledged", "lost", "double", "out of order"), 0)
-    for kill in range(kills):
-        address, conversation = url.format(kill // 5), str(kill // 5)
-        before = ids(address, conversation) if kill % 5 else []
-        told = killed(address, conversation, chance.random() * 0.05)
-        found = ids(address, conversation)
-        row["kills"] += 1
-        row["acknowledged"] += len(told)
-        row["lost"] += len({*before, *told} - set(found))
-        row["double"] += len(found) - len(set(found))
-        row["out of order"] += [item for item in found if item in set(told)] != told
-        print(f"\r{kill + 1} of {kills} kills ", end="", file=sys.stderr)
-    print(file=sys.stderr)
-    return row
-
-
-def ids(url: str, conversation: str) -> list[str]:
-    with Store.open(url) as store:
-        return [item.id for item in Session.open(f"bench/{conversation}", store=store).view()]
+def compacting(store: Store, conversation: str, answer: Any) -> Session:
+    model = Scripted([answer], repeat=True)
+    compactor = Summarize(floor=4, ceiling=8)
+    return Session.open(f"bench/{conversation}", store=store, compactor=compactor, model=model)
 
 
 def compactions(url: str) -> dict[str, str]:
     """What is left of a compaction that was killed at each of its steps."""
     found: dict[str, str] = {}
     for number, step in enumerate(STEPS):
-        address, conversation = url.format(f"compact-{number}"), f"compact-{number}"
-        run("compact", address, conversation, step).wait()
+        conversation = f"compact-{number}"
+        address = url.format(conversation)
+        lines_of(compact, address, conversation, step)
         with Store.open(address) as store:
-            session = Session.open(
-                f"bench/{conversation}",
-                store=store,
-                compactor=Summarize(floor=4, ceiling=8),
-                model=Scripted(["They talked."], repeat=True),
-            )
+            session = compacting(store, conversation, "They talked.")
             left = shown(session)
             session.build(TEMPLATE)
             session.close()
             then = shown(session)
-        whole = left in {(0, 12), (1, 5)} and then == (1, 5)
+        is_whole = left in {(0, 12), (1, 5)} and then == (1, 5)
         found[step] = (
-            f"{'whole' if whole else 'HALF'}: {left[0]} summaries, {left[1]} items shown; "
+            f"{'whole' if is_whole else 'HALF'}: {left[0]} summaries, {left[1]} items shown; "
             f"after the next turn {then[0]} and {then[1]}"
         )
     return found
@@ -199,49 +241,176 @@ def shown(session: Session) -> tuple[int, int]:
     return sum(isinstance(item, Summary) for item in view), len(view)
 
 
+# Forgetting
+
+
+def forget(say: Say, url: str, conversation: str, fatal: int) -> None:
+    """Forget an item that a summary and a fork hold, and die before or after one of the writes."""
+    store, steps = Store.open(url), Steps(fatal)
+    session = Session.open(f"bench/{conversation}", store=store)
+    secret = session.user(f"The password is {SECRET}.")
+    session.assistant("Noted.")
+    session.user("And now?")
+    session.append(Summary(f"They spoke of {SECRET}.", (Span(secret.id, secret.id),)))
+    session.fork("x").assistant("Done.")
+    watched(store, ("append", "replace", "scrub"), steps)
+    session.forget(secret.id)
+    say(steps.count)
+
+
 def forgettings(url: str) -> dict[str, int]:
     """How many kills left some of what was forgotten, once the conversation was opened again."""
-    with run("forget", url.format("forget-0"), "forget-0", "0") as whole:
-        steps = int(whole.communicate()[0])
+    (steps,) = map(int, lines_of(forget, url.format("forget-0"), "forget-0", 0))
     left = 0
     for fatal in range(1, steps + 1):
-        address, conversation = url.format(f"forget-{fatal}"), f"forget-{fatal}"
-        run("forget", address, conversation, str(fatal)).wait()
+        conversation = f"forget-{fatal}"
+        address = url.format(conversation)
+        lines_of(forget, address, conversation, fatal)
         with Store.open(address) as store:
             session = Session.open(f"bench/{conversation}", store=store)
             if fatal == 1:  # nothing was noted: it is as if nobody had begun
                 session.forget(session.view().recorded()[0].id)
-            rest = b"".join(
-                entry.body
-                for name in store.conversations("bench")
-                if name.startswith(conversation)
-                for entry in store.read(Place("bench", name))
-            )
+            names = [name for name in store.conversations("bench") if name.startswith(conversation)]
+            rest = b"".join(entry.body for name in names for entry in store.read(Place("bench", name)))
         files = b"".join(path.read_bytes() for path in Path(address).parent.glob(f"{Path(address).name}*"))
         left += SECRET.encode() in rest + (b"" if "://" in address else files)
     return {"kills": steps, "left": left}
 
 
-def report(options: argparse.Namespace) -> None:
+# Turns with tools
+
+
+def answer(sent: Rendered) -> Any:
+    """What the model says: it goes by how many results it is shown."""
+    results = sum(1 for message in sent.payload["messages"] if message["role"] == "tool")
+    if results < len(FIRST):
+        return [ToolCall(*call) for call in FIRST]
+    return [ToolCall(*call) for call in SECOND] if results < len(FIRST) + len(SECOND) else "All is done."
+
+
+def tools_of(steps: Steps, note: Callable[[str], None]) -> list[Any]:
+    def step(told: str) -> None:
+        note(told)
+        steps.step()
+
+    @tool
+    async def pay() -> str:
+        """Pay: not to be done twice."""
+        step("begin pay")
+        step("end pay")
+        return "paid"
+
+    @tool(idempotent=True)
+    async def look() -> str:
+        """Look: as often as one likes."""
+        step("begin look")
+        step("end look")
+        return "seen"
+
+    @tool
+    async def slow() -> str:
+        """Take a while, so that the others end first."""
+        step("begin slow")
+        await asyncio.sleep(0.02)
+        step("end slow")
+        return "at last"
+
+    return [pay, look, slow]
+
+
+def act(say: Say, url: str, conversation: str, log: Path, fatal: int, verb: str) -> None:
+    """Answer, or go on with what is there; say each version, and then the number of steps."""
+    store, steps = Store.open(url), Steps(fatal)
+    session = Session.open(f"bench/{conversation}", store=store)
+    watched(store, ("append",), steps, say)
+    with log.open("a", buffering=1) as file:
+        tools = tools_of(steps, lambda told: print(told, file=file))
+        agent = Agent(session, model=Scripted([answer], repeat=True), tools=tools)
+        asyncio.run(agent.resume() if verb == "resume" else agent.ask("Do it."))
+    say(f"steps {steps.count}")
+
+
+def one_kill(url: str, conversation: str, fatal: int, verb: str) -> Counter[str]:
+    """What is wrong after a death at one step, gone on with by a verb; nothing, if all is as it must be."""
+    with tempfile.TemporaryDirectory() as folder:
+        address, log = url.format(f"{folder}/kept"), Path(folder, "log")
+        told = lines_of(act, address, conversation, log, fatal, "ask")
+        acknowledged = max([int(line) for line in told if line.isdigit()], default=0)
+        with Store.open(address) as store:
+            session = Session.open(f"bench/{conversation}", store=store)
+            found, kept = Counter({"lost": int(session.version < acknowledged)}), results_of(session)
+        ran, begun = read(log), bool(kept or acknowledged)
+        lines_of(act, address, conversation, log, 0, verb if begun else "ask")
+        with Store.open(address) as store:
+            session = Session.open(f"bench/{conversation}", store=store)
+            return found + faults(session, read(log), kept, ran, begun)
+
+
+def faults(
+    session: Session, log: Counter[str], kept: dict[str, ToolResult], ran: Counter[str], begun: bool
+) -> Counter[str]:
+    found, results = Counter[str](), results_of(session)
+    found["call without a result"] = len(session.steps.standing())
+    for provider in PROVIDERS.values():
+        found["refused by a wire"] += len(provider.check(provider.render(session.view()).payload))
+    for name, calls in (("pay", ("c2", "c4")), ("slow", ("c1",))):
+        found["run twice"] += max(log[f"begin {name}"] - sum(call in results for call in calls), 0)
+        unknown = ran[f"begin {name}"] - sum(call in kept for call in calls)
+        marks = sum(bool(results[call].extras.get(UNCERTAIN)) for call in calls if call in results)
+        found["not marked"] += int(unknown > 0 and marks == 0)
+    for call, result in kept.items():
+        found["changed after it was kept"] += int(results.get(call) != result)
+    found["not answered"] = int(session.view()[-1].text != "All is done.") if begun else 0  # type: ignore[union-attr]
+    return +found
+
+
+def results_of(session: Session) -> dict[str, ToolResult]:
+    shown = {item.call_id: item for item in session.view() if isinstance(item, ToolResult)}
+    held = [item for call, _ in session.steps.standing() for item in session.steps.held(call)]
+    return shown | {item.call_id: item for item in held if isinstance(item, ToolResult)}
+
+
+def read(log: Path) -> Counter[str]:
+    return Counter(log.read_text().splitlines() if log.exists() else [])
+
+
+def turns(url: str, kills: int) -> dict[str, Any]:
+    """How many steps the turn has on a store, and what was wrong after all kills."""
+    names = (f"turn-{number}" for number in count())
+    with tempfile.TemporaryDirectory() as folder:
+        told = lines_of(act, url.format(f"{folder}/kept"), next(names), Path(folder, "log"), 0, "ask")
+    steps, found = int(told[-1].split()[1]), Counter[str]()
+    for number in range(kills):
+        found += one_kill(url, next(names), number // 2 % steps + 1, ("resume", "ask")[number % 2])
+        print(f"\r{number + 1} of {kills} turns, {sum(found.values())} faults", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    return {"steps": steps, "kills": kills, "faults": dict(found)}
+
+
+# The report
+
+
+def measured(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        shelves(Path(folder), options.postgres, (".db", ".jsonl")) as places,
-    ):
+    with tempfile.TemporaryDirectory() as folder, postgres(options.postgres) as server:
+        places = {"SQLite": "{}.db", "JSON lines": "{}.jsonl"}
+        if server is not None:
+            places["PostgreSQL"] = server.replace("{", "{{").replace("}", "}}")
+        os.chdir(folder)
         for name, url in places.items():
             print(name, file=sys.stderr)
             rows[name] = {
                 "writers": writers(url, options.kills, random.Random(options.seed)),
                 "compaction": compactions(url),
                 "forgetting": forgettings(url),
+                "turns": turns(url, options.turns),
             }
-    if options.page:
-        marked.write(options.page, "crash", as_text(rows))
-    print(json.dumps(rows) if options.json else as_text(rows))
-    wrong = sum(row["writers"][key] for row in rows.values() for key in ("lost", "double", "out of order"))
-    half = [left for row in rows.values() for left in row["compaction"].values() if "HALF" in left]
-    if wrong or half or any(row["forgetting"]["left"] for row in rows.values()):
-        raise SystemExit(1)
+    return rows
+
+
+def is_right(row: dict[str, Any]) -> bool:
+    wrong = sum(row["writers"][key] for key in ("lost", "double", "out of order")) + row["forgetting"]["left"]
+    return not wrong and not row["turns"]["faults"] and "HALF" not in str(row["compaction"])
 
 
 def as_text(rows: dict[str, dict[str, Any]]) -> str:
@@ -256,22 +425,33 @@ def as_text(rows: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def turns_as_text(rows: dict[str, dict[str, Any]]) -> str:
+    return "\n".join(
+        f"- {name}: {one['kills']} kills at {one['steps']} steps of a turn with five calls, gone on with by "
+        "`resume` and by `ask` in turn: "
+        + (", ".join(f"{what}: {many}" for what, many in one["faults"].items()) or "nothing wrong")
+        for name, one in ((name, row["turns"]) for name, row in rows.items())
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=200, help="of writers, on each store")
+    parser.add_argument("--turns", type=int, default=100, help="kills of turns, on each store")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--postgres", metavar="URL")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--page", metavar="FILE", type=Path, help="put the tables into their part of a page")
-    parser.add_argument("--as", dest="work", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--page", metavar="FILE", type=Path, help="put the tables into their parts of a page")
     options = parser.parse_args()
-    if options.work:
-        kind, *arguments = options.work
-        {"write": write, "compact": compact, "forget": forget}[kind](*arguments)
-    else:
-        report(options)
+    rows = measured(options)
+    if options.page:
+        marked.write(options.page, "crash", as_text(rows))
+        marked.write(options.page, "resume", turns_as_text(rows))
+    print(json.dumps(rows) if options.json else f"{as_text(rows)}\n\n{turns_as_text(rows)}")
+    if not all(map(is_right, rows.values())):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

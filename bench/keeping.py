@@ -1,9 +1,13 @@
-"""What keeping costs: a durable append at several lengths, a stored turn, and turns beside a summary.
+"""What keeping costs: durable appends, stored turns, merges, turns beside a summary, many writers at once.
 
-Usage: python bench/keeping.py [--sizes N ...] [--appends N] [--rounds N] [--peers PYTHON] [--json]
+Usage: python bench/keeping.py [--sizes N ...] [--appends N] [--rounds N] [--writers N] [--each N]
 
 Each figure is the best of several rounds, with the median beside it; the floor is sqlite3 with one INSERT of
 the same bytes at the same durability, made and encoded by msgspec, taken in turns with ours in one run.
+
+Then several processes write at once, on one conversation and on as many, on SQLite and on PostgreSQL (one of
+this machine, where that is possible): nothing may be lost, nothing double, and every reader sees one order.
+Beside it as many processes with plain sqlite3 or psycopg insert rows into one table, in no order.
 """
 
 import argparse
@@ -16,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,6 +28,7 @@ from typing import Any
 import msgspec
 
 import marked
+from crash import postgres
 from quire import Budget, Message, Session, Template
 from quire.compactors import Summarize
 from quire.items import JSON
@@ -34,6 +40,7 @@ from transcript import items, messages
 SIZES = (100, 1_000, 10_000, 100_000)
 WORDS = "And which of them are still open, apart from the one that we spoke about? " * 10
 SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
+_SHORTER = 6
 MERGED = (500, 32_000)
 """Lengths of a conversation that a fork of two turns is merged into."""
 
@@ -91,16 +98,22 @@ def appends(size: int, durable: str, count: int, rounds: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         ours = Ours(Path(folder, "ours.db"), durable, filled)
         raw = Raw(Path(folder, "raw.db"), durable, [JSON.encode_item(item) for item in filled])
-        taken: dict[str, list[float]] = {"raw": [], "ours": [], "async": []}
-        for _ in range(rounds):
-            taken["raw"].append(timed(lambda: raw.append(count)) / count * 1e6)
-            taken["ours"].append(timed(lambda: ours.append(count)) / count * 1e6)
-            taken["async"].append(timed(lambda: ours.add(count)) / count * 1e6)
+        calls = {"raw": raw.append, "ours": ours.append, "async": ours.add}
+        wall: dict[str, list[float]] = {name: [] for name in calls}
+        cpu: dict[str, list[float]] = {name: [] for name in calls}
+        for _ in range(rounds * _SHORTER):  # short rounds, taken in turns: some of them are undisturbed
+            for name, call in calls.items():
+                before = time.process_time()
+                wall[name].append(
+                    timed(lambda call=call: call(count // _SHORTER)) / (count // _SHORTER) * 1e6
+                )
+                cpu[name].append((time.process_time() - before) / (count // _SHORTER) * 1e6)
         ours.store.close()
         raw.connection.close()
-    best = {name: min(row) for name, row in taken.items()}
-    middle = {f"{name} median": median(row) for name, row in taken.items()}
-    return {"size": size, "durable": durable, **best, **middle, "ratio": best["ours"] / best["raw"]}
+    best = {name: min(row) for name, row in wall.items()}
+    middle = {f"{name} median": median(row) for name, row in wall.items()}
+    ratios = {"ratio": best["ours"] / best["raw"], "cpu ratio": min(cpu["ours"]) / min(cpu["raw"])}
+    return {"size": size, "durable": durable, **best, **middle, **ratios}
 
 
 def stored_turn(size: int, rounds: int) -> dict[str, Any]:
@@ -226,12 +239,121 @@ def peer(python: str, size: int, count: int) -> float | None:
     return float(done.stdout) if done.returncode == 0 else None
 
 
+# Many writers at once
+
+
+def write(ready: Any, url: str, conversation: str, number: int, appends: int) -> None:
+    session = Session.open(conversation, store=url)
+    ready.wait()
+    for n in range(appends):
+        session.append(Message("user", f"{number} {n} {WORDS}"))
+
+
+def write_raw(ready: Any, url: str, _: str, number: int, appends: int) -> None:
+    execute = opened_raw(url)
+    ready.wait()
+    for n in range(appends):
+        execute("one", JSON.encode_item(Message("user", f"{number} {n} {WORDS}")))
+
+
+def opened_raw(url: str) -> Any:
+    if url.startswith("postgresql"):
+        import psycopg
+
+        connection = psycopg.connect(url, autocommit=True)
+        sql = "INSERT INTO raw_kept (conversation, body) VALUES (%s, %s)"
+        return lambda *row: connection.execute(sql, row)
+    local = sqlite3.connect(url, isolation_level=None, timeout=30)
+    local.execute("PRAGMA synchronous = NORMAL")
+    return lambda *row: local.execute("INSERT INTO raw_kept (conversation, body) VALUES (?, ?)", row)
+
+
+def make_raw(url: str) -> None:
+    if url.startswith("postgresql"):
+        import psycopg
+
+        with psycopg.connect(url, autocommit=True) as connection:
+            columns = "id bigserial PRIMARY KEY, conversation text, body bytea"
+            connection.execute(f"CREATE TABLE IF NOT EXISTS raw_kept ({columns})")
+        return
+    local = sqlite3.connect(url, isolation_level=None)
+    local.execute("PRAGMA journal_mode = WAL")
+    local.execute("CREATE TABLE raw_kept (id INTEGER PRIMARY KEY, conversation TEXT, body BLOB)")
+    local.close()
+
+
+def together(work: Callable[..., None], url: str, conversations: int, options: argparse.Namespace) -> float:
+    """Seconds that all writers take, from the moment that they all are ready."""
+    fork = get_context("fork")
+    ready = fork.Barrier(options.writers + 1)
+    started = [
+        fork.Process(
+            target=work, args=(ready, url, f"bench{conversations}/{n % conversations}", n, options.each)
+        )
+        for n in range(options.writers)
+    ]
+    for one in started:
+        one.start()
+    ready.wait()
+    start = time.perf_counter()
+    for one in started:
+        one.join()
+    if any(one.exitcode for one in started):
+        raise SystemExit("a writer failed")
+    return time.perf_counter() - start
+
+
+def checked(url: str, conversations: int, writers: int, appends: int) -> dict[str, Any]:
+    """What readers find: lost, double, and whether two of them see the same order."""
+    lost = double = disorder = 0
+    for conversation in range(conversations):
+        orders = []
+        for _ in range(2):
+            with Store.open(url) as store:
+                session = Session.open(f"bench{conversations}/{conversation}", store=store)
+                orders.append([" ".join(item.text.split(" ", 2)[:2]) for item in session.view()])
+        wanted = {
+            f"{w} {n}" for w in range(writers) if w % conversations == conversation for n in range(appends)
+        }
+        lost += len(wanted - set(orders[0]))
+        double += len(orders[0]) - len(set(orders[0]))
+        disorder += orders[0] != orders[1]
+    return {"lost": lost, "double": double, "other order": disorder}
+
+
+def at_once(name: str, url: Callable[[], str], options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = []
+    for conversations in (1, options.writers):
+        total = options.writers * options.each
+        ours, raw = url(), url()
+        make_raw(raw)
+        raw_seconds = together(write_raw, raw, conversations, options)
+        seconds = together(write, ours, conversations, options)
+        row = {"store": name, "conversations": conversations, "appends": total}
+        row |= {"ours a second": total / seconds, "raw a second": total / raw_seconds}
+        rows.append(row | checked(ours, conversations, options.writers, options.each))
+        print(f"{name}, {conversations} conversations: {seconds:.1f} s", file=sys.stderr)
+    return rows
+
+
+def all_writers(options: argparse.Namespace) -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder, postgres(options.postgres) as server:
+        files = (str(Path(folder, f"{number}.db")) for number in range(100))
+        rows = at_once("SQLite", lambda: next(files), options)
+        if server is not None:
+            rows += at_once("PostgreSQL", lambda: server, options)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--appends", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--peers", metavar="PYTHON")
+    parser.add_argument("--writers", type=int, default=8)
+    parser.add_argument("--each", type=int, default=1_000, help="appends of each writer")
+    parser.add_argument("--postgres", metavar="URL")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", metavar="FILE", type=Path, help="put the tables into their part of a page")
     options = parser.parse_args()
@@ -246,20 +368,24 @@ def main() -> None:
     report["beside"] = beside_a_summary(2.0)
     if options.peers:
         report["openai-agents"] = peer(options.peers, 10_000, 100)
+    report["writers"] = rows = all_writers(options)
     if options.page:
         marked.write(options.page, "keeping", as_text(report))
-    print(json.dumps(report) if options.json else as_text(report))
+        marked.write(options.page, "writers", writers_as_text(rows))
+    print(json.dumps(report) if options.json else f"{as_text(report)}\n\n{writers_as_text(rows)}")
+    if any(row["lost"] or row["double"] or row["other order"] for row in rows):
+        raise SystemExit(1)
 
 
 def as_text(report: dict[str, Any]) -> str:
     lines = [
-        "| N | durable | raw sqlite3, µs | ours, µs | ratio | async, µs |",
-        "|---:|---|---:|---:|---:|---:|",
+        "| N | durable | raw sqlite3, µs | ours, µs | ratio | CPU ratio | async, µs |",
+        "|---:|---|---:|---:|---:|---:|---:|",
     ]
     for row in report["appends"]:
         lines.append(
             f"| {row['size']:,} | {row['durable']} | {row['raw']:.1f} ({row['raw median']:.1f}) | "
-            f"{row['ours']:.1f} ({row['ours median']:.1f}) | {row['ratio']:.2f} | "
+            f"{row['ours']:.1f} ({row['ours median']:.1f}) | {row['ratio']:.2f} | {row['cpu ratio']:.2f} | "
             f"{row['async']:.0f} ({row['async median']:.0f}) |"
         )
     lines += ["", "| N | stored turn, warm, ms | cold, ms |", "|---:|---:|---:|"]
@@ -280,6 +406,19 @@ def as_text(report: dict[str, Any]) -> str:
     lines += ["", f"Turns beside a summary, ms: {beside}"]
     if report.get("openai-agents") is not None:
         lines.append(f"OpenAI Agents, SQLiteSession, an append at 10,000: {report['openai-agents']:.0f} µs")
+    return "\n".join(lines)
+
+
+def writers_as_text(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        "| store | conversations | appends | ours, a second | raw, a second | lost | double | other order |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        lines.append(
+            f"| {row['store']} | {row['conversations']} | {row['appends']:,} | {row['ours a second']:,.0f} | "
+            f"{row['raw a second']:,.0f} | {row['lost']} | {row['double']} | {row['other order']} |"
+        )
     return "\n".join(lines)
 
 
