@@ -138,7 +138,7 @@ def test_odd_documents_are_noted() -> None:
         (b"x" * (MAX_BYTES + 1), {}, TooLarge, "more than 67,108,864 bytes"),
         ("<div>" * 5_000, {"name": "a.html"}, InvalidValue, "more than 4,000 tags"),
         (Path("nowhere"), {}, InvalidValue, "cannot be read: No such file"),
-        (Path("/"), {}, InvalidValue, "is no file"),
+        (Path("/"), {}, InvalidValue, "cannot be read: Is a directory"),
         (Path("a\0b"), {}, InvalidValue, "no such name"),
         (b"%PDF-1.4 torn", {}, Damaged, "no whole PDF"),
     ],

@@ -67,21 +67,10 @@ class Calendar:
                 continue
         raise ValueError("a day that no year has")
 
-    def months_ago(self, count: int) -> float:
-        """The present time of day, some months before today."""
-        now = datetime.fromtimestamp(self.now, self.zone)
-        return datetime.combine(months_before(self.today, count), now.time(), self.zone).timestamp()
-
 
 def first_of(year: int, month: int) -> date:
     years, months = divmod(month - 1, 12)
     return date(year + years, months + 1, 1)
-
-
-def months_before(day: date, count: int) -> date:
-    """The same day some months before, or the last of that month where it has no such day."""
-    first, after = (first_of(day.year, day.month - count + more) for more in (0, 1))
-    return min(first + timedelta(day.day - 1), after - timedelta(1))
 
 
 def zone_of(zone: str | tzinfo) -> tzinfo:

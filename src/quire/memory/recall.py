@@ -38,7 +38,7 @@ _MOST = 200
 _BEYOND = 8
 """How many times the limit is found, since some may be shown already."""
 
-_MOST_DAYS = _MOST_DOCUMENTS = 5
+_MOST_OTHERS = 5
 """Other days, and other documents, that are named in a quote of the same words."""
 
 _LONGEST_TITLE = 100
@@ -167,10 +167,7 @@ def quote_hits(said: Said, conversation: str | None) -> Quote:
     """Quote the best of the hits with the same words; it says when or where else they were said."""
     best, zone = said[0], said[0].question.zone
     same = [hit.leaf for hit in said[1:]]
-    also = ""
-    if same:
-        is_document = best.leaf.source == KNOWLEDGE
-        also = _other_documents(best.leaf, same) if is_document else _other_days(best.leaf, same, zone)
+    also = _other_places(best.leaf, same, zone) if same else ""
     why = partial(getattr, best, "reason")
     return quote_leaf(best.leaf, conversation, why, best.score, best.question.terms, also, zone)
 
@@ -243,24 +240,23 @@ def _day_heading(number: int, source: str, more: str) -> str:
     return f"[{', '.join(filter(None, (day, source and f'conversation {one_line(source)}', more)))}]"
 
 
-def _other_documents(leaf: Leaf, same: Sequence[Leaf]) -> str:
-    """Name other documents with the same text, best first."""
-    names = dict.fromkeys(one_line(other.transcript) for other in same if other.source == KNOWLEDGE)
-    names.pop(one_line(leaf.transcript), None)
-    named = [name[:_LONGEST_TITLE] for name in names][:_MOST_DOCUMENTS]
-    more = " and other documents" if len(named) < len(names) else ""
-    return f"also in {', '.join(named)}{more}" if named else ""
-
-
-def _other_days(leaf: Leaf, same: Sequence[Leaf], zone: tzinfo) -> str:
-    """Name other days on which the same was said: the best, and the last one."""
+def _other_places(leaf: Leaf, same: Sequence[Leaf], zone: tzinfo) -> str:
+    """Name other days on which the same was said, the best and the last; or other documents that say it."""
+    if leaf.source == KNOWLEDGE:
+        names = dict.fromkeys(one_line(other.transcript) for other in same if other.source == KNOWLEDGE)
+        names.pop(one_line(leaf.transcript), None)
+        return _listed(
+            [name[:_LONGEST_TITLE] for name in names][:_MOST_OTHERS], len(names), "in", "documents"
+        )
     own = _day_number(leaf.at, zone)
     days = [day for day in dict.fromkeys(_day_number(other.at, zone) for other in same) if day != own]
-    if not days:
-        return ""
-    named = sorted({*days[:_MOST_DAYS], max(days)})
-    more = " and other days" if len(named) < len(days) else ""
-    return f"also on {', '.join(map(_day, named))}{more}"
+    best = sorted({*days[:_MOST_OTHERS], *(days and [max(days)])})
+    return _listed([*map(_day, best)], len(days), "on", "days")
+
+
+def _listed(named: Sequence[str], count: int, where: str, what: str) -> str:
+    more = f" and other {what}" if len(named) < count else ""
+    return f"also {where} {', '.join(named)}{more}" if named else ""
 
 
 def _day_number(at: float, zone: tzinfo) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from datetime import UTC, date, timedelta, tzinfo
 from functools import cache
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,8 +72,11 @@ _TENS = {word: 10 * number for word, number in _numbered(_LISTS["tens"], start=2
 _NUMBERS = {**_numbered(*_LISTS["numbers"]), **_TENS, "a": 1, "an": 1, **_VAGUE}
 _ORDINALS = _numbered(_LISTS["ordinals"])
 _UNITS = {**_inverse("units"), **_inverse("units_elsewhere"), **_LISTS["unit_letters"]}
-_SECONDS = {"second": 1.0, "minute": 60.0, "hour": HOUR, "day": DAY, "week": 7 * DAY, "fortnight": 14 * DAY}
 _MONTHS_IN = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+_SECONDS = {
+    **{"second": 1.0, "minute": 60.0, "hour": HOUR, "day": DAY, "week": 7 * DAY, "fortnight": 14 * DAY},
+    **{unit: months * 365.25 / 12 * DAY for unit, months in _MONTHS_IN.items()},
+}
 _PARTS_OF_DAY = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
 _PARTS_SAID = {"tonight": "evening", "last night": "night"}
 _THIRDS = {"early": 0, "start": 0, "beginning": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
@@ -236,21 +239,14 @@ def _whole_unit(unit: str, back: int, question: _Question, sure: float) -> Perio
     if unit == "week":
         return calendar.week(today - timedelta(7 * back), sure)
     if unit not in _MONTHS_IN:
-        return _until_now(unit, max(back, 1), question, sure)
+        return _about(unit, max(back, 1), 0, question, sure)
     length = _MONTHS_IN[unit]
     first = 1 if length >= 12 else length * ((today.month - 1) // length) + 1
     return calendar.months(today.year, first - back * length, length, sure)
 
 
-def _until_now(unit: str, amount: float, question: _Question, sure: float) -> Period:
-    months = amount * _MONTHS_IN.get(unit, 0)
-    if unit in _MONTHS_IN and not months % 1:
-        return Period(question.calendar.months_ago(int(months)), question.calendar.now, sure)
-    return _about(unit, amount, 0, question, sure)
-
-
 def _about(unit: str, most: float, least: float, question: _Question, sure: float) -> Period:
-    length, now = _SECONDS.get(unit) or _MONTHS_IN[unit] * 30.5 * DAY, question.calendar.now
+    length, now = _SECONDS[unit], question.calendar.now
     return Period(now - most * length, now - least * length, sure)
 
 
@@ -273,14 +269,14 @@ def _so_many_ago(found: _Match, question: _Question) -> _Periods:
 def _last_some(found: _Match, question: _Question) -> _Periods:
     """The last two hours."""
     amount = 0.5 if found["half"] else _number(found["amount"])
-    return _until_now(_UNITS[found["unit"]], amount, question, 0.85)
+    return _about(_UNITS[found["unit"]], amount, 0, question, 0.85)
 
 
 def _one_unit(found: _Match, question: _Question) -> _Periods:
     """Last week, or the week before last, is that of the calendar; the past week ends now."""
     unit, which = found["unit"], found.groupdict().get("which")
     if which == "past" or (which == "last" and question.lead("within_lead", found.start())):
-        return _until_now(unit, 1, question, 0.8)
+        return _about(unit, 1, 0, question, 0.8)
     back = 2 if which is None else 0 if which == "this" else 1
     return _whole_unit(unit, back, question, 0.8)
 
@@ -288,7 +284,7 @@ def _one_unit(found: _Match, question: _Question) -> _Periods:
 def _phrase(found: _Match, question: _Question) -> _Periods:
     """Last week, in other languages than English."""
     unit, *back = _PHRASES[" ".join(found["phrase"].split())].split()
-    return _whole_unit(unit, int(back[0]), question, 0.8) if back else _until_now(unit, 1, question, 0.8)
+    return _whole_unit(unit, int(back[0]), question, 0.8) if back else _about(unit, 1, 0, question, 0.8)
 
 
 def _weekend(found: _Match, question: _Question) -> _Periods:
@@ -374,21 +370,14 @@ def _ranges(found: Sequence[_Found], question: _Question) -> Iterator[Span]:
         if not joined or (joined["and"] and not opens):
             continue
         words = question.written[opens.start() if opens else first.start : last.stop]
-        for opening, closing in _ends_of_range(first, last, question):
-            if opening.start < closing.end:
-                yield Span(opening.start, closing.end, words, closing.sure)
-
-
-def _ends_of_range(first: _Found, last: _Found, question: _Question) -> Iterable[tuple[Period, Period]]:
-    """Both ends of a range: days that may be two are read alike, and a year that is not said fits the end."""
-    if len(first.periods) == len(last.periods) == 1:
+        # A year that is not said fits the end; days that may be two are read alike.
         then = copy(question.calendar)
         then.today = then.day_at(last.periods[0].start)
         again = _read(question._replace(calendar=then), _rules("dates"))
         fitting = next((one for one in again if one[:2] == first[:2]), first)
-        return [(fitting.periods[0], last.periods[0])]
-    count = max(len(first.periods), len(last.periods))
-    return zip((first.periods * count)[:count], (last.periods * count)[:count], strict=True)
+        for opening, closing in zip(cycle(fitting.periods), last.periods, strict=False):
+            if opening.start < closing.end:
+                yield Span(opening.start, closing.end, words, closing.sure)
 
 
 def _opened(found: _Found, period: Period, question: _Question) -> Span:

@@ -71,12 +71,10 @@ def content_of(path: "str | os.PathLike[str]") -> bytes:
     """The bytes of a regular file within the limit. A pipe is refused and not waited for."""
     shown = cut(os.fspath(path))
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise InvalidValue(f"{shown} is no file")
             data = file.read(MAX_BYTES + 1)
-    except IsADirectoryError:
-        raise InvalidValue(f"{shown} is no file") from None
     except OSError as fault:
         raise InvalidValue(f"{shown} cannot be read: {fault.strerror or type(fault).__name__}") from None
     except ValueError as fault:
