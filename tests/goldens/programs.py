@@ -32,7 +32,7 @@ from quire.programs import Answer, Bounds, Coder, Event, Program, ProgramFailed,
 Json = Any
 T = TypeVar("T")
 
-CORPORA = ("right", "wrong")
+CORPORA = ("right", "wrong", "hostile")
 EVERY = {"right": 10, "wrong": 10}
 """The test suite compares one row in so many: checking the types of a program takes a tenth of a second."""
 
