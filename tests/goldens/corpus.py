@@ -12,9 +12,9 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from tests.goldens import core, keeping, programs, providers, recall
+from tests.goldens import agents, core, keeping, programs, providers, recall
 
-PACKAGES = (core, providers, keeping, recall, programs)
+PACKAGES = (core, providers, keeping, recall, programs, agents)
 CORPORA = tuple(corpus for package in PACKAGES for corpus in package.CORPORA)
 DATA = Path(__file__).with_name("data")
 ABSENT = "(absent)"
