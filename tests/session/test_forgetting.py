@@ -20,7 +20,8 @@ from quire.providers import PROVIDERS
 from quire.sections import Ask, Catalogue, Custom, History, Instructions, Pooled
 from quire.session import remove_conversation
 from quire.stores import Entry, MemoryStore, Place, Store
-from quire.stores.streams import LINKS, digest_of, is_tombstone
+from quire.stores.store import is_tombstone
+from quire.stores.streams import LINKS, digest_of
 from quire.tokens import counter_for
 from tests.session.opened import (
     SECRET,

@@ -6,7 +6,8 @@ from typing import TypeVar
 from quire.errors import Conflict
 from quire.items import Handoff, Item, ToolCall, ToolResult
 from quire.session import Session, Unkept
-from quire.stores.streams import MAIN, is_tombstone
+from quire.stores.store import is_tombstone
+from quire.stores.streams import MAIN
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from quire.errors import Forgotten, InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.session import Instead, Session
 from quire.state import View
-from quire.stores.streams import is_tombstone
+from quire.stores.store import is_tombstone
 
 _ENDED = "the process ended while it ran"
 _OTHERWISE = "the user said something else first"

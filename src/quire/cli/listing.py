@@ -97,7 +97,8 @@ def _row(store: "Store", place: "Place", advance: Advance) -> dict[str, Any]:
 def _figures(place: "Place", stored: "list[Stored]") -> dict[str, Any]:
     from quire.session import Spending
     from quire.stores import items_in
-    from quire.stores.streams import USAGE, is_own
+    from quire.stores.store import is_own
+    from quire.stores.streams import USAGE
 
     heads = [_head(place, entry) for entry in stored]
     is_sealed = any(head.kind == "sealed" for head in heads)  # and nobody gave its key

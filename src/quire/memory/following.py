@@ -27,7 +27,8 @@ from quire.memory.knowledge import Knowledge
 from quire.memory.leaf import KNOWLEDGE, Kind, Leaf, leaves_of_document
 from quire.state import Answers
 from quire.stores import Place, Standing, Store, Stored, items_in
-from quire.stores.streams import FORGOTTEN, POOL, is_own, is_tombstone
+from quire.stores.store import is_own, is_tombstone
+from quire.stores.streams import FORGOTTEN, POOL
 from quire.tokens import note_text
 
 RECALL = "recall"

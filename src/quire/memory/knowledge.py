@@ -33,7 +33,8 @@ from quire.items import JSON, Item, Note, now
 from quire.memory.documents import Chunk, Document, chunks, content_of, read_document
 from quire.memory.leaf import KNOWLEDGE
 from quire.stores import Entry, Place, Store, Stored, items_in, place_at
-from quire.stores.streams import FORGOTTEN_TEXT, is_tombstone, note_removed
+from quire.stores.store import is_tombstone
+from quire.stores.streams import FORGOTTEN_TEXT, note_removed
 from quire.tokens import Counter, Measured, checked_counter
 
 Progress = Callable[[int, int, str], None]

@@ -11,7 +11,7 @@ from quire.agent.run import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now
 from quire.node.telling import Telling
-from quire.stores.streams import is_tombstone
+from quire.stores.store import is_tombstone
 
 State = Literal["idle", "running", "waiting"]
 """What a conversation does: nothing, answering, or waiting for a person."""

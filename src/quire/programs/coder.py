@@ -26,7 +26,8 @@ from quire.programs.task import Task
 from quire.programs.values import as_text, given_once
 from quire.session import Session
 from quire.stores import MemoryStore
-from quire.stores.streams import MAIN, checked_name
+from quire.stores.store import checked_name
+from quire.stores.streams import MAIN
 from quire.stores.threads import COMPUTING
 from quire.tokens import whole
 

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from quire.agent.closing import uncertain
 from quire.items import Item, Message, Note, ToolCall, ToolResult
 from quire.session import Session
-from quire.stores.streams import checked_name
+from quire.stores.store import checked_name
 from quire.stores.threads import STORE
 
 ATTEMPT = "attempt"

@@ -20,7 +20,8 @@ from quire.session.hooks import Added, Adding, Event, Hooks
 from quire.session.log import Entries, Log
 from quire.session.redaction import Redaction
 from quire.session.state import State, Written
-from quire.stores.streams import MAIN, checked_name
+from quire.stores.store import checked_name
+from quire.stores.streams import MAIN
 from quire.stores.threads import STORE
 
 logger = logging.getLogger("quire.session")

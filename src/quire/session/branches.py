@@ -22,18 +22,8 @@ from quire.session.spending import Metered, Spending
 from quire.session.state import State, Written
 from quire.state import Pool, Transcript, View, fork_scoped, merge_all, merge_result, plan_summary
 from quire.stores import MemoryStore, Place, place_at
-from quire.stores.streams import (
-    MAIN,
-    NAMED,
-    OF,
-    ORIGIN,
-    POOL,
-    RECEIPTS,
-    USAGE,
-    checked_name,
-    is_own,
-    is_tombstone,
-)
+from quire.stores.store import checked_name, is_own, is_tombstone
+from quire.stores.streams import MAIN, NAMED, OF, ORIGIN, POOL, RECEIPTS, USAGE
 
 S = TypeVar("S")
 Keep = Literal["all", "result", "summary"]

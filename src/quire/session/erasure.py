@@ -31,6 +31,7 @@ from quire.session.receipts import is_receipt
 from quire.session.state import State, Written, is_step, sources_of
 from quire.state import Transcript
 from quire.stores import Place, Store
+from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import (
     ALL,
     FORGOTTEN,
@@ -45,8 +46,6 @@ from quire.stores.streams import (
     digest_of,
     forgetting,
     holds_content,
-    is_own,
-    is_tombstone,
     note_removed,
     tombstone,
 )

@@ -21,7 +21,8 @@ from quire.providers import CachePlan, Rendered, provider_for
 from quire.session.log import Entries, Log
 from quire.session.state import State, Written, mark_of
 from quire.state import Scroll, Transcript, View
-from quire.stores.streams import ALL, OF, RECEIPTS, is_tombstone
+from quire.stores.store import is_tombstone
+from quire.stores.streams import ALL, OF, RECEIPTS
 
 _RECEIPT = "receipt"
 

@@ -32,7 +32,8 @@ from quire.session.steps import Steps
 from quire.session.turns import AioListening, Asked, Listening, Turns
 from quire.state import View
 from quire.stores import Durability, Place, Store, place_at
-from quire.stores.streams import MAIN, checked_name
+from quire.stores.store import checked_name
+from quire.stores.streams import MAIN
 from quire.tokens import Prices
 
 T = TypeVar("T")

@@ -12,7 +12,8 @@ from quire.items import Item, Note
 from quire.models import Answering, AnyModel
 from quire.providers import Parsed, Rendered
 from quire.stores import Place, Standing, Store, items_in
-from quire.stores.streams import USAGE, is_tombstone
+from quire.stores.store import is_tombstone
+from quire.stores.streams import USAGE
 from quire.tokens import ModelFacts, Prices, Usage, cost, facts_for, model_named
 
 PricesByName = Mapping[str, Prices]

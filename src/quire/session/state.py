@@ -13,6 +13,7 @@ from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
 from quire.items import EDITS, JSON, KINDS, Hide, Item, Mask, Message, Note, ToolCall, ToolResult
 from quire.session.spending import Spending
 from quire.state import Pool, Transcript, View
+from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import (
     FORGOTTEN,
     MAIN,
@@ -27,8 +28,6 @@ from quire.stores.streams import (
     TOLD,
     USAGE,
     WIPED,
-    is_own,
-    is_tombstone,
 )
 from quire.tokens import whole
 

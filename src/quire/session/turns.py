@@ -34,7 +34,8 @@ from quire.session.receipts import Digests, Sending, Source
 from quire.session.spending import Caps, PricesByName, check_caps, scope_spending, usage_note
 from quire.session.state import State, Written
 from quire.state import View
-from quire.stores.streams import MAIN, USAGE, checked_name
+from quire.stores.store import checked_name
+from quire.stores.streams import MAIN, USAGE
 from quire.tokens import Calibrated, Counter, Definition, checked_counter, counter_for
 
 logger = logging.getLogger("quire.session")

@@ -25,7 +25,7 @@ from quire.errors import (
     TooLarge,
     WrongType,
 )
-from quire.items import JSON, Item
+from quire.items import JSON, Item, Unknown
 
 Durability = Literal["process", "power"]
 """What an append that returned survives: the end of this process, or also the loss of power."""
@@ -99,6 +99,19 @@ def checked_stream(name: object) -> str:
     if not stream:
         raise InvalidValue("a stream needs a name")
     return stream
+
+
+def checked_name(name: object) -> str:
+    """The name of a transcript, or an error that says why it cannot be one."""
+    stream = checked_stream(name)
+    if is_own(stream):
+        raise InvalidValue("the name of a transcript does not begin with a dot")
+    return stream
+
+
+def is_own(stream: str) -> bool:
+    """Whether a stream is one of the session's own, and not a transcript."""
+    return stream.startswith(".")
 
 
 def _checked(name: object, what: str, longest: int = MAX_NAME) -> str:
@@ -437,3 +450,9 @@ def _item_in(place: Place, entry: Stored) -> Item:
         return JSON.decode_item(entry.body)
     except Damaged as fault:
         raise damaged(place, entry.version - 1, f"entry {entry.version} is no item: {fault}") from fault
+
+
+def is_tombstone(item: Item) -> bool:
+    """Whether the content of an item was forgotten."""
+    extras = item.fields if isinstance(item, Unknown) else item.extras
+    return bool(extras.get("forgotten"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quire.errors import Conflict, InvalidValue
+from quire.errors import Conflict
 from quire.items import (
     JSON,
     ConfigChange,
@@ -27,7 +27,7 @@ from quire.items import (
     freeze,
 )
 from quire.state import CLOSED, MERGED as MERGE_MARK, TASK
-from quire.stores.store import Entry, Place, Store, checked_stream
+from quire.stores.store import Entry, Place, Store, is_own
 
 MAIN = "main"
 CREW = "crew"
@@ -80,19 +80,6 @@ _LEFT: dict[type, dict[str, Any]] = {
 """The content of a tombstone by kind. Edits without words of their own stay as they are."""
 
 
-def checked_name(name: object) -> str:
-    """The name of a transcript, or an error that says why it cannot be one."""
-    stream = checked_stream(name)
-    if is_own(stream):
-        raise InvalidValue("the name of a transcript does not begin with a dot")
-    return stream
-
-
-def is_own(stream: str) -> bool:
-    """Whether a stream is one of the session's own, and not a transcript."""
-    return stream.startswith(".")
-
-
 def holds_content(stream: str) -> bool:
     """Whether entries of a stream hold what somebody said or made, and not only ids and numbers."""
     return not is_own(stream) or stream in (POOL, STEPS, RECEIPTS)
@@ -105,12 +92,6 @@ def tombstone(item: Item, **extras: str) -> Item:
         return replace(item, name="forgotten", fields=freeze({"forgotten": True}))
     kept = {name: item.extras[name] for name in _KEPT_EXTRAS if name in item.extras}
     return replace(item, **_LEFT.get(type(item), {}), extras=freeze({**kept, "forgotten": True, **extras}))
-
-
-def is_tombstone(item: Item) -> bool:
-    """Whether the content of an item was forgotten."""
-    extras = item.fields if isinstance(item, Unknown) else item.extras
-    return bool(extras.get("forgotten"))
 
 
 def digest_of(conversation: str) -> str:

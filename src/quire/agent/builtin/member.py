@@ -17,7 +17,8 @@ from quire.items import Item, Message, ToolCall
 from quire.models import AnyModel, asking
 from quire.providers import Parsed
 from quire.session import Metered, Session
-from quire.stores.streams import OF, is_tombstone
+from quire.stores.store import is_tombstone
+from quire.stores.streams import OF
 
 _NO_LIMITS = Limits(requests=None, seconds=None)
 """Of a task: the agent has its own, and who gave it has others."""

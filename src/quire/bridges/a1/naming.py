@@ -11,7 +11,7 @@ from uuid import UUID
 
 from quire.errors import InvalidValue, cut
 from quire.items import new_id, now
-from quire.stores.streams import checked_name
+from quire.stores.store import checked_name
 
 _ENGINE_ID = re.compile(r"[0-9a-f]{28}")
 _OURS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{9}[048c]00")

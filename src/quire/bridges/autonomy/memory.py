@@ -14,7 +14,7 @@ from quire.sections import Ask
 from quire.session import Session
 from quire.state import View, spans_over
 from quire.stores import MemoryStore, Store, place_at
-from quire.stores.streams import is_tombstone
+from quire.stores.store import is_tombstone
 from quire.tokens import Definition
 
 Opening = Callable[[str, str], Session]
