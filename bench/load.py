@@ -13,16 +13,43 @@ import asyncio
 import json
 import tempfile
 import time
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
 import marked
-from instant import Instant
 from quire import Message, Session
 from quire.agent import Agent
+from quire.models import Answering, Asks, Delta
 from quire.node import Node
-from quire.providers import Rendered
+from quire.providers import Parsed, Rendered
+from quire.tokens import Usage
+
+
+class Instant(Asks):
+    """Says the same to every request, or what a function of the request gives."""
+
+    wire = "openai"
+
+    def __init__(
+        self, said: Any = "Fine, thank you.", *, seconds: float = 0.0, name: str = "gpt-5.6"
+    ) -> None:
+        self.name = name
+        self._said = said
+        self._seconds = seconds
+
+    def send(self, rendered: Rendered, *, stream: bool = True, **terms: Any) -> Answering:
+        """The answer."""
+        said: Any = self._said(rendered) if callable(self._said) else self._said
+        parsed = Parsed((Message("assistant", said),), Usage(100, 5), "stop", self.name)
+        return Answering(self._deltas(), lambda: parsed)
+
+    async def _deltas(self) -> AsyncGenerator[Delta, None]:
+        if self._seconds:
+            await asyncio.sleep(self._seconds)
+        return
+        yield
 
 
 def last_words(sent: Rendered) -> str:

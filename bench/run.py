@@ -1,4 +1,7 @@
-"""Measures Quire, its floors and its peers in one run; prints tables and can write the page about it."""
+"""Measures Quire, its floors and its peers in one run; prints tables and can write the page about it.
+
+Each library gets a process of its own for each workload: `run.py --one LIBRARY WORKLOAD`.
+"""
 
 import argparse
 import json
@@ -8,17 +11,20 @@ import re
 import subprocess
 import sys
 import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import page
-from libraries import LEFT_OUT, OURS, PEERS
+from libraries import LEFT_OUT, OURS, PEERS, Adapter, adapter
 from page import Results, as_dicts, as_text, grid, judged, tables
-from timing import Patience, Report, failed, merged, share
-from workloads import SIZES, WORKLOADS
+from workloads import SIZES, WORKLOADS, Patience, TooSlow
 
-WORKER = Path(__file__).with_name("worker.py")
+Report = dict[str, Any]
 LONGEST = 900.0
 """Seconds that one library may take with one workload, sizes and runs together."""
 
@@ -26,6 +32,9 @@ LONGEST = 900.0
 def main() -> None:
     """Measure Quire, its floors and its peers."""
     options = _options()
+    if options.one:
+        print(json.dumps(_one(*options.one, options)))
+        return
     report = _report(options)
     # Before anything is made of it: a long run is not to be lost to a fault in a table.
     print(json.dumps(report) if options.json else _as_text(report), flush=True)
@@ -47,9 +56,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--libraries", choices=[*OURS, *PEERS], nargs="+", default=[*OURS, *PEERS])
     parser.add_argument("--rounds", type=int, default=3, help="how often each library gets its turn")
     parser.add_argument("--before", metavar="SRC", type=Path, help="an earlier source tree, measured beside")
+    parser.add_argument("--one", nargs=2, metavar=("LIBRARY", "WORKLOAD"), help="in this process, as JSON")
+    parser.add_argument("--patience", type=float, nargs=3, metavar=("RUNS", "SECONDS", "LIMIT"))
     parser.add_argument("--quick", action="store_true", help="a smoke test: small, few runs, no peers")
     options = parser.parse_args()
-    options.patience = Patience(3, 20, 0.2, 5.0) if options.quick else share(Patience(), options.rounds)
+    if options.patience:
+        runs, seconds, limit = options.patience
+        options.patience = Patience(fewest=int(runs), seconds=seconds, limit=limit)
+    else:
+        options.patience = Patience(3, 20, 0.2, 5.0) if options.quick else _share(Patience(), options.rounds)
     if options.peers and not Path(options.peers).exists():
         parser.error(f"there is no {options.peers}; make .venv-peers/.done sets the peers up")
     if not options.before:
@@ -83,9 +98,9 @@ def _in_rounds(workload: str, pythons: dict[str, str], options: argparse.Namespa
     found: dict[str, list[Report]] = {name: [] for name in pythons}
     for _ in range(options.rounds):
         for name, python in pythons.items():
-            if not found[name] or not failed(found[name][-1]):
+            if not found[name] or not _failed(found[name][-1]):
                 found[name].append(_measured(workload, name, python, options))
-    return {name: merged(reports) for name, reports in found.items()}
+    return {name: _merged(reports) for name, reports in found.items()}
 
 
 def _measured(workload: str, library: str, python: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -107,15 +122,9 @@ def _worked(
     reach = SIZES[workload]
     sizes = [size for size in options.sizes or reach if reach[0] <= size <= reach[-1]]
     patience: Patience = options.patience
-    command = [python, str(WORKER), library, workload, "--json", "--runs", str(patience.fewest)]
-    command += [
-        "--seconds",
-        str(patience.seconds),
-        "--limit",
-        str(patience.limit),
-        "--sizes",
-        *map(str, sizes),
-    ]
+    limits = (patience.fewest, patience.seconds, patience.limit)
+    command = [python, __file__, "--one", library, workload, "--patience", *map(str, limits)]
+    command += ["--sizes", *map(str, sizes)]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST)
     except subprocess.TimeoutExpired:
@@ -152,6 +161,86 @@ def _as_text(report: dict[str, Any]) -> str:
         parts += [f"\n{table.title} ({table.unit})", as_text(*grid(table))]
     lines = [(aim["aim"], aim["measured"], aim["verdict"]) for aim in report["aims"]]
     return "\n".join([*parts, "\nAims", as_text(("aim", "measured", "verdict"), lines)])
+
+
+# --- rounds ----------------------------------------------------------------------------------------------
+
+
+def _share(patience: Patience, rounds: int) -> Patience:
+    """What one of several rounds may take, so that all of them take what one would."""
+    runs = -(-patience.fewest // rounds)
+    return replace(patience, fewest=runs, most=-(-patience.most // rounds), seconds=patience.seconds / rounds)
+
+
+def _failed(report: Report) -> bool:
+    """Whether something failed, so that another round would tell nothing new; a missing way is no failure."""
+    return any("fault" in line and "way" not in line for line in report["lines"])
+
+
+def _merged(reports: Sequence[Report]) -> Report:
+    """One report: the best of the bests, the median of the medians, and what failed in any round."""
+    found: dict[tuple[Any, Any], list[Report]] = {}
+    faults: list[Report] = []
+    for line in (line for report in reports for line in report["lines"]):
+        if line in faults:
+            continue
+        if "fault" in line:
+            faults.append(line)
+        else:
+            found.setdefault((line.get("size"), line.get("way")), []).append(line)
+    about = {name: value for report in reports for name, value in report.items()}
+    return about | {"lines": [*map(_best, found.values()), *faults]}
+
+
+def _best(lines: Sequence[Report]) -> Report:
+    return lines[0] | {
+        "best": min(line["best"] for line in lines),
+        "median": median(line["median"] for line in lines),
+        "runs": sum(line["runs"] for line in lines),
+    }
+
+
+# --- one library with one workload -----------------------------------------------------------------------
+
+
+def _one(name: str, workload: str, options: argparse.Namespace) -> Report:
+    warnings.simplefilter("ignore")
+    library = adapter(name)
+    sizes = options.sizes or SIZES[workload]
+    return _about(library, workload) | {"lines": _lines(library, workload, sizes, options.patience)}
+
+
+def _lines(library: Adapter, workload: str, sizes: Sequence[int], patience: Patience) -> list[Report]:
+    """One line for each size and each way; after a size that took too long, larger ones are not tried."""
+    if workload in library.absent:
+        return [{"fault": library.absent[workload]}]
+    lines: list[Report] = []
+    for size in sizes:
+        try:
+            found = WORKLOADS[workload](library, size, patience)
+        except TooSlow:
+            return [*lines, {"size": size, "fault": f"over {patience.limit:g} s at N = {size:,}"}]
+        except Exception as fault:
+            return [*lines, {"size": size, "fault": f"{type(fault).__name__}: {fault}"[:200]}]
+        lines += [{"size": size, "way": way, **figures} for way, figures in found.items()]
+    return lines + _never_tried(library, workload)
+
+
+def _never_tried(library: Adapter, workload: str) -> list[Report]:
+    """A line for each way of a workload that the library does not have."""
+    lacks = [(name.partition(" "), why) for name, why in library.absent.items()]
+    return [{"way": way, "fault": why} for (of, _, way), why in lacks if of == workload and way]
+
+
+def _about(library: Adapter, workload: str) -> dict[str, Any]:
+    by = ("tokens" if library.by_tokens else "count") if workload == "truncate" else ""
+    return {
+        "package": library.package,
+        "version": version(library.package),
+        "how": library.how.get(workload, ""),
+        "validates": library.validates,
+        "by": by,
+    }
 
 
 # --- imports --------------------------------------------------------------------------------------------

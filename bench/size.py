@@ -1,12 +1,27 @@
-"""How large the library is: lines and files of each package beside its budget.
+"""How large the library is: lines and files of each package, and the files that a turn passes through.
 
 Usage: python bench/size.py [--page FILE]
+
+Two turns are followed with `sys.setprofile`, in all threads: a message that is recorded, built, rendered and
+answered in the caller's own loop, and an agent's answer with one tool call. Each runs once before it is
+followed, so imports and caches are warm.
 """
 
 import argparse
+import asyncio
+import sys
+import threading
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import CodeType, FrameType
+from typing import Any
 
 import marked
+import quire
+from quire import Agent, Budget, Session, Template, ToolCall, tool
+from quire.models import Scripted
+from quire.sections import History, Instructions
 
 ROOT = Path(__file__).parent.parent
 # Package: lines and files that it may have.
@@ -37,7 +52,7 @@ def size_of(folder: Path) -> tuple[int, int]:
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files), len(files)
 
 
-def table() -> str:
+def sizes() -> str:
     """The sizes as a table."""
     lines = ["| package | lines | files | budget: lines | files |", "|---|---:|---:|---:|---:|"]
     for package, (most_lines, most_files) in BUDGETS.items():
@@ -50,15 +65,110 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+# --- the path of a turn ----------------------------------------------------------------------------------
+
+HOME = str(Path(quire.__file__).parent)
+REPLY = {
+    "model": "gpt-5.6",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Fine."}}],
+    "usage": {"prompt_tokens": 20, "completion_tokens": 2, "total_tokens": 22},
+}
+
+
+class Trace:
+    """The files, functions and calls that were passed through while it was on."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self.files: set[str] = set()
+        self.functions: set[CodeType] = set()
+        self.calls = 0
+
+    def note(self, frame: FrameType, event: str, _argument: Any) -> None:
+        code = frame.f_code
+        if self.on and event == "call" and code.co_filename.startswith(HOME):
+            self.calls += 1
+            self.files.add(code.co_filename)
+            if not code.co_name.startswith("<"):  # comprehensions belong to their function
+                self.functions.add(code)
+
+
+async def follow(turn: Callable[[], Awaitable[None]]) -> Trace:
+    """Trace the second run of a turn. The profile is set first, so that threads of the first run have it."""
+    trace = Trace()
+    threading.setprofile(trace.note)
+    sys.setprofile(trace.note)
+    try:
+        await turn()
+        trace.on = True
+        await turn()
+    finally:
+        trace.on = False
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    return trace
+
+
+async def own_loop(folder: str) -> Trace:
+    """A turn in the caller's own loop, kept in SQLite."""
+    session = Session.open("bench/hops", store=f"sqlite:///{folder}/hops.db")
+    template = Template(
+        Instructions("Be brief."), History(), budget=Budget(window=8_000, reserve=500), model="gpt-5.6"
     )
+
+    async def turn() -> None:
+        session.user("How did Q3 go?")
+        context = session.build(template)
+        context.render("openai")
+        session.record(REPLY)
+
+    return await follow(turn)
+
+
+async def with_a_tool(_folder: str) -> Trace:
+    """An agent's answer with one tool call, in memory."""
+
+    @tool
+    async def stock(article: str) -> int:
+        """How many of an article there are."""
+        return len(article)
+
+    replies = [ToolCall(f"c{n}", "stock", '{"article": "lamp"}') if n % 2 == 0 else "Four." for n in range(4)]
+    agent = Agent("You keep a shop.", model=Scripted(replies), tools=[stock])
+
+    async def turn() -> None:
+        await agent.ask("How many lamps are there?")
+
+    return await follow(turn)
+
+
+TURNS = {
+    "`user` + `build` + `render` + `record`": (own_loop, 40),
+    "`agent.ask` with one tool": (with_a_tool, 50),
+}
+
+
+def paths() -> str:
+    """The paths as a table."""
+    lines = ["| turn | files | goal | functions | calls |", "|---|---:|---:|---:|---:|"]
+    for name, (turn, goal) in TURNS.items():
+        with TemporaryDirectory() as folder:
+            trace = asyncio.run(turn(folder))
+        lines.append(f"| {name} | {len(trace.files)} | {goal} | {len(trace.functions):,} | {trace.calls:,} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--page", type=Path)
     given = parser.parse_args()
-    print(table())
+    size, path = sizes(), paths()
+    print(f"{size}\n\n{path}")
     if given.page:
-        marked.write(given.page, "size", f"Lines and files per package:\n\n{table()}")
+        marked.write(given.page, "size", f"Lines and files per package:\n\n{size}")
+        said = "Files and functions of the library that a turn passes through:"
+        marked.write(given.page, "hops", f"{said}\n\n{path}")
 
 
 if __name__ == "__main__":
