@@ -114,7 +114,7 @@ def _with_copies(name: str) -> Callable[..., Any]:
     def on_copies(values: SharedList, *args: Any) -> Any:
         if values.is_shared:
             values.is_shared = False
-            list.__setitem__(values, slice(None), list(map(_copied, list.__iter__(values))))
+            list[Any].__setitem__(values, slice(None), list(map(_copied, list[Any].__iter__(values))))
         return method(values, *args)
 
     return on_copies

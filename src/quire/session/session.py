@@ -6,7 +6,6 @@
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextvars import ContextVar
-from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
@@ -46,9 +45,9 @@ class AioSession:
     A cancellation does not take back what had begun to be written.
     """
 
-    def __init__(self, session: "Session", turns: Turns, io: IO) -> None:
-        self._session, self._turns, self._io = session, turns, io
-        self._writer, self._log = session.pool.writer, session.pool.writer.log
+    def __init__(self, pool: SessionPool, compaction: Compaction, turns: Turns, io: IO) -> None:
+        self._pool, self._compaction, self._turns, self._io = pool, compaction, turns, io
+        self._writer, self._log = pool.writer, pool.writer.log
 
     async def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
         """Record items, all or none; returns them as they were kept.
@@ -92,7 +91,7 @@ class AioSession:
         """Undo an edit; without an id, the last one in force."""
         if edit_id is None:
             await self._do(self._log.catch_up)  # the last edit may be another's
-        return await self._one(Undo(edit_id or _last_edit(self._session.view(to).recorded())), to)
+        return await self._one(Undo(edit_id or _last_edit(_view(self._log, to).recorded())), to)
 
     async def build(self, template: Template, **asked: Unpack[Asked]) -> Context:
         """Build what the model sees this turn. Each rendering of it is kept as a receipt.
@@ -132,17 +131,17 @@ class AioSession:
         The past can be narrowed to the last so many turns of the user, and to some tools. Open calls are
         closed in it. It has the notes of the pool and the options of this session, compaction included.
         """
-        self._session.view(of)
+        _view(self._log, of)
         only = None if tools is None else list(checked(tools, Iterable, "the tools of a fork are names"))
         log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, only, of))
-        return _like(self._session, self._turns, log, is_fork=True)
+        return self._like(log, is_fork=True)
 
     async def child(self, name: str) -> "Session":
         """Open the conversation at `conversation/name`: a fork of this one, or one that begins empty."""
         conversation = f"{self._log.place.conversation}/{checked_name(name)}"
         place = place_at(scope=self._log.place.scope, conversation=conversation)
         log = await self._do(lambda: _opened(self._log.root.store, place))
-        return _like(self._session, self._turns, log, is_fork=log.state.origin is not None)
+        return self._like(log, is_fork=log.state.origin is not None)
 
     async def merge(
         self,
@@ -157,10 +156,10 @@ class AioSession:
         The child may be any conversation of the same scope and store. Returns what was recorded here.
         """
         checked(child, Session, "a session merges a session")
-        own, writes = self._session, None
+        writes = None
         if keep == "summary":
-            writes = Metered(own.compaction.checked_writer(model), own.compaction.prices)
-        return await Merge(own.pool, child.pool.writer.log, keep, writes, agent_id).run(self._io)
+            writes = Metered(self._compaction.checked_writer(model), self._turns.prices)
+        return await Merge(self._pool, child.pool.writer.log, keep, writes, agent_id).run(self._io)
 
     async def forget(self, *ids: str) -> None:
         """Erase the content of items, and of all that names them as its source; a tombstone stays.
@@ -190,17 +189,34 @@ class AioSession:
         checked(timeout, int | float | None, "a timeout is a number of seconds")
         if how not in ("wait", "hand over"):
             raise InvalidValue('a session is closed by "wait" or "hand over"')
-        await self._session.compaction.close(how, timeout)
+        await self._compaction.close(how, timeout)
 
     @property
     def pool(self) -> AioPool:
         """`keep`, `drop` and `clear`."""
-        return AioPool(self._session.pool, self._io)
+        return AioPool(self._pool, self._io)
 
     @property
     def compaction(self) -> AioCompaction:
         """`run`."""
-        return AioCompaction(self._session.compaction)
+        return AioCompaction(self._compaction)
+
+    def draft(self) -> "Draft[Session]":
+        """`Session.draft`."""
+        return Draft(self._pool, self._like)
+
+    def _like(self, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False) -> "Session":
+        """A session of another log with the same options; a fork has the compactor, too."""
+        return Session(
+            log,
+            hooks=hooks or self._writer.hooks.all,
+            redact=self._writer.redaction,
+            caps=self._turns.caps,
+            prices=self._turns.prices,
+            pool_limit=self._pool.limit,
+            compactor=self._compaction.compactor if is_fork else None,
+            model=self._compaction.model,
+        )
 
     async def _one(self, item: I, to: str) -> I:
         to = to if to is MAIN else checked_name(to)
@@ -270,8 +286,8 @@ class Session:
         self.steps = Steps(writer, self.pool)
         self.compaction = Compaction(writer, caps, prices)
         self._turns = Turns(writer, self.compaction, caps, prices)
-        self._inline = AioSession(self, self._turns, INLINE)
-        self.aio = AioSession(self, self._turns, AWAITED)
+        self._plain = AioSession(self.pool, self.compaction, self._turns, INLINE)
+        self.aio = self._verbs(AWAITED)
         """The same verbs to be awaited."""
         self.compaction.model = options.get("model")
         compactor = options.get("compactor")
@@ -301,7 +317,7 @@ class Session:
         return f"<Session {self.place} at version {self.version}>"
 
     def _verbs(self, io: IO) -> AioSession:
-        return self._inline if io is INLINE else AioSession(self, self._turns, io)
+        return self._plain if io is INLINE else AioSession(self.pool, self.compaction, self._turns, io)
 
     @property
     def place(self) -> Place:
@@ -344,13 +360,7 @@ class Session:
 
     def view(self, name: str = MAIN) -> View:
         """What a transcript shows now; `view().recorded()` are all items, edits and hidden ones included."""
-        self._log.check_known()
-        with self._log.applying:  # another thread may be writing
-            transcripts = self._log.state.transcripts
-            if checked(name, str, "a transcript has a name") not in transcripts:
-                known = ", ".join(map(repr, transcripts))
-                raise UnknownKey(f"no transcript {cut(str(name))!r} here; there is {known}")
-            return transcripts[name].view
+        return _view(self._log, name)
 
     def at(self, version: int) -> dict[str, View]:
         """What each transcript showed at an earlier version of the conversation."""
@@ -372,7 +382,7 @@ class Session:
         What it spent is spent either way. Hooks hear what it recorded when it is merged, and may refuse it.
         The block is `with`, or `async with` if hooks are async.
         """
-        return Draft(self.pool, partial(_like, self, self._turns))
+        return self.aio.draft()
 
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
         """What is appended from now on, or after a version, by whomever."""
@@ -395,22 +405,6 @@ class Session:
         self.__exit__()
         # After a failure nobody waits for a model: the next session takes the compaction up.
         await self.compaction.close("wait" if kind is None else "hand over")
-
-
-def _like(
-    session: Session, turns: Turns, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False
-) -> Session:
-    """A session of another log with the same options; a fork has the compactor, too."""
-    return Session(
-        log,
-        hooks=hooks or session.hooks.all,
-        redact=session.pool.writer.redaction,
-        caps=turns.caps,
-        prices=turns.prices,
-        pool_limit=session.pool.limit,
-        compactor=session.compaction.compactor if is_fork else None,
-        model=session.compaction.model,
-    )
 
 
 _entered: ContextVar[tuple[Session, ...]] = ContextVar("quire_sessions", default=())
@@ -436,6 +430,16 @@ def _opened(store: Store, place: Place) -> Log:
     log = open_log(store, place)
     finish_erasing(log)
     return log
+
+
+def _view(log: Log, name: str) -> View:
+    log.check_known()
+    with log.applying:  # another thread may be writing
+        transcripts = log.state.transcripts
+        if checked(name, str, "a transcript has a name") not in transcripts:
+            known = ", ".join(map(repr, transcripts))
+            raise UnknownKey(f"no transcript {cut(name)!r} here; there is {known}")
+        return transcripts[name].view
 
 
 def _tool_of(log: Log, call_id: str, to: str) -> str:
