@@ -1,17 +1,20 @@
-"""Questions that name a time: its day comes first, and its words are a time and not words to be found."""
+"""Questions that name a time: its day, in the zone of who asks, comes first, and its words find nothing."""
 
 import tomllib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from quire.errors import InvalidValue, WrongType
 from quire.items import Message
-from quire.memory import Memory
+from quire.memory import Memory, Recall
 from quire.memory.ranking import Question
 from quire.session import Session
-from quire.stores import MemoryStore
+from quire.stores import MemoryStore, Store
+from tests.memory.talks import built, opened, quoted
 
 ROWS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("times.toml").read_text("utf-8"))
 DAY = 86_400.0
@@ -81,3 +84,80 @@ def test_a_distance_counts_where_it_is_said_beside_something_else() -> None:
 @pytest.mark.parametrize(("question", "words"), ROWS["looked_for"].items())
 def test_which_words_are_looked_for(question: str, words: str) -> None:
     assert " ".join(Question.of(question, NOW).terms) == words
+
+
+# Zones
+
+WEST = "America/Los_Angeles"
+PLUMBER, HALL = "The plumber comes Thursday.", "The landlord agreed to paint the hall."
+
+
+def there(day: int, hour: int, month: int = 11) -> float:
+    return datetime(2026, month, day, hour, 30, tzinfo=ZoneInfo(WEST)).timestamp()
+
+
+def kept(store: Store | None = None) -> Store:
+    store = MemoryStore() if store is None else store
+    said = [
+        Message("user", PLUMBER, created_at=there(15, 19)),
+        Message("user", HALL, created_at=there(16, 9)),
+    ]
+    opened("ana/a", store).append(*said)
+    return store
+
+
+@pytest.mark.parametrize("zone", [WEST, ZoneInfo(WEST), timezone(timedelta(hours=-8)), None])
+def test_days_are_those_of_the_zone_or_else_of_utc(zone: str | tzinfo | None) -> None:
+    mine = Memory(kept(), "ana") if zone is None else Memory(kept(), "ana", zone=zone)
+    is_utc = zone is None
+    for question, said in {
+        "What did we talk about today?": [] if is_utc else [HALL],
+        "What did we talk about yesterday?": [PLUMBER, HALL] if is_utc else [PLUMBER],
+        "What did I say last night?": [] if is_utc else [PLUMBER],
+    }.items():
+        hits = mine.search(question, at=there(16, 17)).hits  # a Monday there, and Tuesday in UTC
+        assert [hit.leaf.text for hit in hits] == said, question
+
+
+def told(store: Store, recall: Recall) -> str:
+    session = opened("ana/later", store)
+    session.user("When does the plumber come?")
+    return quoted(built(session, recall, window=1_000))
+
+
+def test_headings_and_reasons_tell_the_day_of_the_zone() -> None:
+    sunday, monday = (
+        (f"[{day} November 2026, conversation a]\nuser: The") for day in ("Sunday 15", "Monday 16")
+    )
+    assert monday in told(kept(), Recall())
+    store = kept()
+    Memory.of(store, "ana", zone=WEST)
+    assert sunday in told(store, Recall()), "the zone is kept with the scope"
+    assert monday in told(store, Recall(memory=Memory(store, "ana"))), "a section may have another"
+    opened("bo/a", store).append(Message("user", HALL, created_at=there(31, 20, month=10)))
+    question = "What did we talk about in October?"
+    (hit,) = Memory(store, "bo", zone=WEST).search(question, at=there(16, 17)).hits
+    assert hit.reason == "from October 2026"
+
+
+@pytest.mark.parametrize("zone", ["Europe/Nowhere", "", "../UTC", "x\0y"])
+def test_a_zone_that_is_none_is_refused_at_once(zone: str) -> None:
+    store = MemoryStore()
+    for make in (
+        lambda: Memory.of(store, "ana", zone=zone),
+        lambda: Memory(store, "ana", zone=zone),
+        lambda: Memory(store, "ana").search("Who?", zone=zone),
+    ):
+        with pytest.raises(InvalidValue, match="zone"):
+            make()
+    with pytest.raises(WrongType, match="not int"):
+        Memory(store, zone=-8)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def test_the_command_line_takes_a_zone(tmp_path: Path) -> None:
+    pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+    from tests.cli.conversing import ran
+
+    kept(Store.open(str(tmp_path / "chats.db")))
+    where = ("--scope", "ana", "--store", str(tmp_path / "chats.db"))
+    assert "Sunday 15 November 2026" in ran("recall", "plumber", *where, "--zone", WEST).stdout

@@ -10,7 +10,7 @@ from quire.errors import InvalidValue, WrongType
 from quire.items import Message, ToolCall, ToolResult
 from quire.memory import Memory, Recall, Tier, recalled
 from quire.sections import History, Input, Instructions
-from quire.stores import MemoryStore, Store
+from quire.stores import MemoryStore
 from quire.stores.streams import OF
 from quire.tokens import counter_for
 from tests.memory.talks import DAY, built, opened, quoted, talk, texts
@@ -92,15 +92,6 @@ def test_the_input_is_the_question() -> None:
     assert "heliotrope" in quoted(context)
 
 
-def test_recall_works_with_a_memory_of_its_own() -> None:
-    store = MemoryStore()
-    session = talk(store)
-    memory = Memory(store, "ana")
-    assert "heliotrope" in recalled(memory, ASKED)[0].line
-    session.user(ASKED)
-    assert "heliotrope" in quoted(built(session, History(), Recall(memory=memory)))
-
-
 def test_wrong_arguments_are_refused() -> None:
     memory = Memory(MemoryStore(), "ana")
     wrong: list[tuple[type[Exception], str, object]] = [
@@ -167,14 +158,6 @@ def test_the_tiers_of_a_conversation() -> None:
     assert {leaf.source for leaf in memory.recent(limit=100)} == {"one", "two"}
 
 
-@pytest.mark.parametrize("limit", [None, 6])
-@pytest.mark.parametrize("tiers", SEVERAL[::3], ids="-".join)
-def test_no_tier_takes_the_room_of_the_others(tiers: tuple[Tier, ...], limit: int | None) -> None:
-    session = talk(days=150)
-    session.user(ASKED)
-    assert "heliotrope" in quoted(built(session, HELP, Recall(*tiers, limit=limit), History(), window=1_500))
-
-
 @pytest.mark.laws
 @given(st.sampled_from(SEVERAL), st.integers(0, 30), st.integers(1, 4))
 def test_tiers_take_turns_and_lose_nothing(tiers: tuple[Tier, ...], days: int, limit: int) -> None:
@@ -216,23 +199,6 @@ def test_two_sections_do_not_quote_the_same(place: str, window: int) -> None:
     context = built(opened(place, store), *sections, window=window, asked=asked)
     lines = [line for text in texts(context) for line in text.splitlines() if "costs" in line]
     assert len(lines) > 10 and len(lines) == len(set(lines))
-
-
-def tickets(store: Store) -> None:
-    """An application may number the messages of each conversation from 1 on."""
-    opened("acme/1", store).append(Message("user", "Our VAT number is NO-4455.", id="1", created_at=5.0))
-    opened("acme/2", store).append(Message("user", "The printer ZX-81 is broken.", id="1", created_at=6.0))
-
-
-@pytest.mark.parametrize("window", [3_000, 140])
-def test_another_item_with_an_id_that_is_shown_is_quoted(window: int) -> None:
-    store = MemoryStore()
-    tickets(store)
-    session = opened("acme/2", store)
-    session.append(Message("user", "What is our VAT number?", id="9", created_at=7.0))
-    context = built(session, HELP, History(), Recall(tokens=60), window=window)
-    assert "NO-4455" in quoted(context)
-    assert [entry.fate for entry in context.receipt.entries if entry.section == "recall"] == ["shown"]
 
 
 @pytest.mark.laws
