@@ -12,7 +12,7 @@ from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
 from quire.items import EDITS, Hide, Message, Summary, ToolCall, ToolResult, use_clock
 from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions
-from quire.session import Compacted, Compacting, Session, hook
+from quire.session import Compacted, Compacting, Hook, Session, hook
 from quire.stores import MemoryStore
 from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, session, shelf, talk, texts, twin
 
@@ -143,23 +143,35 @@ def test_a_plan_is_handed_over_and_taken_up() -> None:
 def test_two_sessions_ask_for_one_summary() -> None:
     async def conversation() -> None:
         with shelf("sqlite") as held:
-            models = [Slow(), Slow()]
-            stores = [held.store, held.open()]
-            one, other = (
-                session(store, compactor=SUMMARIZE, model=model)
-                for store, model in zip(stores, models, strict=True)
-            )
+            model, second = Slow(), Slow()
+            one = session(held.store, compactor=SUMMARIZE, model=model)
+            other = session(held.open(), compactor=SUMMARIZE, model=second)
             talk(one, 6)
-            other.refresh()
-            await asyncio.gather(*(held.aio.build(TEMPLATE) for held in (one, other)))
-            await asyncio.sleep(0.2)
-            assert sum(model.begun.is_set() for model in models) == 1
-            for model in models:
-                model.go.set()
+            await asyncio.gather(one.aio.build(TEMPLATE), model.begun.wait())
+            await other.aio.build(TEMPLATE)
+            refused = await other.aio.compaction.run()
+            assert refused is not None and "another process" in refused.reason
+            model.go.set()
             await asyncio.gather(one.aio.close(), other.aio.close())
-            assert summaries(session(held.open())) == 1
+            assert summaries(session(held.open())) == 1 and not second.begun.is_set()
 
     run(conversation())
+
+
+def test_what_is_forgotten_once_it_was_planned_is_told_to_no_model() -> None:
+    asked: list[str] = []
+
+    def write(request: Any) -> str:
+        asked.append(str(request.payload))
+        return "They talked."
+
+    def forget(event: Any) -> None:
+        one.forget(one.view()[0].id)
+
+    one = session(compactor=SUMMARIZE, model=Scripted([write]), hooks=[Hook(forget, (Compacting,))])
+    one.user(SECRET)
+    talk(one, 6)
+    assert not one.compaction.run() and "swordfish" not in str(asked)
 
 
 def test_never_a_half_state() -> None:

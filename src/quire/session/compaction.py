@@ -118,8 +118,6 @@ class Compaction:
         self.prices, self._caps = prices, caps
         self.known = _known.setdefault(self.log.root, _Known())
         self._task: _Task | None = None
-        self.work: _Work | None = None
-        """What is running; only that is recorded."""
         self.room: Room | None = None
         """What the last context left to the main transcript."""
         self.compactor: Compactor | None = None
@@ -179,9 +177,7 @@ class Compaction:
         return self._task is not None and not self._task.done() and self._task.get_loop().is_running()
 
     def give_up(self) -> None:
-        """Keep nothing of what is running: what is not recorded by now will not be."""
-        with self.log.lock:
-            self.work = None
+        """Cancel what is running, without waiting for it."""
         self._cancel()
         self._task = None
 
@@ -217,8 +213,7 @@ class Compaction:
         """Begin to compact; with `is_told`, errors are raised to whoever waits."""
         if not guard.is_intact:
             view, guard = self.shown()
-        self.work = _Work(self, compactor)
-        shrinking = self.work.shrink(self._redacted(view), guard, room)
+        shrinking = _Work(self, compactor).shrink(self._redacted(view), guard, room)
         self._task = asyncio.get_running_loop().create_task(shrinking if is_told else self._quiet(shrinking))
         return self._task
 
@@ -256,7 +251,7 @@ class _Work:
     async def shrink(self, view: View, guard: Guard, room: Room) -> Outcome | None:
         """Plan and carry out, in several steps if there is more to read than the model reads at once.
 
-        If words fail, it is tried once more without. Steps after the first are done only as far as needed.
+        If words fail, it is tried once more without.
         """
         outcome: Outcome | None = None
         try:
@@ -271,7 +266,6 @@ class _Work:
                 if not (is_part if latest else self._reads != reads):
                     return outcome
                 view, guard = self._compaction.shown()
-                room = replace(room, early=False)
         except asyncio.CancelledError as fault:
             if is_cancelled():
                 raise
@@ -361,9 +355,7 @@ class _Work:
         def entries(state: State) -> Entries:
             nonlocal found
             kept: Entries = []
-            if self._compaction.work is not self:
-                found = Outcome("discarded", "it was given up")
-            elif fault is None and guard.is_intact:
+            if fault is None and guard.is_intact:
                 found = record(state.transcripts[MAIN].copy(), plan, text=words, pool=state.pool.fork())
                 kept = [Written(MAIN, edit) for edit in self._writer.ready(found.edits)]
                 kept += [Written(POOL, one) for one in self._writer.ready(plan.notes)] if found else []
@@ -382,7 +374,7 @@ class _Work:
             self._known.end_pause()
         elif not is_counted:
             metrics.discarded += 1
-            if is_paid and self._compaction.work is self:  # and of no use
+            if is_paid:  # and of no use
                 self._known.pause()
 
 
