@@ -1,5 +1,8 @@
 """Calls on their way: begun is noted, results before their turn are held, and a restart finds both."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +11,10 @@ from msgspec.structs import replace
 
 from quire import Item, Message, Note, Session, ToolCall, ToolResult
 from quire.errors import CodecError, Conflict, DuplicateId, TurnBusy
-from quire.items import now
+from quire.items import now, use_clock
 from quire.session import Adding, hook
 from quire.stores import MemoryStore, SQLiteStore, Store
-from tests.session.opened import kept_bytes, run, session, two
+from tests.session.opened import kept_bytes, run, session, twin, two
 
 THERE = Note("on the record")
 
@@ -74,6 +77,35 @@ def test_a_call_is_run_by_one_alone() -> None:
             await other.steps.begin(call)
 
     run(steps())
+
+
+DYING = """
+import asyncio, os, sys
+from quire import Session
+
+async def run():
+    one = Session.open("ana/q3", store=sys.argv[1])
+    async with one.steps.running(*one.view().pending()):
+        os._exit(0)
+
+asyncio.run(run())
+"""
+
+
+def test_a_claim_ends_with_its_process_or_a_minute_after_the_last_sign_of_it(tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "a.db") as store:
+        one, (call,) = asked("pay", store=store)
+        subprocess.run([sys.executable, "-c", DYING, tmp_path / "a.db"], check=True)
+        one.refresh()
+        assert one.steps.standing() == [(call, "begun")] and not one.steps.is_run(call)
+        (entry,) = [entry for entry in store.read(one.place) if entry.stream == ".steps"]
+        note = json.loads(entry.body)
+        note["content"]["process"][0] = "another machine"
+        store.replace(one.place, {entry.version: json.dumps(note).encode()})
+        elsewhere, began = session(twin(store)).steps, now()
+        assert elsewhere.is_run(call)
+        with use_clock(lambda: began + 61):
+            assert not elsewhere.is_run(call)
 
 
 def test_only_calls_that_wait_are_begun_and_answered() -> None:

@@ -164,12 +164,10 @@ class Compaction:
 
     async def make_room(self, view: View, guard: Guard, room: Room, by: Compactor) -> Outcome | None:
         """Compact and wait for it, for a turn that does not fit otherwise."""
-        earlier: Outcome | None = None
         while self.is_running:
-            earlier = await self._wait(None) or earlier
+            await self._wait(None)
             view, guard = self.shown()
-        made = await self._begin(view, guard, room, by, is_told=True)
-        return made or earlier or made
+        return await self._begin(view, guard, room, by, is_told=True)
 
     @property
     def is_running(self) -> bool:
@@ -192,12 +190,12 @@ class Compaction:
             with suppress(RuntimeError):  # its loop is closed
                 self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
-    async def _wait(self, timeout: float | None) -> Outcome | None:
-        """Wait until the task is done, and return its outcome; it may be one of another event loop."""
+    async def _wait(self, timeout: float | None) -> None:
+        """Wait until the task is done; it may be one of another event loop."""
         task, until = self._task, None if timeout is None else now() + timeout
         while task is not None and not task.done() and task.get_loop().is_running():
             if until is not None and now() >= until:
-                return None
+                return
             if task.get_loop() is BLOCKED.get():
                 raise InvalidValue(
                     "a compaction runs on the event loop that this call blocks: await the verb of session.aio"
@@ -206,13 +204,9 @@ class Compaction:
                 await asyncio.wait([task], timeout=None if until is None else until - now())
             else:
                 await asyncio.sleep(_LOOK)
-        is_over = task is not None and task.done() and not task.cancelled() and task.exception() is None
-        return task.result() if task is not None and is_over else None
 
     def _begin(self, view: View, guard: Guard, room: Room, compactor: Compactor, *, is_told: bool) -> _Task:
         """Begin to compact; with `is_told`, errors are raised to whoever waits."""
-        if not guard.is_intact:
-            view, guard = self.shown()
         shrinking = _Work(self, compactor).shrink(self._redacted(view), guard, room)
         self._task = asyncio.get_running_loop().create_task(shrinking if is_told else self._quiet(shrinking))
         return self._task
