@@ -15,7 +15,7 @@ from threading import local
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from quire.errors import Conflict, WrongType
-from quire.items import EDITS, KINDS, Item, ToolResult
+from quire.items import KINDS, Item
 from quire.session.hooks import Added, Adding, Event, Hooks
 from quire.session.log import Entries, Log
 from quire.session.redaction import Redaction
@@ -33,9 +33,6 @@ Tell = Callable[[T], Awaitable[None]]
 
 MOST_ROUNDS = 100
 """How often a change is decided again because others wrote while hooks were asked about it."""
-
-_LOOKED_AT = EDITS | {ToolResult}
-"""Kinds that are tried on a copy of the transcript, or may be held, before they are written."""
 
 
 class IO(NamedTuple):
@@ -197,11 +194,6 @@ class Writer:
             if type(item) not in KINDS:
                 raise WrongType(f"a session keeps items, not {type(item).__name__}")
         return ready if self.redaction is None else tuple(map(self.redaction.item, ready))
-
-    def is_plain(self, item: Item, to: str) -> bool:
-        """Whether nobody has to look at an item before it is appended: the common case."""
-        is_seen = self.redaction is not None or self.hooks.all or type(item) in _LOOKED_AT
-        return not is_seen and to in self.log.state.transcripts
 
     async def append(
         self, io: IO, items: Iterable[Item], to: str = MAIN, expected: int | None = None

@@ -9,7 +9,7 @@ from typing import Generic, Literal, TypeVar
 from msgspec.structs import replace
 
 from quire.compactors import transcript_text
-from quire.errors import Conflict, InvalidValue, StoreFailed, cut
+from quire.errors import Conflict, InvalidValue, cut
 from quire.items import Hide, Item, Note, ToolCall, ToolResult
 from quire.models import asking
 from quire.session.aio import AWAITED, INLINE, IO, Change, run
@@ -224,7 +224,6 @@ class DraftLog(Log):
             self.began_at = parent.state.version
         self._before: Spending = parent._before if isinstance(parent, DraftLog) else beginning.spending
         self._guard: Guard = parent._guard if isinstance(parent, DraftLog) else Guard(parent.root)
-        self._is_over = False
         super().__init__(MemoryStore(), parent.place, beginning.child)
 
     @property
@@ -241,15 +240,10 @@ class DraftLog(Log):
         """Raise `Forgotten` if something was forgotten since the draft began."""
         self._guard.check("the draft began")
 
-    def check_open(self) -> None:
-        """Raise `StoreFailed` if the block of the draft has ended."""
-        if self._is_over:
-            raise StoreFailed(f"the draft of {self.place} is over: nothing is kept of what is written to it")
-
     def end(self) -> Entries:
         """All entries; it takes no more."""
         with self.lock:
-            self._is_over = True
+            self.is_over = True
             return self.recorded()
 
 

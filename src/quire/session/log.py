@@ -17,10 +17,20 @@ from functools import partial
 from pathlib import Path
 from threading import Lock, RLock
 from time import sleep
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 from weakref import WeakSet, WeakValueDictionary
 
-from quire.errors import Conflict, Forgotten, QuireError, StoreDamaged, StoreError, TurnBusy, WrongType, cut
+from quire.errors import (
+    Conflict,
+    Forgotten,
+    QuireError,
+    StoreDamaged,
+    StoreError,
+    StoreFailed,
+    TurnBusy,
+    WrongType,
+    cut,
+)
 from quire.items import JSON, Item, Note, ToolResult
 from quire.session.spending import Spending
 from quire.session.state import State, Written
@@ -31,6 +41,7 @@ from quire.stores.streams import FORGOTTEN, holds_content, tombstone
 logger = logging.getLogger("quire.session")
 
 T = TypeVar("T")
+I = TypeVar("I", bound=Item)  # noqa: E741
 
 Entries = list[Written]
 Compute = Callable[[State], Entries]
@@ -76,8 +87,13 @@ class Log:
     def check_known(self) -> None:
         """Raise `Forgotten` if this is a draft and something was forgotten since it began."""
 
+    is_over = False
+    """Whether this is a draft whose block has ended: then it takes no more."""
+
     def check_open(self) -> None:
         """Raise `StoreFailed` if this is a draft whose block has ended."""
+        if self.is_over:
+            raise StoreFailed(f"the draft of {self.place} is over: nothing is kept of what is written to it")
 
     @property
     def spent_apart(self) -> Spending:
@@ -129,13 +145,13 @@ class Log:
         stored = self.store.read(self.place, after=min(versions) - 1)
         return [item for _, item in read_entries(self.place, [e for e in stored if e.version in wanted])]
 
-    def append(self, name: str, item: Item) -> Item:
+    def append(self, name: str, item: I) -> I:
         """Write one item that is neither an edit nor a result: the common case, without a trial."""
         with self.lock:
-            self.check_open()
             state = self.state
             transcript = state.transcripts.get(name)
-            if transcript is not None and item.id not in transcript and not state.gone:
+            is_common = transcript is not None and item.id not in transcript and not state.gone
+            if is_common and not self.is_over:
                 body = JSON.encode_item(item)
                 try:
                     self.store.append(self.place, (Entry(name, body),), expected=state.version)
@@ -146,7 +162,7 @@ class Log:
                         state.take(name, item)
                     self._last = body
                     return item
-            return self.commit(lambda _: [Written(name, item)])[0].item
+            return cast(I, self.commit(lambda _: [Written(name, item)])[0].item)
 
     def commit(self, compute: Compute, *, expected: int | None = None) -> Entries:
         """Write what is computed from the present state, and return it.

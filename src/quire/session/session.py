@@ -39,6 +39,10 @@ T = TypeVar("T")
 I = TypeVar("I", bound=Item)  # noqa: E741
 
 
+_LOOKED_AT = EDITS | {ToolResult}
+"""Kinds that are tried on a copy of the transcript, or may be held, before they are written."""
+
+
 class AioSession:
     """The verbs of a session to be awaited. Work with the store runs in a thread, and hooks may be async.
 
@@ -219,9 +223,10 @@ class AioSession:
         )
 
     async def _one(self, item: I, to: str) -> I:
-        to = to if to is MAIN else checked_name(to)
-        if self._io is INLINE and self._writer.is_plain(item, to):
-            return cast(I, self._log.append(to, item))
+        to, writer = to if to is MAIN else checked_name(to), self._writer
+        is_seen = writer.redaction is not None or writer.hooks.all or type(item) in _LOOKED_AT
+        if self._io is INLINE and not is_seen and to in self._log.state.transcripts:
+            return self._log.append(to, item)
         return cast(I, (await self._writer.append(self._io, (item,), to))[0])
 
     async def _do(self, work: Callable[[], T]) -> T:
