@@ -99,12 +99,6 @@ class Postings:
             self._leaves.setdefault(term, _unpacked(self._packed.pop(term))) if term in self._packed else {}
         )
 
-    def reach(self, term: str, spread: float) -> float:
-        """About how many leaves carry a term, their own or lent: each occurrence reaches `spread` leaves."""
-        count, holders = len(self), len(self[term])
-        missed: float = (1 - holders / count) ** spread
-        return count * (1 - missed)
-
     def add(self, leaf: int, told: Sequence[str], asked: Sequence[str], marks: Iterable[str]) -> None:
         """Add a leaf with the terms of its statements and of its questions, and its marks."""
         self._sizes[leaf] = min(len(told), LONGEST), min(len(asked), LONGEST)

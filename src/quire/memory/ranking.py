@@ -9,11 +9,9 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, tzinfo
-from functools import partial
 from heapq import nlargest
 from math import log, sqrt
 from operator import mul
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -168,51 +166,39 @@ def says_time(words: Set[str]) -> bool:
 
 # Scores by terms
 
-_UNHEARD = 99.0
 _LOOKED_INTO = 10
 """The best leaves by terms that may show that a question has to do with the record."""
 
 _NAME_SATURATION = 0.1
 """How soon a repeated word of a name counts no more."""
 
-
-class Wanted(NamedTuple):
-    """A term of a question with the terms that may stand for it, each with the most that it may count."""
-
-    term: str
-    members: tuple[tuple[str, float], ...]
+Wanted = Sequence[tuple[str, float]]
+"""A term of a question and the terms that may stand for it, each with the most that it may count."""
 
 
-def wanted(
-    asked: Sequence[str], postings: Postings, weights: Weights, worth: Callable[[str], float] | None = None
-) -> list[Wanted]:
-    """Those terms of a question that the postings have, worth their rarity unless another `worth` is given.
-
-    No stand-in counts more than the term itself.
-    """
-    value = worth or partial(rarity, postings=postings, weights=weights)
+def wanted(asked: Sequence[str], postings: Postings, weights: Weights) -> list[Wanted]:
+    """Those terms of a question that the postings have. No stand-in counts more than the term itself."""
     found: list[Wanted] = []
     for term in asked:
-        most = value(term) if term in postings else _UNHEARD
+        most = rarity(term, postings, weights)
+        stand_ins = [*((other, weights.related) for other in related(term)), (name_mark(term), weights.name)]
         members = [(term, most)] if term in postings else []
-        stand_ins = [(other, weights.related) for other in related(term)] + [(name_mark(term), weights.name)]
         members += (
-            (other, share * min(most, value(other)))
+            (other, share * min(most, rarity(other, postings, weights)))
             for other, share in stand_ins
             if other in postings and other not in asked
         )
         if members:
-            found.append(Wanted(term, tuple(members)))
+            found.append(members)
     return found
 
 
 def rarity(term: str, postings: Postings, weights: Weights) -> float:
-    """The inverse document frequency of a term, by the leaves that carry it."""
-    return _inverse(postings.reach(term, weights.spread), len(postings))
-
-
-def _inverse(frequency: float, count: int) -> float:
-    return log(1 + (count - frequency + 0.5) / (frequency + 0.5))
+    """The inverse document frequency of a term, by about how many leaves carry it, their own or lent."""
+    count = len(postings) or 1
+    missed: float = (1 - len(postings[term]) / count) ** weights.spread
+    carriers = count * (1 - missed)
+    return log(1 + (count - carriers + 0.5) / (carriers + 0.5))
 
 
 _YOUNG = 200
@@ -226,17 +212,16 @@ def is_evident(asked: Sequence[str], scores: Scores, postings: Postings, weights
     """Whether the best leaves carry so much of a question that it has to do with the record."""
     if not scores:
         return False
-    unheard = _inverse(0, len(postings))
     # Of a word with two stems the first counts.
     words = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
-    worth = {term: rarity(term, postings, weights) if term in postings else unheard for term in words}
-    possible = min(sum(worth.values()), _MOST_WORTH * unheard)
+    worth = {term: rarity(term, postings, weights) for term in words}
+    possible = min(sum(worth.values()), _MOST_WORTH * log(2 * len(postings) + 2))
     least = weights.evidence * min(1.0, len(postings) / _YOUNG)
     if max(scores.values()) >= least * possible * (weights.saturation + 1):
         return True
     # In a long leaf each term counts little.
     best = nlargest(_LOOKED_INTO, scores, key=scores.__getitem__)
-    held = [(postings[term], value) for term, value in worth.items() if term in postings]
+    held = [(postings[term], value) for term, value in worth.items()]
     return any(2 * sum(value for leaves, value in held if leaf in leaves) >= possible for leaf in best)
 
 
@@ -269,7 +254,7 @@ def _best(
     slope = weights.saturation * weights.length * len(postings) / (postings.total or 1.0)
     lengths = postings.length
     best: Scores = {}
-    for term, most in word.members:
+    for term, most in word:
         scale = most * (weights.saturation + 1)
         leaves = postings[term]
         held = leaves.items() if within is None else [(leaf, leaves[leaf]) for leaf in leaves.keys() & within]
@@ -304,6 +289,15 @@ def _carried(held: Iterable[tuple[int, Times]], postings: Postings, without: Set
         if leaf in without:
             continue
         share = shares[leaf]
+        if not asked:
+            mass[leaf] += told
+            lent = share * told
+            mass[leaf + 1] += told1 * lent
+            mass[leaf + 2] += told2 * lent
+            mass[leaf + 4] += told4 * lent
+            mass[leaf - 1] += told_1 * lent
+            mass[leaf - 2] += told_2 * lent
+            continue
         mass[leaf] += told + own * asked
         mass[leaf + 1] += share * (told1 * told + asked1 * asked)
         mass[leaf + 2] += share * (told2 * told + asked2 * asked)
@@ -330,7 +324,7 @@ _LOOKED_AT = 10 * _CHOSEN
 
 def is_short(words: Sequence[Wanted], postings: Postings) -> bool:
     """Whether a question has so few postings that every leaf is scored."""
-    return sum(len(postings[member]) for word in words for member, _ in word.members) <= FEW
+    return sum(len(postings[member]) for word in words for member, _ in word) <= FEW
 
 
 def candidates(
@@ -347,11 +341,11 @@ def candidates(
     and the leaves) choose among the places found. Places of the first of some `times` come first, then those
     of the next. A place counts once for each term. `newest` chooses among equal places by first numbers.
     """
-    whole = sum(max(worth for _, worth in word.members) for word in words)
+    whole = sum(max(worth for _, worth in word) for word in words)
     listed: list[tuple[float, int, Set[int]]] = [
         (worth, nth, postings[member].keys() if allowed is None else postings[member].keys() & allowed)
         for nth, word in enumerate(words)
-        for member, worth in word.members
+        for member, worth in word
     ]
     listed.sort(key=lambda one: (-one[0], one[1]))
     places = _Places(newest)
