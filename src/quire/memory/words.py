@@ -19,11 +19,6 @@ from typing import Any, cast
 _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 
 ENGLISH = "english"
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-
 LONGEST_TERM = 64
 _MEMO_SIZE = 1 << 15
 _LONGEST_IN_MEMO = 40
@@ -46,31 +41,15 @@ def dialect() -> str:
 
 # Folding: one spelling for width, accents, case, apostrophes and digits.
 
-_APOSTROPHES = dict.fromkeys("\u2018\u2019\u02bc\u02b9\u2032\uff07", "'")
-_HYPHENS = dict.fromkeys("\u2010\u2011", "-")
-_INVISIBLE = dict.fromkeys("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff", "")
-_DIGIT_ZEROS = (0x0660, 0x06F0, 0x0966, 0x09E6, 0x0E50)  # Arabic, Persian, Hindi, Bengali, Thai
-_DIGITS = {chr(zero + value): str(value) for zero in _DIGIT_ZEROS for value in range(10)}
-_MARKS = {**_APOSTROPHES, **_HYPHENS, **_INVISIBLE, **_DIGITS}
+_MARKS: dict[str, str] = {
+    **{mark: plain for plain, marks in _LISTS["marks"].items() for mark in marks},
+    **{chr(ord(zero) + value): str(value) for zero in _LISTS["digit_zeros"] for value in range(10)},
+}
 _MARK = re.compile(f"[{re.escape(''.join(_MARKS))}]")
 _PILED_MARKS = re.compile(r"([^\w\s\x00-\x7f]{30})(?=[^\w\s\x00-\x7f])")  # normalizing a pile is quadratic
 _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
-# Letters that are typed in place of each other and that Unicode does not decompose.
-_LETTERS = str.maketrans(
-    {
-        **{"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th"},
-        **{"\u0131": "i", "\u03c2": "\u03c3", "\u0451": "\u0435"},  # dotless i, final sigma, Cyrillic io
-        **{
-            "\u0671": "\u0627",
-            "\u0649": "\u064a",
-            "\u06cc": "\u064a",
-            "\u0629": "\u0647",
-            "\u06a9": "\u0643",
-        },
-        **dict(zip("\u05da\u05dd\u05df\u05e3\u05e5", "\u05db\u05de\u05e0\u05e4\u05e6", strict=True)),
-    }
-)
+_LETTERS = str.maketrans(_LISTS["letters"])
 
 
 def composed(text: str) -> str:
@@ -140,12 +119,7 @@ _SIBILANT_PLURALS = ("sses", "shes", "ches", "xes", "zzes", "oes")
 _KEPT_S = ("ss", "us", "is", "ous")
 _BEFORE_LY = frozenset("cdeghklmnprstw")
 _STEM_ROUNDS = 4
-# Longest first: a derivational ending, and its replacement.
-_ENDINGS = (
-    *(("ellation", "ell"), ("allation", "all"), ("ization", "ize"), ("fulness", ""), ("iveness", "ive")),
-    *(("ousness", "ous"), ("ational", "ate"), ("ation", "ate"), ("fully", ""), ("ness", ""), ("tion", "t")),
-    *(("sion", "s"), ("ical", "ic"), ("ator", "ate"), ("ful", "")),
-)
+_ENDINGS: dict[str, str] = _LISTS["endings"]
 
 
 def _irregular_forms() -> dict[str, str]:
@@ -217,7 +191,7 @@ def _without_derivation(word: str) -> str:
         return word[:-3] + "y"
     if word.endswith(("ier", "iest")) and len(word) > 5:
         return word[: word.rindex("ie")] + "y"
-    for ending, replacement in _ENDINGS:
+    for ending, replacement in _ENDINGS.items():
         rest = word.removesuffix(ending)
         if rest != word and len(rest) > 2 and _has_vowel(rest):
             return rest + replacement
@@ -281,29 +255,13 @@ def _snowball(language: str) -> Callable[[str], str] | None:
 
 # Cutting a run of text without spaces into terms.
 
-_LATIN = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u036f\u1e00-\u1eff"
-_LETTER = f"[{_LATIN}0-9]"
-_HAN_AND_KANA = (
-    "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_LATIN_LETTER = f"[{_LISTS['latin']}0-9]"
+_PIECE = re.compile(
+    "|".join(
+        f"(?P<{kind}>{pattern.replace('LETTER', _LATIN_LETTER)})"
+        for kind, pattern in _LISTS["pieces"].items()
+    )
 )
-# Letters and vowel marks of scripts whose marks are no `\w`: Hebrew, Arabic, those of India, Tibetan.
-_MARKED = (
-    "\u0591-\u05f4\u0610-\u061a\u0620-\u065f\u066e-\u06d3\u06d5-\u06ff\u0900-\u0963\u0966-\u0dff\u0f00-\u0fff"
-)
-_PIECES = {
-    "date": rf"[0-9]{{4}}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12][0-9]|3[01])(?!-?{_LETTER})",
-    "number": (
-        r"[vV]?(?:[0-9]{1,3}(?:,[0-9]{3}){1,9}(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)+)"
-        rf"(?!,?{_LETTER}|[._-]{_LETTER})"
-    ),
-    "sharp": r"[A-Za-z](?:\+\+|\#)(?![A-Za-z0-9])",
-    "latin": rf"{_LETTER}+(?:(?:[-._@&']|__|::){_LETTER}+)*",
-    "hangul": r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]+",
-    "unspaced": f"[{_HAN_AND_KANA}]+",
-    "stacked": r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+",
-    "word": rf"(?:[{_MARKED}]|[^\W_])+",
-}
-_PIECE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PIECES.items()))
 _URL_NOISE = re.compile(r"(?<![A-Za-z])[A-Za-z]+://(?:www\.)?|%[0-9A-Fa-f]{2}")
 _JOINS = re.compile("[-._@&:']+")
 _HUMPS = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -357,7 +315,7 @@ def _terms_of_piece(kind: str, text: str, language: str) -> list[str]:
             return _latin(text, language)
         case "date":
             year, month, day = map(int, text.split("-"))
-            return [str(year), stem(MONTHS[month - 1]), str(day)]
+            return [str(year), stem(_LISTS["months"].split()[month - 1]), str(day)]
         case "number":
             return [_number(text)]
         case "sharp":
