@@ -12,7 +12,8 @@ from quire.stores.threads import STORE, Threads
 ASKED = contextvars.ContextVar("asked", default="nobody")
 
 
-def test_they_serve_one_loop_after_the_other_with_the_variables_of_the_caller() -> None:
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_they_serve_one_loop_after_the_other_also_in_a_forked_process() -> None:
     async def asked() -> tuple[str, str]:
         ASKED.set("ana")
         return await threads.do(lambda: threading.current_thread().name), await threads.do(ASKED.get)
@@ -22,12 +23,6 @@ def test_they_serve_one_loop_after_the_other_with_the_variables_of_the_caller() 
     assert name.startswith("mine") and who == "ana"
     with pytest.raises(ZeroDivisionError):
         asyncio.run(threads.do(divmod, 1, 0))
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_process_has_threads_of_its_own() -> None:
-    threads = Threads("mine")
-    asyncio.run(threads.do(int))
     child = os.fork()
     if child == 0:  # pragma: no cover - in the child
         os._exit(asyncio.run(threads.do(pow, 7, 2)))

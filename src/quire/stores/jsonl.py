@@ -27,7 +27,6 @@ from quire.stores.store import (
     Store,
     Stored,
     entry_sum,
-    seed_of,
     summed,
     waits_for_disk,
 )
@@ -306,7 +305,7 @@ def _whole_line(text: bytes) -> tuple[Place, Stored] | None:
     try:
         mark = _decode_at(found[1])
         place, body = Place(mark.scope, mark.conversation), b"{" + text[found.end() :]
-        is_whole = entry_sum(seed_of(place), mark.version, mark.stream, body) == mark.sum
+        is_whole = entry_sum(*place, mark.version, mark.stream, body) == mark.sum
     except (msgspec.MsgspecError, ValueError):
         return None
     return (place, Stored(mark.version, mark.stream, body)) if is_whole else None

@@ -33,7 +33,6 @@ from quire.stores.store import (
     damaged,
     entry_sum,
     place_at,
-    seed_of,
     summed,
     verified,
     waits_for_disk,
@@ -131,10 +130,8 @@ class PostgresStore(Store):
     server's disk unless it was changed; with `"power"` it waits for the disk in any case.
     """
 
-    def __init__(self, url: str, *, durable: Durability = "process", pool_size: int = 4) -> None:
-        if pool_size < 1:
-            raise InvalidValue("pool_size is at least 1")
-        self.link = Link(url, durable, pool_size)
+    def __init__(self, url: str, *, durable: Durability = "process") -> None:
+        self.link = Link(url, durable)
         self.link.first(_prepare)
         self._clear: set[Place] = set()  # conversations that are known not to be encrypted
         # Appends whose connection was lost: they may have arrived, and are recognised when they are repeated.
@@ -266,7 +263,7 @@ def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, byt
         for version, body in bodies.items():
             if version not in streams:
                 raise damaged(place, version - 1, f"entry {version} is missing")
-            values = (body, entry_sum(seed_of(place), version, streams[version], body), number, version)
+            values = (body, entry_sum(*place, version, streams[version], body), number, version)
             connection.execute(
                 "UPDATE quire.entries SET body = %s, sum = %s WHERE conversation = %s AND version = %s",
                 values,
@@ -313,11 +310,10 @@ def _upgrade(connection: Connection[Any]) -> None:
     for number, scope, name in connection.execute(
         "SELECT number, scope, name FROM quire.conversations"
     ).fetchall():
-        seed = seed_of(Place(scope, name))
         rows = connection.execute(
             "SELECT version, stream, body FROM quire.entries WHERE conversation = %s", [number], binary=True
         ).fetchall()
-        sums = [entry_sum(seed, version, stream, body) for version, stream, body in rows]
+        sums = [entry_sum(scope, name, version, stream, body) for version, stream, body in rows]
         connection.execute(
             "UPDATE quire.entries SET sum = added.sum FROM unnest(%s::bigint[], %s::bigint[])"
             " AS added (version, sum) WHERE conversation = %s AND entries.version = added.version",
@@ -346,7 +342,7 @@ def _version(connection: Connection[Any]) -> int:
 PATIENCE = 10.0
 """How long a verb waits for a connection, in seconds."""
 
-_TRIES = 3
+_TRIES, _MOST_CONNECTIONS = 3, 4
 _LOST = ("08", "57P")
 """States of a connection that was lost."""
 
@@ -360,7 +356,7 @@ _Result = TypeVar("_Result")
 class Link:
     """A pool of connections to a database."""
 
-    def __init__(self, url: str, durable: Durability, size: int) -> None:
+    def __init__(self, url: str, durable: Durability) -> None:
         self._is_synced = waits_for_disk(durable)
         try:
             said = conninfo_to_dict(url)
@@ -369,7 +365,7 @@ class Link:
         self._secrets = [str(said[name]) for name in ("password", "sslpassword") if said.get(name)]
         host, port = said.get("host", "this machine"), said.get("port", 5432)
         self._where = f"the database {said.get('dbname', '')!r} at {host}, port {port}"
-        self._url, self._size = url, size
+        self._url = url
         self._closed = False
         self._lock = Lock()
         self._pool: _Pool | None = None
@@ -450,7 +446,7 @@ class Link:
                     kwargs={"autocommit": True, "client_encoding": "utf8"},
                     configure=self._configure,
                     min_size=1,
-                    max_size=self._size,
+                    max_size=_MOST_CONNECTIONS,
                     timeout=PATIENCE,
                     name="quire",
                     open=True,

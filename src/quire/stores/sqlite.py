@@ -29,7 +29,6 @@ from quire.stores.store import (
     damaged,
     entry_sum,
     is_sealed,
-    seed_of,
     sum_of,
     summed,
     verified,
@@ -135,8 +134,8 @@ class SQLiteStore(Store):
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
         self._file = _File(path, durable)
         self.reports = self._file.reports
-        # What an append checked already: the first row of a place, its seed, and whether it is in clear.
-        self._known: dict[Place, tuple[int, int, bool]] = {}
+        # What an append checked already: the first row of a place, and whether it is in clear.
+        self._known: dict[Place, tuple[int, bool]] = {}
         self._streams: set[str] = set()
 
     def __repr__(self) -> str:
@@ -152,11 +151,11 @@ class SQLiteStore(Store):
         if known is None or len(entries) != 1 or type(expected) is not int or not 0 < expected < _LAST:
             return self._append_checked(place, entries, expected)
         stream, body = entries[0]
-        start, seed, is_clear = known
+        start, is_clear = known
         if stream not in self._streams or type(body) is not bytes or not (is_clear or is_sealed(body)):
             return self._append_checked(place, entries, expected)
         version, file = expected + 1, self._file
-        row = (stream, body, entry_sum(seed, version, stream, body), start + version)
+        row = (stream, body, entry_sum(*place, version, stream, body), start + version)
         try:
             with file.writing:
                 cursor = file.cursor or file.writer().cursor()
@@ -262,7 +261,7 @@ class SQLiteStore(Store):
         if len(self._known) >= _MOST_KNOWN or len(self._streams) >= _MOST_KNOWN:
             self._known.clear()
             self._streams = set()
-        self._known[place] = start, seed_of(place), is_clear
+        self._known[place] = start, is_clear
         self._streams.update(stream for stream, _ in entries)
         return found + len(entries)
 
@@ -301,10 +300,6 @@ def _begun(connection: sqlite3.Connection, place: Place) -> int:
     number = int(connection.execute(insert, values).fetchone()[0])
     connection.execute("INSERT INTO entries VALUES (?, '', x'', 1)", ((number << _BITS) + 1,))
     return number
-
-
-def _entry_sum(scope: str, name: str, version: int, stream: str, body: bytes) -> int:
-    return entry_sum(seed_of(Place(scope, name)), version, stream, body)
 
 
 _NOT_DAMAGE = {
@@ -456,7 +451,7 @@ class _File:
         )
         try:
             connection.create_function("sum_of", 1, sum_of, deterministic=True)
-            connection.create_function("entry_sum", 5, _entry_sum, deterministic=True)
+            connection.create_function("entry_sum", 5, entry_sum, deterministic=True)
             connection.execute("PRAGMA secure_delete = ON")
             self._prepare(connection)
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")

@@ -8,7 +8,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -50,6 +50,7 @@ _ADDRESSES = (
     "or a path that ends in .db, .sqlite, .sqlite3 or .jsonl"
 )
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.005, 0.05
+_MOST_SEEDS = 10_000
 
 MAX_NAME = 500
 """The longest scope, conversation or stream, in characters."""
@@ -298,15 +299,13 @@ def _opened(url: str | Path, durable: Durability) -> Store:
     address = str(url)
     if "\0" in address:
         raise InvalidValue("the address of a store has no NUL")
-    if url == "memory:":
+    if address == "memory:":
         return kind_named("MemoryStore")()
-    if isinstance(url, str) and url.startswith(("postgresql://", "postgres://")):
-        return kind_named("PostgresStore")(url, durable=durable)
-    is_sqlite = isinstance(url, str) and url.startswith("sqlite:///")
-    path = Path(address.removeprefix("sqlite:///") if is_sqlite else address)
-    kind = "SQLiteStore" if is_sqlite else _ENDINGS.get(path.suffix.lower())
-    is_other = isinstance(url, str) and "://" in url and not is_sqlite
-    if kind is None or is_other or path.name in ("", ":memory:") or (is_sqlite and "?" in address):
+    if address.startswith(("postgresql://", "postgres://")):
+        return kind_named("PostgresStore")(address, durable=durable)
+    path = address.removeprefix("sqlite:///")
+    kind = "SQLiteStore" if path != address else _ENDINGS.get(Path(path).suffix.lower())
+    if kind is None or path in ("", ":memory:") or "://" in path or "?" in path:
         raise InvalidValue(_ADDRESSES)  # an address may hold a password, so it is not repeated
     return kind_named(kind)(path, durable=durable)
 
@@ -367,21 +366,20 @@ def sum_of(text: str) -> int:
     return crc32(text.encode())
 
 
-def seed_of(place: Place) -> int:
-    """What the sums of all entries of a conversation begin with."""
-    return crc32(f"{place.scope}\0{place.conversation}\0".encode())
-
-
-def entry_sum(seed: int, version: int, stream: str, body: bytes) -> int:
+def entry_sum(scope: str, conversation: str, version: int, stream: str, body: bytes) -> int:
     """The sum of an entry."""
-    return crc32(body, crc32(f"{version}\0{stream}\0".encode(), seed))
+    return crc32(body, crc32(f"{version}\0{stream}\0".encode(), _seed(scope, conversation)))
+
+
+@lru_cache(_MOST_SEEDS)
+def _seed(scope: str, conversation: str) -> int:
+    return crc32(f"{scope}\0{conversation}\0".encode())
 
 
 def summed(place: Place, entries: Iterable[Entry], expected: int) -> list[tuple[int, str, bytes, int]]:
     """The rows of entries that follow a version."""
-    seed = seed_of(place)
     return [
-        (version, stream, body, entry_sum(seed, version, stream, body))
+        (version, stream, body, entry_sum(*place, version, stream, body))
         for version, (stream, body) in enumerate(entries, expected + 1)
     ]
 
@@ -391,10 +389,9 @@ def verified(place: Place, after: int, count: int | None, rows: Iterable[Row]) -
 
     Without a count the conversation is known to have no end.
     """
-    seed, found = seed_of(place), list[Stored]()
-    version = after
+    found, version = list[Stored](), after
     for row in rows:
-        if not _is_whole(seed, version + 1, row):
+        if not _is_whole(place, version + 1, row):
             raise damaged(place, version, f"entry {version + 1} is missing or not as it was written")
         version += 1
         found.append(Stored(version, row[1], row[2]))
@@ -406,15 +403,14 @@ def verified(place: Place, after: int, count: int | None, rows: Iterable[Row]) -
 
 def whole(place: Place, rows: Iterable[Row]) -> list[Stored]:
     """Those entries of a conversation that are as they were written. Later rows replace earlier ones."""
-    seed = seed_of(place)
-    good = {row[0]: Stored(*row[:3]) for row in rows if _is_whole(seed, row[0], row)}
+    good = {row[0]: Stored(*row[:3]) for row in rows if _is_whole(place, row[0], row)}
     return [good[version] for version in sorted(good)]
 
 
-def _is_whole(seed: int, version: int, row: Row) -> bool:
+def _is_whole(place: Place, version: int, row: Row) -> bool:
     at, stream, body, known = row
     try:
-        return at == version and (known is None or entry_sum(seed, version, stream, body) == known)
+        return at == version and (known is None or entry_sum(*place, version, stream, body) == known)
     except (TypeError, UnicodeError):  # a damaged database gives values of other types
         return False
 
