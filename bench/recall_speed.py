@@ -22,7 +22,7 @@ from quire.memory.index import Index
 from quire.memory.leaf import Leaf
 from quire.memory.quotes import Quotes
 from quire.memory.ranking import Question
-from quire.memory.recall import quote_hits
+from quire.memory.recall import HitQuotes
 from recall_scores import count
 
 SIZES = (700, 100_000)
@@ -56,7 +56,7 @@ def _ours(leaves: Sequence[Leaf], questions: Sequence[str]) -> dict[str, Timings
         return index.search(Question.of(text, now), limit=_LIMIT)
 
     def build(text: str) -> Any:
-        quotes = [quote_hits(said, "made up") for said in once(search(text).hits)]
+        quotes = HitQuotes(once(search(text).hits), "made up")
         return Quotes(quotes).select(BUDGET, count)
 
     indexing = _timed(lambda leaf: index.put((leaf,)), leaves)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from threading import RLock
 from time import sleep
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -370,7 +370,7 @@ def _emptied(key: str, **fields: Any) -> Note:
 
 def _content(note: Item, place: Place) -> _Kept:
     content = note.content if isinstance(note, Note) else None
-    if isinstance(content, Mapping) and content.get("format", 0) > _FORMAT:
+    if isinstance(content, Mapping) and cast("Mapping[str, int]", content).get("format", 0) > _FORMAT:
         raise NewerStore(f"{place} was written by a newer version of Quire")
     try:
         return msgspec.convert(content, _Kept)

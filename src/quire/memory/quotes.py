@@ -153,7 +153,7 @@ class Quotes(Candidates):
     """Quotes, best first, of which a block is made.
 
     At most `limit` are shown, in at most `tokens` tokens, between the lines `opening` and `closing`. Quotes
-    are data, so the block is a message of the user.
+    are data, so the block is a message of the user. A sequence may make its quotes on demand.
     """
 
     def __init__(
@@ -173,10 +173,11 @@ class Quotes(Candidates):
     def __len__(self) -> int:
         return len(self._quotes)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         """Return quotes as messages."""
-        found = self._quotes[index]
-        return _message(found) if isinstance(found, Quote) else [*map(_message, found)]
+        if isinstance(index, slice):
+            return [*map(_message, self._quotes[index])]
+        return _message(self._quotes[index])
 
     def changed(self, change: Callable[[Item], Item]) -> "Quotes":
         """Return the same quotes with their lines changed by a function of messages."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from itertools import zip_longest
-from typing import Unpack
+from typing import Any, Unpack
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message, now
@@ -112,7 +112,7 @@ def recalled(
     documents: bool = False,
     asked_in: Iterable[tuple[str, str]] = (),
     evident: bool = False,
-) -> list[Quote]:
+) -> Sequence[Quote]:
     """Return the quotes for a question, best first: more than `limit`, in case some are shown already.
 
     The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
@@ -127,10 +127,10 @@ def recalled(
     def search(most: int) -> Found:
         return memory.search(question, limit=most, at=when, documents=documents, asked_in=own)
 
-    def quotes(tier: Tier) -> list[Quote]:
+    def quotes(tier: Tier) -> Sequence[Quote]:
         if tier == "knowledge":
             found = distinct(search, question, many, evident=evident) if question.strip() else ()
-            return [quote_hits(said, conversation) for said in found]
+            return HitQuotes(found, conversation)
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, many))
             return [_quote_episode(one, conversation, memory.zone) for one in newest]
@@ -161,6 +161,24 @@ def _in_turns(rows: Sequence[Sequence[Quote]], answers: dict[Key, Quote]) -> Ite
 
 def _importance(leaf: Leaf) -> str:
     return f"importance {leaf.importance:.2f} of 1"
+
+
+class HitQuotes(Sequence[Quote]):
+    """Hits as quotes, in the same order. Each is made on demand, because most are never shown."""
+
+    def __init__(self, found: Sequence[Said], conversation: str | None) -> None:
+        self._found, self._conversation = found, conversation
+        self._made: dict[int, Quote] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        if index not in self._made:
+            self._made[index] = quote_hits(self._found[index], self._conversation)
+        return self._made[index]
 
 
 def quote_hits(said: Said, conversation: str | None) -> Quote:
