@@ -110,8 +110,7 @@ def failure_of(model: str, told: Told) -> Failure:
     error: ModelFailed
     if row["error"] == "WindowExceeded":
         over, limit = _over_and_limit(row, told.message)
-        in_bytes = "request_too_large" in told.codes and not over
-        error = WindowExceeded(message, over, limit=limit, in_bytes=in_bytes)
+        error = WindowExceeded(message, over, limit=limit, in_bytes="request_too_large" in told.codes)
     elif row["error"] == "RateLimited":
         error = RateLimited(message, told.after)
     else:

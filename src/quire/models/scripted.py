@@ -141,7 +141,7 @@ def _scripts_in(replies: Any) -> Iterable[Any]:
     # A text is a sequence of texts, and a Parsed is one too: both are mistakes.
     if isinstance(replies, str | bytes | Parsed) or not isinstance(replies, Iterable):
         raise WrongType(f"replies are a list, or a function that returns each, not {type(replies).__name__}")
-    return replies
+    return list[Any](replies)
 
 
 def _listed(reply: Any) -> Sequence[Any]:
