@@ -105,9 +105,12 @@ def test_snapshot_finds_what_the_log_does_without_reading_it(
     with Store.open(address) as store:
         calls: list[object] = []
         read: Callable[..., Any] = type(store).read
-        monkeypatch.setattr(
-            type(store), "read", lambda *given, **more: calls.append(given) or read(*given, **more)
-        )
+
+        def noted(*given: Any, **more: Any) -> Any:
+            calls.append(given)
+            return read(*given, **more)
+
+        monkeypatch.setattr(type(store), "read", noted)
         assert answers(Memory(store, "ana")) == whole and not calls
         session = Session.open("ana/house", store=store)
         session.user("A zeppelin came by.")

@@ -6,11 +6,9 @@ Everything is in memory, and exact whatever came and went. `snapshots` keeps sna
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
-from functools import reduce
 from heapq import nlargest
 from itertools import islice
 from math import inf
-from operator import and_
 from threading import RLock
 from typing import NamedTuple
 
@@ -437,8 +435,8 @@ class _Search:
         if question.spans:
             cues.append((weights.date, {one for one in scores if question.names(self._index.at[one])}))
         for group in question.of_times:
-            said_so = (postings[term].keys() for term in group)
-            cues.append((weights.same_time, reduce(and_, said_so, scores.keys())))
+            said_so = [one for one in scores if all(one in postings[term] for term in group)]
+            cues.append((weights.same_time, set(said_so)))
         for share, leaves in cues:
             for number in leaves & scores.keys():
                 scores[number] += share * top

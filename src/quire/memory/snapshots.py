@@ -201,8 +201,11 @@ class _PostgresSnapshots:
                 connection.execute(f"INSERT INTO {_TABLE} VALUES (%s, %b)", (scope, body))
                 return True
 
+        def vacuum(connection: Any) -> None:
+            connection.execute(f"VACUUM {_TABLE}")
+
         if self._link.run(work):
-            self._link.run(lambda connection: connection.execute(f"VACUUM {_TABLE}"))
+            self._link.run(vacuum)
 
 
 def _is_made(connection: Any) -> bool:
