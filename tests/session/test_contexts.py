@@ -129,7 +129,9 @@ def test_digests_that_go_on_from_each_other_are_those_of_the_whole() -> None:
         if n % 9 == 0:
             one.pin(one.view()[n].id)
         wire = "anthropic" if n % 3 else "openai"
-        sent = one.build(TEMPLATE, tools=TOOLS if n % 20 else ()).render(wire).payload
+        instructions = Instructions("Be brief." if n % 5 else "Be exact.")
+        shown = Template(instructions, History(), budget=Budget(window=8_000), model="gpt-5.6")
+        sent = one.build(shown, tools=TOOLS if n % 20 else ()).render(wire).payload
         assert one.receipts[-1].digest == hashlib.sha256(msgspec.json.encode(sent)).hexdigest()
 
 

@@ -105,6 +105,12 @@ async def _repeated(ask: Ask) -> list[Message]:
 def test_receipts_lose_what_was_made_of_it_and_say_so() -> None:
     store = MemoryStore()
     one = session(store)
+    past = one.user("swordfish")
+    last = Template(Instructions("Be exact."), History(turns=1), budget=Budget(window=8_000))
+    one.user("hi")
+    without = one.build(last).render("openai").payload
+    one.forget(past.id)
+    assert one.receipts[0].payload().payload == without, "instructions are made of nothing"
     shown = Template(
         Instructions("Be brief."),
         History(),
@@ -120,7 +126,7 @@ def test_receipts_lose_what_was_made_of_it_and_say_so() -> None:
     one.build(shown).render("openai")
     one.forget(pin.id, note.id)
     assert b"swordfish" not in kept_bytes(store) and len(one.pool) == 0
-    earlier, later = one.receipts
+    _, earlier, later = one.receipts
     assert earlier.payload().payload == sent, "what was made before it was said is not made of it"
     with pytest.raises(Forgotten):
         later.payload()

@@ -10,7 +10,7 @@ from quire.compactors import Summarize
 from quire.errors import WrongType
 from quire.items import Item, Message, Note, ToolResult
 from quire.models import Scripted
-from quire.sections import Ask, History, Instructions
+from quire.sections import Ask, Custom, History, Instructions
 from quire.session import Session
 from quire.state import Transcript, View
 from quire.stores import MemoryStore
@@ -39,6 +39,10 @@ class Known:
 
     async def items(self, ask: Ask) -> View:
         return Transcript([Message("user", CARD), Message("assistant", "thanks")]).view
+
+
+async def _first(ask: Ask) -> list[Item]:
+    return [ask.view()[0]]
 
 
 def template(*sections: Any) -> Template:
@@ -76,8 +80,9 @@ def test_redaction_comes_before_everything() -> None:
         (History(), Known()),
         (History(turns=1),),
         (Instructions(CARD), History()),
+        (History(), Custom("first", _first)),
     ],
-    ids=range(5),
+    ids=range(6),
 )
 def test_what_is_sent_is_redacted_whoever_wrote_it(sections: tuple[Any, ...]) -> None:
     store = MemoryStore()

@@ -152,8 +152,8 @@ class Sending(NamedTuple):
 
         def name(item: Item, is_static: bool = False) -> str | int:
             """The id of an item that is in the log as it is, else the version under which it is kept."""
-            is_shown = item.id not in redacted and is_in(scroll.view, item)
-            return item.id if is_shown else keep(self._with_sources(item, is_static))
+            holders = (one.view for one in state.transcripts.values() if item.id in one)
+            return item.id if is_in(next(holders, None), item) else keep(self._with_sources(item, is_static))
 
         content: dict[str, Any] = {
             "provider": self.provider,
