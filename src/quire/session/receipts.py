@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from operator import is_not
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.json import encode
@@ -230,7 +230,8 @@ class Digests:
         name = max(payload, key=lambda key: len(payload[key]) if isinstance(payload[key], list) else -1)
         if not isinstance(payload[name], list):
             return hashlib.sha256(encode(payload)).hexdigest()
-        messages = list.copy(cast("list[Any]", payload[name]))  # those that payloads share, and no copies
+        shared: list[Any] = payload[name]
+        messages = list[Any].copy(shared)  # the messages that payloads share, and no copies of them
         keys = list(payload)
         place = keys.index(name)
         fields = [encode(key) + b":" + encode(payload[key]) for key in keys if key != name]
