@@ -10,9 +10,8 @@ from collections.abc import Callable
 from quire.context import Template
 from quire.items import Message, use_clock
 from quire.memory import Memory, Recall, recalled
-from quire.memory.dates import zone_of
 from quire.memory.documents import Document, chunks, read_document
-from quire.memory.times import spans_of
+from quire.memory.times import spans_of, zone_of
 from quire.session import Session
 from quire.stores import MemoryStore, Store
 from quire.tokens import Budget

@@ -12,8 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.memory.dates import DAY, Span
-from quire.memory.times import readings, spans_of
+from quire.memory.times import DAY, Span, readings, spans_of
 from quire.memory.words import terms
 
 NOW = datetime(2023, 7, 19, 15, 30, tzinfo=UTC).timestamp()  # a Wednesday

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import gmtime, strftime
 
-from quire.memory.dates import shown_at
 from quire.memory.leaf import Leaf
 from quire.memory.ranking import Question, told_and_asked
+from quire.memory.times import shown_at
 from quire.memory.words import related, terms
 
 _LENT_BEFORE, _LENT_AFTER = 4, 2

@@ -8,7 +8,6 @@ from weakref import WeakValueDictionary
 
 from quire.errors import WrongType
 from quire.items import now
-from quire.memory.dates import zone_of
 from quire.memory.embedding import Embed, Embedding
 from quire.memory.following import Follower
 from quire.memory.found import Found
@@ -18,6 +17,7 @@ from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.ranking import Question
 from quire.memory.snapshots import SMALL, forget_saved, open_index, save_index
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
+from quire.memory.times import zone_of
 from quire.stores import Place, Store, place_at
 from quire.tokens import MOST, number, whole
 

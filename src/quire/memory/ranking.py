@@ -15,9 +15,8 @@ from operator import mul
 
 from msgspec import Struct
 
-from quire.memory.dates import Span
 from quire.memory.postings import Lent, Postings, Times, in_grains, is_name, name_mark
-from quire.memory.times import readings, spans_of, without_times
+from quire.memory.times import Span, readings, spans_of, without_times
 from quire.memory.words import asks_for_nothing, related, terms
 
 Scores = dict[int, float]

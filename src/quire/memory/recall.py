@@ -9,7 +9,6 @@ from typing import Any, Unpack
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message, now
-from quire.memory.dates import DAY, shown_at
 from quire.memory.embedding import at_home
 from quire.memory.excerpts import LONG, shortener
 from quire.memory.found import Found, Said, distinct
@@ -27,6 +26,7 @@ from quire.memory.quotes import (
 )
 from quire.memory.ranking import Question
 from quire.memory.tiers import Episode, Tier, checked_tiers
+from quire.memory.times import DAY, shown_at
 from quire.sections import Ask, Options, Settings
 from quire.stores.threads import RECALLING
 from quire.tokens import whole

@@ -13,7 +13,7 @@ from quire.bridges.loom.task import Task
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Item, now
 from quire.memory import Episode, Leaf, Memory, Tier, is_reserved
-from quire.memory.dates import zone_of
+from quire.memory.times import zone_of
 from quire.state import View
 from quire.stores import Store
 from quire.stores.threads import RECALLING
