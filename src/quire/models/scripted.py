@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from inspect import isawaitable
 from typing import Any, Unpack, cast
 
@@ -138,10 +139,10 @@ def scripted_answer(pieces: AsyncGenerator[Delta | Parsed, None], model: str) ->
 def _scripts_in(replies: Any) -> Iterable[Any]:
     if callable(replies):
         return (replies,)
-    # A text is a sequence of texts, and a Parsed is one too: both are mistakes.
-    if isinstance(replies, str | bytes | Parsed) or not isinstance(replies, Iterable):
-        raise WrongType(f"replies are a list, or a function that returns each, not {type(replies).__name__}")
-    return list[Any](replies)
+    if not isinstance(replies, str | bytes | Parsed):  # sequences too, and mistakes
+        with suppress(TypeError):
+            return list(replies)
+    raise WrongType(f"replies are a list, or a function that returns each, not {type(replies).__name__}")
 
 
 def _listed(reply: Any) -> Sequence[Any]:
