@@ -435,8 +435,10 @@ class _Search:
         if question.spans:
             cues.append((weights.date, {one for one in scores if question.names(self._index.at[one])}))
         for group in question.of_times:
-            said_so = [one for one in scores if all(one in postings[term] for term in group)]
-            cues.append((weights.same_time, set(said_so)))
+            said_so = set(scores)
+            for term in group:
+                said_so &= postings[term].keys()
+            cues.append((weights.same_time, said_so))
         for share, leaves in cues:
             for number in leaves & scores.keys():
                 scores[number] += share * top
@@ -451,7 +453,7 @@ class _Search:
             least = sorted(scores.values())[-limit] if limit else inf
             scores = {number: one for number, one in scores.items() if one >= least}
         at = self._index.at
-        oldest = sorted(scores, key=lambda number: (at[number], number))
+        oldest = sorted(sorted(scores), key=at.__getitem__)
         ranked = [number for number in reversed(oldest) if number in by_terms]
         ranked += [number for number in oldest if number not in by_terms]
         ranked.sort(key=scores.__getitem__, reverse=True)
