@@ -1,6 +1,5 @@
 """An index holds what its store does: after any writing, forking and forgetting, in any order."""
 
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -81,18 +80,6 @@ def test_what_is_followed_is_what_is_read_at_once(works: list[Work]) -> None:
     store = done(works, MemoryStore())
     for scope in ("ana", "bo"):
         assert held(Memory.of(store, scope)) == held(Memory(store, scope))
-
-
-@pytest.mark.laws
-@given(WORKS)
-def test_another_process_finds_the_same(works: list[Work]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "x.jsonl"
-        with Store.open(path) as store:
-            done(works, store)
-            before = [held(Memory.of(store, scope)) for scope in ("ana", "bo")]
-        with Store.open(path) as again:
-            assert before == [held(Memory(again, scope)) for scope in ("ana", "bo")]
 
 
 @pytest.mark.laws

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
-from quire.errors import InvalidLimit
 from quire.memory import ranking
 from quire.memory.index import Index, Mark, Only
 from quire.memory.leaf import Leaf
@@ -183,15 +182,6 @@ def test_nothing_stays_of_what_was_removed() -> None:
         one.update("zinnia", None)
         snapshot = one.snapshot()
         assert not any(word in snapshot for word in (b"heliotrop", b"zinnia", b"amaryll", b"Amaryll"))
-
-
-def test_negative_limit_is_refused() -> None:
-    index = Index()
-    for asked in (index.newest, index.weightiest):
-        with pytest.raises(InvalidLimit):
-            asked(-1)
-    with pytest.raises(InvalidLimit):
-        index.search(Question.of("dog", NOW), limit=-1)
 
 
 def test_bytes_that_are_no_snapshot_are_refused() -> None:

@@ -113,17 +113,6 @@ def test_they_are_quoted_as_of_the_day_that_is_named_with_the_others(when: str, 
     assert all(one in block for one in ("28 April", "3 May", "9 May", "2 June", "1 July"))
 
 
-@pytest.mark.laws
-@given(st.lists(st.integers(0, 59), min_size=1, max_size=12, unique=True), st.data())
-def test_whatever_day_is_named_it_is_quoted(days: list[int], data: st.DataObject) -> None:
-    session = opened("ana/diary")
-    for day in sorted(days):
-        session.append(Message("user", PILL, created_at=at(5, 1) + day * DAY))
-    when = datetime.fromtimestamp(at(5, 1) + data.draw(st.sampled_from(days)) * DAY, UTC)
-    question = f"Did I take a migraine pill on {when.day} {when:%B %Y}?"
-    assert [one.at for one in recalled(session.memory, question, at=at(8, 1))] == [when.timestamp()]
-
-
 def test_they_are_quoted_as_of_the_conversation_that_answers() -> None:
     store, canned = MemoryStore(), "Done: your refund has been approved and the money is on its way."
     for n in range(12):

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from quire.errors import InvalidLimit
 from quire.memory.found import Found
 from quire.memory.leaf import Kind, Leaf, parts_read
 from quire.memory.postings import (
@@ -210,7 +209,6 @@ class Index:
 
     def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
         """The leaves that answer a question, best first; none where nothing does."""
-        _check(limit)
         with self._lock:
             search = _Search(self, question, only)
             best = [(self.leaf(number), score) for number, score in search.run(limit)]
@@ -219,13 +217,11 @@ class Index:
 
     def newest(self, limit: int, only: Only | None = None) -> list[Leaf]:
         """The newest leaves, oldest first."""
-        _check(limit)
         with self._lock:
             return list(map(self.leaf, islice(self._newest_first(only), limit)))[::-1]
 
     def weightiest(self, limit: int, only: Only | None = None) -> list[Leaf]:
         """The most important leaves, of equal ones the newest, the most important first."""
-        _check(limit)
         with self._lock:
             leaves = map(self.leaf, self._newest_first(only))
             return nlargest(limit, leaves, key=lambda leaf: leaf.importance)  # of equal ones the first
@@ -309,11 +305,6 @@ class Index:
         index.vectors = {number: array("f", vector) for number, vector in kept.vectors.items()}
         index.postings.unpack(kept.postings)
         return index
-
-
-def _check(limit: int) -> None:
-    if limit < 0:
-        raise InvalidLimit(f"a limit of {limit} leaves")
 
 
 # The terms of a leaf
