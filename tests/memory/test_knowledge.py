@@ -152,7 +152,7 @@ def test_wrong_arguments_and_damage_are_refused(store: Store, knowledge: Knowled
         (".documents", JSON.encode_item(Note({"source": 1}, extras=key)), StoreDamaged),
         (".documents", b'{"kind":"message","role":"user","content":"x"}', StoreDamaged),
         (".documents", b"{}", StoreDamaged),
-        (".knowledge", JSON.encode_item(Note({"format": 1})), StoreFailed),
+        (".sources", JSON.encode_item(Note({"source": "a", "chunks": ["c"]})), StoreDamaged),
     ]
     for stream, body, fault in damaged:
         other = MemoryStore()
@@ -284,6 +284,39 @@ def test_a_log_that_began_again_is_read_again(store: Store, knowledge: Knowledge
     assert names(knowledge) == ["b.md"]
     store.remove(HERE)
     assert knowledge.sources() == []
+
+
+def test_documents_of_the_first_format_are_kept_and_their_old_notes_emptied(tmp_path: Path) -> None:
+    record = {
+        "title": "T",
+        "digest": "d",
+        "tokens": 9,
+        "added_at": 1.0,
+        "chunks": ["c1", "c2"],
+        "pages": [1, 2],
+    }
+    said = [Note({"text": f"page {at} of salt", "path": ["Top"], "own": 1}, id=f"c{at}") for at in (1, 2)]
+    older = Note({**record, "source": "a.md"}, id="r1")
+    newer = Note({**record, "source": "a.md", "digest": "e"}, id="r2", extras={"instead_of": "r1"})
+    gone = Note({**record, "source": "b.md"}, id="r3")
+    removed = Note(None, extras={"forgotten": True, "instead_of": "r3"})
+    rows = [
+        (".knowledge", Note({"format": 1})),
+        *((".sources", one) for one in (older, newer, gone, removed)),
+    ]
+    rows += [(".chunks", one) for one in said]
+    path = tmp_path / "old.db"
+    with SQLiteStore(path) as store:
+        store.append(HERE, [Entry(stream, JSON.encode_item(note)) for stream, note in rows], expected=0)
+    with SQLiteStore(path) as store:
+        (source,) = Knowledge(store, "ana").sources()
+        assert (source.name, source.chunks, source.added_at) == ("a.md", 2, 1.0)
+        found = Knowledge(store, "ana").chunks("a.md")
+        assert [(one.id, one.page, one.text) for one in found][1] == ("c2", 2, "page 2 of salt")
+        emptied = [one for one in store.read(HERE) if one.stream in (".sources", ".chunks")]
+        assert not any(b"salt" in one.body or b"a.md" in one.body for one in emptied)
+        Knowledge(store, "ana").remove("a.md")
+    assert b"salt" not in bytes_in(tmp_path)
 
 
 # Found by name

@@ -347,7 +347,7 @@ LOOKS: dict[str, Callable[[list[Any]], Any]] = {
     "first": lambda messages: spoil(messages[0]),
     "slice": lambda messages: spoil(messages[:2]),
     "reversed": lambda messages: spoil(list(reversed(messages))),
-    "sum": lambda messages: spoil(messages + []),
+    "sum": lambda messages: spoil(messages + []),  # noqa: RUF005
     "unpacked": lambda messages: spoil([*messages]),
     "copy": lambda messages: spoil(copy(messages)),
     "pop": lambda messages: spoil(messages.pop(0)),

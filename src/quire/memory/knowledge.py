@@ -24,7 +24,6 @@ from quire.errors import (
     QuireError,
     StoreDamaged,
     StoreError,
-    StoreFailed,
     UnknownKey,
     WrongType,
     cut,
@@ -44,6 +43,9 @@ Listener = Callable[[Store, Place, Collection[str]], None]
 
 _DOCUMENTS = ".documents"
 """The stream of the log. No transcript begins with a dot."""
+
+_RECORDS, _CHUNKS = ".sources", ".chunks"
+"""The streams of the first format: a record for each document, and a note for each of its chunks."""
 
 _FORMAT = 2
 _READING = "7"
@@ -222,9 +224,7 @@ class Knowledge:
 
         def updated(known: _Kept | None) -> Note:
             added_at = now() if known is None else known.added_at
-            kept = _Kept(source, document.title, digest, found, added_at, now())
-            content = msgspec.json.decode(msgspec.json.encode(kept))
-            return Note(content, description="document", extras={"document": _key(source)})
+            return _note(_Kept(source, document.title, digest, found, added_at, now()))
 
         before = self._write(_key(source), updated)
         outcomes["added" if before is None else "updated"].append(source)
@@ -255,10 +255,28 @@ class Knowledge:
             log.take(stored[1:])
             log.stale = stale  # whoever replaced something empties it
         elif log.version or stored:  # the first reading, or another log
-            log = _Log(self.place)
-            log.take(self._store.read(self.place))
+            log, stored = _Log(self.place), self._store.read(self.place)
+            log.take(stored)
             self._log = log
+            self._convert(stored)
         return log
+
+    def _convert(self, stored: Sequence[Stored]) -> None:
+        """Write documents of the first format as this one has them, and empty what they were."""
+        old = [entry for entry in stored if entry.stream in (_RECORDS, _CHUNKS)]
+        notes = dict(zip(old, items_in(self.place, old), strict=True))
+        filled = {entry.version: note for entry, note in notes.items() if not is_tombstone(note)}
+        if not filled:
+            return
+        new = [Entry(_DOCUMENTS, JSON.encode_item(_note(kept))) for kept in _first_format(notes, self.place)]
+        self._store.append(self.place, new, expected=self._log.version)
+        self._log.take([Stored(at, *entry) for at, entry in enumerate(new, self._log.version + 1)])
+        emptied = {
+            version: JSON.encode_item(_emptied("", id=note.id, created_at=note.created_at))
+            for version, note in filled.items()
+        }
+        self._store.replace(self.place, emptied)  # if the process dies before this, it is all done again
+        self._store.scrub()
 
     def _write(self, key: str, make: "Callable[[_Kept | None], Note | None]") -> "_Kept | None":
         """Write the note that is made for a document, if one is, and return what was kept before.
@@ -339,11 +357,6 @@ class _Log:
     def take(self, stored: Sequence[Stored]) -> None:
         """Take in the next entries."""
         for entry, note in zip(stored, items_in(self._place, stored), strict=True):
-            if entry.stream == ".knowledge":
-                raise StoreFailed(
-                    f"{self._place} was written by an earlier version of Quire: remove it with"
-                    " `store.remove`, and add the documents again"
-                )
             if entry.stream == _DOCUMENTS:
                 self._take(entry.version, note)
             self.version, self.last_id = entry.version, note.id
@@ -361,6 +374,34 @@ class _Log:
 def _key(source: str) -> str:
     """The key of a document in the log, which stays when it is removed: its name does not."""
     return blake2b(source.encode(), digest_size=16).hexdigest()
+
+
+def _note(kept: _Kept) -> Note:
+    content = msgspec.json.decode(msgspec.json.encode(kept))
+    return Note(content, description="document", extras={"document": _key(kept.source)})
+
+
+def _first_format(notes: Mapping[Stored, Item], place: Place) -> list[_Kept]:
+    """The documents of a log of the first format. A record names its chunks, and the record it replaces."""
+    records: dict[object, Item] = {}
+    said: dict[str, Item] = {}
+    for entry, note in notes.items():
+        records.pop(note.extras.get("instead_of"), None)
+        if not is_tombstone(note):
+            (records if entry.stream == _RECORDS else said)[note.id] = note
+    found: list[_Kept] = []
+    for note in records.values():
+        record: Any = getattr(note, "content", None)
+        try:
+            pages = zip(record["chunks"], record["pages"], strict=True)
+            chunks = [
+                {**cast(Any, said[one]).content, "id": one, "page": page, "source": record["source"]}
+                for one, page in pages
+            ]
+            found.append(msgspec.convert({**record, "chunks": chunks, "updated_at": note.created_at}, _Kept))
+        except (LookupError, TypeError, ValueError, AttributeError) as fault:
+            raise StoreDamaged(f"{place}: the record {note.id!r} is damaged: {fault}") from None
+    return found
 
 
 def _emptied(key: str, **fields: Any) -> Note:
