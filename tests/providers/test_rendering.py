@@ -336,7 +336,7 @@ def spoil(value: Any) -> None:
         spoil([*fields.values()])
         fields["spoiled"] = True
     elif isinstance(value, list):
-        entries = cast("list[Any]", value)
+        entries: list[Any] = value
         for entry in entries:
             spoil(entry)
         entries.append("spoiled")
@@ -361,7 +361,7 @@ def test_what_a_caller_edits_is_in_no_later_payload(wire: str, edit: Callable[[l
         Message("system", "Be brief."),
         Message("user", ("See", Image(url="https://a.example/b.png"))),
     )
-    said = [told, parts, look, found, Message("assistant", "Rain."), Message("user", "So?")]
+    said: list[Item] = [told, parts, look, found, Message("assistant", "Rain."), Message("user", "So?")]
     tools = [{"name": "look", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
     transcript, provider = Transcript(said), PROVIDERS[wire]
     plan = CachePlan(static=1)

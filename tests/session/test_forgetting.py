@@ -218,13 +218,14 @@ def test_a_merge_or_fork_during_which_it_is_forgotten(verb: str) -> None:
     secret = other.assistant(SECRET)
     note = one.pool.keep(Note(SECRET, key="k"))
     assert secret is not None
-    forgetting = iter([lambda: (other.forget(secret.id), one.forget(note.id))])
+    left = [(other, secret.id), (one, note.id)]
 
     def step(name: str, place: Place | None) -> None:
         is_written = place is not None and place.conversation == ("q3" if verb == "merge" else "q3/x")
         if name == "before append" and is_written:
-            for forget in forgetting:
-                forget()
+            while left:
+                holder, item_id = left.pop(0)
+                holder.forget(item_id)
 
     watch(store, step, ["append"])
     with suppress(Forgotten):

@@ -27,7 +27,7 @@ def from_sdk(wire: str) -> Any:
     from openai.types.chat import ChatCompletion
     from openai.types.responses import Response
 
-    clients = (ChatCompletion, Response, AnthropicMessage, GenerateContentResponse)
+    clients: tuple[Any, ...] = (ChatCompletion, Response, AnthropicMessage, GenerateContentResponse)
     return dict(zip(WHOLE, clients, strict=True))[wire].model_validate(WHOLE[wire])
 
 

@@ -55,7 +55,7 @@ class ContextPool(Hooked):
     async def add(self, item: ContextItem[Any]) -> None:
         """Keep an item. Hooks that hear of it before see the room that was made; a refusal undoes that."""
         note = note_of(item)
-        if not self._heard:
+        if not self._heard.all:
             self._pool.add(note)
             return
         evicted = self._pool.evicted_by(note)

@@ -53,7 +53,7 @@ class ContextQueue(Hooked):
         """Put items in at the end: all of them, or none where one is no item or a hook refuses."""
         for item in items:
             checked_item(item)
-        if not self._heard or not items:
+        if not self._heard.all or not items:
             self._items.extend(items)
             return
         notes = tuple(Note(item) for item in items)
