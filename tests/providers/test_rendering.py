@@ -336,7 +336,7 @@ def spoil(value: Any) -> None:
         spoil([*fields.values()])
         fields["spoiled"] = True
     elif isinstance(value, list):
-        entries: list[Any] = value
+        entries: Any = value
         for entry in entries:
             spoil(entry)
         entries.append("spoiled")
