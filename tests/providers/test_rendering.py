@@ -336,7 +336,7 @@ def spoil(value: Any) -> None:
         spoil([*fields.values()])
         fields["spoiled"] = True
     elif isinstance(value, list):
-        entries: Any = value
+        entries = cast("list[Any]", value)  # type: ignore[redundant-cast]
         for entry in entries:
             spoil(entry)
         entries.append("spoiled")
