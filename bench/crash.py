@@ -443,7 +443,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--postgres", metavar="URL")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--page", metavar="FILE", type=Path, help="put the tables into their parts of a page")
+    parser.add_argument(
+        "--page",
+        metavar="FILE",
+        type=lambda path: Path(path).resolve(),
+        help="put the tables into their parts of a page",
+    )
     options = parser.parse_args()
     rows = measured(options)
     if options.page:

@@ -355,7 +355,12 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=1_000, help="appends of each writer")
     parser.add_argument("--postgres", metavar="URL")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--page", metavar="FILE", type=Path, help="put the tables into their part of a page")
+    parser.add_argument(
+        "--page",
+        metavar="FILE",
+        type=lambda path: Path(path).resolve(),
+        help="put the tables into their part of a page",
+    )
     options = parser.parse_args()
     rows = []
     for size in options.sizes:

@@ -403,7 +403,8 @@ class _Search:
     def _named(self) -> Iterator[int]:
         """What the named speaker said and what is from the named times, oldest first.
 
-        Who somebody is, they say early. In a long history only the time counts, where it is short.
+        Oldest first, because people introduce themselves early. In a long history only the named times are
+        used, if they have few leaves.
         """
         said, index = self._speaker(), self._index
         if said is not None and self._is_short:

@@ -32,8 +32,8 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `source` is the conversation it is of, and `key` the id of its first item. Leaves of one transcript stand
     in `order`; those of one `stretch` follow each other without a long pause, and so may be about the same.
     Documents have one source together, and each stands in the place of a transcript. A leaf is found by its
-    `text`: of a document's, the first `named` letters are what the document is called, and the `under` ones
-    after them the headings that the piece stands under.
+    `text`. The text of a piece of a document begins with the name of the document, `named` letters long, and
+    the headings that the piece stands under, `under` letters long.
     """
 
     source: str
@@ -48,11 +48,11 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     text: str
     importance: float = 0.5
     told: int = 0
-    """Of a summary: it tells of the leaves of its transcript that stand before this place."""
+    """Of a summary: it covers the leaves of its transcript that stand before this place."""
     named: int = 0
     under: int = 0
     title: str = ""
-    """Of a document's, where its text does not say it."""
+    """The title of the document, if its text does not have it."""
     page: int | None = None
 
     @property

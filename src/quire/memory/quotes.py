@@ -228,6 +228,7 @@ class Quotes(Candidates):
         longest = most if self._limit == 1 else most // 2  # a long quote leaves room for others
         kept, headings, misses = list[Quote](), {""}, 0
         for quote in quotes:
+            # Each text is counted as a note of its own, whose frame is not in the block.
             around = frame if quote.heading in headings else 2 * frame - length(quote.heading)
             line = quote.line
             if quote.shorter is not None:

@@ -95,7 +95,7 @@ class Retries(msgspec.Struct, frozen=True, kw_only=True):
         return min(self.first * 2.0 ** (tried - 1), self.longest) * random.uniform(0.5, 1.0)
 
 
-class Place(NamedTuple):
+class Endpoint(NamedTuple):
     """Where a model is, with which key it is asked, and the limits of time."""
 
     model: str
@@ -194,15 +194,15 @@ class Client(ABC):
     variable: str
     """The environment variable in which the SDK looks for a key."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
         extra = self.module.partition(".")[0]
         try:
             self.sdk: Any = import_module(self.module)
         except ModuleNotFoundError as fault:
             raise MissingExtra(f"the client {extra!r}", extra) from fault
         self.http: Any = None
-        client: Any = self._connected() if place.client is None else place.client
+        client: Any = self._connected() if endpoint.client is None else endpoint.client
         can_retry = hasattr(client, "with_options")
         self.client: Any = client.with_options(max_retries=0) if can_retry else client
 
@@ -211,15 +211,15 @@ class Client(ABC):
 
         A key for the provider is never sent to another address.
         """
-        api_key, variable = self.place.api_key, self.place.variable
+        api_key, variable = self.endpoint.api_key, self.endpoint.variable
         if api_key is None and variable is not None and not (api_key := os.environ.get(variable)):
             raise self.no_key()
-        return api_key or ("none" if self.place.base_url else None)
+        return api_key or ("none" if self.endpoint.base_url else None)
 
     def no_key(self) -> NotAuthorized:
         """The error for a missing key."""
-        variable = self.place.variable or self.variable
-        return NotAuthorized(f"there is no key for {self.place.model}: set {variable}, or give api_key")
+        variable = self.endpoint.variable or self.variable
+        return NotAuthorized(f"there is no key for {self.endpoint.model}: set {variable}, or give api_key")
 
     @abstractmethod
     def _connected(self) -> Any:
@@ -231,7 +231,7 @@ class Client(ABC):
 
     async def events(self, request: _Json, *, stream: bool) -> AsyncGenerator[Any, None]:
         """The events of a stream, or the whole response as the only one."""
-        call = _Call(self.place.patience.limits(stream=stream), stream=stream)
+        call = _Call(self.endpoint.patience.limits(stream=stream), stream=stream)
         _CALL.set(call)
         response: Any = None
         try:
@@ -255,7 +255,7 @@ class Client(ABC):
         """What an exception of the SDK means; Anthropic's raises a TypeError if it finds no key."""
         if isinstance(fault, TypeError) and "authentication" in str(fault):
             return Failure(self.no_key())
-        return failure_from(self.place.model, fault, (self.place.api_key,))
+        return failure_from(self.endpoint.model, fault, (self.endpoint.api_key,))
 
     async def close(self) -> None:
         """Close the connections, unless the caller made them."""
@@ -271,8 +271,8 @@ class _StainlessClient(Client):
     streaming: ClassVar[_Json] = {"stream": True}
 
     def _connected(self) -> Any:
-        self.http, place = _http_client(), self.place
-        where: _Json = {"base_url": place.base_url} if place.base_url else {}
+        self.http, endpoint = _http_client(), self.endpoint
+        where: _Json = {"base_url": endpoint.base_url} if endpoint.base_url else {}
         error: type[Exception] = getattr(self.sdk, f"{self.kind.removeprefix('Async')}Error")
         try:
             return getattr(self.sdk, self.kind)(api_key=self.key(), http_client=self.http, **where)
@@ -281,12 +281,12 @@ class _StainlessClient(Client):
 
     async def _sent(self, request: _Json, *, stream: bool) -> Any:
         call = attrgetter(self.method)(self.client)
-        fields: _Json = {"model": self.place.model, **(self.streaming if stream else {}), **request}
+        fields: _Json = {"model": self.endpoint.model, **(self.streaming if stream else {}), **request}
         extra = {name: fields.pop(name) for name in fields.keys() - signature(call).parameters.keys()}
         if extra:  # fields that the method lacks
             fields["extra_body"] = {**extra, **(fields.get("extra_body") or {})}
         # Anthropic's SDK refuses a long answer in one piece unless a limit is given.
-        return await call(**{"timeout": self.place.patience.total, **fields})
+        return await call(**{"timeout": self.endpoint.patience.total, **fields})
 
 
 class _ChatClient(_StainlessClient):
@@ -312,8 +312,8 @@ class _GoogleClient(Client):
     def _connected(self) -> Any:
         self.http, key = _http_client(for_google=True), self.key()
         options: _Json = {"retry_options": {"attempts": 1}, "httpx_async_client": self.http}
-        if self.place.base_url:
-            options["base_url"] = self.place.base_url
+        if self.endpoint.base_url:
+            options["base_url"] = self.endpoint.base_url
         try:
             return self.sdk.Client(http_options=options, **({"api_key": key} if key else {}))
         except ValueError as fault:
@@ -324,16 +324,16 @@ class _GoogleClient(Client):
         config: _Json = {"automatic_function_calling": {"disable": True}, **request.get("config", {})}
         models = self.client.aio.models
         call = models.generate_content_stream if stream else models.generate_content
-        return await call(**{"model": self.place.model, **request, "config": config})
+        return await call(**{"model": self.endpoint.model, **request, "config": config})
 
     async def close(self) -> None:
         """Close the connections, unless the caller made them."""
         await super().close()
-        if self.place.client is None:
+        if self.endpoint.client is None:
             self.client.close()
 
 
-CLIENTS: dict[str, Callable[[Place], Client]] = {
+CLIENTS: dict[str, Callable[[Endpoint], Client]] = {
     "openai": _ChatClient,
     "openai-responses": _ResponsesClient,
     "anthropic": _AnthropicClient,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, Unpack
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models.answers import Answering, AnswerReader
-from quire.models.clients import CLIENTS, Client, Patience, PerLoop, Place, Retries, answer_deltas
+from quire.models.clients import CLIENTS, Client, Patience, PerLoop, Endpoint, Retries, answer_deltas
 from quire.models.local import Local
 from quire.models.model import Asks, sent_shape
 from quire.models.requests import CACHE_KEY, AnswerShape, Terms, checked, request_for
@@ -102,12 +102,12 @@ class Model(Asks):
         self._options = checked({"options": options}).get("options") or {}
         variable = None if base_url else found.key
         address = base_url or found.base_url
-        self._place = Place(found.model, address, api_key, Patience.of(timeout), variable, client)
-        self._clients: PerLoop[Client] = PerLoop(lambda: CLIENTS[self.wire](self._place))
+        self._endpoint = Endpoint(found.model, address, api_key, Patience.of(timeout), variable, client)
+        self._clients: PerLoop[Client] = PerLoop(lambda: CLIENTS[self.wire](self._endpoint))
         self._local: Local | None = None
 
     def __repr__(self) -> str:
-        return f"<Model {LOCAL if self._is_local else self.wire}:{self._place.model}>"
+        return f"<Model {LOCAL if self._is_local else self.wire}:{self._endpoint.model}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -118,7 +118,7 @@ class Model(Asks):
     @property
     def name(self) -> str:
         """The name that is sent to the service; for a local model, that of its file."""
-        return self._weights().name if self._is_local else self._place.model
+        return self._weights().name if self._is_local else self._endpoint.model
 
     @property
     def context(self) -> int | None:
@@ -138,7 +138,7 @@ class Model(Asks):
         request = request_for(self.wire, rendered, self.name, terms, shape)
         plain = partial(self._plain_request, request, rendered, terms, shape)
         reader = AnswerReader(provider_for(self.wire), rendered, self.name, stream=stream)
-        total = self._place.patience.total
+        total = self._endpoint.patience.total
         deltas = answer_deltas(self._clients.get, request, plain, reader, self._retries, total)
         return Answering(deltas, reader.close)
 
@@ -164,11 +164,11 @@ class Model(Asks):
 
     def _is_elsewhere(self) -> bool:
         """Whether OpenAI's wires are spoken at another address, where many services refuse its cache key."""
-        own = os.environ.get("OPENAI_BASE_URL") if self._place.client is None else None
-        given = getattr(self._place.client, "base_url", None) or self._place.base_url or own
+        own = os.environ.get("OPENAI_BASE_URL") if self._endpoint.client is None else None
+        given = getattr(self._endpoint.client, "base_url", None) or self._endpoint.base_url or own
         return self.wire.startswith("openai") and given is not None and not _OPENAI.match(str(given))
 
     def _weights(self) -> Local:
         if self._local is None:
-            self._local = Local(self._place.model or None)
+            self._local = Local(self._endpoint.model or None)
         return self._local
