@@ -1,6 +1,8 @@
 """The JSON lines store: what other programs find in its file, and what a crash leaves of an append."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,43 @@ def test_a_file_that_another_replaced_or_cut_is_noticed(tmp_path: Path) -> None:
         path.unlink()
         with pytest.raises(StoreFailed):
             store.read(HERE)
+
+
+WRITER = """
+import sys
+from quire.stores import Entry, Place, Store
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(10):
+    with Store.open(f"{sys.argv[1]}/{number}.jsonl") as store:
+        place = Place("writers", sys.argv[2])
+        for version in range(10):
+            store.append(place, [Entry("main", b'{"n":%d}' % version)], expected=version)
+            if version % 3 == 0:
+                store.replace(place, {version + 1: b"{}"})
+"""
+
+
+def test_processes_that_upgrade_and_rewrite_a_file_lose_nothing_of_others(tmp_path: Path) -> None:
+    for number in range(10):
+        (tmp_path / f"{number}.jsonl").write_bytes(b"".join(FIRST_VERSION))
+    command, pipe = [sys.executable, "-c", WRITER, str(tmp_path)], subprocess.PIPE
+    writers = [
+        subprocess.Popen([*command, name], text=True, stdin=pipe, stdout=pipe, stderr=pipe) for name in "abcd"
+    ]
+    for writer in writers:
+        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin is not None and writer.stdin.write("go\n")
+        writer.stdin.flush()
+    for writer in writers:
+        assert writer.communicate(timeout=120) == ("", "")
+    wanted = [b"{}" if version % 3 == 0 else b'{"n":%d}' % version for version in range(10)]
+    for number in range(10):
+        with Store.open(tmp_path / f"{number}.jsonl") as store:
+            assert store.reports == () and len(store.read(HERE)) == 3
+            for name in "abcd":
+                assert [stored.body for stored in store.read(Place("writers", name))] == wanted
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:

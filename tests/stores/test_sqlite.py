@@ -322,5 +322,8 @@ def test_processes_that_open_new_files_at_once_all_succeed(tmp_path: Path, endin
     openers = [subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, stderr=pipe) for _ in range(4)]
     for opener in openers:
         assert opener.stdout is not None and opener.stdout.readline() == "ready\n"
-    said = [opener.communicate("go\n", timeout=120)[1] for opener in openers]
+    for opener in openers:
+        assert opener.stdin is not None and opener.stdin.write("go\n")
+        opener.stdin.flush()
+    said = [opener.communicate(timeout=120)[1] for opener in openers]
     assert not [line for text in said for line in text.splitlines() if "empty file" not in line]

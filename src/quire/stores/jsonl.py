@@ -220,7 +220,7 @@ class JSONLinesStore(MemoryStore):
         while True:
             fd = self._file()
             fcntl.flock(fd, fcntl.LOCK_EX if self._is_writable else fcntl.LOCK_SH)
-            if self._file() == fd:
+            if os.path.samestat(os.stat(self._path), os.fstat(fd)):  # a number may be given to the next file
                 break
         try:
             yield
