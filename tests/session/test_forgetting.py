@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from quire import Agent, Budget, Session, Template, tool
@@ -23,6 +24,7 @@ from quire.stores import Entry, MemoryStore, Place, Store
 from quire.stores.store import is_tombstone
 from quire.stores.streams import LINKS, digest_of
 from quire.tokens import counter_for
+from tests.goldens.keeping import stored
 from tests.session.opened import (
     SECRET,
     TEMPLATE,
@@ -333,6 +335,24 @@ def test_results_of_older_versions_which_named_no_sources() -> None:
     old.pool.keep(Note(WORDS, key=handle))
     old.forget(long.id)
     assert b"SECRET" not in kept_bytes(store)
+
+
+@pytest.mark.parametrize(
+    ("name", "item_id"),
+    [
+        ("c5", "it-001"),  # another conversation showed it
+        ("c5", "it-007"),  # this one and another showed it
+        ("c6", "it-008"),  # a note, which this one showed
+    ],
+)
+def test_requests_of_older_versions_which_named_no_sources(name: str, item_id: str, tmp_path: Path) -> None:
+    with stored("sqlite", tmp_path) as store:
+        one = Session.open(scope="ben", conversation=name, store=store)
+        items = {item.id: item for item in (JSON.decode_item(e.body) for e in store.read(one.place))}
+        words = msgspec.json.encode(msgspec.to_builtins(items[item_id])["content"])[1:-1]
+        assert kept_bytes(store).count(words) > 1
+        one.forget(item_id)
+        assert words not in kept_bytes(store) and b"Help." in kept_bytes(store)
 
 
 def link_old(store: Store, of: Place, by: Place, rows: list[list[str]]) -> None:

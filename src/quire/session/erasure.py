@@ -22,7 +22,7 @@ import msgspec
 
 from quire.compactors import READ_BACK, handle_for
 from quire.errors import Forgotten, InvalidValue, QuireError, UnknownId, WrongType, cut
-from quire.items import JSON, Hide, Item, Note, Summary, ToolCall, ToolResult, Undo, new_id
+from quire.items import JSON, Hide, Item, Message, Note, Summary, ToolCall, ToolResult, Undo, new_id
 from quire.memory import KNOWLEDGE, Memory, on_removed
 from quire.memory.quotes import Quote
 from quire.session.log import Entries, Log, open_log
@@ -55,7 +55,8 @@ logger = logging.getLogger("quire.session")
 _locks: "WeakKeyDictionary[Store, RLock]" = WeakKeyDictionary()
 """Held by whoever erases in a store: one at a time."""
 
-os.register_at_fork(after_in_child=_locks.clear)
+if hasattr(os, "register_at_fork"):  # not available on Windows
+    os.register_at_fork(after_in_child=_locks.clear)
 
 
 def find(log: Log, text: str) -> list[str]:
@@ -253,11 +254,16 @@ def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
     for item_id in ids:
         if not isinstance(item_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"items are forgotten by their ids, not by {type(item_id).__name__}")
-        is_inherited = log.state.origin is not None and any(True for _ in log.state.inherited(item_id))
+        is_inherited = log.state.origin is not None and _has_inherited(log.state, [item_id])
         if item_id not in entries and not is_inherited:
             raise UnknownId(f"no item {cut(item_id)!r} in {log.place} that can be forgotten here")
     said = {one for one, stream in entries.items() if not is_own(stream) or stream in (POOL, STEPS)}
     return set(ids) or said
+
+
+def _has_inherited(state: State, ids: Iterable[str]) -> bool:
+    """Whether an item of some ids is from before the log began."""
+    return any(True for item_id in ids for _ in state.inherited(item_id))
 
 
 class _Row(NamedTuple):
@@ -356,14 +362,15 @@ class _Erasing:
     def _derived(self, family: _Family, state: State, rows: Sequence[_Row]) -> Iterator[Item]:
         """The entries of a log that are to be erased: they are named, or name what is."""
         covered = {name: _Covered(transcript, family.ids) for name, transcript in state.transcripts.items()}
-        is_before = any(any(True for _ in state.inherited(item_id)) for item_id in family.ids)
+        # A request of which a source is ALL ("*") may show whatever the conversation had by then: it is
+        # erased if an entry before it is, or an item of the past of a fork.
+        one_went_before = _has_inherited(state, family.ids)
         for stream, item, names in rows:
-            if (
-                any(self._is_gone(family, name) for name in names)
-                or (is_before and ALL in names)
-                or (isinstance(item, Summary) and stream in covered and covered[stream].by(item))
-            ):
-                is_before = is_before or stream != RECEIPTS
+            is_named = any(self._is_gone(family, name) for name in names)
+            is_made_of_all = one_went_before and ALL in names
+            is_covering = isinstance(item, Summary) and stream in covered and covered[stream].by(item)
+            if is_named or is_made_of_all or is_covering:
+                one_went_before = one_went_before or stream != RECEIPTS
                 yield item
 
     def _is_gone(self, family: _Family, name: str) -> bool:
@@ -457,31 +464,56 @@ def _handles_of(item: Item) -> set[str]:
 
 
 def _untraced(entries: Entries) -> dict[str, list[str]]:
-    """By id, what results of older versions were made of, which named no sources.
+    """By id, what entries of older versions were made of, which named no sources.
 
     Notes say which quotes were listed, each under its id in brackets; calls say which outputs were read back.
+    What a request showed may be made of all that the conversation had and had quoted by then.
     """
-    listed = {
-        row[0]: [f"{source}/{one}" for one in row]
-        for stream, note in entries
-        if stream == RECALLED and isinstance(note, Note) and note.content and "by" not in note.content
-        for source, rows in note.content.items()
-        for row in rows
-    }
-    reading = {
-        item.call_id: PLAIN_HANDLE.findall(item.arguments)
-        for _, item in entries
-        if isinstance(item, ToolCall) and item.name == READ_BACK["name"]
-    }
-    found = {
-        item.id: list(reading.get(item.call_id, ())) for _, item in entries if isinstance(item, ToolResult)
-    }
-    for _, item in entries if listed else ():
-        if isinstance(item, ToolResult | Note):
+    listed: dict[str, list[str]] = {}
+    reading: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
+    made = _made_by_sections(entries)
+    for version, (stream, item) in enumerate(entries, 1):
+        if stream == RECALLED:
+            listed |= _listed_in(item)
+        elif version in made and not sources_of(item):
+            found[item.id] = [ALL, *(name for names in listed.values() for name in names)]
+        elif isinstance(item, ToolCall) and item.name == READ_BACK["name"]:
+            reading[item.call_id] = PLAIN_HANDLE.findall(item.arguments)
+    for _, item in entries:
+        if isinstance(item, ToolResult):
+            found.setdefault(item.id, []).extend(reading.get(item.call_id, ()))
+        if listed and isinstance(item, ToolResult | Note):
             text = "\n".join(_texts(item))
             quoted = [one for one in listed if any(f"({one}{end}" in text for end in ",; ")]
             found.setdefault(item.id, []).extend(name for one in quoted for name in listed[one])
     return found
+
+
+def _listed_in(item: Item) -> dict[str, list[str]]:
+    """Of a note of an older version: the names of what was quoted, by the id that a quote was listed under."""
+    if not isinstance(item, Note) or not item.content or "by" in item.content:
+        return {}
+    return {
+        row[0]: [f"{source}/{one}" for one in row] for source, rows in item.content.items() for row in rows
+    }
+
+
+def _made_by_sections(entries: Entries) -> set[int]:
+    """The versions of what sections made for requests and is in no transcript, except what is static."""
+    receipts = [item.content for _, item in entries if isinstance(item, Note) and is_receipt(item)]
+    static, others = set[int](), set[int]()
+    for content in receipts:
+        end = content["plan"].get("static", 0)
+        static.update(one for one in content["before"][:end] if isinstance(one, int))
+        others.update(one for one in (*content["before"][end:], *content["after"]) if isinstance(one, int))
+    others -= static
+    said = {item.id for stream, item in entries if stream != RECEIPTS}
+    return {
+        version
+        for version, (_, item) in enumerate(entries, 1)
+        if version in others and isinstance(item, Message) and item.id not in said
+    }
 
 
 class _Covered:

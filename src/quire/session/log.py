@@ -400,4 +400,5 @@ def _unlock() -> None:
 
 
 atexit.register(close_stores)
-os.register_at_fork(after_in_child=_unlock)
+if hasattr(os, "register_at_fork"):  # not available on Windows
+    os.register_at_fork(after_in_child=_unlock)
