@@ -121,6 +121,16 @@ def test_what_is_of_the_wrong_type_is_refused_with_an_error_that_says_so(verb: A
         assert one.version == 0
 
 
+def test_an_option_that_is_misspelt_is_named(tmp_path: Path) -> None:
+    wrong: Any = {"redacted": str.upper}
+    with pytest.raises(InvalidValue, match="'redacted'"):
+        Session.open("ana/q3", store=tmp_path / "kept.db", **wrong)
+    assert not list(tmp_path.iterdir())
+    wrong = {"modle": "gpt-5.6"}
+    with pytest.raises(InvalidValue, match="'modle'"):
+        session().build(TEMPLATE, **wrong)
+
+
 def test_verbs_give_what_they_recorded() -> None:
     one = session()
     assert one.user("hello") is one.view()[0]

@@ -6,7 +6,7 @@ work with the store to a thread.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
@@ -14,7 +14,7 @@ from functools import wraps
 from threading import local
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from quire.errors import Conflict, WrongType
+from quire.errors import Conflict, InvalidValue, WrongType, cut
 from quire.items import KINDS, Item
 from quire.session.hooks import Added, Adding, Event, Hooks
 from quire.session.log import Entries, Log
@@ -157,6 +157,14 @@ def checked(value: T, kind: Any, what: str) -> T:
     if not isinstance(value, kind):
         raise WrongType(f"{what}, not {type(value).__name__}")
     return value
+
+
+def check_names(given: Mapping[str, object], options: type, what: str) -> None:
+    """Raise `InvalidValue` if an option was given that is none: a misspelt one would be ignored."""
+    known = options.__annotations__
+    for name in given:
+        if name not in known:
+            raise InvalidValue(f"{what} has no option {cut(name)!r}; its options are {', '.join(known)}")
 
 
 class Change(NamedTuple):

@@ -491,7 +491,7 @@ def _untraced(entries: Entries) -> dict[str, list[str]]:
 
 
 def _listed_in(item: Item) -> dict[str, list[str]]:
-    """Of a note of an older version: the names of what was quoted, by the id that a quote was listed under."""
+    """Of a note of an older version: the names of what was quoted, by the id it was listed under."""
     if not isinstance(item, Note) or not item.content or "by" in item.content:
         return {}
     return {

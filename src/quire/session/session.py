@@ -16,7 +16,7 @@ from quire.items import EDITS, Content, Item, Message, Pin, ToolCall, ToolResult
 from quire.memory import Memory
 from quire.models import AnyModel
 from quire.providers import Parsed
-from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Writer, checked, plain
+from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Writer, check_names, checked, plain
 from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, take_name, woven
 from quire.session.compaction import AioCompaction, Close, Compaction
 from quire.session.erasure import find, finish_erasing, forget
@@ -315,6 +315,7 @@ class Session:
         `store` is a store or its address, `durable` what an append survives ("process" or "power"), `key`
         encrypts what is stored. See `Options` for the rest.
         """
+        check_names(options, Options, "a session")
         place = place_at(address, scope=scope, conversation=conversation)
         return Session(_opened(open_store(store, durable, key), place), **options)
 

@@ -25,7 +25,7 @@ from quire.memory import Memory
 from quire.memory.quotes import Quote, SelectedQuotes
 from quire.providers import Parsed, Provider, Rendered, StreamReader, chunk_of, provider_for
 from quire.sections import Ask, Section, settings_of
-from quire.session.aio import IO, Writer, checked, run
+from quire.session.aio import IO, Writer, check_names, checked, run
 from quire.session.compaction import Compaction
 from quire.session.erasure import finish_erasing, link_sources, names_of
 from quire.session.hooks import Adding, Building, Built
@@ -135,6 +135,7 @@ class Turns:
     async def build(self, io: IO, template: Template, **asked: Unpack[Asked]) -> Context:
         """The body of `Session.build`."""
         checked(template, Template, "a context is built from a Template")
+        check_names(asked, Asked, "a build")
         for name, (kind, words) in _KINDS.items():
             if asked.get(name) is not None:
                 checked(asked.get(name), kind, f"`{name}` is {words}")
