@@ -4,9 +4,10 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Any
 from zlib import crc32
@@ -59,13 +60,11 @@ def earlier(path: Path, version: int) -> None:
         old.execute("DELETE FROM conversations WHERE number = 9")
 
 
-def as_nobody(code: str, *arguments: object) -> str:
-    """What a program prints that may not write where it reads."""
+def as_nobody(code: str, path: Path) -> "subprocess.Popen[str]":
+    """A program that may not write where it reads."""
     program = f"import os, sys, quire.stores.sqlite\nos.setuid(65534)\n{code}"
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    command, pipe = [sys.executable, "-c", program, str(path)], subprocess.PIPE
+    return subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe)
 
 
 READ = """
@@ -81,24 +80,58 @@ with Store.open(sys.argv[1]) as store:
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not write")
-def test_a_store_in_a_folder_that_may_not_be_written_is_read() -> None:
-    folder = Path(f"/tmp/quire-readable-{os.getpid()}")
-    folder.mkdir(mode=0o755)
-    path = folder / "kept.db"
-    try:
+@pytest.fixture
+def readable() -> Iterator[Path]:
+    """A store of five entries, which nobody else may write."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody who may not write")
+    with TemporaryDirectory(prefix="quire-readable-", dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        path = Path(folder) / "kept.db"
         earlier(path, 2)
         Store.open(path).close()
         path.chmod(0o644)
-        before = path.read_bytes()
-        said = as_nobody(READ, path).splitlines()
-        assert said[0] == "5 ['ana'] 0" and len(said) == 3
-        assert all("may not be written" in line for line in said[1:])
-        assert path.read_bytes() == before
-    finally:
-        for left in folder.iterdir():
-            left.unlink()
-        folder.rmdir()
+        yield path
+
+
+def test_a_store_in_a_folder_that_may_not_be_written_is_read(readable: Path) -> None:
+    before = readable.read_bytes()
+    with as_nobody(READ, readable) as reader:
+        said = reader.communicate(timeout=120)[0].splitlines()
+    assert said[0] == "5 ['ana'] 0" and len(said) == 3
+    assert all("may not be written" in line for line in said[1:])
+    assert readable.read_bytes() == before
+
+
+READ_AGAIN = """
+from quire.stores import Place, Store
+with Store.open(sys.argv[1]) as store:
+    for _ in sys.stdin:
+        print(store.version(Place("ana", "q3")), len(store.read(Place("ana", "q3"))), flush=True)
+"""
+
+
+def test_who_may_not_write_sees_what_the_owner_writes_and_when_the_owner_closes(readable: Path) -> None:
+    with as_nobody(READ_AGAIN, readable) as reader:
+
+        def seen() -> str:
+            assert reader.stdin is not None and reader.stdout is not None
+            reader.stdin.write("again\n")
+            reader.stdin.flush()
+            return reader.stdout.readline()
+
+        assert seen() == "5 5\n"
+        with Store.open(readable) as store:
+            fill(store, HERE, "six")
+        assert seen() == "6 6\n"
+        with Store.open(readable) as store:
+            fill(store, HERE, "seven")
+            assert seen() == "7 7\n"
+            fill(store, HERE, "eight")
+            store.scrub()
+            assert seen() == "8 8\n"
+        assert seen() == "8 8\n"
+        reader.communicate(timeout=120)
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -5,7 +5,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -327,6 +327,7 @@ class _File:
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._closed = False
+        self._is_unlocked = False
         self._is_new = _create(self.path)
         self._is_writable = os.access(self.path, os.W_OK) and os.access(os.path.dirname(self.path), os.W_OK)
         found = os.stat(self.path)
@@ -346,6 +347,9 @@ class _File:
 
     def _reading(self) -> sqlite3.Connection:
         """The connection that reads, so that a long read delays no writer."""
+        if self._reader is not None and self._is_unlocked:  # it would not see what another has written since
+            self._reader.close()
+            self._reader = None
         if self._reader is None:
             self._reader = self._connected()
         return self._reader
@@ -360,6 +364,12 @@ class _File:
         if not is_there:
             raise StoreFailed(f"{self.path} was deleted, moved or replaced while it was open: open it again")
 
+    def _written_at(self) -> tuple[int, int] | None:
+        with suppress(OSError):
+            found = os.stat(self.path)
+            return found.st_mtime_ns, found.st_size
+        return None
+
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection, None, None]:
         """A transaction that writes."""
@@ -373,9 +383,14 @@ class _File:
     def snapshot(self) -> Generator[sqlite3.Connection, None, None]:
         """The connection that reads, for as long as the block runs."""
         with self._guarded(), self.reading:
+            before = None if self._is_writable else self._written_at()
             connection = self._reading()
             self.check_place()
-            yield connection
+            try:
+                yield connection
+            finally:
+                if self._is_unlocked and before != self._written_at():
+                    raise StoreFailed(f"{self.path} was written while it was read: read it again")
 
     def vacuum(self, *, wait: bool) -> None:
         """Rewrite the file without what was deleted, and empty its log; `StoreFailed` where others use it.
@@ -443,9 +458,10 @@ class _File:
             raise StoreFailed(f"{self.path} was closed")
         address = f"file:{quote(self.path)}?mode=rw"
         if not self._is_writable:
-            # Without a log, SQLite would have to make one. Nobody can write there, so it can do without.
-            mode = "mode=ro" if os.path.exists(f"{self.path}-wal") else "immutable=1"
-            address = f"file:{quote(self.path)}?{mode}"
+            # Where there is no log, SQLite would have to make one, unless it is told that nobody writes. The
+            # owner may begin to write at any time, so such a connection serves one read.
+            self._is_unlocked = not os.path.exists(f"{self.path}-wal")
+            address = f"file:{quote(self.path)}?{'immutable=1' if self._is_unlocked else 'mode=ro'}"
         connection = sqlite3.connect(
             address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True
         )
