@@ -22,19 +22,17 @@ WINDOW = 8_000
 GIST = Scripted(["They talked."], repeat=True)
 
 
-class Slow:
+class Slow(Scripted):
     """A model that answers when it is told to."""
 
-    name = "slow"
-
     def __init__(self, words: str = "They talked.") -> None:
+        super().__init__([words], repeat=True)
         self.go, self.begun = asyncio.Event(), asyncio.Event()
-        self._model = Scripted([words], repeat=True)
 
     async def ask(self, items: Any, **options: Any) -> Any:
         self.begun.set()
         await self.go.wait()
-        return await self._model.ask(items, **options)
+        return await super().ask(items, **options)
 
 
 async def begun(store: MemoryStore, model: Slow) -> Session:
@@ -64,6 +62,15 @@ def test_a_turn_does_not_wait_for_a_summary() -> None:
         assert (metrics.started, metrics.completed, metrics.failed, metrics.pending) == (1, 1, 0, 0)
 
     run(conversation())
+
+
+def test_a_model_may_be_given_by_its_name() -> None:
+    one = session(model="openai:gpt-5.6")
+    assert one.compaction.model is not None and one.compaction.model.name == "gpt-5.6"
+    one.compaction.use(SUMMARIZE, "anthropic:claude-sonnet-4-5")
+    assert one.compaction.model.name == "claude-sonnet-4-5"
+    with pytest.raises(InvalidValue, match="no model"):
+        session(compactor=SUMMARIZE, model="nobody")
 
 
 def test_a_plain_verb_does_not_wait_for_a_task_of_the_loop_that_it_blocks() -> None:
@@ -222,15 +229,13 @@ def test_running_it_says_what_came_of_it_and_hooks_hear_of_it() -> None:
         session().compaction.run()
 
 
-class Windowed:
+class Windowed(Scripted):
     """A model that reads so much at once, as every real one does; more than that is a `fault`."""
 
-    name, wire = "windowed", "openai"
-
     def __init__(self, fault: type[ModelFailed] = ModelFailed, reads: int = WINDOW) -> None:
+        super().__init__(["Goal: to know."], repeat=True)
         self.is_down, self.asked = False, list[int]()
         self._fault, self._reads = fault, reads
-        self._inner = Scripted(["Goal: to know."], repeat=True)
 
     async def ask(self, items: Any, **options: Any) -> Any:
         if self.is_down:
@@ -238,7 +243,7 @@ class Windowed:
         self.asked.append(sum(map(COUNTER.count, items)))
         if self.asked[-1] > self._reads:
             raise self._fault("too long")
-        return await self._inner.ask(items, **options)
+        return await super().ask(items, **options)
 
 
 def long_talk(one: Session, turns: int) -> None:

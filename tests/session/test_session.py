@@ -8,6 +8,7 @@ from weakref import ref
 
 import pytest
 
+from quire.compactors import Summarize
 from quire.errors import (
     Conflict,
     DuplicateId,
@@ -72,6 +73,7 @@ VERBS: dict[str, Callable[[Session, Any], object]] = {
     "open a path with a NUL": lambda _, wrong: Session.open("ana/q3", store="chats\0.db"),
     "append": lambda one, wrong: one.append(wrong),
     "append expected": lambda one, wrong: one.append(Message("user", "x"), expected=WORD),
+    "append expected, a bool": lambda one, wrong: one.append(Message("user", "x"), expected=False),
     "user": lambda one, wrong: one.user(wrong),
     "user to": lambda one, wrong: one.user("x", to=wrong),
     "assistant": lambda one, wrong: one.assistant("x", calls=wrong),
@@ -89,6 +91,7 @@ VERBS: dict[str, Callable[[Session, Any], object]] = {
     "fork tools": lambda one, wrong: one.fork("x", tools=cast(Any, 5)),
     "child": lambda one, wrong: one.child(wrong),
     "merge": lambda one, wrong: one.merge(wrong),
+    "merge model": lambda one, wrong: one.merge(session(), model=wrong),
     "merge keep": lambda one, wrong: one.merge(session(), keep=wrong),
     "forget": lambda one, wrong: one.forget(wrong),
     "find": lambda one, wrong: one.find(wrong),
@@ -103,6 +106,8 @@ VERBS: dict[str, Callable[[Session, Any], object]] = {
     "keep": lambda one, wrong: one.pool.keep(wrong),
     "drop": lambda one, wrong: one.pool.drop(wrong),
     "compaction": lambda one, wrong: one.compaction.use(wrong),
+    "compaction model": lambda one, wrong: one.compaction.use(Summarize(), wrong),
+    "model": lambda _, wrong: session(model=wrong),
     "hooks": lambda _, wrong: session(hooks=[wrong]),
     "redact": lambda _, wrong: session(redact=wrong),
     "caps": lambda _, wrong: session(caps=wrong),

@@ -24,7 +24,7 @@ from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import Conflict, WrongType
 from quire.items import ToolCall
-from quire.models import AnyModel, Model
+from quire.models import AnyModel, model_of
 from quire.session import Session
 from quire.stores import MemoryStore
 from quire.tokens import named
@@ -50,7 +50,7 @@ class Answerer:
         handoffs: Sequence[Speaks] = (),
     ) -> None:
         given, told = _session_and_words(session)
-        self.model = _model_of(model)
+        self.model = model_of(model, "an agent")
         self.limits = limits_or(Limits(), limits)
         self.speaker = speaker_of(
             named(name, "the name of an agent"),
@@ -240,12 +240,3 @@ def _session_and_words(given: Session | str) -> tuple[Session, str]:
     if not isinstance(given, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"an agent has a session or instructions, not {type(given).__name__}")
     return given, ""
-
-
-def _model_of(given: AnyModel | str) -> AnyModel:
-    if isinstance(given, str):
-        return Model(given)
-    if isinstance(given, type) or not callable(getattr(given, "send", None)):
-        what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
-        raise WrongType(f"an agent has a model, or the name of one, not {what}")
-    return given

@@ -4,7 +4,7 @@ from quire.models.answers import Answering, Delta, answer_text as answer_text
 from quire.models.clients import Patience, PerLoop as PerLoop, Retries
 from quire.models.local import Local
 from quire.models.model import AnyModel, Asked, Asks, ChatReply, asking, shape_of as shape_of, summarized
-from quire.models.named import ALIASES, LOCAL as LOCAL, Model, read_name as read_name
+from quire.models.named import ALIASES, LOCAL as LOCAL, Model, model_of as model_of, read_name as read_name
 from quire.models.requests import (
     AnswerShape as AnswerShape,
     Terms,

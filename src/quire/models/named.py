@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, Self, Unpack
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models.answers import Answering, AnswerReader
-from quire.models.clients import CLIENTS, Client, Patience, PerLoop, Endpoint, Retries, answer_deltas
+from quire.models.clients import CLIENTS, Client, Endpoint, Patience, PerLoop, Retries, answer_deltas
 from quire.models.local import Local
-from quire.models.model import Asks, sent_shape
+from quire.models.model import AnyModel, Asks, sent_shape
 from quire.models.requests import CACHE_KEY, AnswerShape, Terms, checked, request_for
 from quire.providers import Rendered, provider_for
 from quire.tokens import facts_for, named
@@ -172,3 +172,13 @@ class Model(Asks):
         if self._local is None:
             self._local = Local(self._endpoint.model or None)
         return self._local
+
+
+def model_of(given: AnyModel | str, whose: str) -> AnyModel:
+    """The model that was given, or that has the name given; `WrongType` for anything else."""
+    if isinstance(given, str):
+        return Model(given)
+    if isinstance(given, type) or not callable(getattr(given, "send", None)):
+        what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+        raise WrongType(f"{whose} has a model, or the name of one, not {what}")
+    return given

@@ -20,7 +20,7 @@ from quire.compactors import Compactor, Outcome, Plan, Request, Room, checked_co
 from quire.context import DEFAULT_MODEL
 from quire.errors import InvalidValue, Irreducible, ModelFailed, QuireError, WindowExceeded
 from quire.items import Hide, Note, Span, now
-from quire.models import AnyModel, summarized
+from quire.models import AnyModel, model_of, summarized
 from quire.session.aio import AWAITED, BLOCKED, BLOCKING, IO, Writer, plain
 from quire.session.hooks import Compacted, Compacting, is_cancelled
 from quire.session.log import Entries, Guard, Log
@@ -131,16 +131,17 @@ class Compaction:
         """What was done in this process so far."""
         return self.known.metrics
 
-    def use(self, compactor: Compactor, model: AnyModel | None = None) -> None:
-        """Compact by this compactor from now on, and by a model that writes for it."""
+    def use(self, compactor: Compactor, model: AnyModel | str | None = None) -> None:
+        """Compact by this compactor from now on, and by a model, or the name of one, that writes for it."""
         self.compactor = checked_compactor(compactor)
         self.model = self.model if model is None else self.checked_writer(model)
 
-    def checked_writer(self, model: AnyModel | None) -> AnyModel:
+    def checked_writer(self, model: AnyModel | str | None) -> AnyModel:
         """The model that writes summaries; `InvalidValue` if there is none, or its price is not known."""
-        model = model or self.model
-        if model is None:
+        given = self.model if model is None else model
+        if given is None:
             raise InvalidValue("a model is needed to write a summary")
+        model = model_of(given, "a session")
         if self._caps is not None and self._caps.is_for_cost:
             check_priced(model.name, self.prices)
         return model

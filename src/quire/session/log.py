@@ -28,7 +28,6 @@ from quire.errors import (
     StoreError,
     StoreFailed,
     TurnBusy,
-    WrongType,
     cut,
 )
 from quire.items import JSON, Item, Note, ToolResult
@@ -37,6 +36,7 @@ from quire.session.state import State, Written
 from quire.state import Transcript
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
 from quire.stores.streams import FORGOTTEN, holds_content, tombstone
+from quire.tokens import whole
 
 logger = logging.getLogger("quire.session")
 
@@ -199,9 +199,7 @@ class Log:
 
     def _check_expected(self, expected: int | None) -> None:
         version = self.state.version
-        if expected is not None and not isinstance(expected, int):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"the expected version is a number, not {type(expected).__name__}")
-        if expected is not None and expected != version:
+        if expected is not None and whole(expected, "the expected version") != version:
             raise Conflict(f"{self.place} is at version {version}, not at {expected}", expected, version)
 
     def _computed(self, compute: Compute) -> Entries:

@@ -14,7 +14,7 @@ from quire.context import Context, Template
 from quire.errors import InvalidValue, UnknownId, UnknownKey, cut
 from quire.items import EDITS, Content, Item, Message, Pin, ToolCall, ToolResult, Undo, new_id
 from quire.memory import Memory
-from quire.models import AnyModel
+from quire.models import AnyModel, model_of
 from quire.providers import Parsed
 from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Writer, check_names, checked, plain
 from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, take_name, woven
@@ -152,7 +152,7 @@ class AioSession:
         child: "Session",
         *,
         keep: Keep = "all",
-        model: AnyModel | None = None,
+        model: AnyModel | str | None = None,
         agent_id: str | None = None,
     ) -> tuple[Item, ...]:
         """Take in what a fork did: all of it, its final answer ("result"), or a "summary" by a model.
@@ -161,7 +161,7 @@ class AioSession:
         """
         checked(child, Session, "a session merges a session")
         writes = None
-        if keep == "summary":
+        if keep == "summary" or model is not None:
             writes = Metered(self._compaction.checked_writer(model), self._turns.prices)
         return await Merge(self._pool, child.pool.writer.log, keep, writes, agent_id).run(self._io)
 
@@ -239,7 +239,7 @@ class Options(TypedDict, total=False):
     `hooks` hear of what happens. `redact` sees each item before it is kept or sent. `caps` stop a turn before
     it is sent. `prices` are those of models that the list does not have. The oldest of more notes than
     `pool_limit` are evicted. A `compactor`, with a `model` that writes for it, keeps the main transcript
-    small. The `model` writes summaries of forks as well.
+    small. The `model`, or the one of that name, writes summaries of forks as well.
     """
 
     hooks: Iterable[Hook | str] | Hooks
@@ -248,7 +248,7 @@ class Options(TypedDict, total=False):
     prices: Mapping[str, Prices]
     pool_limit: int | None
     compactor: Compactor | None
-    model: AnyModel | None
+    model: AnyModel | str | None
 
 
 class Session:
@@ -294,8 +294,8 @@ class Session:
         self._plain = AioSession(self.pool, self.compaction, self._turns, INLINE)
         self.aio = self._verbs(AWAITED)
         """The same verbs to be awaited."""
-        self.compaction.model = options.get("model")
-        compactor = options.get("compactor")
+        model, compactor = options.get("model"), options.get("compactor")
+        self.compaction.model = None if model is None else model_of(model, "a session")
         if compactor is not None:
             self.compaction.use(compactor, self.compaction.model)
 
