@@ -157,6 +157,24 @@ def test_an_encrypted_conversation_is_salvaged_without_its_key_up_to_what_is_los
         assert [one.body for one in target.read(HERE)] == [entry("0").body, entry("1").body]
 
 
+@pytest.mark.parametrize("ending", ["db", "jsonl"])
+def test_conversations_in_clear_beside_encrypted_ones_are_whole_and_stay_in_clear(
+    tmp_path: Path, ending: str
+) -> None:
+    path, new = tmp_path / f"kept.{ending}", tmp_path / f"new.{ending}"
+    other = Place("bo", "another's key")
+    for place, key in ((HERE, bytes(32)), (THERE, None), (other, bytes(range(32)))):
+        with Store.open(path, key=key) as store:
+            store.append(place, [entry("one"), entry("two")], expected=0)
+    assert [one.place for one in check(path, key=bytes(32))] == [other]
+    with Store.open(new, key=bytes(32)) as target:
+        assert salvage(path, target, key=bytes(32)) == (2, 4, 2)
+        assert len(target.read(HERE)) == 2
+        assert {place for place, _ in target.recover()} == {HERE, THERE}
+    with Store.open(new) as target:
+        assert [one.body for one in target.read(THERE)] == [entry("one").body, entry("two").body]
+
+
 def test_a_file_that_became_empty_is_begun_anew_and_said(tmp_path: Path) -> None:
     for name in ("kept.db", "kept.jsonl"):
         (tmp_path / name).touch()

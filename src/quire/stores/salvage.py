@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from quire.errors import InvalidValue, StoreDamaged
-from quire.stores.sealed import Seal
+from quire.stores.sealed import Seal, Sealed, is_clear
 from quire.stores.store import Damage, Entry, Place, Row, Store, Stored, is_sealed, whole
 
 LOST = ".lost"
@@ -57,36 +57,40 @@ def salvage(url: str | Path, target: Store, *, key: bytes | None = None) -> Salv
     """Write every entry of a store that is whole into an empty one.
 
     Versions stay the same: an entry in the stream `.lost` stands for one that is lost. Without its key, of an
-    encrypted conversation only the entries before the first lost one are written.
+    encrypted conversation only the entries before the first lost one are written. A conversation in clear
+    stays in clear, also where the key is given.
     """
     if target.scopes():
         raise InvalidValue("what is salvaged is written into a new store, and this one is not empty")
     logs: dict[Place, dict[int, Stored]] = {}
-    for place, stored in _recovered(url, key):
+    for place, stored in _recovered(url):
         logs.setdefault(place, {})[stored.version] = stored
-    written = lost = 0
+    seal = None if key is None else Seal(key)
+    conversations = written = lost = 0
     for place, log in logs.items():
-        entries = _written(log)
-        target.append(place, entries, expected=0)
+        whole_log = list(log.values())
+        into = target.inside if isinstance(target, Sealed) and is_clear(whole_log) else target
+        opened = whole_log if seal is None else seal.unsealed(place, whole_log)
+        entries = _written({stored.version: stored for stored in opened})
+        into.append(place, entries, expected=0)
         found = sum(entry.stream != LOST for entry in entries)
-        written, lost = written + found, lost + max(log) - found
-    return Salvaged(len(logs), written, lost)
+        conversations, written, lost = conversations + bool(found), written + found, lost + max(log) - found
+    return Salvaged(conversations, written, lost)
 
 
-def _recovered(url: str | Path, key: bytes | None) -> Iterator[tuple[Place, Stored]]:
+def _recovered(url: str | Path) -> Iterator[tuple[Place, Stored]]:
     try:
         with Store.open(url) as store:
-            found = iter(list(store.recover()))
+            return iter(list(store.recover()))
     except StoreDamaged:
         path = str(url).removeprefix("sqlite:///")
         if not os.path.isfile(path):
             raise
-        found = recover_sqlite(path)
-    return found if key is None else Seal(key).unsealed(found)
+        return recover_sqlite(path)
 
 
 def _written(log: dict[int, Stored]) -> list[Entry]:
-    versions = list(range(1, max(log) + 1))
+    versions = list(range(1, max(log, default=0) + 1))
     if any(is_sealed(stored.body) for stored in log.values()):
         versions = list(takewhile(log.__contains__, count(1)))
     return [

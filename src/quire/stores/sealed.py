@@ -4,6 +4,9 @@ import json
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -11,6 +14,7 @@ import msgspec
 from quire.errors import InvalidValue, MissingExtra, StoreDamaged
 from quire.stores.store import (
     SEALED,
+    Damage,
     Entry,
     Place,
     Standing,
@@ -76,13 +80,19 @@ class Seal:
             raise damaged(place, version - 1, reason) from None
         return Stored(version, stream, bytes(clear))
 
-    def unsealed(self, found: Iterable[tuple[Place, Stored]]) -> Iterator[tuple[Place, Stored]]:
-        """Those of some entries that this key opens, in clear."""
-        for place, stored in found:
-            try:
-                yield place, self.unseal(place, stored)
-            except StoreDamaged:
-                continue
+    def unsealed(self, place: Place, log: Sequence[Stored]) -> Iterator[Stored]:
+        """Those entries of a conversation that this key opens, in clear; all, where all are in clear."""
+        if is_clear(log):
+            yield from log
+            return
+        for stored in log:
+            with suppress(StoreDamaged):
+                yield self.unseal(place, stored)
+
+
+def is_clear(log: Iterable[Stored]) -> bool:
+    """Whether a conversation was written without a key."""
+    return not any(is_sealed(stored.body) for stored in log)
 
 
 class Sealed(Store):
@@ -90,71 +100,85 @@ class Sealed(Store):
 
     Names of scopes, conversations and streams, ids, times and sizes stay readable. A wrong key is
     `StoreDamaged`, also for an append, before anything is written. Entries that were written without a key
-    cannot be read with one.
+    cannot be read with one; `verify` and `recover` take a conversation of such entries as it is.
     """
 
     def __init__(self, store: Store, key: bytes) -> None:
         self._seal = Seal(key)
-        self._store = store
+        self.inside = store
+        """The store that holds what is encrypted."""
         # Up to which version the key is known to be right: an append need not look again.
         self._known: dict[Place, int] = {}
 
     def __repr__(self) -> str:
-        return f"<Sealed {self._store!r}>"
+        return f"<Sealed {self.inside!r}>"
 
     @property
     def reports(self) -> tuple[str, ...]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
         """What the store inside repaired since it was opened."""
-        return self._store.reports
+        return self.inside.reports
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
         place = checked(place, entries, expected)
         if expected > 0 and self._known.get(place) != expected:
-            for last in self._store.read(place, after=expected - 1)[:1]:
+            for last in self.inside.read(place, after=expected - 1)[:1]:
                 self._seal.unseal(place, last)
         sealed = [
             Entry(stream, self._seal.seal(place, version, stream, body))
             for version, (stream, body) in enumerate(entries, expected + 1)
         ]
-        version = self._store.append(place, sealed, expected=expected)
+        version = self.inside.append(place, sealed, expected=expected)
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
         self._known[place] = version
         return version
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
-        return [self._seal.unseal(place, stored) for stored in self._store.read(place, after=after)]
+        return [self._seal.unseal(place, stored) for stored in self.inside.read(place, after=after)]
 
     def version(self, place: Place) -> int:
-        return self._store.version(place)
+        return self.inside.version(place)
 
     def conversations(self, scope: str) -> dict[str, Standing]:
-        return self._store.conversations(scope)
+        return self.inside.conversations(scope)
 
     def scopes(self) -> list[str]:
-        return self._store.scopes()
+        return self.inside.scopes()
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
-        stored = self._store.read(place)
+        stored = self.inside.read(place)
         check_bodies(place, bodies, len(stored))
         sealed = {at: self._seal.seal(place, at, stored[at - 1].stream, body) for at, body in bodies.items()}
-        self._store.replace(place, sealed)
+        self.inside.replace(place, sealed)
 
     def remove(self, place: Place) -> None:
         self._known.pop(place, None)
-        self._store.remove(place)
+        self.inside.remove(place)
 
     def scrub(self, *, wait: bool = True) -> None:
-        self._store.scrub(wait=wait)
+        self.inside.scrub(wait=wait)
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
-        return self._store.wait(place, version, timeout)
+        return self.inside.wait(place, version, timeout)
+
+    def verify(self, place: Place | None = None) -> Iterator[Damage]:
+        for damage in super().verify(place):
+            if damage.place is None or not self._is_clear(damage.place):
+                yield damage
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
-        return self._seal.unsealed(self._store.recover())
+        for place, found in groupby(self.inside.recover(), itemgetter(0)):
+            log = [stored for _, stored in found]
+            yield from ((place, stored) for stored in self._seal.unsealed(place, log))
 
     def close(self) -> None:
-        self._store.close()
+        self.inside.close()
+
+    def _is_clear(self, place: Place) -> bool:
+        try:
+            return is_clear(self.inside.read(place))
+        except StoreDamaged:
+            return False
 
 
 def _shell_of(body: bytes) -> _Shell:
