@@ -51,6 +51,7 @@ _FORMAT = 2
 _READING = "7"
 """Changed whenever the same file would be read or cut otherwise: then it is read again."""
 
+_TOKENS = 256
 _MAX_NAME = 4_096
 _RESERVED = "~"
 _TRIES = 1_000
@@ -117,7 +118,7 @@ class Knowledge:
     """
 
     def __init__(
-        self, store: Store, scope: str = "", *, tokens: int = 256, counter: Counter | None = None
+        self, store: Store, scope: str = "", *, tokens: int = _TOKENS, counter: Counter | None = None
     ) -> None:
         """A chunk has at most `tokens` tokens, counted by `counter`."""
         if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -126,7 +127,8 @@ class Knowledge:
         """Where the documents are kept."""
         self._store, self._tokens = store, tokens
         self._counter = checked_counter(Measured() if counter is None else counter)
-        chunks(Document("", "", ""), tokens=tokens, counter=self._counter)  # checks the limit
+        if (tokens, counter) != (_TOKENS, None):  # checks the limit; counting loads a tokenizer
+            chunks(Document("", "", ""), tokens=tokens, counter=self._counter)
         self._lock = RLock()
         self._log = _Log(self.place)
 
