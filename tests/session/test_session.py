@@ -241,7 +241,7 @@ def test_an_expected_version_is_kept_to() -> None:
         assert texts(other.append(*said("b"), expected=1)) == ["b"]
 
 
-def test_two_may_not_answer_the_same_call() -> None:
+def test_who_has_not_seen_the_result_of_a_call_may_not_answer_it() -> None:
     with two() as (one, other):
         one.append(*said("look it up"), ToolCall("c1", "look"))
         other.refresh()
@@ -250,6 +250,8 @@ def test_two_may_not_answer_the_same_call() -> None:
             other.append(ToolResult("c1", "look", "second"))
         other.refresh()
         assert [item.text for item in other.view() if isinstance(item, ToolResult)] == ["first"]
+        other.append(ToolResult("c1", "look", "second"))  # by one that has seen the first
+        assert [item.text for item in other.view() if isinstance(item, ToolResult)] == ["first", "second"]
 
 
 def test_a_conversation_that_was_taken_out_begins_again() -> None:

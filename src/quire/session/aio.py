@@ -1,7 +1,12 @@
-"""How verbs run: each has one body, a coroutine, which a plain verb drives without an event loop.
+"""How verbs run: each has one body, a coroutine, which a plain verb drives to its end.
 
-A plain verb does its work with the store here and refuses async hooks. An awaited verb (`session.aio`) moves
-work with the store to a thread.
+| IO       | verbs                           | work with the store runs  | async hooks | driven by     |
+|----------|---------------------------------|---------------------------|-------------|---------------|
+| INLINE   | plain: `append`, `record`, …    | in the caller's thread    | are refused | `run`         |
+| BLOCKING | plain: `build`, `merge`, …      | where the loop runs       | are awaited | `run_on_loop` |
+| AWAITED  | of `session.aio`                | in a thread for the store | are awaited | the caller    |
+
+`run` needs no event loop, because nothing in the verb waits. `run_on_loop` has a loop of its own.
 """
 
 import asyncio

@@ -172,7 +172,8 @@ class Log:
         """
         with self.lock:
             self.check_open()
-            waiting: frozenset[str] | None = None  # calls that were open before others wrote
+            others_wrote = False
+            open_before = frozenset[str]()  # the call ids that were open before others wrote
             for attempt in range(_MOST_TRIES):
                 self._check_expected(expected)
                 try:
@@ -180,18 +181,20 @@ class Log:
                 except (Conflict, Forgotten):
                     raise
                 except QuireError as fault:
-                    if waiting is not None and not isinstance(fault, TurnBusy):
+                    if others_wrote and not isinstance(fault, TurnBusy):
                         raise Conflict(f"others wrote to {self.place} first: {fault}") from fault
-                    is_known, waiting = waiting is not None, self.state.waiting()
-                    if is_known or not self.catch_up():
+                    open_before = self.state.waiting()
+                    if others_wrote or not self.catch_up():
                         raise
-                    continue  # it may be about what others wrote
-                if waiting is not None:
-                    self._check_answers(entries, waiting)
+                    others_wrote = True
+                    continue  # the fault may be about what others wrote
+                if others_wrote:
+                    self._check_answers(entries, open_before)
                 try:
                     return self._write(entries, expected)
                 except Conflict:
-                    waiting = self.state.waiting() if waiting is None else waiting
+                    if not others_wrote:
+                        others_wrote, open_before = True, self.state.waiting()
                     if attempt:  # writers that try again at once only meet again
                         sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
                     self.catch_up()
@@ -213,9 +216,9 @@ class Log:
         state.check(entries)
         return entries
 
-    def _check_answers(self, entries: Entries, waiting: frozenset[str]) -> None:
+    def _check_answers(self, entries: Entries, open_before: frozenset[str]) -> None:
         """Two may append side by side; two may not answer the same call."""
-        answered = waiting - self.state.waiting()
+        answered = open_before - self.state.waiting()
         for _, item in entries:
             if isinstance(item, ToolResult) and item.call_id in answered:
                 raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")

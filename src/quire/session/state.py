@@ -65,7 +65,15 @@ Past = Callable[[Note], Transcript]
 class StepsState:
     """The calls without a result that were begun, and the results held for them.
 
-    All of it is by the ids of the items of calls, because call ids may repeat.
+    All of it is by the ids of the items of calls, because call ids may repeat. What is held is written at
+    once, in this order:
+
+    1. a note `held`: it names the call of the result, and says that hooks have heard of it. Without the note,
+       the call is found by the call id of the result;
+    2. the result;
+    3. the items that came with the result.
+
+    A note `begun` comes before or after these.
     """
 
     def __init__(self) -> None:
@@ -75,8 +83,8 @@ class StepsState:
         """Results that came before their turn, each with the items that came with it."""
         self.heard: set[str] = set()
         """Ids of held results that hooks have heard of."""
-        self._last = ""  # the call of the last result, which the next item came with
-        self._announced: str | None = None  # the call of the next result
+        self._held_last = ""  # the call of the last result (2): the items that follow (3) came with it
+        self._announced: str | None = None  # the call of the next result, by its note (1)
 
     def take(self, items: Iterable[Item], pending: Sequence[ToolCall]) -> None:
         """Apply items of the stream of steps. Nothing is kept of calls that were answered."""
@@ -88,11 +96,11 @@ class StepsState:
             if isinstance(item, ToolResult):
                 if self._announced is not None:
                     self.heard.add(item.id)
-                self._last = self._announced or self.call_of(item, pending) or ""
+                self._held_last = self._announced or self.call_of(item, pending) or ""
                 self._announced = None
-                self.held[self._last] = (item,)
+                self.held[self._held_last] = (item,)
             elif not is_step(item):
-                self.held[self._last] = (*self.held.get(self._last, ()), item)
+                self.held[self._held_last] = (*self.held.get(self._held_last, ()), item)
             elif _HELD in item.content:
                 self._announced = item.content[_HELD]
             else:
