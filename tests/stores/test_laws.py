@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -262,8 +263,18 @@ def test_what_is_wrong_is_refused_and_changes_nothing(name: str) -> None:
         for version in (0, -1, 2, 1 << 40):
             with pytest.raises(OutOfRange):
                 store.replace(HERE, {1: b"{}", version: b"{}"})
-        with pytest.raises(WrongType):
-            store.replace(HERE, {1: "{}"})  # type: ignore[dict-item]
+        text: Any = "ana/q3"
+        verbs: list[Callable[[], Any]] = [
+            *(lambda: store.read(text), lambda: store.version(text), lambda: store.remove(text)),
+            *(lambda: store.replace(text, {1: b"{}"}), lambda: store.wait(text, 1, 0.0)),
+            *(lambda: store.append(text, [entry("not")], expected=0), lambda: list(store.verify(text))),
+            *(lambda: store.remove(Place(HERE, text)), lambda: store.read(HERE, after=text)),  # type: ignore[arg-type]
+            *(lambda: store.replace(HERE, {1: text}), lambda: store.replace(HERE, {text: b"{}"})),
+            *(lambda: store.append([text, text], [entry("not")], expected=1), lambda: store.conversations(5)),  # type: ignore[arg-type]
+        ]
+        for verb in verbs:
+            with pytest.raises(WrongType):
+                verb()
         assert store.scopes() == ["ana"] and [stored.body for stored in store.read(HERE)] == [
             entry("fine").body
         ]

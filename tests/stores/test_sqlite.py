@@ -15,7 +15,7 @@ from zlib import crc32
 import pytest
 
 from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreFailed
-from quire.stores import SQLiteStore, Store
+from quire.stores import JSONLinesStore, SQLiteStore, Store
 from quire.stores.salvage import salvage
 from tests.stores.keeping import HERE, KEY, THERE, entry, fill, held_in, read_by_another
 
@@ -203,13 +203,19 @@ def test_what_is_not_a_store_of_ours_is_refused_and_left(tmp_path: Path) -> None
         assert not path.is_file() or path.read_bytes() == before
 
 
-@pytest.mark.parametrize("address", ["a\0b.db", "sqlite:///a\0b.db", "a\0b.jsonl", "sqlite:///:memory:"])
+@pytest.mark.parametrize(
+    ("opened", "address"),
+    [
+        *((Store.open, address) for address in ("a\0b.db", "sqlite:///a\0b.db", "a\0b.jsonl")),
+        *((Store.open, "sqlite:///:memory:"), (SQLiteStore, "a\0b.db"), (JSONLinesStore, "a\0b.jsonl")),
+    ],
+)
 def test_an_address_that_cannot_be_one_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Callable[[str], Store], address: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidValue):
-        Store.open(address)
+        opened(address)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -26,6 +26,7 @@ from quire.stores.store import (
     Place,
     Store,
     Stored,
+    checked_path,
     entry_sum,
     summed,
     waits_for_disk,
@@ -79,7 +80,7 @@ class JSONLinesStore(MemoryStore):
 
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
         # Through links: replacing a link by a file would leave what it leads to as it was.
-        self._path = Path(os.path.realpath(path))
+        self._path = Path(os.path.realpath(checked_path(path)))
         self._beside = self._path.with_name(f"{self._path.name}.new")
         self._is_synced = waits_for_disk(durable)
         self._fd: int | None = None

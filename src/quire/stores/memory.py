@@ -13,9 +13,12 @@ from quire.stores.store import (
     Stored,
     are_clear,
     check_bodies,
+    check_place,
     check_seal,
     checked,
+    checked_start,
     conflict,
+    place_at,
 )
 from quire.stores.threads import at_forks
 
@@ -52,16 +55,18 @@ class MemoryStore(Store):
             return expected + len(entries)
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
-        start = max(after, 0)
+        start = checked_start(place, after)
         with self._current():
             entries = self._logs.get(place, [])[start:]
         return [Stored(version, *entry) for version, entry in enumerate(entries, start + 1)]
 
     def version(self, place: Place) -> int:
+        check_place(place)
         with self._current():
             return len(self._logs.get(place, ()))
 
     def conversations(self, scope: str) -> dict[str, Standing]:
+        place_at(scope=scope)
         with self._current():
             found = sorted((at.conversation, len(log)) for at, log in self._logs.items() if at.scope == scope)
         return {name: Standing(version) for name, version in found}
@@ -71,6 +76,7 @@ class MemoryStore(Store):
             return sorted({place.scope for place in self._logs})
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
+        check_place(place)
         with self._alone():
             log = list(self._logs.get(place, ()))
             check_bodies(place, bodies, len(log))
@@ -79,11 +85,13 @@ class MemoryStore(Store):
             self._put(place, log)
 
     def remove(self, place: Place) -> None:
+        check_place(place)
         with self._alone():
             self._put(place, [])
             self._changed.notify_all()
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
+        check_place(place)
         with self._current():
             self._changed.wait_for(
                 lambda: self._is_closed or len(self._logs.get(place, ())) != version, max(timeout, 0)

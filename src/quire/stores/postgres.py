@@ -27,8 +27,10 @@ from quire.stores.store import (
     Stored,
     are_clear,
     check_bodies,
+    check_place,
     check_seal,
     checked,
+    checked_start,
     conflict,
     damaged,
     entry_sum,
@@ -163,12 +165,13 @@ class PostgresStore(Store):
         return expected + len(entries)
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
-        start = min(max(after, 0), _LAST)
+        start = min(checked_start(place, after), _LAST)
         rows = self._rows(_READ, start, _address(place))
         count = rows[0][0] if rows else 0
         return verified(place, min(start, count), count, [row[1:] for row in rows if row[1] is not None])
 
     def version(self, place: Place) -> int:
+        check_place(place)
         rows = self._rows(_STANDING, _address(place))
         return int(rows[0][1]) if rows else 0
 
@@ -181,9 +184,11 @@ class PostgresStore(Store):
         return sorted(row[0] for row in self._rows("SELECT DISTINCT scope FROM quire.conversations"))
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
+        check_place(place)
         self.link.run(lambda connection: _replace(connection, place, bodies))
 
     def remove(self, place: Place) -> None:
+        check_place(place)
         self.link.run(lambda connection: _remove(connection, _address(place)))
         self._clear.discard(place)
 

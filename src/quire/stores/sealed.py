@@ -152,8 +152,8 @@ class Sealed(Store):
         self.inside.replace(place, sealed)
 
     def remove(self, place: Place) -> None:
-        self._known.pop(place, None)
         self.inside.remove(place)
+        self._known.pop(place, None)
 
     def scrub(self, *, wait: bool = True) -> None:
         self.inside.scrub(wait=wait)

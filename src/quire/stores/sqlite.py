@@ -23,12 +23,16 @@ from quire.stores.store import (
     Stored,
     are_clear,
     check_bodies,
+    check_place,
     check_seal,
     checked,
+    checked_path,
+    checked_start,
     conflict,
     damaged,
     entry_sum,
     is_sealed,
+    place_at,
     sum_of,
     summed,
     verified,
@@ -147,7 +151,7 @@ class SQLiteStore(Store):
         return self._file.path
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        known = self._known.get(place)
+        known = self._known.get(place) if type(place) is Place else None
         if known is None or len(entries) != 1 or type(expected) is not int or not 0 < expected < _LAST:
             return self._append_checked(place, entries, expected)
         stream, body = entries[0]
@@ -167,7 +171,7 @@ class SQLiteStore(Store):
         return version if is_added else self._append_checked(place, entries, expected)
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
-        start = min(max(after, 0), _LAST)
+        start = min(checked_start(place, after), _LAST)
         with self._file.snapshot() as connection:
             rows = connection.execute(_READ, (start, *place)).fetchall()
             if not rows:
@@ -179,10 +183,12 @@ class SQLiteStore(Store):
         return verified(place, start, rows.pop()[0] - 1 if has_end else None, rows)
 
     def version(self, place: Place) -> int:
+        check_place(place)
         with self._file.snapshot() as connection:
             return self._standing(connection, place)[1]
 
     def conversations(self, scope: str) -> dict[str, Standing]:
+        place_at(scope=scope)
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             rows = connection.execute(_STANDING, (scope,)).fetchall()
             others = connection.execute(_COUNT_BY_SUM, (sum_of(scope), scope)).fetchone()
@@ -200,6 +206,7 @@ class SQLiteStore(Store):
         return sorted(found)
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
+        check_place(place)
         update = f"UPDATE entries SET body = ?, sum = entry_sum(?, ?, at & {_LAST}, stream, ?) WHERE at = ?"
         with self._file.transaction() as connection:
             number, count = self._standing(connection, place)
@@ -210,6 +217,7 @@ class SQLiteStore(Store):
                     raise damaged(place, version - 1, f"entry {version} is missing")
 
     def remove(self, place: Place) -> None:
+        check_place(place)
         with self._file.transaction() as connection:
             found = "SELECT number FROM conversations WHERE scope = ? AND name = ?"
             for (number,) in connection.execute(found, place).fetchall():
@@ -319,7 +327,7 @@ class _File:
 
     def __init__(self, path: str | os.PathLike[str], durable: Durability) -> None:
         self._synchronous = "FULL" if waits_for_disk(durable) else "NORMAL"
-        self.path = os.path.abspath(path)
+        self.path = os.path.abspath(checked_path(path))
         self.reports: tuple[str, ...] = ()
         self.writing = Lock()
         self.reading = Lock()

@@ -4,6 +4,7 @@ An entry is one item as JSON, in a stream: a transcript by its name, or a stream
 version of a conversation is the number of its entries; the first entry has version 1.
 """
 
+import os
 import re
 import time
 from abc import ABC, abstractmethod
@@ -293,12 +294,18 @@ def kind_named(name: str) -> "Callable[..., Store]":
     return kind
 
 
-def _opened(url: str | Path, durable: Durability) -> Store:
-    if not isinstance(url, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a store is opened by a text or a path, not {type(url).__name__}")
-    address = str(url)
+def checked_path(path: object) -> str:
+    """The address of a store as a text, if it can be one."""
+    if not isinstance(path, str | os.PathLike):
+        raise WrongType(f"a store is opened by a text or a path, not {type(path).__name__}")
+    address = os.fsdecode(path)
     if "\0" in address:
         raise InvalidValue("the address of a store has no NUL")
+    return address
+
+
+def _opened(url: str | Path, durable: Durability) -> Store:
+    address = checked_path(url)
     if address == "memory:":
         return kind_named("MemoryStore")()
     if address.startswith(("postgresql://", "postgres://")):
@@ -326,8 +333,25 @@ def waits_for_disk(durable: str) -> bool:
     return durable == "power"
 
 
+def check_place(place: object) -> None:
+    """Refuse what is not a place, such as an address that was not read."""
+    if not isinstance(place, Place):
+        raise WrongType(f"a place is what place_at gives, not {type(place).__name__}")
+    if not (isinstance(place.scope, str) and isinstance(place.conversation, str)):
+        raise WrongType("a place is made of two texts")
+
+
+def checked_start(place: object, after: object) -> int:
+    """The version after which a read begins, if its arguments are what they should be."""
+    check_place(place)
+    if type(after) is not int:
+        raise WrongType(f"a version is a number, not {type(after).__name__}")
+    return max(after, 0)
+
+
 def checked(place: Place, entries: Sequence[Entry], expected: int) -> Place:
     """The place, if the arguments of an append are what they should be."""
+    check_place(place)
     if type(expected) is not int:
         raise WrongType(f"the expected version is a number, not {type(expected).__name__}")
     for stream, _ in entries:
@@ -340,6 +364,8 @@ def check_bodies(place: Place, bodies: Mapping[int, bytes], count: int) -> None:
     """Refuse bodies that cannot be put into a conversation of so many entries."""
     _check_bytes(bodies.values())
     for version in bodies:
+        if type(version) is not int:
+            raise WrongType(f"a version is a number, not {type(version).__name__}")
         if not 1 <= version <= count:
             raise OutOfRange(f"{place} has no version {version}: it has {count}")
 
