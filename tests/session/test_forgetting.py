@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from quire import Agent, Budget, Session, Template, tool
 from quire.agent.builtin import Role, bringing_back_tools, delegating_tools
@@ -132,6 +133,25 @@ def test_receipts_lose_what_was_made_of_it_and_say_so() -> None:
     assert earlier.payload().payload == sent, "what was made before it was said is not made of it"
     with pytest.raises(Forgotten):
         later.payload()
+
+
+async def _shortened(ask: Ask) -> list[Any]:
+    """Changed copies, under the same ids, of all but the first message."""
+    items: list[Any] = list(ask.view())[1:]
+    return [replace(one, content="In short.") if hasattr(one, "content") else one for one in items]
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_an_item_does_not_go_with_a_changed_copy_of_it_that_was_sent(wire: str) -> None:
+    store = MemoryStore()
+    one = session(store)
+    secret = one.user(SECRET)
+    asked, call = one.user("And lunch?"), one.call("look")
+    kept = [asked, call, one.tool("soup", call_id=call.call_id)]
+    sent = one.build(Template(Custom("short", _shortened), budget=Budget(window=8_000))).render(wire)
+    assert one.receipts[-1].payload().payload == sent.payload
+    one.forget(secret.id)
+    assert list(one.view())[1:] == kept and b"In short." not in kept_bytes(store)
 
 
 @pytest.mark.parametrize("wire", PROVIDERS)

@@ -152,8 +152,11 @@ class Sending(NamedTuple):
 
         def name(item: Item, is_static: bool = False) -> str | int:
             """The id of an item that is in the log as it is, else the version under which it is kept."""
-            holders = (one.view for one in state.transcripts.values() if item.id in one)
-            return item.id if is_in(next(holders, None), item) else keep(self._with_sources(item, is_static))
+            view = next((one.view for one in state.transcripts.values() if item.id in one), None)
+            if is_in(view, item):
+                return item.id
+            made = self._with_sources(item, is_static)
+            return keep(made if view is None else _as_copy(made))
 
         content: dict[str, Any] = {
             "provider": self.provider,
@@ -185,6 +188,15 @@ class Sending(NamedTuple):
             return item
         sources = self.quoted.get(item.id, item.extras.get(OF, () if is_static else (ALL,)))
         return replace(item, extras={**item.extras, OF: list(sources)}) if sources else item
+
+
+def _as_copy(item: Item) -> Item:
+    """A changed copy of an item of the log, under an id of its own: it may be forgotten, and the item not."""
+    if isinstance(item, Unknown):
+        return item
+    return replace(
+        item, id=f"{item.id}/copy", extras={**item.extras, OF: [*item.extras.get(OF, ()), item.id]}
+    )
 
 
 def is_in(view: View | None, item: Item) -> bool:
