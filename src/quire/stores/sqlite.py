@@ -5,10 +5,10 @@ import os
 import sqlite3
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreError, StoreFailed
@@ -61,7 +61,11 @@ _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 # `at` is number << 32 | version. After its last entry every conversation has an end: a row without a stream.
 # An append makes the end an entry, and the trigger adds the next end. So one statement compares, writes and
 # counts, in one page; and a conversation whose last rows are lost is noticed, since it has no end. The sum of
-# an end is its version.
+# an end is its version. For example, ana/q3 with two entries, where it is the first conversation of the file:
+#     conversations  (1, 'ana', 'q3', sum of 'ana', sum of 'q3')
+#     entries        (1 << 32 | 1, 'main', '{"kind":"message",…}', sum of the entry)
+#                    (1 << 32 | 2, 'main', '{"kind":"message",…}', sum of the entry)
+#                    (1 << 32 | 3, '', '', 3)
 # A name is found by either index, so that a damaged index does not hide a conversation.
 _TABLES = (
     "CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
@@ -112,7 +116,7 @@ _CLEAN_UP = (
 )
 _GAPS = f"SELECT at >> {_BITS} FROM entries GROUP BY 1 HAVING count(*) <> max(at & {_LAST})"
 
-_ADD = "UPDATE entries SET stream = ?, body = ?, sum = ? WHERE at = ? AND stream = ''"
+_FILL_END = "UPDATE entries SET stream = ?, body = ?, sum = ? WHERE at = ? AND stream = ''"
 _READ = f"""
     SELECT at & {_LAST}, stream, body, sum FROM conversations JOIN entries
     ON at BETWEEN (number << {_BITS} | ?) + 1 AND number << {_BITS} | {_LAST}
@@ -126,6 +130,27 @@ _COUNT_BY_SUM = "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scop
 _BY_SUM = "SELECT scope, name FROM conversations WHERE scope_sum = ? AND name_sum = ?"
 
 _log = logging.getLogger("quire.stores")
+
+
+class _Found(NamedTuple):
+    """A row of `_STANDING`: a conversation and its last row. A damaged database gives values of any types."""
+
+    number: int
+    name: str
+    scope_sum: int
+    name_sum: int
+    last_version: int
+    last_stream: str
+    last_body: bytes
+    last_sum: int
+
+    def version(self, place: Place) -> int:
+        """The version of the conversation, if its names and its end are as they were written."""
+        if (self.scope_sum, self.name_sum) != (sum_of(place.scope), sum_of(place.conversation)):
+            raise damaged(place, 0, "an index leads to another conversation")
+        if not _is_end((self.last_version, self.last_stream, self.last_body, self.last_sum)):
+            raise damaged(place, 0, "its last entries are missing")
+        return self.last_version - 1
 
 
 class SQLiteStore(Store):
@@ -164,7 +189,7 @@ class SQLiteStore(Store):
             with file.writing:
                 cursor = file.cursor or file.writer().cursor()
                 file.check_place()
-                is_added = cursor.execute(_ADD, row).rowcount == 1
+                is_added = cursor.execute(_FILL_END, row).rowcount == 1
         except sqlite3.Error as error:
             raise file.failure(error) from error
         # Otherwise another came first, or removed the conversation.
@@ -190,12 +215,12 @@ class SQLiteStore(Store):
     def conversations(self, scope: str) -> dict[str, Standing]:
         place_at(scope=scope)
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
-            rows = connection.execute(_STANDING, (scope,)).fetchall()
+            rows = [_Found(*row) for row in connection.execute(_STANDING, (scope,))]
             others = connection.execute(_COUNT_BY_SUM, (sum_of(scope), scope)).fetchone()
-        if others != (len(rows),) or any(not isinstance(row[1], str) for row in rows):
+        if others != (len(rows),) or any(type(row.name) is not str for row in rows):
             raise StoreDamaged(f"{self.path} is damaged: the conversations of {scope!r} are not as written")
-        rows.sort(key=lambda row: str(row[1]))
-        return {row[1]: Standing(_version_in(Place(scope, row[1]), row), str(row[0])) for row in rows}
+        rows.sort(key=lambda row: row.name)
+        return {row.name: Standing(row.version(Place(scope, row.name)), str(row.number)) for row in rows}
 
     def scopes(self) -> list[str]:
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
@@ -265,7 +290,7 @@ class SQLiteStore(Store):
                 for (first,) in connection.execute("SELECT body FROM entries WHERE at = ?", (start + 1,)):
                     check_seal(place, first)
             rows = [(*row, start + version) for version, *row in summed(place, entries, found)]
-            connection.executemany(_ADD, rows)
+            connection.executemany(_FILL_END, rows)
         if len(self._known) >= _MOST_KNOWN or len(self._streams) >= _MOST_KNOWN:
             self._known.clear()
             self._streams = set()
@@ -278,22 +303,14 @@ class SQLiteStore(Store):
         query = f"{_STANDING} AND name = ?"
         row = connection.execute(query, place).fetchone()
         if row is not None:
-            return row[0], _version_in(place, row)
+            found = _Found(*row)
+            return found.number, found.version(place)
         sums = (sum_of(place.scope), sum_of(place.conversation))
         if place in connection.execute(_BY_SUM, sums).fetchall() and (
             connection.execute(query, place).fetchone() is None  # otherwise another made it in between
         ):
             raise damaged(place, 0, "its name is missing in an index")
         return 0, 0
-
-
-def _version_in(place: Place, row: Sequence[Any]) -> int:
-    """The version of a conversation, if its names and its end are as they were written."""
-    if tuple(row[2:4]) != (sum_of(place.scope), sum_of(place.conversation)):
-        raise damaged(place, 0, "an index leads to another conversation")
-    if not _is_end(row[4:]):
-        raise damaged(place, 0, "its last entries are missing")
-    return int(row[4]) - 1
 
 
 def _is_end(row: Sequence[Any]) -> bool:
@@ -335,7 +352,7 @@ class _File:
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._closed = False
-        self._is_unlocked = False
+        self._unlocked: tuple[int, int] | None = None  # how a file was that is read without locks
         self._is_new = _create(self.path)
         self._is_writable = os.access(self.path, os.W_OK) and os.access(os.path.dirname(self.path), os.W_OK)
         found = os.stat(self.path)
@@ -355,28 +372,22 @@ class _File:
 
     def _reading(self) -> sqlite3.Connection:
         """The connection that reads, so that a long read delays no writer."""
-        if self._reader is not None and self._is_unlocked:  # it would not see what another has written since
+        if self._reader is not None and self._unlocked:  # it would not see what another has written since
             self._reader.close()
             self._reader = None
         if self._reader is None:
             self._reader = self._connected()
         return self._reader
 
-    def check_place(self) -> None:
-        """`StoreFailed` where the path no longer leads to the open file: what is written would be lost."""
+    def check_place(self) -> tuple[int, int]:
+        """When the file was written, and its size; `StoreFailed` where the path leads to it no longer."""
         try:
             found = os.stat(self.path)
-            is_there = found.st_ino == self._inode and found.st_dev == self._device
         except OSError:
-            is_there = False
-        if not is_there:
+            found = None
+        if found is None or found.st_ino != self._inode or found.st_dev != self._device:
             raise StoreFailed(f"{self.path} was deleted, moved or replaced while it was open: open it again")
-
-    def _written_at(self) -> tuple[int, int] | None:
-        with suppress(OSError):
-            found = os.stat(self.path)
-            return found.st_mtime_ns, found.st_size
-        return None
+        return found.st_mtime_ns, found.st_size
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection, None, None]:
@@ -391,13 +402,12 @@ class _File:
     def snapshot(self) -> Generator[sqlite3.Connection, None, None]:
         """The connection that reads, for as long as the block runs."""
         with self._guarded(), self.reading:
-            before = None if self._is_writable else self._written_at()
             connection = self._reading()
             self.check_place()
             try:
                 yield connection
             finally:
-                if self._is_unlocked and before != self._written_at():
+                if self._unlocked and self.check_place() != self._unlocked:
                     raise StoreFailed(f"{self.path} was written while it was read: read it again")
 
     def vacuum(self, *, wait: bool) -> None:
@@ -466,10 +476,10 @@ class _File:
             raise StoreFailed(f"{self.path} was closed")
         address = f"file:{quote(self.path)}?mode=rw"
         if not self._is_writable:
-            # Where there is no log, SQLite would have to make one, unless it is told that nobody writes. The
-            # owner may begin to write at any time, so such a connection serves one read.
-            self._is_unlocked = not os.path.exists(f"{self.path}-wal")
-            address = f"file:{quote(self.path)}?{'immutable=1' if self._is_unlocked else 'mode=ro'}"
+            # Without a log, SQLite would have to make one, unless it is told that nobody writes. The owner
+            # may begin to write at any time, so such a connection serves one read.
+            self._unlocked = None if os.path.exists(f"{self.path}-wal") else self.check_place()
+            address = f"file:{quote(self.path)}?{'immutable=1' if self._unlocked else 'mode=ro'}"
         connection = sqlite3.connect(
             address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True
         )
@@ -526,15 +536,12 @@ class _File:
         """The version of the tables; 0 for an empty database. What is not ours is left as it is."""
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        tables = connection.execute(
-            "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
-        ).fetchall()
+        query = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+        tables = connection.execute(query).fetchall()
         if application != APPLICATION and (application or version or tables):
             raise StoreDamaged(f"{self.path} is a database of another application, and was left as it is")
         if version > VERSION:
-            raise NewerStore(
-                f"{self.path} is of version {version}, and this Quire knows {VERSION}: update Quire"
-            )
+            raise NewerStore(f"{self.path} is of version {version}; this Quire knows {VERSION}: update Quire")
         is_ours = {sql for _, sql in tables} == set(_TABLES) if version == VERSION else not tables
         if is_ours or _EARLIER.get(version) == {name for name, _ in tables}:
             return version

@@ -294,12 +294,14 @@ def kind_named(name: str) -> "Callable[..., Store]":
     return kind
 
 
-def checked_path(path: object) -> str:
+def checked_path(path: str | os.PathLike[str]) -> str:
     """The address of a store as a text, if it can be one."""
-    if not isinstance(path, str | os.PathLike):
-        raise WrongType(f"a store is opened by a text or a path, not {type(path).__name__}")
-    address = os.fsdecode(path)
-    if "\0" in address:
+    try:
+        address = os.fspath(path)
+        has_nul = "\0" in address
+    except TypeError:
+        raise WrongType(f"a store is opened by a text or a path, not {type(path).__name__}") from None
+    if has_nul:
         raise InvalidValue("the address of a store has no NUL")
     return address
 
@@ -335,10 +337,13 @@ def waits_for_disk(durable: str) -> bool:
 
 def check_place(place: object) -> None:
     """Refuse what is not a place, such as an address that was not read."""
-    if not isinstance(place, Place):
-        raise WrongType(f"a place is what place_at gives, not {type(place).__name__}")
-    if not (isinstance(place.scope, str) and isinstance(place.conversation, str)):
-        raise WrongType("a place is made of two texts")
+    if not isinstance(place, Place) or not _are_texts(*place):
+        name = type(place).__name__
+        raise WrongType(f"a place is a Place of two texts, as place_at gives it; this is of type {name}")
+
+
+def _are_texts(scope: object, conversation: object) -> bool:
+    return isinstance(scope, str) and isinstance(conversation, str)
 
 
 def checked_start(place: object, after: object) -> int:
@@ -351,7 +356,8 @@ def checked_start(place: object, after: object) -> int:
 
 def checked(place: Place, entries: Sequence[Entry], expected: int) -> Place:
     """The place, if the arguments of an append are what they should be."""
-    check_place(place)
+    if type(place) is not Place:
+        check_place(place)
     if type(expected) is not int:
         raise WrongType(f"the expected version is a number, not {type(expected).__name__}")
     for stream, _ in entries:
