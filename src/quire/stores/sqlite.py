@@ -52,7 +52,7 @@ PATIENCE = 10.0
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 _MOST_KNOWN = 10_000
-_PAUSE = 0.005
+_PAUSE, _MOMENT = 0.005, 0.5
 _LOG_PAGES = 4000
 """The log grows to 16 MB before a checkpoint, which waits for the disk: four times SQLite's default."""
 
@@ -314,8 +314,7 @@ class SQLiteStore(Store):
 
 
 def _is_end(row: Sequence[Any]) -> bool:
-    version, *rest = row
-    return rest == ["", b"", version]
+    return tuple(row[1:]) == ("", b"", row[0])
 
 
 def _begun(connection: sqlite3.Connection, place: Place) -> int:
@@ -373,10 +372,15 @@ class _File:
     def _reading(self) -> sqlite3.Connection:
         """The connection that reads, so that a long read delays no writer."""
         if self._reader is not None and self._unlocked:  # it would not see what another has written since
-            self._reader.close()
-            self._reader = None
-        if self._reader is None:
-            self._reader = self._connected()
+            self._disconnect()
+        until = time.monotonic() + _MOMENT
+        while self._reader is None:
+            try:
+                self._reader = self._connected()
+            except sqlite3.OperationalError:  # the owner may be making the log, or taking it away
+                if self._is_writable or time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE)
         return self._reader
 
     def check_place(self) -> tuple[int, int]:
@@ -420,10 +424,8 @@ class _File:
             self.check_place()
             for statement in (_EMPTY_LOG, "VACUUM", _EMPTY_LOG):
                 if not patiently(connection, statement, PATIENCE if wait else 0):
-                    raise StoreFailed(
-                        f"{self.path} is in use by another, and its log could not be emptied: "
-                        "removed content may still be in it"
-                    )
+                    what = "its log could not be emptied: removed content may still be in it"
+                    raise StoreFailed(f"{self.path} is in use by another, and {what}")
 
     def close(self) -> None:
         """Close both connections, after running verbs."""
@@ -524,8 +526,7 @@ class _File:
             _log.warning("%s", self.reports[0])
 
     def _upgrade(self, connection: sqlite3.Connection, found: int) -> None:
-        steps = (*_SET_ASIDE, *_TABLES, *_COPY[found], *_CLEAN_UP) if found else _TABLES
-        for statement in steps:
+        for statement in (*_SET_ASIDE, *_TABLES, *_COPY[found], *_CLEAN_UP) if found else _TABLES:
             connection.execute(statement)
         if found and connection.execute(_GAPS).fetchone():
             raise StoreDamaged(f"{self.path} is damaged: entries of its version {found} are missing")
