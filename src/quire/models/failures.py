@@ -28,7 +28,7 @@ _MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.I | re.
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
-class Told(NamedTuple):
+class ErrorReport(NamedTuple):
     """What a service reports of an error."""
 
     status: int | None = None
@@ -67,17 +67,17 @@ _TIMEOUTS = frozenset[str](_TABLE["exceptions"]["timeout"])
 _CONNECTION = frozenset[str](_TABLE["exceptions"]["connection"])
 
 
-def _applies(row: _Row, told: Told) -> bool:
+def _applies(row: _Row, report: ErrorReport) -> bool:
     """Whether a row of the table is for an error."""
-    if told.status in row.get("not_status", ()):
+    if report.status in row.get("not_status", ()):
         return False
-    if told.status in row.get("status", ()) or (told.status or 0) >= row.get("from_status", 1000):
+    if report.status in row.get("status", ()) or (report.status or 0) >= row.get("from_status", 1000):
         return True
-    if _found(row, "codes", told.codes) or _found(row, "text", f"{told.codes} {told.message}"):
+    if _found(row, "codes", report.codes) or _found(row, "text", f"{report.codes} {report.message}"):
         return True
-    said = told.codes if " " in told.codes else told.message  # a text may stand where codes do
+    said = report.codes if " " in report.codes else report.message  # a text may stand where codes do
     starts = (re.match(phrase, said, re.I) for phrase, _ in row.get("start", ()))
-    if told.status is None and any(starts):
+    if report.status is None and any(starts):
         return True
     return not row.keys() & {"status", "codes", "text"}
 
@@ -102,24 +102,26 @@ def _over_and_limit(row: _Row, message: str) -> tuple[int, int]:
 # --- failures --------------------------------------------------------------------------------------------
 
 
-def failure_of(model: str, told: Told) -> Failure:
+def failure_of(model: str, report: ErrorReport) -> Failure:
     """The failure that a service reports."""
-    told = told._replace(status=told.status or _status_in(told.codes))
-    row = next(row for row in _TABLE["rows"] if _applies(row, told))
-    message = row["message"].format(model=model) + _shown_codes(told)
+    report = report._replace(status=report.status or _status_in(report.codes))
+    row = next(row for row in _TABLE["rows"] if _applies(row, report))
+    message = row["message"].format(model=model) + _shown_codes(report)
     error: ModelFailed
     if row["error"] == "WindowExceeded":
-        over, limit = _over_and_limit(row, told.message)
-        error = WindowExceeded(message, over, limit=limit, in_bytes="request_too_large" in told.codes)
+        over, limit = _over_and_limit(row, report.message)
+        error = WindowExceeded(message, over, limit=limit, in_bytes="request_too_large" in report.codes)
     elif row["error"] == "RateLimited":
-        error = RateLimited(message, told.after)
+        error = RateLimited(message, report.after)
     else:
         error = getattr(errors, row["error"])(message)
-    if note := told.message[:_LONGEST_NOTE]:
-        error.add_note(f"the provider says: {note}{'…' if note != told.message else ''}")
+    if note := report.message[:_LONGEST_NOTE]:
+        error.add_note(f"the provider says: {note}{'…' if note != report.message else ''}")
     schema = _TABLE["schema"]
-    of_schema = told.status in schema["status"] and _found(schema, "text", f"{told.codes} {told.message}")
-    return Failure(error, row.get("retry", False), told.after, of_schema)
+    of_schema = report.status in schema["status"] and _found(
+        schema, "text", f"{report.codes} {report.message}"
+    )
+    return Failure(error, row.get("retry", False), report.after, of_schema)
 
 
 def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> Failure:
@@ -128,7 +130,7 @@ def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> F
     while found is not None and not isinstance(found, NoAnswer):
         found = found.__cause__
     if isinstance(found, NoAnswer):
-        failure = failure_of(model, _without_keys(_told_in(found.body), found, keys))
+        failure = failure_of(model, _without_keys(_report_in(found.body), found, keys))
         passes = type(failure.error) is ModelFailed and "error" not in fields_in(found.body)
         return failure._replace(retry=failure.retry or passes)
     names = {kind.__name__ for kind in type(fault).__mro__}  # httpx and httpx2 have the same
@@ -137,7 +139,7 @@ def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> F
     if names & _CONNECTION:
         message = f"the connection to {model} failed: {type(fault).__name__}"
         return Failure(ModelFailed(message), retry=True)
-    return failure_of(model, _without_keys(_told_by(fault), fault, keys))
+    return failure_of(model, _without_keys(_report_from(fault), fault, keys))
 
 
 def failure_in(model: str, parsed: Parsed) -> Failure | None:
@@ -147,7 +149,7 @@ def failure_in(model: str, parsed: Parsed) -> Failure | None:
     """
     if parsed.error is not None:
         codes, _, message = parsed.error.partition(": ")
-        return failure_of(model, Told(codes=codes, message=message or codes))
+        return failure_of(model, ErrorReport(codes=codes, message=message or codes))
     if any(isinstance(item, Message) and item.interrupted for item in parsed.items):
         return Failure(ModelFailed(f"the answer of {model} broke off"))
     if parsed.finish == "other" and all(isinstance(item, Reasoning) for item in parsed.items):
@@ -164,37 +166,37 @@ def _status_in(codes: str) -> int | None:
     return next(map(int, found), None)
 
 
-def _shown_codes(told: Told) -> str:
+def _shown_codes(report: ErrorReport) -> str:
     # Codes are short words; anything else may quote the request, and stays out of the message.
-    codes = [code for code in told.codes.split() if re.fullmatch(r"[\w.-]{1,60}", code)]
-    shown = " ".join(dict.fromkeys([*([str(told.status)] if told.status else []), *codes]))
+    codes = [code for code in report.codes.split() if re.fullmatch(r"[\w.-]{1,60}", code)]
+    shown = " ".join(dict.fromkeys([*([str(report.status)] if report.status else []), *codes]))
     return f" ({cut(shown)})" if shown else ""
 
 
 # --- reports of services ---------------------------------------------------------------------------------
 
 
-def _told_by(fault: Any) -> Told:
+def _report_from(fault: Any) -> ErrorReport:
     """What an exception of an SDK tells; Google's has other names for its parts."""
     response: Any = getattr(fault, "response", None)
     body: Any = None
     with suppress(Exception):  # it is no JSON, or was not read to its end
         body = response.json()  # OpenAI's SDK keeps only the field `error`
-    told = _told_in(body or getattr(fault, "body", None) or getattr(fault, "details", None))
+    report = _report_in(body or getattr(fault, "body", None) or getattr(fault, "details", None))
     found = (getattr(fault, name, None) for name in ("status_code", "code"))
     # An error inside a stream comes with the status of a stream that began well.
     status = next((code for code in found if isinstance(code, int) and code >= 400), None)
     after = _seconds_until(getattr(response, "headers", None) or {})
-    codes, message = told.codes or type(fault).__name__, told.message or str(fault)
-    return Told(status, codes, message, told.after if after is None else after)
+    codes, message = report.codes or type(fault).__name__, report.message or str(fault)
+    return ErrorReport(status, codes, message, report.after if after is None else after)
 
 
-def _told_in(body: Any) -> Told:
+def _report_in(body: Any) -> ErrorReport:
     """What the body of an error tells."""
     inner = fields_in(fields_in(body).get("error")) or fields_in(body)
     found = (inner.get(name) for name in ("type", "status", "code"))
     codes = dict.fromkeys(str(code) for code in found if isinstance(code, str | int) and code)
-    return Told(None, " ".join(codes), _message_in(body), next(_delays(inner), None))
+    return ErrorReport(None, " ".join(codes), _message_in(body), next(_delays(inner), None))
 
 
 def _message_in(body: Any, depth: int = _DEEPEST) -> str:
@@ -218,16 +220,16 @@ def _entry(entry: Any, depth: int) -> str:
     return f"{'.'.join(map(str, place))}: {message}" if place and message else message
 
 
-def _without_keys(told: Told, fault: Any, keys: Iterable[object]) -> Told:
+def _without_keys(report: ErrorReport, fault: Any, keys: Iterable[object]) -> ErrorReport:
     """A report without the keys that were sent: a body may quote the headers of its request."""
     response: Any = getattr(fault, "response", None)
     request: Any = getattr(fault, "request", None) or getattr(response, "request", None)
     sent = getattr(request, "headers", {})
-    message = told.message
+    message = report.message
     for key in (*keys, *(sent.get(name, "").removeprefix("Bearer ") for name in _KEY_HEADERS)):
         if isinstance(key, str) and len(key) >= _SHORTEST_KEY:
             message = message.replace(key, "…")
-    return told._replace(message=message)
+    return report._replace(message=message)
 
 
 def _seconds_until(headers: Mapping[str, str]) -> float | None:

@@ -159,7 +159,7 @@ class Compaction:
             self.metrics.hits += 1
         is_leased_by_any = any(map(is_leased, self.log.state.plans.values()))
         if not (self.is_running or self.known.is_pausing or is_leased_by_any):
-            self._begin(view, guard or Guard(self.log), room, self.compactor, is_told=False)
+            self._begin(view, guard or Guard(self.log), room, self.compactor, raises=False)
         if waits:
             await self._wait(None)
 
@@ -168,7 +168,7 @@ class Compaction:
         while self.is_running:
             await self._wait(None)
             view, guard = self.shown()
-        return await self._begin(view, guard, room, by, is_told=True)
+        return await self._begin(view, guard, room, by, raises=True)
 
     @property
     def is_running(self) -> bool:
@@ -206,10 +206,10 @@ class Compaction:
             else:
                 await asyncio.sleep(_LOOK)
 
-    def _begin(self, view: View, guard: Guard, room: Room, compactor: Compactor, *, is_told: bool) -> _Task:
-        """Begin to compact; with `is_told`, errors are raised to whoever waits."""
+    def _begin(self, view: View, guard: Guard, room: Room, compactor: Compactor, *, raises: bool) -> _Task:
+        """Begin to compact; errors are logged, unless it `raises` them to whoever waits."""
         shrinking = _Work(self, compactor).shrink(self._redacted(view), guard, room)
-        self._task = asyncio.get_running_loop().create_task(shrinking if is_told else self._quiet(shrinking))
+        self._task = asyncio.get_running_loop().create_task(shrinking if raises else self._quiet(shrinking))
         return self._task
 
     async def _quiet(self, shrinking: Coroutine[Any, Any, Outcome | None]) -> Outcome | None:
