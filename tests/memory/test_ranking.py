@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from quire.memory.found import Hit
 from quire.memory.index import MOST_TERMS, Index
 from quire.memory.leaf import HEAD_LETTERS, Leaf
-from quire.memory.ranking import Question, fused, likeness, says_time, told_and_asked, unit
+from quire.memory.ranking import Question, fused, likeness, says_time, statements_and_questions, unit
 from quire.memory.words import terms
 from tests.memory.leaves import DAY, NOW, said
 
@@ -138,13 +138,13 @@ def test_prompt_is_evident_if_it_is_about_the_record(question: str, is_evident: 
     ],
 )
 def test_statements_and_questions(text: str, told: str, asked: str) -> None:
-    assert told_and_asked(text) == (told, asked)
+    assert statements_and_questions(text) == (told, asked)
 
 
 @pytest.mark.laws
 @given(st.text("ab .?!\n"))
 def test_no_word_is_lost_between_statements_and_questions(text: str) -> None:
-    told, asked = told_and_asked(text)
+    told, asked = statements_and_questions(text)
     assert sorted(f"{told} {asked}".split()) == sorted(text.split())
 
 

@@ -294,10 +294,10 @@ class TranscriptLeaves:
             speaker=_speaker(items),
             text=text,
             importance=max(map(_importance, items)),
-            told=self._told(items[0]),
+            covers_until=self._covers_until(items[0]),
         )
 
-    def _told(self, item: Item) -> int:
+    def _covers_until(self, item: Item) -> int:
         """Return the order of the first leaf that a summary does not cover."""
         spans = item.spans if isinstance(item, Summary) else ()
         last = max((self._positions.get(span.last, -1) for span in spans), default=-1)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import gmtime, strftime
 
 from quire.memory.leaf import Leaf
-from quire.memory.ranking import Question, told_and_asked
+from quire.memory.ranking import Question, statements_and_questions
 from quire.memory.times import shown_at
 from quire.memory.words import related, terms
 
@@ -56,8 +56,8 @@ class Found:
 
     def reason(self, leaf: Leaf) -> str:
         """Why a leaf was found: its own terms, those of its neighbours, its speaker and its time."""
-        told = list(_reasons(self.question, leaf, self._around(leaf, _LENT_BEFORE, _LENT_AFTER)))
-        return "; ".join(filter(None, (*(told or ("by whom or when the question names",)), self.note)))
+        reasons = list(_reasons(self.question, leaf, self._around(leaf, _LENT_BEFORE, _LENT_AFTER)))
+        return "; ".join(filter(None, (*(reasons or ("by whom or when the question names",)), self.note)))
 
 
 def _reasons(question: Question, leaf: Leaf, around: Sequence[Leaf]) -> Iterator[str]:
@@ -143,8 +143,8 @@ def _repeats(text: str, words: list[str]) -> bool:
     folded = text.casefold()
     if not all(word in folded for word in words):  # nearly always, and cheap
         return False
-    told, _ = told_and_asked(text)
-    return not told.strip() or _words(text) == words
+    statements, _ = statements_and_questions(text)
+    return not statements.strip() or _words(text) == words
 
 
 def _words(text: str) -> list[str]:

@@ -38,7 +38,7 @@ from quire.memory.ranking import (
     likeness,
     says_time,
     score,
-    told_and_asked,
+    statements_and_questions,
     unit,
     wanted,
 )
@@ -190,7 +190,7 @@ class Index:
     def _remove(self, number: int) -> None:
         leaf = self.leaf(number)
         found = _terms_of(leaf)
-        self.postings.remove(number, (*found.told, *found.asked, *found.marks))
+        self.postings.remove(number, (*found.stated, *found.asked, *found.marks))
         place = self.numbers.index(number, bisect_left(self._times, leaf.at))
         del self._times[place], self.numbers[place], self._leaves[number], self.at[number]
         self.vectors.pop(number, None)
@@ -313,16 +313,16 @@ class Index:
 class _Terms(NamedTuple):
     """The terms of a leaf's statements and of its questions, and its marks."""
 
-    told: list[str]
+    stated: list[str]
     asked: list[str]
     marks: list[str]
 
 
 def _terms_of(leaf: Leaf) -> _Terms:
-    start = leaf.named + leaf.under
+    start = leaf.name_length + leaf.heading_length
     text = leaf.text[start:]
-    said, questions = told_and_asked("\n".join(text[first:end] for first, end in parts_read(text)))
-    told, asked = _bounded(terms(said)), _bounded(terms(questions)) if questions else []
+    said, questions = statements_and_questions("\n".join(text[first:end] for first, end in parts_read(text)))
+    stated, asked = _bounded(terms(said)), _bounded(terms(questions)) if questions else []
     marks = [kind_mark(leaf.kind), *map(speaker_mark, terms(leaf.speaker))]
     if start:
         names = list(map(name_mark, dict.fromkeys(terms(leaf.text[:start], like=leaf.text))))
@@ -330,9 +330,9 @@ def _terms_of(leaf: Leaf) -> _Terms:
         marks += 2 * names if leaf.is_beginning else names
     if len(questions) > len(said):
         marks.append(ASKS)
-    if says_time({*told, *asked}):
+    if says_time({*stated, *asked}):
         marks.append(SAYS_TIME)
-    return _Terms(told, asked, marks)
+    return _Terms(stated, asked, marks)
 
 
 def _bounded(found: list[str]) -> list[str]:

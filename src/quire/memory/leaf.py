@@ -31,9 +31,9 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `source` is the conversation it is of, and `key` the id of its first item. Leaves of one transcript stand
     in `order`; those of one `stretch` follow each other without a long pause, and so may be about the same.
-    Documents have one source together, and each stands in the place of a transcript. A leaf is found by its
-    `text`. The text of a piece of a document begins with the name of the document, `named` letters long, and
-    the headings that the piece stands under, `under` letters long.
+    All documents share one source, and each is a transcript of it. A leaf is found by its `text`. The text of
+    a piece of a document begins with the document's name (`name_length` characters) and the headings above the
+    piece (`heading_length` characters).
     """
 
     source: str
@@ -47,10 +47,10 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     speaker: str
     text: str
     importance: float = 0.5
-    told: int = 0
+    covers_until: int = 0
     """Of a summary: it covers the leaves of its transcript that stand before this place."""
-    named: int = 0
-    under: int = 0
+    name_length: int = 0
+    heading_length: int = 0
     title: str = ""
     """The title of the document, if its text does not have it."""
     page: int | None = None
@@ -58,12 +58,12 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def said(self) -> str:
         """What it says itself."""
-        return self.text[self.named :] if self.named else self.text
+        return self.text[self.name_length :] if self.name_length else self.text
 
     @property
     def is_beginning(self) -> bool:
         """Whether a document begins with it."""
-        return bool(self.named) and not self.order
+        return bool(self.name_length) and not self.order
 
 
 def leaves_of_document(chunks: Sequence[Chunk]) -> list[Leaf]:
@@ -72,7 +72,7 @@ def leaves_of_document(chunks: Sequence[Chunk]) -> list[Leaf]:
 
 
 def _leaf_of(chunk: Chunk, order: int) -> Leaf:
-    called = _called(chunk)
+    name = _name_of(chunk)
     return Leaf(
         source=KNOWLEDGE,
         transcript=chunk.source,
@@ -83,15 +83,15 @@ def _leaf_of(chunk: Chunk, order: int) -> Leaf:
         kind="document",
         at=0.0,
         speaker="",
-        text=called + chunk.shown,
-        named=len(called),
-        under=len(chunk.above),
+        text=name + chunk.shown,
+        name_length=len(name),
+        heading_length=len(chunk.above),
         title=chunk.title[:_LONGEST_NAME],
         page=chunk.page,
     )
 
 
-def _called(chunk: Chunk) -> str:
-    """What the document of a chunk is called: the same before each of its chunks."""
+def _name_of(chunk: Chunk) -> str:
+    """The title and the file name of the document of a chunk, one a line."""
     names = (chunk.title[:_LONGEST_NAME], file_name(chunk.source)[:_LONGEST_NAME])
     return "".join(f"{name}\n" for name in names if name)

@@ -99,15 +99,15 @@ class Postings:
             self._leaves.setdefault(term, _unpacked(self._packed.pop(term))) if term in self._packed else {}
         )
 
-    def add(self, leaf: int, told: Sequence[str], asked: Sequence[str], marks: Iterable[str]) -> None:
+    def add(self, leaf: int, stated: Sequence[str], asked: Sequence[str], marks: Iterable[str]) -> None:
         """Add a leaf with the terms of its statements and of its questions, and its marks."""
-        self._sizes[leaf] = min(len(told), LONGEST), min(len(asked), LONGEST)
-        self.share[leaf] = in_grains(min(1.0, REACH / max(1, len(told) + len(asked))))
-        in_told, in_asked = Counter(told), Counter(asked)
-        in_told.update(marks)
-        for term, count in in_told.items():
-            self._list(term)[leaf] = min(count, _MOST), min(in_asked.pop(term, 0), _MOST)
-        for term, count in in_asked.items():
+        self._sizes[leaf] = min(len(stated), LONGEST), min(len(asked), LONGEST)
+        self.share[leaf] = in_grains(min(1.0, REACH / max(1, len(stated) + len(asked))))
+        in_statements, in_questions = Counter(stated), Counter(asked)
+        in_statements.update(marks)
+        for term, count in in_statements.items():
+            self._list(term)[leaf] = min(count, _MOST), min(in_questions.pop(term, 0), _MOST)
+        for term, count in in_questions.items():
             self._list(term)[leaf] = 0, min(count, _MOST)
         own = self._size(0, leaf)
         for slot, offset in enumerate(OFFSETS, 1):
@@ -142,8 +142,8 @@ class Postings:
                 self.total += more
 
     def _size(self, slot: int, leaf: int) -> float:
-        (by_told, by_asked), (told, asked) = self.lent[slot], self._sizes[leaf]
-        return (self.share[leaf] if slot else 1.0) * (by_told * told + by_asked * asked)
+        (by_stated, by_asked), (stated, asked) = self.lent[slot], self._sizes[leaf]
+        return (self.share[leaf] if slot else 1.0) * (by_stated * stated + by_asked * asked)
 
     def packed(self) -> Packed:
         """All of it as bytes."""
@@ -169,8 +169,8 @@ class Postings:
 
 
 def _packed(leaves: dict[int, Times]) -> bytes:
-    told, asked = (bytes(map(itemgetter(nth), leaves.values())) for nth in (0, 1))
-    return array("q", leaves).tobytes() + told + asked
+    stated, asked = (bytes(map(itemgetter(nth), leaves.values())) for nth in (0, 1))
+    return array("q", leaves).tobytes() + stated + asked
 
 
 def _unpacked(packed: bytes) -> dict[int, Times]:

@@ -64,7 +64,7 @@ class Weights(Struct, frozen=True, kw_only=True):
         """What a leaf has of its own terms, then what it lends by `OFFSETS`."""
         alike = (self.two_before, self.four_before, self.after, self.two_after)
         shares = ((1.0, self.own_question), self.before, *((one, one) for one in alike))
-        return tuple((in_grains(told), in_grains(asked)) for told, asked in shares)
+        return tuple((in_grains(stated), in_grains(asked)) for stated, asked in shares)
 
 
 # The question
@@ -145,15 +145,15 @@ _TIME_TERMS = frozenset(
 _YEAR_DIGITS = 4
 
 
-def told_and_asked(text: str) -> tuple[str, str]:
+def statements_and_questions(text: str) -> tuple[str, str]:
     """The statements of a text, and its questions."""
     if not any(mark in text for mark in _ASKING):
         return text, ""
-    told: list[str] = []
+    stated: list[str] = []
     asked: list[str] = []
     for sentence in filter(None, _BETWEEN_SENTENCES.split(text)):
-        (asked if sentence.rstrip().endswith(_ASKING) else told).append(sentence)
-    return " ".join(told), " ".join(asked)
+        (asked if sentence.rstrip().endswith(_ASKING) else stated).append(sentence)
+    return " ".join(stated), " ".join(asked)
 
 
 def says_time(words: Set[str]) -> bool:
@@ -259,9 +259,9 @@ def _best(
         held = leaves.items() if within is None else [(leaf, leaves[leaf]) for leaf in leaves.keys() & within]
         if is_name(term):
             # It counts beside what a chunk says itself, however long that is, and is lent to nobody.
-            for leaf, (told, _) in held:
+            for leaf, (stated, _) in held:
                 if leaf not in without:
-                    best[leaf] = best.get(leaf, 0.0) + scale * told / (told + _NAME_SATURATION)
+                    best[leaf] = best.get(leaf, 0.0) + scale * stated / (stated + _NAME_SATURATION)
             continue
         values = {
             leaf: scale * one / (one + flat + slope * lengths[leaf])
@@ -279,30 +279,35 @@ def _best(
 
 def _carried(held: Iterable[tuple[int, Times]], postings: Postings, without: Set[int]) -> Scores:
     """How much of a term each leaf carries, also where no leaf stands. Written out: the hot loop."""
-    (_, own), (told1, asked1), (told2, asked2), (told4, asked4), (told_1, asked_1), (told_2, asked_2) = (
-        postings.lent
-    )
+    (
+        (_, own),
+        (stated1, asked1),
+        (stated2, asked2),
+        (stated4, asked4),
+        (stated_1, asked_1),
+        (stated_2, asked_2),
+    ) = postings.lent
     shares = postings.share
     mass: Scores = defaultdict(float)
-    for leaf, (told, asked) in held:
+    for leaf, (stated, asked) in held:
         if leaf in without:
             continue
         share = shares[leaf]
         if not asked:
-            mass[leaf] += told
-            lent = share * told
-            mass[leaf + 1] += told1 * lent
-            mass[leaf + 2] += told2 * lent
-            mass[leaf + 4] += told4 * lent
-            mass[leaf - 1] += told_1 * lent
-            mass[leaf - 2] += told_2 * lent
+            mass[leaf] += stated
+            lent = share * stated
+            mass[leaf + 1] += stated1 * lent
+            mass[leaf + 2] += stated2 * lent
+            mass[leaf + 4] += stated4 * lent
+            mass[leaf - 1] += stated_1 * lent
+            mass[leaf - 2] += stated_2 * lent
             continue
-        mass[leaf] += told + own * asked
-        mass[leaf + 1] += share * (told1 * told + asked1 * asked)
-        mass[leaf + 2] += share * (told2 * told + asked2 * asked)
-        mass[leaf + 4] += share * (told4 * told + asked4 * asked)
-        mass[leaf - 1] += share * (told_1 * told + asked_1 * asked)
-        mass[leaf - 2] += share * (told_2 * told + asked_2 * asked)
+        mass[leaf] += stated + own * asked
+        mass[leaf + 1] += share * (stated1 * stated + asked1 * asked)
+        mass[leaf + 2] += share * (stated2 * stated + asked2 * asked)
+        mass[leaf + 4] += share * (stated4 * stated + asked4 * asked)
+        mass[leaf - 1] += share * (stated_1 * stated + asked_1 * asked)
+        mass[leaf - 2] += share * (stated_2 * stated + asked_2 * asked)
     return mass
 
 

@@ -60,12 +60,12 @@ class Episode(NamedTuple):
 def episodes_of(index: Index, conversation: str | None, limit: int) -> list[Episode]:
     """Return the newest episodes, oldest first."""
     written = index.newest(limit, leaves_in(conversation, "episodes"))
-    told: dict[tuple[str, str], int] = {}
+    covered: dict[tuple[str, str], int] = {}
     for leaf in written:
         transcript = leaf.source, leaf.transcript
-        told[transcript] = max(told.get(transcript, 0), leaf.told)
+        covered[transcript] = max(covered.get(transcript, 0), leaf.covers_until)
     said = index.newest(limit * _MOST_LEAVES, leaves_in(conversation, "recent"))
-    rest = [leaf for leaf in said if leaf.order >= told.get((leaf.source, leaf.transcript), 0)]
+    rest = [leaf for leaf in said if leaf.order >= covered.get((leaf.source, leaf.transcript), 0)]
     found = [Episode(leaf.text, leaf.source, leaf.ids, leaf.at, False) for leaf in written]
     found += map(_by_rule, _stretches(rest))
     return sorted(found, key=lambda episode: episode.at)[-limit:]

@@ -93,7 +93,7 @@ _ONLY_LETTERS = "".join(chr(code) if chr(code).islower() else " " for code in ra
 
 
 def language_of(text: str) -> str:
-    """The language of a text in Latin script, told by the function words of its beginning."""
+    """The language of a text in Latin script, decided by the function words of its beginning."""
     beginning = text[:_DETECTED_WITHIN].lower()
     if not beginning.isascii():
         if "\u00bf" in beginning:  # only Spanish opens questions with a mark

@@ -23,7 +23,7 @@ _BROKEN_WORD = re.compile(r"[^\W\d_]-$")
 
 
 def read_pdf(data: bytes, name: str) -> Draft:
-    """The blocks of a PDF, with their pages. A page that cannot be read is told in a note."""
+    """The blocks of a PDF, with their pages. A page that cannot be read is named in a note."""
     reader, draft, size = _opened(data, name), Draft(), 0
     headings, without = _outline(reader, draft), list[str]()
     for number, page in enumerate(reader.pages, 1):
