@@ -32,8 +32,8 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `source` is the conversation it is of, and `key` the id of its first item. Leaves of one transcript stand
     in `order`; those of one `stretch` follow each other without a long pause, and so may be about the same.
     All documents share one source, and each is a transcript of it. A leaf is found by its `text`. The text of
-    a piece of a document begins with the document's name (`name_length` characters) and the headings above the
-    piece (`heading_length` characters).
+    a piece of a document begins with the document's name (`name_length` characters) and the headings above
+    the piece (`heading_length` characters).
     """
 
     source: str
