@@ -3,6 +3,7 @@
 Add a store to `SHELVES`, and every law of keeping runs on it.
 """
 
+import os
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -210,3 +211,15 @@ def bodies() -> st.SearchStrategy[bytes]:
 def entries() -> st.SearchStrategy[Entry]:
     """An entry of any stream."""
     return st.builds(Entry, st.sampled_from(STREAMS), bodies())
+
+
+def in_child(work: Callable[[], int]) -> int:
+    """What some work returns in a forked process: a small number."""
+    child = os.fork()
+    if child == 0:  # pragma: no cover - in the child
+        code = 99
+        try:
+            code = work()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -1,6 +1,5 @@
 """The PostgreSQL store on a real server: lost connections, errors in words, versions, forks, scrubbing."""
 
-import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,7 @@ import pytest
 
 from quire.errors import Conflict, InvalidValue, NewerStore, StoreDamaged, StoreFailed
 from quire.stores import PostgresStore
-from tests.stores.keeping import HERE, THERE, entry, fill
+from tests.stores.keeping import HERE, THERE, entry, fill, in_child
 
 SAMPLED = "SELECT attname FROM pg_stats WHERE schemaname = 'quire' AND attname IN ('body', 'name', 'scope')"
 EARLIER = """
@@ -185,10 +184,13 @@ def test_scrubbing_waits_for_transactions_that_still_see_what_was_removed(
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_process_has_connections_of_its_own(store: PostgresStore) -> None:
+def test_a_forked_process_opens_a_store_of_its_own(url: str, store: PostgresStore) -> None:
+    def opened() -> int:
+        with pytest.raises(StoreFailed, match="fork"):
+            store.version(HERE)
+        with PostgresStore(url) as own:
+            return own.append(HERE, [entry("two")], expected=1)
+
     fill(store, HERE, "one")
-    child = os.fork()
-    if child == 0:  # pragma: no cover - in the child
-        os._exit(store.append(HERE, [entry("two")], expected=1))
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    assert in_child(opened) == 2
     assert store.append(HERE, [entry("three")], expected=2) == 3

@@ -1,18 +1,23 @@
-"""Threads of Quire's own: tools that hang in those of the loop hold up no conversation."""
+"""Threads of Quire's own, which tools that hang do not take; and processes that are forked."""
 
 import asyncio
 import contextvars
-import os
 import threading
+from pathlib import Path
 
 import pytest
 
+from quire.errors import StoreFailed
+from quire.stores import Entry, Store
 from quire.stores.threads import STORE, Threads
+from tests.stores.keeping import HERE, in_child
 
 ASKED = contextvars.ContextVar("asked", default="nobody")
 
+forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
+@forks
 def test_they_serve_one_loop_after_the_other_also_in_a_forked_process() -> None:
     async def asked() -> tuple[str, str]:
         ASKED.set("ana")
@@ -23,10 +28,38 @@ def test_they_serve_one_loop_after_the_other_also_in_a_forked_process() -> None:
     assert name.startswith("mine") and who == "ana"
     with pytest.raises(ZeroDivisionError):
         asyncio.run(threads.do(divmod, 1, 0))
-    child = os.fork()
-    if child == 0:  # pragma: no cover - in the child
-        os._exit(asyncio.run(threads.do(pow, 7, 2)))
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 49
+    assert in_child(lambda: asyncio.run(threads.do(pow, 7, 2))) == 49
+
+
+@forks
+@pytest.mark.parametrize(("url", "may_open"), [("kept.db", False), ("kept.jsonl", True)])
+def test_a_forked_process_is_refused_the_stores_of_its_parent(
+    tmp_path: Path, url: str, may_open: bool
+) -> None:
+    path, entry = tmp_path / url, Entry("main", b'{"kind":"note"}')
+
+    def inherited() -> int:
+        for verb in (lambda: store.append(HERE, [entry], expected=1), lambda: store.read(HERE)):
+            with pytest.raises(StoreFailed, match="fork"):
+                verb()
+        return 7
+
+    def opened() -> int:
+        with Store.open(path) as own:
+            return own.append(HERE, [entry], expected=1)
+
+    def refused() -> int:
+        with pytest.raises(StoreFailed, match="spawn"):
+            opened()
+        return 2
+
+    with Store.open(path) as store:
+        store.append(HERE, [entry], expected=0)
+        assert in_child(inherited) == 7
+        assert in_child(opened if may_open else refused) == 2
+        assert store.version(HERE) == 1 + may_open
+    if not may_open:
+        assert in_child(opened) == 2
 
 
 def test_work_that_was_begun_ends_though_its_caller_is_cancelled_and_the_loops_threads_hang() -> None:

@@ -8,9 +8,9 @@ from typing import Any, Unpack
 from quire.agent.answerer import Answerer
 from quire.agent.asking import Asking, Input
 from quire.agent.reply import Reply
-from quire.agent.syncing import wait_for
 from quire.agent.turns import Running, Turn, Turns
 from quire.context import Context
+from quire.session import wait_for
 
 
 class Agent(Answerer):

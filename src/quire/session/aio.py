@@ -11,12 +11,13 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
-from contextvars import ContextVar, copy_context
+from contextvars import Context, ContextVar, copy_context
 from functools import wraps
-from threading import local
+from threading import Lock, Thread, current_thread, local
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from quire.errors import Conflict, InvalidValue, WrongType, cut
@@ -142,6 +143,40 @@ def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
     context.run(BLOCKED.set, blocked)
     with ThreadPoolExecutor(1, "quire-verb") as thread:
         return thread.submit(context.run, asyncio.run, verb).result()
+
+
+_starting = Lock()
+_lasting: dict[int, asyncio.AbstractEventLoop] = {}
+_LOOP_THREAD = "quire-loop"
+
+
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine, for callers that cannot await; an interrupt from the keyboard cancels it.
+
+    All of them run on one event loop, in a thread of its own: connections and tasks live on between calls.
+    """
+    if current_thread().name == _LOOP_THREAD:
+        work.close()
+        raise InvalidValue("this would wait for itself: await the verb without `_sync` here")
+    done = asyncio.run_coroutine_threadsafe(_within(work, copy_context()), _lasting_loop())
+    try:
+        return done.result()
+    except BaseException:
+        done.cancel()
+        raise
+
+
+async def _within(work: Coroutine[Any, Any, T], context: Context) -> T:
+    return await asyncio.get_running_loop().create_task(work, context=context)
+
+
+def _lasting_loop() -> asyncio.AbstractEventLoop:
+    with _starting:
+        process = os.getpid()  # a forked process has no threads
+        if process not in _lasting:
+            _lasting[process] = asyncio.new_event_loop()
+            Thread(target=_lasting[process].run_forever, name=_LOOP_THREAD, daemon=True).start()
+        return _lasting[process]
 
 
 def plain(

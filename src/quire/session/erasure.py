@@ -10,7 +10,6 @@ and names an erased item is written as a tombstone (see `Log.commit`).
 """
 
 import logging
-import os
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -54,9 +53,6 @@ logger = logging.getLogger("quire.session")
 
 _locks: "WeakKeyDictionary[Store, RLock]" = WeakKeyDictionary()
 """Held by whoever erases in a store: one at a time."""
-
-if hasattr(os, "register_at_fork"):  # not available on Windows
-    os.register_at_fork(after_in_child=_locks.clear)
 
 
 def find(log: Log, text: str) -> list[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock, RLock
 from time import sleep
 from typing import Protocol, TypeVar, cast
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from quire.errors import (
     Conflict,
@@ -76,7 +76,6 @@ class Log:
         self._last = b""  # the body of the last entry that was applied
         self.state = begin()
         self.work: Work | None = None  # the turn that is on its way in this process
-        _all.add(self)
         self.catch_up()
 
     @property
@@ -301,14 +300,13 @@ async def follow(log: Log, after: int) -> AsyncIterator[Written]:
 
 # Stores and logs that are open in this process
 
-_Name = tuple[str, Durability, bytes | None]
+_Name = tuple[int, str, Durability, bytes | None]
 _lock = Lock()
-_all: "WeakSet[Log]" = WeakSet()
 _stores: dict[_Name, tuple[Store, int]] = {}
 
 
 def open_store(url: str | Path | Store, durable: Durability | None = None, key: bytes | None = None) -> Store:
-    """The store of an address, opened once in this process and closed when it ends.
+    """The store of an address, opened once in each process and closed when it ends.
 
     If its file was deleted or replaced, it is opened anew.
     """
@@ -316,7 +314,7 @@ def open_store(url: str | Path | Store, durable: Durability | None = None, key: 
         return Store.open(url, durable=durable, key=key)
     is_server = isinstance(url, str) and "://" in url and not url.startswith("sqlite:///")
     path = str(url) if is_server else os.path.realpath(str(url).removeprefix("sqlite:///"))
-    name = path, durable or "process", key
+    name = os.getpid(), path, durable or "process", key
     with _lock:
         store, mark = _stores.get(name, (None, 0))
         if store is None or mark != _mark_of(path):
@@ -391,15 +389,4 @@ def _close(store: Store) -> None:
         store.close()
 
 
-def _unlock() -> None:
-    """In a forked process: the threads that held locks are not there."""
-    global _lock
-    _lock = Lock()
-    for log in _all:
-        log.lock, log.applying, log.work = RLock(), RLock(), None
-        log.store.attached.setdefault("session", _Open()).lock = Lock()
-
-
 atexit.register(close_stores)
-if hasattr(os, "register_at_fork"):  # not available on Windows
-    os.register_at_fork(after_in_child=_unlock)

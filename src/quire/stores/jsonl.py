@@ -26,6 +26,7 @@ from quire.stores.store import (
     Place,
     Store,
     Stored,
+    check_process,
     checked_path,
     entry_sum,
     summed,
@@ -83,6 +84,7 @@ class JSONLinesStore(MemoryStore):
         self._path = Path(os.path.realpath(checked_path(path)))
         self._beside = self._path.with_name(f"{self._path.name}.new")
         self._is_synced = waits_for_disk(durable)
+        self._process = os.getpid()  # a forked process would share the lock of its parent
         self._fd: int | None = None
         self._size = _HEAD_SIZE
         super().__init__()
@@ -119,12 +121,6 @@ class JSONLinesStore(MemoryStore):
         super().close()
         with self._changed:
             self._let_go()
-
-    def after_fork(self, *, is_child: bool) -> None:
-        """Go on; the child opens the file again, since it shares the parent's lock on it."""
-        if is_child:
-            self._let_go()
-        super().after_fork(is_child=is_child)
 
     @contextmanager
     def _current(self) -> Generator[None, None, None]:
@@ -277,6 +273,7 @@ class JSONLinesStore(MemoryStore):
 
     @contextmanager
     def _failing(self, what: str) -> Generator[None, None, None]:
+        check_process(self._process)
         try:
             yield
         except StoreError:

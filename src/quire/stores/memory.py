@@ -20,7 +20,6 @@ from quire.stores.store import (
     conflict,
     place_at,
 )
-from quire.stores.threads import at_forks
 
 
 class MemoryStore(Store):
@@ -36,7 +35,6 @@ class MemoryStore(Store):
         self._logs: dict[Place, list[Entry]] = {}
         self._changed = threading.Condition()
         self._is_closed = False
-        at_forks(self)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self._logs)} conversations>"
@@ -104,14 +102,6 @@ class MemoryStore(Store):
             self._is_closed = True
             self._logs.clear()
             self._changed.notify_all()
-
-    def before_fork(self) -> None:
-        """Wait until nobody is in the middle of a verb."""
-        self._changed.acquire()
-
-    def after_fork(self, *, is_child: bool) -> None:
-        """Go on, in both processes: each has memory of its own."""
-        self._changed.release()
 
     @contextmanager
     def _current(self) -> Generator[None, None, None]:

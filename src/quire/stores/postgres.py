@@ -1,6 +1,7 @@
 """The PostgreSQL store: many processes and many machines."""
 
 import logging
+import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from quire.stores.store import (
     are_clear,
     check_bodies,
     check_place,
+    check_process,
     check_seal,
     checked,
     checked_start,
@@ -40,7 +42,6 @@ from quire.stores.store import (
     waits_for_disk,
     whole,
 )
-from quire.stores.threads import at_forks
 
 try:
     import psycopg
@@ -374,8 +375,7 @@ class Link:
         self._closed = False
         self._lock = Lock()
         self._pool: _Pool | None = None
-        self._left: list[_Pool | None] = []
-        at_forks(self)
+        self._process = os.getpid()
 
     def first(self, work: Callable[[Connection[Any]], None]) -> None:
         """Do some work on a connection of its own, which says at once why it cannot be made."""
@@ -403,20 +403,12 @@ class Link:
 
     def close(self) -> None:
         """Close all connections."""
+        check_process(self._process)
         with self._lock:
             self._closed = True
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
-
-    def before_fork(self) -> None:
-        """Nothing is held: the child makes connections of its own."""
-
-    def after_fork(self, *, is_child: bool) -> None:
-        """In the child, leave the connections to the parent: closing them would end its sessions."""
-        if is_child:
-            self._left.append(self._pool)
-            self._lock, self._pool = Lock(), None
 
     @contextmanager
     def guarded(self) -> Generator[None, None, None]:
@@ -431,6 +423,7 @@ class Link:
             raise InvalidValue("a name is made of printable characters") from None
 
     def _check_open(self) -> None:
+        check_process(self._process)
         if self._closed:
             raise StoreFailed("the store was closed")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 from urllib.parse import quote
+from weakref import WeakSet
 
 from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreError, StoreFailed
 from quire.stores.salvage import recover_sqlite
@@ -24,6 +25,7 @@ from quire.stores.store import (
     are_clear,
     check_bodies,
     check_place,
+    check_process,
     check_seal,
     checked,
     checked_path,
@@ -38,7 +40,6 @@ from quire.stores.store import (
     verified,
     waits_for_disk,
 )
-from quire.stores.threads import at_forks
 
 APPLICATION = 0x51756972
 """SQLite's application id: it tells our databases from those of others."""
@@ -184,6 +185,7 @@ class SQLiteStore(Store):
         if stream not in self._streams or type(body) is not bytes or not (is_clear or is_sealed(body)):
             return self._append_checked(place, entries, expected)
         version, file = expected + 1, self._file
+        check_process(file.process)
         row = (stream, body, entry_sum(*place, version, stream, body), start + version)
         try:
             with file.writing:
@@ -334,6 +336,9 @@ _NOT_DAMAGE = {
 """The statements are right, so after any other error the tables are not what they were."""
 
 
+_files: "WeakSet[_File]" = WeakSet()
+
+
 class _File:
     """A file with one connection that writes and one that reads. A caller holds `writing` or `reading`.
 
@@ -356,12 +361,14 @@ class _File:
         self._is_writable = os.access(self.path, os.W_OK) and os.access(os.path.dirname(self.path), os.W_OK)
         found = os.stat(self.path)
         self._inode, self._device = found.st_ino, found.st_dev
-        at_forks(self)  # before it is opened: SQLite has locks of its own, which a fork would copy
+        self.process = os.getpid()
+        _files.add(self)
+        self._check_forked()
         with self._guarded(), self.writing, self.reading:
             _ = self.writer() if self._is_writable else self._reading()
 
     def writer(self) -> sqlite3.Connection:
-        """The connection that writes; opened again in a forked process."""
+        """The connection that writes."""
         if self._writer is None:
             if not self._is_writable:
                 raise StoreFailed(f"{self.path} may not be written")
@@ -433,25 +440,22 @@ class _File:
             self._closed = True
             self._disconnect()
 
-    def before_fork(self) -> None:
-        """Wait until no connection is in use, so that the child can close what it inherits."""
-        self.writing.acquire()
-        self.reading.acquire()
+    def _check_forked(self) -> None:
+        """Refuse a file that was open when this process was forked.
 
-    def after_fork(self, *, is_child: bool) -> None:
-        """Release the locks; the child first closes the connections that it inherited.
-
-        SQLite's locks on files stay with the parent, and SQLite does not notice: an inherited connection, or
-        a new one beside it, would write to a log that others believe they may delete.
+        SQLite's locks on files stay with the parent, and SQLite does not notice: a connection beside an
+        inherited one would write to a log that others believe they may delete.
         """
-        if is_child:
-            self._disconnect()
-        self.reading.release()
-        self.writing.release()
+        for other in list(_files):
+            is_same = (other._inode, other._device) == (self._inode, self._device)
+            if is_same and other.process != self.process and not other._closed:
+                how = "fork before it is opened, or start processes by spawn or forkserver"
+                raise StoreFailed(f"{self.path} was open when this process was forked: {how}")
 
     @contextmanager
     def _guarded(self) -> Generator[None, None, None]:
         """Turn SQLite's errors into ours."""
+        check_process(self.process)
         try:
             yield
         except sqlite3.Error as error:

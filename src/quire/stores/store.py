@@ -23,6 +23,7 @@ from quire.errors import (
     OutOfRange,
     StoreDamaged,
     StoreError,
+    StoreFailed,
     TooLarge,
     WrongType,
 )
@@ -333,6 +334,12 @@ def waits_for_disk(durable: str) -> bool:
     if durable not in ("process", "power"):
         raise InvalidValue("durable is 'process' or 'power'")
     return durable == "power"
+
+
+def check_process(opened_by: int) -> None:
+    """Refuse a store that was opened before this process was forked: its locks are the parent's."""
+    if os.getpid() != opened_by:
+        raise StoreFailed("the store was opened before this process was forked: each process opens its own")
 
 
 def check_place(place: object) -> None:
