@@ -1,235 +1,272 @@
-"""Contexts: the page's order, within the budget, the newest kept, and the task last and once."""
+"""Contexts built for tasks, the counters they are measured by, and the tools that query them."""
 
+import asyncio
+import json
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from quire.bridges.loom import (
+    ContextToolExecutor,
+    EstimateCounter,
     EventBus,
     EventBusContextSource,
-    InMemoryVectorStore,
-    KnowledgeItem,
     LoomMemory,
     MemoryContextSource,
+    MessageConverter,
     Task,
     TaskContextManager,
+    TiktokenCounter,
     TokenCounter,
-    VectorKnowledgeBase,
+    create_all_context_tools,
 )
-from quire.bridges.loom.sources import ContextSource
-from quire.errors import InvalidValue, OverBudget, WrongType
-from tests.bridges.loom.tasks import Letters, letter, said, thought, words
-from tests.bridges.pygents.writing import in_a_loop
+from quire.errors import InvalidLimit, InvalidValue, OverBudget, WrongType
+from tests.bridges.loom.test_memory import job, knowledge_of, memory_of
+from tests.bridges.loom.test_tasks import contents, letter, thought
 
 
 def over(memory: LoomMemory, **options: Any) -> TaskContextManager:
     return TaskContextManager(TokenCounter(), [MemoryContextSource(memory)], **options)
 
 
-async def with_everything() -> tuple[TaskContextManager, LoomMemory, Letters]:
-    memory, bus, embedding = LoomMemory("agent-b"), EventBus(), Letters()
-    kb = VectorKnowledgeBase(embedding, InMemoryVectorStore())
-    await kb.add_item(KnowledgeItem("z", "zebras have stripes", "zoo"))
-    memory.add_task(said("earlier"))
-    memory.add_task(thought("an answer"))
-    await bus.publish(Task(action="node.thinking", parent_task_id="t", parameters={"content": "a thought"}))
-    await bus.publish(Task(action="node.tool_call", parent_task_id="t", parameters={"tool_name": "look"}))
-    await bus.publish(Task(action="node.tool_result", parent_task_id="t", parameters={"result": "secret"}))
-    await bus.publish(letter("less", priority=0.1))
-    await bus.publish(letter("more", priority=0.9))
-    sources: list[ContextSource] = [MemoryContextSource(memory), EventBusContextSource(bus)]
-    context = TaskContextManager(TokenCounter(), sources, system_prompt="You see stripes.", knowledge_base=kb)
-    return context, memory, embedding
+async def words(manager: TaskContextManager, task: Task | None = None) -> list[str]:
+    return [message["content"] for message in await manager.build_context(task or job("now"))]
 
 
-@in_a_loop
-async def test_the_order_is_prompt_past_knowledge_news_letters_task() -> None:
-    context, _, embedding = await with_everything()
-    messages = await context.build_context(said("why do zebras have stripes?", task_id="t"))
-    assert [(message["role"], message["content"]) for message in messages] == [
-        ("system", "You see stripes."),
-        ("user", "earlier"),
-        ("assistant", "an answer"),
-        ("system", "[Knowledge from zoo] zebras have stripes"),
-        ("assistant", "a thought"),
-        ("assistant", "[Calling look(...)]"),
-        ("user", "[Direct message from agent-a] more"),
-        ("user", "[Direct message from agent-a] less"),
-        ("user", "why do zebras have stripes?"),
-    ]
-    assert embedding.asked[-1] == "why do zebras have stripes?"
+# Counters
 
 
-@in_a_loop
-async def test_the_task_is_there_once_though_memory_and_bus_have_it() -> None:
-    memory, bus = LoomMemory("agent"), EventBus()
-    current = said("now", source_agent="agent")
-    for task in (said("before"), current, thought("while at it")):
-        memory.add_task(task)
-        await bus.publish(task)
-    sources: list[ContextSource] = [MemoryContextSource(memory), EventBusContextSource(bus)]
-    messages = await TaskContextManager(sources=sources).build_context(current)
-    assert words(messages) == ["before", "while at it", "now"]
-    current.result = "done"
-    memory.add_task(current)
-    assert words(await TaskContextManager(sources=sources).build_context(current))[-1] == "now"
+def test_openai_models_are_counted_exactly_and_other_models_by_an_estimate() -> None:
+    assert TiktokenCounter().count("hello world") == TokenCounter("gpt-4o").count("hello world") == 2
+    assert TiktokenCounter("gpt-4o").model == "gpt-4o" and isinstance(TiktokenCounter(), TokenCounter)
+    messages = [{"role": "user", "content": "hello world"}]
+    assert TiktokenCounter().count_messages(messages) == 3 + 3 + 1 + 2
+    claude, text = TokenCounter("claude-sonnet-4-5"), "Zwiebeln schälen"
+    assert claude.count(text) != TokenCounter("gpt-4o").count(text)
 
 
-@in_a_loop
-async def test_what_two_sources_have_is_told_once() -> None:
-    memory, bus = LoomMemory("agent-b"), EventBus()
-    direct = letter("hello")
-    memory.add_task(direct)
-    await bus.publish(direct)
-    sources: list[ContextSource] = [
-        MemoryContextSource(memory),
-        EventBusContextSource(bus),
-        MemoryContextSource(memory),
-    ]
-    messages = await TaskContextManager(sources=sources).build_context(said("now"))
-    assert words(messages) == ["[Direct message from agent-a] hello", "now"]
+def test_an_estimate_counts_characters() -> None:
+    counter = EstimateCounter()
+    assert [counter.count(text) for text in ("", "a", "a" * 40)] == [0, 1, 10]
+    assert counter.count_messages([{"role": "user", "content": "a" * 40}] * 2) == 2 * (4 + 1 + 10)
+    assert EstimateCounter(chars_per_token=2).count("a" * 40) == 20
+    with pytest.raises(InvalidValue, match="chars_per_token"):
+        EstimateCounter(0)
 
 
-@given(
-    st.lists(st.tuples(st.booleans(), st.integers(1, 200)), max_size=20), st.integers(40, 900), st.booleans()
+class Letterwise:
+    def count_messages(self, messages: Sequence[Mapping[str, Any]]) -> int:
+        return sum(len(message["content"]) for message in messages)
+
+
+@pytest.mark.parametrize(
+    "counter", [Letterwise(), EstimateCounter(1.0), TiktokenCounter(), TokenCounter("claude-sonnet-4-5")]
 )
-@in_a_loop
-async def test_the_budget_holds_and_the_newest_are_kept(
-    sizes: list[tuple[bool, int]], most: int, prompted: bool
-) -> None:
-    memory = LoomMemory("agent")
-    for number, (is_users, size) in enumerate(sizes):
-        told = f"m{number} " + "word " * size
-        memory.add_task(said(told) if is_users else thought(told))
-    prompt = "Be brief." if prompted else ""
-    messages = await over(memory, max_tokens=most, system_prompt=prompt).build_context(said("now"))
-    assert TokenCounter().count_messages(messages) <= most
-    kept = [text.split()[0] for text in words(messages)]
-    assert kept[-1] == "now" and (kept[0] == "Be") is prompted
-    past = kept[prompted:-1]
-    assert past == [f"m{n}" for n in range(len(sizes) - len(past), len(sizes))]
-    if len(past) < len(sizes):
-        number = len(sizes) - len(past) - 1
-        told = f"m{number} " + "word " * sizes[number][1]
-        assert TokenCounter().count_messages([{"role": "user", "content": told}, *messages]) > most
+async def test_a_context_is_within_the_budget_by_any_counter(counter: Any) -> None:
+    memory = memory_of(*(job(str(n) * 10) for n in range(10)))
+    manager = TaskContextManager(counter, [MemoryContextSource(memory)], max_tokens=58)
+    messages = await manager.build_context(job("now"))
+    assert counter.count_messages(messages) <= 58 and manager.token_counter is counter
+    assert [message["content"] for message in messages][-2:] == ["9" * 10, "now"]
 
 
-@pytest.mark.parametrize("most", [600, 2_000, 4_000])
-@in_a_loop
-async def test_the_newest_that_have_room_are_told_however_many_there_were(most: int) -> None:
-    memory = LoomMemory("agent")
-    context = over(memory, max_tokens=most)
-    told = "some words of a usual answer " * 40
-    one = TokenCounter().count_messages([{"role": "user", "content": told}])
-    for number in range(60):
-        memory.add_task(said(told) if number % 2 else thought(told))
-        messages = await context.build_context(said("now"))
-        assert len(messages) - 1 >= min(number + 1, (most - 20) // one)
-
-
-@in_a_loop
-async def test_a_huge_task_of_the_past_is_left_out_and_not_an_error() -> None:
-    memory = LoomMemory("agent")
-    memory.add_task(said("huge " * 2000))
-    messages = await over(memory, max_tokens=200, system_prompt="Be brief.").build_context(said("now"))
-    assert words(messages) == ["Be brief.", "now"]
-
-
-@in_a_loop
-async def test_a_task_that_does_not_fit_is_an_error_and_never_left_out() -> None:
-    with pytest.raises(OverBudget):
-        await over(LoomMemory("agent"), max_tokens=100).build_context(said("huge " * 2000))
-    with pytest.raises(OverBudget):
-        await over(LoomMemory("agent"), max_tokens=100, system_prompt="huge " * 2000).build_context(
-            said("now")
-        )
-
-
-@in_a_loop
-async def test_much_of_everything_stays_within_the_budget() -> None:
-    context, memory, _ = await with_everything()
-    for number in range(40):
-        memory.add_task(said(f"m{number} " + "word " * 100))
-    messages = await context.build_context(said("why do zebras have stripes?", task_id="t"))
-    assert TokenCounter().count_messages(messages) <= 4000
-    told = words(messages)
-    assert told[0] == "You see stripes." and told[-1].startswith("why") and "m39" in " ".join(told)
-    assert any("zebras have" in one for one in told) and any("more" in one for one in told)
-
-
-@in_a_loop
-async def test_the_receipt_says_why() -> None:
-    memory = LoomMemory("agent")
-    old = said("old " * 300)
-    memory.add_task(old)
-    context = await over(memory, max_tokens=100).build(said("now"))
-    assert "oldest" in str(context.explain(old.task_id))
-
-
-@in_a_loop
-async def test_knowledge_that_fails_is_left_out() -> None:
-    class Broken:
-        async def query(
-            self, query: str, limit: int = 5, filters: Mapping[str, Any] | None = None
-        ) -> Sequence[KnowledgeItem]:
-            raise RuntimeError("down")
-
-    messages = await TaskContextManager(knowledge_base=Broken()).build_context(said("now"))
-    assert words(messages) == ["now"]
-
-
-@in_a_loop
-async def test_a_source_of_ones_own_is_part_of_the_past() -> None:
-    class Mine:
-        async def get_context(self, current_task: Task, max_items: int = 20) -> list[Task]:
-            return [said("from elsewhere"), Task(action="node.tool_result", parameters={"result": "x"})]
-
-    assert words(await TaskContextManager(sources=[Mine()]).build_context(said("now"))) == [
-        "from elsewhere",
-        "now",
-    ]
-
-
-@in_a_loop
-async def test_a_counter_of_ones_own_is_asked() -> None:
-    class Letterwise:
-        def count_messages(self, messages: Sequence[Mapping[str, Any]]) -> int:
-            return sum(len(message["content"]) for message in messages)
-
-    memory = LoomMemory("agent")
-    for number in range(10):
-        memory.add_task(said(f"{number}" * 10))
-    context = TaskContextManager(Letterwise(), [MemoryContextSource(memory)], max_tokens=45)
-    messages = await context.build_context(said("now"))
-    assert Letterwise().count_messages(messages) <= 45 and words(messages)[-2:] == ["9" * 10, "now"]
+def test_what_cannot_count_messages_is_refused() -> None:
     with pytest.raises(WrongType, match="count_messages"):
         TaskContextManager(len)
 
 
-@in_a_loop
-async def test_a_task_of_another_action_is_said_by_the_user_all_the_same() -> None:
-    context = TaskContextManager()
-    assert await context.build_context(Task(action="node.planning", parameters={"content": "plan it"})) == [
-        {"role": "user", "content": "plan it"}
+# Contexts
+
+
+async def test_a_context_is_prompt_memory_knowledge_events_messages_and_task() -> None:
+    bus, current = EventBus(), job("why stripes?", task_id="t")
+    for event in (letter("hello"), thought("hm", parent_task_id="t"), thought("unrelated"), current):
+        await bus.publish(event)
+    manager = TaskContextManager(
+        sources=[MemoryContextSource(memory_of(job("before"), current)), EventBusContextSource(bus)],
+        system_prompt="You see stripes.",
+        knowledge_base=await knowledge_of(zoo="zebras are striped"),
+        node_id="butler",
+    )
+    assert await manager.build_context(current) == [
+        {"role": "system", "content": "You see stripes."},
+        {"role": "user", "content": "before"},
+        {"role": "system", "content": "[Knowledge from plan] zebras are striped"},
+        {"role": "assistant", "content": "hm"},
+        {"role": "user", "content": "[Direct message from cook] hello"},
+        {"role": "user", "content": "why stripes?"},
     ]
-    with pytest.raises(InvalidValue, match=r"parameters\.content"):
-        await context.build_context(Task(parameters={"content": " "}))
-    with pytest.raises(WrongType):
-        await context.build_context("now")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
-@in_a_loop
-async def test_sources_give_tasks_in_the_order_of_time() -> None:
-    memory, bus = LoomMemory("agent"), EventBus()
-    for number in range(30):
-        memory.add_task(said(f"m{number}", metadata={"importance": 0.9 if number in (2, 5) else 0.3}))
-    current = said("now")
+async def test_attributes_can_be_read_and_changed_between_contexts() -> None:
+    memory = memory_of(*(job("word " * 50) for _ in range(5)))
+    manager = over(memory, max_tokens=400, system_prompt="Be brief.")
+    assert (manager.max_tokens, manager.system_prompt, len(manager.sources)) == (400, "Be brief.", 1)
+    assert isinstance(manager.token_counter, TokenCounter) and isinstance(manager.converter, MessageConverter)
+    assert len(await words(manager)) == 7
+    manager.max_tokens, manager.system_prompt = 100, ""
+    assert len(await words(manager)) == 2
+
+
+async def test_a_converter_of_your_own_is_used() -> None:
+    class Loud(MessageConverter):
+        def convert_task_to_message(self, task: Task) -> Any:
+            return {"role": "user", "content": task.words.upper()}
+
+    manager = over(memory_of(job("before"), Task(action="node.planning", parameters={"content": "plan"})))
+    manager.converter = Loud()
+    assert await words(manager) == ["BEFORE", "PLAN", "NOW"]
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(1, 200)), max_size=12), st.integers(40, 900), st.booleans()
+)
+def test_the_budget_holds_and_as_many_of_the_newest_as_fit_are_kept(
+    sizes: list[tuple[bool, int]], most: int, prompted: bool
+) -> None:
+    told = [f"m{n} " + "word " * size for n, (_, size) in enumerate(sizes)]
+    tasks = [job(one) if is_user else thought(one) for one, (is_user, _) in zip(told, sizes, strict=True)]
+    manager = over(memory_of(*tasks), max_tokens=most, system_prompt="Be brief." if prompted else "")
+    messages = asyncio.run(manager.build_context(job("now")))
+    assert TokenCounter().count_messages(messages) <= most
+    past = [message["content"] for message in messages][prompted:-1]
+    assert past == told[len(told) - len(past) :] and messages[-1]["content"] == "now"
+    if len(past) < len(told):
+        another = {"role": "user", "content": told[-len(past) - 1]}
+        assert TokenCounter().count_messages([another, *messages]) > most
+
+
+async def test_a_context_that_cannot_hold_prompt_and_task_is_an_error() -> None:
+    with pytest.raises(OverBudget):
+        await words(over(LoomMemory("maid"), max_tokens=100), job("huge " * 500))
+    with pytest.raises(OverBudget):
+        await words(over(LoomMemory("maid"), max_tokens=100, system_prompt="huge " * 500))
+    old = job("old " * 300)
+    context = await over(memory_of(old), max_tokens=100).build(job("now"))
+    assert "oldest" in str(context.explain(old.task_id))
+
+
+@pytest.mark.parametrize(
+    ("task", "question"),
+    [
+        (job("how many lamps?"), "how many lamps?"),
+        (Task(action="inspect", parameters={"room": "attic", "item": "lamps"}), "attic lamps"),
+        (Task(action="inspect"), "inspect"),
+    ],
+)
+async def test_knowledge_is_asked_with_the_content_of_the_task_or_its_parameters(
+    task: Task, question: str
+) -> None:
+    asked: list[tuple[str, int]] = []
+
+    class Base:
+        async def query(self, query: str, limit: int = 5) -> list[Any]:
+            asked.append((query, limit))
+            return [SimpleNamespace(content="four", source=""), SimpleNamespace(content="two", source="log")]
+
+    manager = TaskContextManager(knowledge_base=Base(), max_knowledge=2)
+    assert (await words(manager, task))[:2] == ["[Knowledge] four", "[Knowledge from log] two"]
+    assert asked == [(question, 2)]
+
+
+async def test_knowledge_that_fails_is_left_out() -> None:
+    class Broken:
+        async def query(self, query: str, limit: int = 5) -> list[Any]:
+            raise RuntimeError("down")
+
+    assert await words(TaskContextManager(knowledge_base=Broken())) == ["now"]
+
+
+async def test_a_source_of_your_own_is_part_of_the_past_and_a_task_of_two_sources_is_told_once() -> None:
+    class Mine:
+        async def get_context(self, current_task: Task, max_items: int = 10) -> list[Task]:
+            return [shared, Task(action="node.tool_result", parameters={"result": "x"})]
+
+    shared = job("from elsewhere")
+    source = MemoryContextSource(memory_of(shared))
+    assert await words(TaskContextManager(sources=[Mine(), source])) == ["from elsewhere", "now"]
+
+
+async def test_sources_give_tasks_in_order_of_time() -> None:
+    memory, bus, current = LoomMemory("maid"), EventBus(), job("now", task_id="t")
+    for n in range(30):
+        memory.add_task(job(f"m{n}", 0.9 if n in (2, 5) else 0.3))
+        await bus.publish(thought(f"t{n}", parent_task_id="t"))
     memory.add_task(current)
     found = await MemoryContextSource(memory).get_context(current, max_items=6)
-    assert [task.parameters["content"] for task in found] == ["m2", "m5", "m27", "m28", "m29"]
-    for number in range(5):
-        await bus.publish(thought(f"t{number}", parent_task_id="t"))
-    events = await EventBusContextSource(bus).get_context(said("now", task_id="t"), max_items=3)
-    assert [task.parameters["content"] for task in events] == ["t2", "t3", "t4"]
+    assert contents(found) == ["m2", "m5", "m27", "m28", "m29"]
+    events = await EventBusContextSource(bus).get_context(current, max_items=3)
+    assert contents(events) == ["t27", "t28", "t29"]
+
+
+async def test_a_task_of_another_action_is_told_by_the_user() -> None:
+    assert await words(TaskContextManager(), Task(action="node.planning")) == ["node.planning"]
+    with pytest.raises(WrongType):
+        await TaskContextManager().build_context("now")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+# Query tools
+
+TOOLS = {tool["function"]["name"]: tool["function"] for tool in create_all_context_tools()}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+async def test_every_tool_answers_with_a_count_that_json_can_write(name: str) -> None:
+    memory, bus = memory_of(job("dust", session_id="s"), job("sweep", session_id="s")), EventBus()
+    for task in (letter("dust"), thought("dust?", task_id="dust", source_agent="dust")):
+        task.session_id, task.target_agent = "s", "dust"
+        await bus.publish(task)
+    arguments = dict.fromkeys(TOOLS[name]["parameters"]["required"], "dust")
+    if name == "query_events_by_target":
+        arguments["target_agent"] = "dust"
+    if name == "query_events_by_action":
+        arguments["action"] = "node.thinking"
+    executor = ContextToolExecutor(memory, bus)
+    assert executor.memory is memory and executor.event_bus is bus
+    answer = await executor.execute(name, arguments | {"limit": "1"})
+    assert answer["count"] == 1 and json.loads(json.dumps(answer)) == answer
+    assert (await executor.execute(name, arguments | {"session_id": "other"}))["count"] == 0
+
+
+async def test_tools_default_to_the_session_of_the_executor_or_of_the_last_context() -> None:
+    memory = memory_of(
+        *(job(f"{name} {n}", session_id=name) for name in ("north", "south") for n in range(2))
+    )
+
+    async def count(executor: ContextToolExecutor, **arguments: Any) -> int:
+        return int((await executor.execute("query_l1_memory", arguments))["count"])
+
+    async def within(name: str) -> int:
+        await over(memory).build_context(job("now", session_id=name))
+        await asyncio.sleep(0)
+        return await count(ContextToolExecutor(memory)) + await count(ContextToolExecutor(memory), limit=1)
+
+    assert await asyncio.gather(within("north"), within("east")) == [3, 0]
+    assert await count(ContextToolExecutor(memory, session_id="south")) == 2
+    assert await count(ContextToolExecutor(memory, session_id="south"), session_id=None) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "fault", "named"),
+    [
+        ("query_l9_memory", {}, InvalidValue, "query_l9_memory"),
+        ("query_l4_memory", {}, WrongType, "query"),
+        ("query_events_by_target", {}, InvalidValue, "target_agent"),
+        ("query_recent_events", {"limit": 0}, InvalidLimit, "limit"),
+        ("query_l1_memory", {"limit": "many"}, WrongType, "limit"),
+        ("query_l1_memory", "everything", WrongType, "arguments"),
+    ],
+)
+async def test_what_is_wrong_with_a_query_is_named(
+    name: str, arguments: Any, fault: type[Exception], named: str
+) -> None:
+    with pytest.raises(fault, match=named):
+        await ContextToolExecutor(LoomMemory("maid"), EventBus()).execute(name, arguments)
+
+
+async def test_events_cannot_be_queried_without_a_bus() -> None:
+    with pytest.raises(InvalidValue, match="bus"):
+        await ContextToolExecutor(LoomMemory("maid")).execute("query_recent_events")

@@ -1,74 +1,230 @@
-"""Tasks: what they are, and that nothing of them is lost on the way through items."""
+"""Tasks, messages made of them, and the bus."""
 
-from datetime import UTC, datetime
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
-from quire.bridges.loom import Task, TaskStatus
-from quire.bridges.loom.items import item_of, task_in
-from quire.errors import InvalidValue, WrongType
-from quire.items import JSON, Message, Note, use_clock
+from quire.bridges.loom import EventBus, MessageConverter, Task, TaskStatus
+from quire.errors import InvalidLimit, InvalidValue, WrongType
+from quire.items import use_clock
 
-values = st.recursive(
-    st.none() | st.booleans() | st.integers(-1000, 1000) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=5,
+
+def thought(content: str, **fields: Any) -> Task:
+    return Task(action="node.thinking", parameters={"content": content}, **fields)
+
+
+def letter(content: str = "tea at four", **parameters: Any) -> Task:
+    return Task(
+        action="node.message",
+        source_agent="cook",
+        target_agent="butler",
+        parameters={"content": content, **parameters},
+    )
+
+
+def contents(tasks: Iterable[Task]) -> list[str]:
+    return [task.parameters["content"] for task in tasks]
+
+
+def test_times_of_a_task_are_datetimes_in_utc() -> None:
+    with use_clock(lambda: 1_000.0):
+        task = Task()
+        assert task.created_at == task.updated_at == datetime(1970, 1, 1, 0, 16, 40, tzinfo=UTC)
+        assert task.created_at - Task(created_at=940.0).created_at == timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [1_000.0, datetime.fromtimestamp(1_000), datetime.fromtimestamp(1_000, UTC), "1970-01-01T00:16:40+00:00"],
+    ids=["seconds", "naive", "aware", "text"],
 )
-actions = st.sampled_from(
-    ("execute", "node.thinking", "node.tool_call", "node.tool_result", "node.error", "x")
+def test_a_time_may_be_given_in_any_usual_form(given: Any) -> None:
+    assert Task(created_at=given).created_at == datetime.fromtimestamp(1_000, UTC)
+
+
+def test_a_task_survives_its_dictionary() -> None:
+    task = thought("hm", task_id="t", metadata={"importance": 0.9}, session_id="s", result=[1], error="e")
+    written = task.to_dict()
+    assert written["taskId"] == "t" and written["createdAt"] == task.created_at.isoformat()
+    assert Task.from_dict(written) == task
+    with pytest.raises(InvalidValue, match="colour"):
+        Task.from_dict({"colour": "red"})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        *({"task_id": ""}, {"action": None}, {"parameters": []}, {"metadata": None}, {"status": "asleep"}),
+        *({"created_at": "noon"}, {"updated_at": object()}),
+    ],
 )
-tasks = st.builds(
-    Task,
-    task_id=st.text("abc:-", min_size=1),
-    source_agent=st.text("ab", max_size=2),
-    target_agent=st.text("ab", max_size=2),
-    action=actions,
-    parameters=st.dictionaries(st.sampled_from(("content", "tool_args", "node_id", "x")), values),
-    status=st.sampled_from(TaskStatus),
-    created_at=st.floats(0, 4e9),
-    result=values,
-    error=st.none() | st.text(max_size=5),
-    metadata=st.dictionaries(st.sampled_from(("importance",)), st.floats(0, 1)),
-    parent_task_id=st.none() | st.just("parent"),
-    session_id=st.none() | st.just("session"),
+def test_a_field_of_the_wrong_kind_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises((InvalidValue, WrongType, InvalidLimit), match=r"Task\."):
+        Task(**fields)
+
+
+@pytest.mark.parametrize(
+    ("action", "parameters", "role", "content"),
+    [
+        ("execute", {"content": "dust"}, "user", "dust"),
+        ("node.thinking", {"content": "dust?"}, "assistant", "dust?"),
+        ("node.tool_call", {"tool_name": "count"}, "assistant", "[Calling count(...)]"),
+        ("node.tool_call", {"tool_name": "count", "tool_args": {"n": 2, "in": "hall"}}, "assistant",
+         "[Calling count(n=2, in='hall')]"),
+        ("node.message", {"content": "hello"}, "user", "[Direct message] hello"),
+        ("node.tool_result", {"result": 4}, None, None),
+        ("node.thinking", {}, None, None),
+        ("execute", {"content": " "}, None, None),
+        ("something else", {"content": "x"}, None, None),
+    ],
+)  # fmt: skip
+def test_tasks_become_messages(action: str, parameters: dict[str, Any], role: str, content: str) -> None:
+    message = MessageConverter().convert_task_to_message(Task(action=action, parameters=parameters))
+    assert message == (None if role is None else {"role": role, "content": content})
+
+
+def test_a_direct_message_names_its_sender_and_is_not_said_by_the_assistant() -> None:
+    (message,) = MessageConverter().convert_tasks_to_messages([letter(), Task(action="node.error")])
+    assert message == {"role": "user", "content": "[Direct message from cook] tea at four"}
+
+
+# The bus
+
+
+async def test_all_functions_for_an_action_run_and_the_task_has_the_last_result() -> None:
+    bus, ran = EventBus(), list[str]()
+
+    async def later(task: Task) -> str:
+        ran.append("later")
+        return "dusted"
+
+    bus.register_handler("execute", lambda task: ran.append("first"))
+    bus.register_handler("execute", later)
+    task = await bus.publish(Task())
+    assert ran == ["first", "later"] and (task.status, task.result) == (TaskStatus.COMPLETED, "dusted")
+    bus.register_handler("copy", lambda task: Task(result="copied"))
+    assert (await bus.publish(Task(action="copy"))).result == "copied"
+
+
+async def test_an_error_is_in_the_task_and_the_other_functions_still_run() -> None:
+    bus = EventBus()
+
+    def fails(task: Task) -> None:
+        raise LookupError("no duster")
+
+    bus.register_handler("execute", fails)
+    bus.register_handler("execute", lambda task: "done")
+    task = await bus.publish(Task())
+    assert (task.status, task.error, task.result) == (TaskStatus.FAILED, "LookupError: no duster", "done")
+
+
+async def test_a_task_without_a_function_is_news_and_has_not_failed() -> None:
+    bus = EventBus()
+    task = await bus.publish(thought("hm"))
+    assert task.status is TaskStatus.PENDING and bus.query_recent() == [task]
+
+
+async def test_without_waiting_a_task_is_done_in_the_background() -> None:
+    bus, gate = EventBus(), asyncio.Event()
+
+    async def waits(task: Task) -> str:
+        await gate.wait()
+        return "done"
+
+    bus.register_handler("execute", waits)
+    task = await bus.publish(Task(), wait_result=False)
+    assert task.status is TaskStatus.RUNNING
+    gate.set()
+    await bus.join()
+    assert task.result == "done" and task.status is TaskStatus.COMPLETED
+
+
+async def test_a_cancelled_task_says_so() -> None:
+    bus, task = EventBus(), Task()
+    bus.register_handler("execute", lambda _: asyncio.Event().wait())
+    publishing = asyncio.create_task(bus.publish(task))
+    await asyncio.sleep(0)
+    publishing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await publishing
+    assert task.status is TaskStatus.CANCELLED
+
+
+async def test_events_are_found_by_node_action_task_and_session() -> None:
+    bus = EventBus()
+    for task in (
+        thought("a", source_agent="maid", session_id="s"),
+        thought("b", parent_task_id="t"),
+        Task(task_id="t", parameters={"content": "c", "node_id": "maid"}),
+    ):
+        await bus.publish(task)
+    assert contents(bus.query_by_node("maid")) == ["a", "c"]
+    assert contents(bus.query_by_node("maid", "execute")) == ["c"]
+    assert contents(bus.query_by_action("node.thinking")) == ["a", "b"]
+    assert contents(bus.query_by_action("node.thinking", "maid")) == ["a"]
+    assert contents(bus.query_by_task("t")) == ["b", "c"]
+    assert contents(bus.query_recent(2)) == ["b", "c"]
+    assert contents(bus.query_recent(1, "node.thinking")) == ["b"], "the limit applies after the filters"
+    assert contents(bus.query_recent(session_id="s")) == ["a"]
+    assert bus.query_thinking_process(node_id="maid") == ["a"]
+    assert bus.query_thinking_process(task_id="t") == ["b"] == bus.query_thinking_process(limit=1)
+    with pytest.raises(InvalidLimit):
+        bus.query_recent(0)
+
+
+async def test_the_newest_events_are_kept_each_task_once() -> None:
+    bus, task = EventBus(max_history=3), thought("0", task_id="0")
+    for n in range(4):
+        await bus.publish(thought(str(n), task_id=str(n)))
+    await bus.publish(thought("2 again", task_id="2"))
+    assert contents(bus.query_recent()) == ["1", "3", "2 again"]
+    with pytest.raises(WrongType):
+        await bus.publish(task.to_dict())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+# Direct messages
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"source_agent": ""}, "source_agent"),
+        ({"target_agent": ""}, "target_agent"),
+        ({"parameters": {"content": " "}}, "content"),
+        ({"parameters": {"content": "x", "priority": 1.1}}, "priority"),
+        ({"parameters": {"content": "x", "priority": "high"}}, "priority"),
+        ({"parameters": {"content": "x", "ttl_seconds": -1}}, "ttl_seconds"),
+    ],
 )
+async def test_what_is_wrong_with_a_direct_message_is_named(changes: dict[str, Any], named: str) -> None:
+    bus, message = EventBus(), letter()
+    for name, value in changes.items():
+        setattr(message, name, value)
+    with pytest.raises((InvalidValue, InvalidLimit, WrongType), match=named):
+        await bus.publish(message)
+    assert bus.query_recent() == []
 
 
-@pytest.mark.laws
-@given(tasks)
-def test_a_task_comes_back_whole_from_its_item(task: Task) -> None:
-    item = item_of(task)
-    assert task_in(item) == task
-    assert task_in(JSON.decode_item(JSON.encode_item(item))) == task
-    assert Task.from_dict(task.to_dict()) == task
+async def test_direct_messages_come_by_priority_and_then_the_newest_first() -> None:
+    bus = EventBus()
+    for n, priority in enumerate((None, 0.9, 0.1, 0.5)):
+        with use_clock(lambda at=1_000.0 + n: at):  # type: ignore[misc]
+            await bus.publish(letter(str(n), priority=priority))
+    assert contents(bus.query_by_target("butler")) == ["1", "3", "0", "2"]
+    assert contents(bus.query_by_target("butler", limit=2)) == ["1", "3"]
+    assert bus.query_by_target() == bus.query_by_target("maid") == []
 
 
-def test_what_is_said_is_a_message_and_the_rest_a_note() -> None:
-    assert isinstance(item_of(Task(parameters={"content": "hi"})), Message)
-    assert isinstance(item_of(Task(action="node.tool_result", parameters={"result": "x"})), Note)
-    assert isinstance(item_of(Task(action="anything.else", parameters={})), Note)
-
-
-def test_a_task_has_defaults_and_an_id_of_its_own() -> None:
-    with use_clock(lambda: 1000.0):
-        one, other = Task(), Task()
-    assert one.task_id != other.task_id and one.created_at == one.updated_at == 1000.0
-    assert (one.action, one.status, one.parameters, one.session_id) == ("execute", "pending", {}, None)
-
-
-def test_times_are_epoch_seconds_and_datetimes_are_taken() -> None:
-    assert Task(created_at=datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC)).created_at == 1e9  # type: ignore[arg-type]  # pyright: ignore
-
-
-def test_fields_of_the_wrong_type_are_refused() -> None:
-    with pytest.raises(WrongType, match=r"Task\.action"):
-        Task(action="")
-    with pytest.raises(WrongType, match=r"Task\.parameters"):
-        Task(parameters="content")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(WrongType, match=r"Task\.created_at"):
-        Task(created_at="now")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InvalidValue, match="pending, running"):
-        Task(status="bogus")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InvalidValue, match="no field 'surprise'"):
-        Task.from_dict({"surprise": 1})
+@pytest.mark.parametrize("action", ["node.message", "execute", "node.planning"])
+async def test_a_lifetime_holds_for_every_task_with_a_target(action: str) -> None:
+    bus = EventBus()
+    with use_clock(lambda: 1_000.0):
+        task = letter(ttl_seconds=60, target_node_id="pantry")
+        task.action = action
+        await bus.publish(task)
+        assert bus.query_by_target("butler") == bus.query_by_target(target_node_id="pantry") == [task]
+    with use_clock(lambda: 1_060.0):
+        assert bus.query_by_target("butler") == bus.query_by_target(target_node_id="pantry") == []

@@ -1,19 +1,28 @@
 """Loom's names: tasks on a bus, four tiers of memory, knowledge, and contexts built from them."""
 
-from quire.bridges.loom.bus import EventBus
-from quire.bridges.loom.context import TaskContextManager
-from quire.bridges.loom.converting import MessageConverter
-from quire.bridges.loom.counting import TokenCounter
-from quire.bridges.loom.knowledge import KnowledgeItem, VectorKnowledgeBase
-from quire.bridges.loom.memory import LoomMemory, TaskSummary
-from quire.bridges.loom.querying import ContextToolExecutor
-from quire.bridges.loom.schemas import create_all_context_tools
-from quire.bridges.loom.sources import EventBusContextSource, MemoryContextSource
-from quire.bridges.loom.task import Task, TaskStatus
-from quire.bridges.loom.vectors import InMemoryVectorStore, VectorMatch
+from quire.bridges.loom.context import (
+    ContextToolExecutor,
+    EstimateCounter,
+    EventBusContextSource,
+    MemoryContextSource,
+    TaskContextManager,
+    TiktokenCounter,
+    TokenCounter,
+    create_all_context_tools,
+)
+from quire.bridges.loom.memory import (
+    InMemoryVectorStore,
+    KnowledgeItem,
+    LoomMemory,
+    TaskSummary,
+    VectorKnowledgeBase,
+    VectorMatch,
+)
+from quire.bridges.loom.tasks import EventBus, MessageConverter, Task, TaskStatus
 
 __all__ = [
     "ContextToolExecutor",
+    "EstimateCounter",
     "EventBus",
     "EventBusContextSource",
     "InMemoryVectorStore",
@@ -25,6 +34,7 @@ __all__ = [
     "TaskContextManager",
     "TaskStatus",
     "TaskSummary",
+    "TiktokenCounter",
     "TokenCounter",
     "VectorKnowledgeBase",
     "VectorMatch",

@@ -1,45 +1,59 @@
-"""Loom's memory: four tiers of what a node did, over sessions of the engine and what it remembers of them."""
+"""Loom's memory in four tiers, over the pools of sessions; and its knowledge base over vectors."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import tzinfo
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, tzinfo
+from heapq import nlargest
 from itertools import takewhile
+from math import hypot, isfinite
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
-from quire.bridges.loom.items import task_id_in, task_in
-from quire.bridges.loom.letters import is_good
-from quire.bridges.loom.places import Kept, item_in
-from quire.bridges.loom.task import Task
-from quire.errors import InvalidValue, WrongType, cut
-from quire.items import Item, now
-from quire.memory import Episode, Leaf, Memory, Tier, is_reserved
+from quire.bridges.loom.tasks import EXECUTE, THINKING, TOOL_CALL, TOOL_RESULT, Task, check_task, is_expired
+from quire.errors import InvalidValue, UnknownKey, WrongType, cut
+from quire.items import Note, new_id, thaw
+from quire.memory import IMPORTANCE, Leaf, Memory, Tier, is_reserved
 from quire.memory.times import zone_of
-from quire.state import View
-from quire.stores import Store
+from quire.session import Session, open_store
+from quire.stores import MemoryStore, Store
 from quire.stores.threads import RECALLING
 from quire.tokens import number, whole
 
-Fetch = Callable[[int], Sequence[Leaf]]
+_IMPORTANCE = {
+    "node.error": 0.9,
+    "node.planning": 0.8,
+    TOOL_RESULT: 0.75,
+    TOOL_CALL: 0.7,
+    EXECUTE: 0.65,
+    "node.complete": 0.6,
+    THINKING: 0.55,
+}
+_OTHER = 0.5
+_BEFORE_VERSION = "#"
 
-_LOOKS = 50
-"""So often is looked again, where others write all the while."""
+
+def importance_of(task: Task) -> float:
+    """`metadata["importance"]`, or else a value by the action."""
+    given = task.metadata.get("importance")
+    if given is None:
+        return _IMPORTANCE.get(task.action, _OTHER)
+    return min(float(number(given, "metadata.importance", least=0)), 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSummary:
+class TaskSummary(NamedTuple):
     """What some tasks of a session were about."""
 
     summary: str
     task_ids: tuple[str, ...]
-    created_at: float
+    created_at: datetime
     session_id: str | None
 
 
 class LoomMemory:
-    """What a node did. Tiers are questions about one log for each session: nothing is moved between them.
+    """What a node did. Tiers are queries over one log for each session; nothing is moved between them.
 
-    It is in this process alone, unless a `store` says where it rests: then all memories of a node have the
-    same, also those of other processes. Nodes do not see each other's.
+    A task is a note in the pool of its session, under its id: adding a task again replaces the note. The
+    memory is in this process alone, unless `store` says where it is kept. Nodes see only their own tasks.
     """
 
     def __init__(
@@ -53,116 +67,235 @@ class LoomMemory:
         store: str | Path | Store | None = None,
         zone: str | tzinfo | None = None,
     ) -> None:
-        """Days that a query names are those of a `zone` ("Europe/Paris" or a `datetime.tzinfo`), or UTC's.
-
-        Another memory of the node may have another.
-        """
+        """Days in queries are those of `zone` ("Europe/Paris" or a `datetime.tzinfo`), by default of UTC."""
         self.node_id = node_id
         self.max_l1_size = whole(max_l1_size, "max_l1_size", least=1)
         self.max_l2_size = whole(max_l2_size, "max_l2_size", least=1)
         self.max_l3_size = whole(max_l3_size, "max_l3_size", least=1)
-        self._threshold = number(importance_threshold, "importance_threshold", least=0)
-        self._kept = Kept(node_id, store)
-        self._memory = Memory.of(self._kept.store, node_id)
+        self.importance_threshold = number(importance_threshold, "importance_threshold", least=0)
+        self._store = MemoryStore() if store is None else open_store(store)
+        self._memory = Memory.of(self._store, node_id)
         self._zone = None if zone is None else zone_of(zone)
 
     def add_task(self, task: Task) -> None:
-        """Keep a task. One that was added before is put in the place of what it was then.
-
-        It is in all tiers where it belongs as soon as this returns.
-        """
-        if not isinstance(task, Task):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a memory keeps a Task, not {type(task).__name__}")
-        self._kept.put(task, _conversation(task.session_id))
+        """Keep a task; a task with the same id in the same session is replaced."""
+        check_task(task)
+        note = Note(
+            _words(task),
+            key=task.task_id,
+            id=f"{task.task_id}{_BEFORE_VERSION}{new_id()}",
+            created_at=task.created_at.timestamp(),
+            agent_id=task.source_agent or task.action,
+            extras={"task": task.to_dict(), IMPORTANCE: importance_of(task)},
+        )
+        self._session(_conversation(task.session_id)).pool.keep(note)
 
     def get_task(self, task_id: str) -> Task | None:
-        """A task by its id, as it was added last."""
-        return self._kept.get(task_id)
+        """A task by its id."""
+        names = (name for name in self._store.conversations(self.node_id) if not is_reserved(name))
+        found = (self._task(name, task_id) for name in names)
+        return next((task for task in found if task is not None), None)
 
     def get_l1_tasks(self, limit: int = 10, session_id: str | None = None) -> list[Task]:
-        """The newest tasks of a session, or of all, the oldest of them first; no message that has expired."""
-        most, within = min(whole(limit, "a limit", least=1), self.max_l1_size), _within(session_id)
-        newest = self._enough(most, lambda many: self._memory.recent(within, many)[::-1])
-        return newest[::-1]
+        """The newest tasks of a session, or of all, oldest first, without expired messages."""
+        most, within = min(whole(limit, "limit", least=1), self.max_l1_size), _within(session_id)
+        return self._enough(most, lambda many: self._memory.recent(within, many)[::-1])[::-1]
 
     def get_l2_tasks(self, limit: int = 10, session_id: str | None = None) -> list[Task]:
-        """The tasks that matter in a session, or in all, the most important first.
+        """The tasks above the threshold in a session, or in all, the most important first."""
+        most, within = min(whole(limit, "limit", least=1), self.max_l2_size), _within(session_id)
 
-        Those above the threshold are among them, as far as there is room: the least important give way.
-        """
-        most, within = min(whole(limit, "a limit", least=1), self.max_l2_size), _within(session_id)
-        return self._enough(most, lambda many: list(self._weighty(within, many)))
+        def important(many: int) -> list[Leaf]:
+            leaves = self._memory.working(within, many)
+            return list(takewhile(lambda leaf: leaf.importance > self.importance_threshold, leaves))
+
+        return self._enough(most, important)
 
     def get_l3_summaries(self, limit: int = 20, session_id: str | None = None) -> list[TaskSummary]:
-        """What a session, or all, were about, in short, the oldest first."""
-        most = min(whole(limit, "a limit", least=1), self.max_l3_size)
-        return [self._summary(one) for one in self._memory.episodes(_within(session_id), most)]
+        """What a session, or all, were about, oldest first; made by rule, without a model."""
+        most = min(whole(limit, "limit", least=1), self.max_l3_size)
+        return [
+            TaskSummary(
+                one.text,
+                tuple(dict.fromkeys(map(_task_id, one.ids))),
+                datetime.fromtimestamp(one.at, UTC),
+                one.source or None,
+            )
+            for one in self._memory.episodes(_within(session_id), most)
+        ]
 
     async def search_tasks(self, query: str, limit: int = 5, session_id: str | None = None) -> list[Task]:
         """The tasks that answer a question best, of all sessions unless one is named."""
-        most = whole(limit, "a limit", least=1)
-        within = _within(session_id)
+        most, within = whole(limit, "limit", least=1), _within(session_id)
+        tier: Tier = "knowledge" if within is None else "recent"
 
-        def fetch(many: int) -> list[Leaf]:
-            tier: Tier = "knowledge" if within is None else "recent"
-            found = self._memory.search(query, tiers=tier, conversation=within, limit=many, zone=self._zone)
-            return [hit.leaf for hit in found.hits]
+        def found(many: int) -> list[Leaf]:
+            hits = self._memory.search(query, tiers=tier, conversation=within, limit=many, zone=self._zone)
+            return [hit.leaf for hit in hits.hits]
 
-        return await RECALLING.do(self._enough, most, fetch)
+        return await RECALLING.do(self._enough, most, found)
 
-    def _weighty(self, within: str | None, many: int) -> Iterator[Leaf]:
-        weightiest = self._memory.working(within, many)
-        return takewhile(lambda leaf: leaf.importance > self._threshold, weightiest)
-
-    def _enough(self, most: int, fetch: Fetch) -> list[Task]:
-        """So many tasks, each as it is now: of those that were added again, leaves tell how they were."""
+    def _enough(self, most: int, fetch: Callable[[int], Sequence[Leaf]]) -> list[Task]:
+        """The first tasks that leaves are about; more leaves are fetched if some are about none."""
         many = most
         while True:
-            found, count = self._found(fetch, many)
-            if len(found) >= most or count < many:
-                return found[:most]
+            leaves = fetch(many)
+            found = [self._task(leaf.source, _task_id(leaf.key)) for leaf in leaves]
+            tasks = {task.task_id: task for task in found if task is not None and not is_expired(task)}
+            if len(tasks) >= most or len(leaves) < many:
+                return list(tasks.values())[:most]
             many *= 2
 
-    def _found(self, fetch: Fetch, many: int) -> tuple[list[Task], int]:
-        """Tasks of a moment, and of how many leaves: what changes meanwhile would be in none, new or old."""
-        found, count = list[Task](), 0
-        before = self._kept.catch_up()
-        for _ in range(_LOOKS):
-            leaves = fetch(many)
-            found, count = self._tasks(leaves), len(leaves)
-            after = self._kept.catch_up()
-            if after == before:
-                break
-            before = after
-        return found, count
+    def _task(self, conversation: str, task_id: str) -> Task | None:
+        if is_reserved(conversation):
+            return None
+        try:
+            written = self._session(conversation).pool[task_id].extras.get("task")
+        except UnknownKey:
+            return None
+        return None if written is None else Task.from_dict(thaw(written))
 
-    def _tasks(self, leaves: Sequence[Leaf]) -> list[Task]:
-        views: dict[str, View] = {}
-        found: dict[str | None, Item] = {}
-        at = now()
-        for leaf in leaves:
-            if is_reserved(leaf.source):
-                continue
-            if leaf.source not in views:
-                views[leaf.source] = self._kept.session(leaf.source).view()
-            item = item_in(views[leaf.source], leaf.key)
-            if item is not None and is_good(item, at) and self._kept.is_now(item):
-                found.setdefault(task_id_in(item), item)
-        return [task for item in found.values() if (task := task_in(item)) is not None]
+    def _session(self, conversation: str) -> Session:
+        return Session.open(scope=self.node_id, conversation=conversation, store=self._store)
 
-    def _summary(self, episode: Episode) -> TaskSummary:
-        view = self._kept.session(episode.source).view()
-        items = (item for one in episode.ids if (item := item_in(view, one)) is not None)
-        ids = dict.fromkeys(filter(None, map(task_id_in, items)))
-        return TaskSummary(episode.text, tuple(ids), episode.at, episode.source or None)
+
+def _task_id(note_id: str) -> str:
+    return note_id.rpartition(_BEFORE_VERSION)[0]
 
 
 def _conversation(session_id: str | None) -> str:
-    """The conversation of a session; tasks without one have one of their own."""
     if session_id is not None and is_reserved(session_id):
-        raise InvalidValue(f"the session {cut(session_id)!r} begins as those that are kept for documents")
+        raise InvalidValue(f"the session {cut(session_id)!r} has a name that is reserved for documents")
     return session_id or ""
 
 
 def _within(session_id: str | None) -> str | None:
     return None if session_id is None else _conversation(session_id)
+
+
+def _words(task: Task) -> str:
+    """The text by which a task is found."""
+    said = task.words or ", ".join(f"{name}: {value}" for name, value in task.parameters.items())
+    return "\n".join(str(one) for one in (said or task.action, task.result, task.error) if one is not None)
+
+
+# Knowledge
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeItem:
+    """A piece of knowledge. It never changes: a query returns copies with their `relevance`."""
+
+    id: str
+    content: str
+    source: str = ""
+    relevance: float = 0.0
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class EmbeddingProvider(Protocol):
+    """Makes vectors of texts."""
+
+    async def embed(self, text: str) -> Sequence[float]:
+        """The vector of a text."""
+        ...
+
+
+class VectorStore(Protocol):
+    """Keeps vectors. What it finds has an `id` and a `score`."""
+
+    async def add(self, id: str, embedding: Sequence[float], metadata: Mapping[str, Any]) -> None:
+        """Keep a vector."""
+        ...
+
+    async def search(self, query_embedding: Sequence[float], top_k: int) -> Sequence[Any]:
+        """The nearest, nearest first."""
+        ...
+
+
+class VectorMatch(NamedTuple):
+    """A vector that was found; `score` is the cosine."""
+
+    id: str
+    score: float
+    metadata: Mapping[str, Any]
+
+
+class InMemoryVectorStore:
+    """Vectors by id, each search compares all of them: for thousands, not for millions."""
+
+    def __init__(self) -> None:
+        self._vectors: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    async def add(
+        self, id: str, embedding: Sequence[float], metadata: Mapping[str, Any] | None = None
+    ) -> None:
+        """Keep a vector; one with the same id is replaced."""
+        self._vectors[id] = self._unit(embedding), dict(metadata or {})
+
+    async def search(self, query_embedding: Sequence[float], top_k: int = 5) -> list[VectorMatch]:
+        """The nearest, nearest first."""
+        asked, most = self._unit(query_embedding), whole(top_k, "top_k", least=1)
+        matches = [
+            VectorMatch(name, sum(map(float.__mul__, asked, own)), metadata)
+            for name, (own, metadata) in self._vectors.items()
+        ]
+        return nlargest(most, matches, key=lambda match: match.score)
+
+    async def clear(self) -> None:
+        """Remove all vectors."""
+        self._vectors.clear()
+
+    def _unit(self, vector: Sequence[float]) -> tuple[float, ...]:
+        """The vector at length one; one without a direction stays as it is."""
+        found = [float(part) for part in vector]
+        if not found or not all(map(isfinite, found)):
+            raise InvalidValue("a vector must have numbers, all of them finite")
+        for own, _ in self._vectors.values():
+            if len(own) != len(found):
+                raise InvalidValue(f"a vector of {len(found)} numbers among vectors of {len(own)}")
+            break
+        length = hypot(*found) or 1.0
+        return tuple([part / length for part in found])
+
+
+class VectorKnowledgeBase:
+    """Knowledge found by vectors. The items are in this process, their vectors in the vector store."""
+
+    def __init__(self, embedding_provider: EmbeddingProvider, vector_store: VectorStore) -> None:
+        self.embedding_provider, self.vector_store = embedding_provider, vector_store
+        self.items: dict[str, KnowledgeItem] = {}
+
+    async def add_item(self, item: KnowledgeItem) -> None:
+        """Keep an item; one with the same id is replaced."""
+        if not isinstance(item, KnowledgeItem):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a knowledge base keeps KnowledgeItems, not {type(item).__name__}")
+        vector = await self.embedding_provider.embed(item.content)
+        await self.vector_store.add(id=item.id, embedding=vector, metadata=_about(item))
+        self.items[item.id] = item
+
+    async def query(
+        self, query: str, limit: int = 5, filters: Mapping[str, Any] | None = None
+    ) -> list[KnowledgeItem]:
+        """What is nearest to a question, the most relevant first; `filters` apply to metadata and source."""
+        most, wanted = whole(limit, "limit", least=1), dict(filters or {})
+        vector = await self.embedding_provider.embed(query)
+        many = max(most, len(self.items)) if wanted else most
+        matches = await self.vector_store.search(vector, top_k=many)
+        found = [
+            replace(self.items[match.id], relevance=float(match.score))
+            for match in matches
+            if match.id in self.items and match.score > 0
+        ]
+        return [item for item in found if wanted.items() <= _about(item).items()][:most]
+
+    async def get_by_id(self, knowledge_id: str) -> KnowledgeItem | None:
+        """An item by its id."""
+        return self.items.get(knowledge_id)
+
+
+def _about(item: KnowledgeItem) -> dict[str, Any]:
+    return {"source": item.source, **item.metadata}

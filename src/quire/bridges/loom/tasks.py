@@ -1,0 +1,343 @@
+"""Tasks, what they are to a model, and the bus on which they are published."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Literal, Self, TypedDict
+
+from quire.errors import InvalidValue, WrongType, cut
+from quire.items import new_id, now
+from quire.sections import checked_function, maybe_await
+from quire.tokens import number, whole
+
+logger = logging.getLogger("quire.bridges.loom")
+
+EXECUTE, THINKING, TOOL_CALL, TOOL_RESULT = "execute", "node.thinking", "node.tool_call", "node.tool_result"
+MESSAGE = "node.message"
+_PRIORITY = 0.5
+
+Name = str | None
+"""A name, or none: then a query has no such filter."""
+
+
+class TaskStatus(StrEnum):
+    """The state of a task."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+def _utc_now() -> datetime:
+    return datetime.fromtimestamp(now(), UTC)
+
+
+@dataclass
+class Task:
+    """Something an agent is to do, does, or tells another agent.
+
+    Times are `datetime`s in UTC; a naive one is read as local time, and a number as seconds since 1970.
+    """
+
+    task_id: str = field(default_factory=new_id)
+    source_agent: str = ""
+    target_agent: str = ""
+    action: str = EXECUTE
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    status: TaskStatus = TaskStatus.PENDING
+    created_at: datetime = field(default_factory=_utc_now)
+    updated_at: datetime | None = None
+    result: Any = None
+    error: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    parent_task_id: str | None = None
+    session_id: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("task_id", "action"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name):
+                raise WrongType(f"Task.{name} must be a text that is not empty")
+        for name in ("parameters", "metadata"):
+            if not isinstance(getattr(self, name), dict):
+                raise WrongType(f"Task.{name} must be a dictionary, not {type(getattr(self, name)).__name__}")
+        if self.status not in list(TaskStatus):
+            raise InvalidValue(f"Task.status must be one of {', '.join(TaskStatus)}")
+        self.status = TaskStatus(self.status)
+        self.created_at = _read_time(self.created_at, "Task.created_at")
+        self.updated_at = _read_time(self.updated_at or self.created_at, "Task.updated_at")
+
+    @property
+    def words(self) -> str:
+        """`parameters["content"]` as text, empty if there is none."""
+        content = self.parameters.get("content")
+        return "" if content is None else str(content)
+
+    def set_status(self, status: TaskStatus) -> None:
+        """Change the status, and note when that was."""
+        self.status, self.updated_at = status, _utc_now()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields under the keys that Loom writes; times in ISO format."""
+        values = {_camel(one.name): getattr(self, one.name) for one in fields(self)}
+        return {key: one.isoformat() if isinstance(one, datetime) else one for key, one in values.items()} | {
+            "status": self.status.value
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The task that `to_dict` wrote."""
+        names = {_camel(one.name): one.name for one in fields(cls)}
+        unknown = [key for key in data if key not in names]
+        if unknown:
+            raise InvalidValue(f"a task has no field {cut(str(unknown[0]))!r}")
+        return cls(**{names[key]: value for key, value in data.items()})
+
+
+def _read_time(value: object, name: str) -> datetime:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidValue(f"{name} must be a time in ISO format, not {cut(str(value))!r}") from None
+    if isinstance(value, datetime):
+        return value.astimezone(UTC)
+    return datetime.fromtimestamp(number(value, name, least=0), UTC)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+# Direct messages and other tasks with a target
+
+
+def check_task(task: Task) -> None:
+    """Refuse what is no task, a direct message that lacks something, and a wrong priority or lifetime."""
+    if not isinstance(task, Task):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"expected a Task, not {type(task).__name__}")
+    needed = {
+        "source_agent": task.source_agent,
+        "target_agent": task.target_agent,
+        "parameters.content": task.words.strip(),
+    }
+    missing = [name for name, value in needed.items() if not value]
+    if task.action == MESSAGE and missing:
+        raise InvalidValue(f"a direct message needs {' and '.join(missing)}: see task {cut(task.task_id)!r}")
+    if number(priority_of(task), "parameters.priority", least=0) > 1:
+        raise InvalidValue("parameters.priority must be from 0 to 1")
+    if task.parameters.get("ttl_seconds") is not None:
+        number(task.parameters["ttl_seconds"], "parameters.ttl_seconds", least=0)
+
+
+def priority_of(task: Task) -> float:
+    """`parameters["priority"]`, from 0 to 1."""
+    priority = task.parameters.get("priority")
+    return _PRIORITY if priority is None else priority
+
+
+def is_expired(task: Task) -> bool:
+    """Whether its `ttl_seconds` are over."""
+    lives = task.parameters.get("ttl_seconds")
+    return lives is not None and task.created_at.timestamp() + lives <= now()
+
+
+def parent_of(task: Task) -> str | None:
+    """The id of the task it belongs to."""
+    return task.parent_task_id or task.parameters.get("parent_task_id")
+
+
+def nodes_of(task: Task) -> set[str]:
+    """The node it names, and the agent that sent it."""
+    return {one for one in (task.parameters.get("node_id"), task.source_agent) if one}
+
+
+# Messages
+
+
+class ChatMessage(TypedDict):
+    """A message as it is sent to a model."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class MessageConverter:
+    """Converts tasks to messages with a role and content."""
+
+    def convert_task_to_message(self, task: Task) -> ChatMessage | None:
+        """The message of a task; `None` for results, unknown actions, and tasks without words."""
+        role: Literal["user", "assistant"] = "assistant"
+        words = task.words
+        match task.action:
+            case "execute":
+                role = "user"
+            case "node.thinking":
+                pass
+            case "node.tool_call":
+                words = f"[Calling {task.parameters.get('tool_name') or 'tool'}({_arguments(task)})]"
+            case "node.message":
+                role = "user"  # it was said to this agent, not by it
+                sender = f" from {task.source_agent}" if task.source_agent else ""
+                words = words and f"[Direct message{sender}] {words}"
+            case _:
+                return None
+        return ChatMessage(role=role, content=words) if words.strip() else None
+
+    def convert_tasks_to_messages(self, tasks: Iterable[Task]) -> list[ChatMessage]:
+        """The messages of some tasks, in their order."""
+        return [one for one in map(self.convert_task_to_message, tasks) if one is not None]
+
+
+def _arguments(task: Task) -> str:
+    given = task.parameters.get("tool_args")
+    if given is None:
+        return "..."
+    if not isinstance(given, Mapping):
+        return str(given)
+    return ", ".join(f"{name}={value!r}" for name, value in given.items())  # pyright: ignore
+
+
+# The bus
+
+TaskHandler = Callable[[Task], Any | Awaitable[Any]]
+"""Does a task, and returns its result, the task with a result, or nothing."""
+
+MOST_EVENTS = 1_000
+
+
+class EventBus:
+    """The newest tasks that were published, and the functions that do them. It lives in this process."""
+
+    def __init__(self, max_history: int = MOST_EVENTS) -> None:
+        self.max_history = whole(max_history, "max_history", least=1)
+        self._events: dict[str, Task] = {}  # by task id, the newest last
+        self._functions: dict[str, list[TaskHandler]] = {}
+        self._background: set[asyncio.Task[None]] = set()
+
+    def register_handler(self, action: str, handler: TaskHandler) -> None:
+        """Have tasks of an action done by a function, in addition to those registered before."""
+        self._functions.setdefault(action, []).append(checked_function(handler, "what handles a task"))
+
+    async def publish(self, task: Task, wait_result: bool = True) -> Task:
+        """Record a task, and have it done by all functions for its action, one after the other.
+
+        Errors are in `task.error`, and the task has failed then. A task without a function is news and keeps
+        its status. Without `wait_result` it is done in the background; `join` waits for that.
+        """
+        check_task(task)
+        self._events.pop(task.task_id, None)
+        self._events[task.task_id] = task
+        if len(self._events) > self.max_history:
+            del self._events[next(iter(self._events))]
+        functions = tuple(self._functions.get(task.action, ()))
+        if not functions:
+            return task
+        task.set_status(TaskStatus.RUNNING)
+        if wait_result:
+            await _do(task, functions)
+        else:
+            doing = asyncio.get_running_loop().create_task(_do(task, functions))
+            self._background.add(doing)  # an event loop holds its tasks weakly
+            doing.add_done_callback(self._background.discard)
+        return task
+
+    async def join(self) -> None:
+        """Wait for the tasks that are done in the background."""
+        while self._background:
+            await asyncio.wait(self._background)
+
+    def query_by_node(
+        self, node_id: str, action_filter: Name = None, limit: int | None = None, session_id: Name = None
+    ) -> list[Task]:
+        """Tasks that a node sent, or that name it, the newest last."""
+        return self._newest(_of_node(node_id), limit, action_filter, session_id)
+
+    def query_by_action(
+        self, action: str, node_filter: Name = None, limit: int | None = None, session_id: Name = None
+    ) -> list[Task]:
+        """Tasks of an action, the newest last."""
+        return self._newest(_of_node(node_filter), limit, action, session_id)
+
+    def query_by_task(
+        self, task_id: str, action_filter: Name = None, limit: int | None = None, session_id: Name = None
+    ) -> list[Task]:
+        """A task and those that belong to it, the newest last."""
+        return self._newest(_about(task_id), limit, action_filter, session_id)
+
+    def query_recent(
+        self, limit: int = 10, action_filter: Name = None, node_filter: Name = None, session_id: Name = None
+    ) -> list[Task]:
+        """The tasks published last, the newest last; the limit applies after the filters."""
+        return self._newest(_of_node(node_filter), limit, action_filter, session_id)
+
+    def query_thinking_process(
+        self, node_id: Name = None, task_id: Name = None, limit: int | None = None, session_id: Name = None
+    ) -> list[str]:
+        """The thoughts of a node, or about a task, as text, the newest last."""
+        is_of, is_about = _of_node(node_id), _about(task_id)
+        thoughts = self._newest(
+            lambda task: bool(task.words) and is_of(task) and is_about(task), limit, THINKING, session_id
+        )
+        return [task.words for task in thoughts]
+
+    def query_by_target(
+        self,
+        target_agent: Name = None,
+        target_node_id: Name = None,
+        action_filter: Name = None,
+        limit: int | None = None,
+        session_id: Name = None,
+    ) -> list[Task]:
+        """Tasks for an agent or a node, by priority and then the newest first, without expired ones."""
+
+        def is_for(task: Task) -> bool:
+            by_agent = target_agent and target_agent == task.target_agent
+            by_node = target_node_id and target_node_id == task.parameters.get("target_node_id")
+            return bool(by_agent or by_node) and not is_expired(task)
+
+        found = self._newest(is_for, None, action_filter, session_id)[::-1]
+        found.sort(key=lambda task: (priority_of(task), task.created_at), reverse=True)
+        return found[: None if limit is None else whole(limit, "limit", least=1)]
+
+    def _newest(
+        self, is_asked: Callable[[Task], bool], limit: int | None, action: Name, session_id: Name
+    ) -> list[Task]:
+        start = 0 if limit is None else -whole(limit, "limit", least=1)
+        found = [task for task in list(self._events.values()) if is_asked(task)]
+        return [
+            task for task in found if action in (None, task.action) and session_id in (None, task.session_id)
+        ][start:]
+
+
+def _about(task_id: Name) -> Callable[[Task], bool]:
+    return lambda task: task_id is None or task_id in (task.task_id, parent_of(task))
+
+
+def _of_node(node_id: Name) -> Callable[[Task], bool]:
+    return lambda task: node_id is None or node_id in nodes_of(task)
+
+
+async def _do(task: Task, functions: tuple[TaskHandler, ...]) -> None:
+    errors: list[str] = []
+    for function in functions:
+        try:
+            given = await maybe_await(function(task))
+        except asyncio.CancelledError:
+            task.set_status(TaskStatus.CANCELLED)
+            raise
+        except Exception as fault:
+            errors.append(f"{type(fault).__name__}: {fault}")
+            logger.warning("a function for %s failed: %s", task.action, type(fault).__name__)
+            continue
+        if isinstance(given, Task):
+            task.result, task.error = given.result, given.error or task.error
+        elif given is not None:
+            task.result = given
+    task.error = "; ".join(errors) or task.error
+    task.set_status(TaskStatus.FAILED if task.error else TaskStatus.COMPLETED)
