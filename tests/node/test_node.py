@@ -1,20 +1,17 @@
-"""A node: conversations side by side, turns in order, and nothing lost when it is told to stop."""
+"""A node: conversations are apart, their turns run in order, and stopping loses nothing."""
 
 import asyncio
 import gc
-import signal
-import subprocess
-import sys
-import textwrap
 import weakref
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from quire import Message, Session
-from quire.agent import Agent, Done
-from quire.errors import InvalidValue, Stopped, UnknownKey
+from quire.agent import Agent, Done, tool
+from quire.bridges import autonomy
+from quire.errors import InvalidValue, Stopped, UnknownKey, WrongType
 from quire.items import use_clock
 from quire.models import Scripted
 from quire.node import Node
@@ -30,8 +27,18 @@ def echoing(session: Session) -> Agent:
     return Agent(session, model=Scripted([echo], repeat=True))
 
 
-def said(node: Node, scope: str = "", conversation: str = "") -> list[str]:
-    view = node.worker("echo", scope, conversation).agent.session.view()
+def gated(gates: list[Gate]) -> Callable[[Session], Agent]:
+    """Makes agents that call a tool which waits for its gate."""
+
+    def make(session: Session) -> Agent:
+        gates.append(Gate())
+        return Agent(session, model=Scripted([call("gate"), "done"], repeat=True), tools=[gates[-1].tool])
+
+    return make
+
+
+def said(node: Node, scope: str = "", conversation: str = "", name: str = "echo") -> list[str]:
+    view = node.session(name, scope, conversation).view()
     return [item.text for item in view if isinstance(item, Message)]
 
 
@@ -40,147 +47,48 @@ def test_conversations_are_apart() -> None:
         async with Node() as node:
             node.add("echo", echoing)
             node.add("other", echoing)
-            reply = await node.send("echo", "hi", scope="ana", conversation="one")
+            assert (await node.send("echo", "hi", scope="ana", conversation="one")).text == "heard: hi"
             await node.send("echo", "ho", scope="bob", conversation="one")
             await node.send("other", "he", scope="ana", conversation="one")
-            assert reply.text == "heard: hi"
             assert said(node, "ana", "one") == ["hi", "heard: hi"]
             assert said(node, "bob", "one") == ["ho", "heard: ho"] and said(node) == []
+            assert said(node, "ana", "one", "other") == ["he", "heard: he"]
 
     asyncio.run(serve())
 
 
-@pytest.mark.parametrize("store", ["memory:", None])
-def test_what_is_kept_in_memory_is_there_once_a_worker_was_let_go(store: str | None) -> None:
-    async def serve() -> None:
-        async with Node(store=store, idle=0) as node:
-            node.add("echo", echoing)
-            await node.send("echo", "hi", scope="ana")
-            assert len(node.session("echo", "ana").view()) == 2
-            node.worker("echo", "bob")  # who comes next lets go of who has nothing to do
-            gc.collect()
-            await node.send("echo", "ho", scope="ana")
-            assert said(node, "ana") == ["hi", "heard: hi", "ho", "heard: ho"]
-
-    asyncio.run(serve())
-
-
-def test_turns_of_one_conversation_are_in_the_order_they_were_sent() -> None:
+def test_no_scope_reads_the_conversation_of_another_agent() -> None:
     async def serve() -> None:
         async with Node() as node:
-            node.add("echo", echoing)
-            await asyncio.gather(*(node.send("echo", f"m{n}") for n in range(20)))
-            assert said(node) == [word for n in range(20) for word in (f"m{n}", f"heard: m{n}")]
+            node.add("s", echoing)
+            await node.send("s", "secret", scope="b/c", conversation="one")
+            with pytest.raises(InvalidValue, match="no slash"):
+                node.session("s/b", "c", "one")
+            assert str(node.session("s", "b/c", "one").place) == "s%2Fb%2Fc/one"
+            assert said(node, "b%2Fc", "one", "s") == [] and said(node, "b", "c/one", "s") == []
+            for name in ("a/b", "", 3, None):
+                with pytest.raises((InvalidValue, WrongType)):
+                    node.add(name, echoing)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+                with pytest.raises((InvalidValue, WrongType)):
+                    node.session(name)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
     asyncio.run(serve())
 
 
-def test_conversations_go_on_side_by_side() -> None:
-    async def serve() -> None:
-        gates: list[Gate] = []
-
-        def gated(session: Session) -> Agent:
-            gates.append(Gate())
-            return Agent(session, model=Scripted([call("gate"), "done"]), tools=[gates[-1].tool])
-
-        async with Node() as node:
-            node.add("gated", gated)
-            sending = [asyncio.create_task(node.send("gated", "go", conversation=str(n))) for n in range(5)]
-            while len(gates) < 5:
-                await asyncio.sleep(0)
-            await asyncio.gather(*(gate.begun.wait() for gate in gates))  # all at once, none has ended
-            assert {node.state("gated", conversation=str(n)) for n in range(5)} == {"running"}
-            for gate in gates:
-                gate.go.set()
-            assert {reply.text for reply in await asyncio.gather(*sending)} == {"done"}
-
-    asyncio.run(serve())
-
-
-def test_a_stream_is_a_turn_too() -> None:
-    async def serve() -> None:
-        async with Node() as node:
-            node.add("echo", echoing)
-            deltas = [delta async for delta in node.send_stream("echo", "hi")]
-            assert isinstance(deltas[-1], Done) and deltas[-1].reply.text == "heard: hi"
-            assert node.state("echo") == "idle"
-
-    asyncio.run(serve())
-
-
-def test_stopping_lets_the_running_turn_end_and_refuses_the_rest() -> None:
-    async def serve() -> None:
-        gate = Gate()
-        node = Node()
-        node.add(
-            "gated", lambda session: Agent(session, model=Scripted([call("gate"), "done"]), tools=[gate.tool])
-        )
-        first = asyncio.create_task(node.send("gated", "one"))
-        await gate.begun.wait()
-        second = asyncio.create_task(node.send("gated", "two"))
-        await asyncio.sleep(0)
-        stopping = asyncio.create_task(node.stop())
-        await asyncio.sleep(0)
-        gate.go.set()
-        await stopping
-        assert (await first).text == "done"
-        with pytest.raises(Stopped):
-            await second
-        with pytest.raises(Stopped):
-            await node.send("gated", "three")
-
-    asyncio.run(serve())
-
-
-def test_what_takes_longer_than_the_grace_is_interrupted_and_kept() -> None:
-    async def serve() -> None:
-        gate = Gate()
-        agents: list[Agent] = []
-
-        def gated(session: Session) -> Agent:
-            agents.append(Agent(session, model=Scripted([call("gate")]), tools=[gate.tool]))
-            return agents[-1]
-
-        node = Node()
-        node.add("gated", gated)
-        sending = asyncio.create_task(node.send("gated", "one"))
-        await gate.begun.wait()
-        await node.stop(grace=0.01)
-        assert (await sending).stop == "interrupted"
-        assert_whole(agents[0])
-
-    asyncio.run(serve())
-
-
-def test_workers_with_nothing_to_do_are_let_go_and_their_conversations_stay() -> None:
-    clock = [1_000.0]
-
-    async def serve() -> None:
-        async with Node(idle=60) as node:
-            node.add("echo", echoing)
-            await node.send("echo", "hi", conversation="a")
-            await node.send("echo", "hi", conversation="held")
-            before, held = weakref.ref(node.worker("echo", "", "a")), node.worker("echo", "", "held")
-            clock[0] += 61
-            await node.send("echo", "hi", conversation="b")
-            gc.collect()
-            assert before() is None and node.worker("echo", "", "held") is held  # never two of one
-            assert said(node, "", "a") == ["hi", "heard: hi"]
-
-    with use_clock(lambda: clock[0]):
-        asyncio.run(serve())
-
-
-def test_names_are_checked() -> None:
+def test_agents_are_known_by_name() -> None:
     async def serve() -> None:
         async with Node() as node:
             node.add("echo", echoing)
             with pytest.raises(InvalidValue):
                 node.add("echo", echoing)
-            with pytest.raises(InvalidValue):
-                node.add("a/b", echoing)
+            for ask in (node.state, node.waiting, node.members):
+                with pytest.raises(UnknownKey, match="echo"):
+                    ask("nobody")
             with pytest.raises(UnknownKey, match="echo"):
                 await node.send("nobody", "hi")
+            with pytest.raises(UnknownKey, match="echo"):
+                await anext(node.decide_stream("nobody", {}))
+            assert node.agents == ("echo",)
             await node.remove("echo")
             with pytest.raises(UnknownKey):
                 await node.send("echo", "hi")
@@ -190,63 +98,221 @@ def test_names_are_checked() -> None:
     asyncio.run(serve())
 
 
-SERVER = """
-import asyncio, sys
-from quire.agent import Agent, tool
-from quire.models import Scripted
-from quire.node import Node
-from quire import ToolCall
-
-@tool
-async def work() -> str:
-    "Work."
-    print("working", flush=True)
-    await asyncio.sleep(float(sys.argv[2]))
-    return "worked"
-
-def make(session):
-    return Agent(session, model=Scripted([ToolCall("c1", "work"), "done"]), tools=[work])
-
-async def main(node):
-    node.add("worker", make)
-    asyncio.get_running_loop().create_task(node.send("worker", "go", conversation="one"))
-
-Node.start(main, store=sys.argv[1], grace=float(sys.argv[3]))
-print("stopped", flush=True)
-"""
+async def read_all(stream: Any) -> None:
+    async for _ in stream:
+        pass
 
 
-@pytest.mark.parametrize(("seconds", "grace", "answer"), [("0.3", "60", "done"), ("600", "0.05", None)])
-def test_a_process_that_is_told_to_stop_loses_nothing(
-    tmp_path: Path, seconds: str, grace: str, answer: str | None
-) -> None:
-    store = tmp_path / "node.db"
-    command = [sys.executable, "-c", textwrap.dedent(SERVER), str(store), seconds, grace]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "working\n"
-        process.send_signal(signal.SIGTERM)
-        assert process.stdout.readline() == "stopped\n"
-    assert process.returncode == 0
-    one = Session.open(scope="worker/", conversation="one", store=store)
-    items: list[Any] = list(one.view())
-    assert one.steps.standing() == [] and items[0].text == "go"
-    assert (items[-1].text == answer) if answer else ("uncertain" in items[-1].text)
+VERBS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
+    "send": lambda node, address: node.send("echo", "hi", **address),
+    "send_stream": lambda node, address: read_all(node.send_stream("echo", "hi", **address)),
+    "decide": lambda node, address: node.decide("echo", {}, **address),
+    "decide_stream": lambda node, address: read_all(node.decide_stream("echo", {}, **address)),
+    "state": lambda node, address: node.state("echo", **address),
+    "session": lambda node, address: node.session("echo", **address),
+}
 
 
-def test_a_failing_main_ends_the_node() -> None:
-    async def main(node: Node) -> None:
-        raise LookupError("no such row")
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_address_is_made_of_texts(verb: str) -> None:
+    async def serve() -> None:
+        async with Node() as node:
+            node.add("echo", echoing)
+            for address in ({"scope": None}, {"scope": ["ana"]}, {"conversation": 7}):
+                with pytest.raises(WrongType, match="is a text, not"):
+                    await VERBS[verb](node, address)
+            assert "0 conversations" in repr(node)
 
-    with pytest.raises(LookupError):
-        Node.start(main)
+    asyncio.run(serve())
 
 
-def test_without_waiting_it_ends_when_main_has_returned() -> None:
-    told: list[str] = []
+def test_what_makes_agents_returns_an_agent() -> None:
+    async def serve() -> None:
+        async with Node() as node:
+            node.add("odd", lambda session: {"agent": session})  # type: ignore[arg-type, return-value]  # pyright: ignore
+            with pytest.raises(WrongType, match="'odd' gives an Agent, not dict"):
+                await node.send("odd", "hi")
 
-    async def main(node: Node) -> None:
+    asyncio.run(serve())
+
+
+def test_turns_of_one_conversation_run_in_the_order_they_were_sent() -> None:
+    async def serve() -> None:
+        async with Node() as node:
+            node.add("echo", echoing)
+            sending = [
+                read_all(node.send_stream("echo", f"m{n}")) if n % 2 else node.send("echo", f"m{n}")
+                for n in range(20)
+            ]
+            await asyncio.gather(*sending)
+            assert said(node) == [word for n in range(20) for word in (f"m{n}", f"heard: m{n}")]
+
+    asyncio.run(serve())
+
+
+def test_conversations_run_side_by_side() -> None:
+    async def serve() -> None:
+        gates: list[Gate] = []
+        async with Node() as node:
+            node.add("gated", gated(gates))
+            sending = [asyncio.create_task(node.send("gated", "go", conversation=str(n))) for n in range(5)]
+            while len(gates) < 5:
+                await asyncio.sleep(0)
+            await asyncio.gather(*(gate.begun.wait() for gate in gates))  # all have begun, none has ended
+            assert {node.state("gated", conversation=str(n)) for n in range(5)} == {"running"}
+            for gate in gates:
+                gate.go.set()
+            assert {reply.text for reply in await asyncio.gather(*sending)} == {"done"}
+            assert node.state("gated", conversation="0") == "idle"
+
+    asyncio.run(serve())
+
+
+def test_a_tool_that_sends_to_its_own_conversation_gets_an_error_and_does_not_wait_for_itself() -> None:
+    async def serve() -> None:
+        node = Node()
+
+        @tool
+        async def again(how: str) -> str:
+            """Send to the conversation whose tool this is."""
+            if how == "stream":
+                return str([delta async for delta in node.send_stream("echo", "and?")])
+            return str(await node.send("echo", "and?"))
+
+        calls = [call("again", f'{{"how": "{how}"}}', how) for how in ("send", "stream")]
+        node.add("echo", lambda session: Agent(session, model=Scripted([calls, "Well."]), tools=[again]))
+        assert (await asyncio.wait_for(node.send("echo", "go"), 60)).text == "Well."
+        await node.stop()
+
+    asyncio.run(serve())
+
+
+@pytest.mark.parametrize("store", ["memory:", None])
+def test_idle_workers_are_dropped_and_their_conversations_stay(store: str | None) -> None:
+    clock = [1_000.0]
+
+    async def serve() -> None:
+        async with Node(store=store, idle=60) as node:
+            node.add("echo", echoing)
+            await node.send("echo", "hi", conversation="a")
+            await node.send("echo", "hi", conversation="held")
+            dropped, held = weakref.ref(node.worker("echo", "", "a")), node.worker("echo", "", "held")
+            clock[0] += 61
+            await node.send("echo", "hi", conversation="b")
+            gc.collect()
+            assert dropped() is None and node.worker("echo", "", "held") is held  # never two of one
+            await node.send("echo", "ho", conversation="a")
+            assert said(node, "", "a") == ["hi", "heard: hi", "ho", "heard: ho"]
+
+    with use_clock(lambda: clock[0]):
+        asyncio.run(serve())
+
+
+def test_streams_that_are_read_later_have_one_worker() -> None:
+    async def serve() -> None:
+        gates: list[Gate] = []
+        node = Node(idle=0)
+        node.add("gated", gated(gates))
+        streams = [node.send_stream("gated", text) for text in ("one", "two")]
+        reading = asyncio.gather(*map(read_all, streams))
+        while not gates:
+            await asyncio.sleep(0)
+        await gates[0].begun.wait()
+        gates[0].go.set()
+        await reading
+        assert len(gates) == 1
+        await node.stop()
+
+    asyncio.run(serve())
+
+
+def test_stopping_lets_the_current_turn_end_and_refuses_the_rest() -> None:
+    async def serve() -> None:
+        gates: list[Gate] = []
+        node = Node()
+        node.add("gated", gated(gates))
+        first = asyncio.create_task(node.send("gated", "one"))
+        while not gates:
+            await asyncio.sleep(0)
+        await gates[0].begun.wait()
+        second = asyncio.create_task(node.send("gated", "two"))
+        third = asyncio.ensure_future(anext(node.send_stream("gated", "three")))
+        await asyncio.sleep(0)
+        stopping = asyncio.create_task(node.stop())
+        await asyncio.sleep(0)
+        gates[0].go.set()
+        await stopping
+        assert (await first).text == "done" and said(node, name="gated")[0] == "one"
+        for refused in (second, third, node.send("gated", "four")):
+            with pytest.raises(Stopped):
+                await refused
+
+    asyncio.run(serve())
+
+
+@pytest.mark.parametrize("how", ["grace", "hurry"])
+def test_what_takes_longer_than_the_grace_is_interrupted_and_kept(how: str) -> None:
+    async def serve() -> None:
+        gates: list[Gate] = []
+        node, hurry = Node(), asyncio.Event()
+        node.add("gated", gated(gates))
+        sending = asyncio.create_task(node.send("gated", "one"))
+        while not gates:
+            await asyncio.sleep(0)
+        await gates[0].begun.wait()
+        agent = node.worker("gated").agent
+        if how == "hurry":
+            hurry.set()
+        await asyncio.wait_for(node.stop(grace=3600 if how == "hurry" else 0.01, hurry=hurry), 60)
+        assert (await sending).stop == "interrupted"
+        assert_whole(agent)
+
+    asyncio.run(serve())
+
+
+def test_an_error_in_one_conversation_takes_no_grace_from_the_others() -> None:
+    class Full(Exception):
+        """The disk is full."""
+
+    async def serve() -> None:
+        gates: list[Gate] = []
+        node = Node()
+        node.add("gated", gated(gates))
         node.add("echo", echoing)
-        told.append((await node.send("echo", "hi")).text)
+        await node.send("echo", "hi")
 
-    Node.start(main, wait=False)
-    assert told == ["heard: hi"]
+        async def fails(*_: object) -> None:
+            raise Full
+
+        node.worker("echo").agent.session.compaction.close = fails  # type: ignore[method-assign, assignment]
+        answer = asyncio.ensure_future(node.send("gated", "hi"))
+        while not gates:
+            await asyncio.sleep(0)
+        await gates[0].begun.wait()
+        stopping = asyncio.ensure_future(node.stop())
+        await asyncio.sleep(0.05)
+        assert not stopping.done()
+        gates[0].go.set()
+        with pytest.raises(Full):
+            await stopping
+        assert (await answer).text == "done"
+
+    asyncio.run(serve())
+
+
+def test_an_agent_of_autonomy_has_the_same_addresses() -> None:
+    async def serve() -> None:
+        async with Node() as node:
+            agent = await autonomy.Agent.start(node, "Talk.", "echo", Scripted([echo], repeat=True))
+            await agent.send("hi", scope="b/c", conversation="one")
+            assert said(node, "b/c", "one") == ["hi", "heard: hi"]
+            with pytest.raises(WrongType, match="is a text, not"):
+                await agent.send("hi", scope=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            deltas = [
+                delta async for delta in node.send_stream("echo", "ho", scope="b/c", conversation="one")
+            ]
+            assert (
+                isinstance(deltas[-1], Done) and len(await agent.memory.get_messages_only("b/c", "one")) == 4
+            )
+
+    asyncio.run(serve())

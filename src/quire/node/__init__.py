@@ -1,4 +1,4 @@
-"""Many agents in one process: each conversation has a worker of its own, and its turns are in order."""
+"""Many agents in one process: each conversation has its own worker, which runs its turns in order."""
 
 from quire.node.node import Node
 from quire.node.worker import State

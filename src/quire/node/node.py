@@ -1,32 +1,29 @@
-"""The node: agents by name, and a worker for each conversation of each."""
+"""The node: agents by name, and a worker for each conversation of each agent."""
 
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from inspect import isawaitable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, Unpack
 from weakref import WeakValueDictionary
 
-from quire.agent import Agent
+from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
 from quire.agent.builtin.crew import agent_called
 from quire.agent.builtin.roster import known
 from quire.errors import InvalidValue, Stopped, UnknownKey, WrongType, cut
-from quire.items import now
-from quire.node.ending import end_others, run_to_its_end
-from quire.node.loose_threads import LooseThreads
-from quire.node.sending import Sending
-from quire.node.worker import Worker
+from quire.items import ToolCall, now
+from quire.node.worker import State, Worker
 from quire.session import Session, open_store
-from quire.stores import Store, place_at
+from quire.stores import Place, Store, place_at
 from quire.tokens import named, number
 
 logger = logging.getLogger("quire.node")
 
 Make = Callable[[Session], Agent]
-"""Makes an agent for one conversation."""
+"""Makes the agent of one conversation."""
 
 _GRACE = 30.0
 _IDLE = 300.0
@@ -38,20 +35,39 @@ class _Key(NamedTuple):
     scope: str
     conversation: str
 
+    @property
+    def place(self) -> Place:
+        """Where the conversation is stored: each agent has scopes of its own.
 
-class Node(Sending):
-    """Hosts agents in this process. Conversations go on side by side; the turns of each are in order.
+        The name of an agent has no slash, so no two keys have the same place.
+        """
+        return place_at(scope=f"{self.name}/{self.scope}", conversation=self.conversation)
 
-    A worker that has had nothing to do for `idle` seconds is let go; its conversation is in the store.
+
+def _key(name: str, scope: str, conversation: str) -> _Key:
+    """The key of a conversation. Every public verb gets its key here, so every part is checked."""
+    return _Key(_checked_name(name), *place_at(scope=scope, conversation=conversation))
+
+
+def _checked_name(name: str) -> str:
+    if "/" in named(name, "the name of an agent"):
+        raise InvalidValue("the name of an agent on a node has no slash in it")
+    return name
+
+
+class Node:
+    """Hosts agents in this process. Conversations run side by side; the turns of each run in order.
+
+    A worker that was idle for `idle` seconds is dropped. Its conversation stays in the store.
     """
 
     def __init__(self, *, store: str | Path | Store | None = None, idle: float = _IDLE) -> None:
-        # Once: a memory that is asked for by its address is another each time.
+        # Opened once: each opening of "memory:" is another store.
         self._store = open_store("memory:" if store is None else store, None, None)
         self._idle = number(idle, "idle", 0)
         self._makers: dict[str, Make] = {}
         self._workers: dict[_Key, Worker] = {}
-        # One that was let go may still be held, such as by a stream that nobody has read yet.
+        # A dropped worker may still be held, for example by a stream that was not read yet.
         self._known: WeakValueDictionary[_Key, Worker] = WeakValueDictionary()
         self._swept_at = now()
         self._is_stopped = False
@@ -67,20 +83,18 @@ class Node(Sending):
         grace: float = _GRACE,
         wait: bool = True,
     ) -> None:
-        """Run a node: call `main` with it, and stay up until the process is told to stop.
+        """Run a node: call `main` with it, and stay up until the process receives SIGINT or SIGTERM.
 
-        At the first signal to stop, answers have `grace` seconds to be given and heard; at the second, they
-        are interrupted at once. Either way all that was said is kept. Without `wait` it stops when `main` has
-        returned. What goes on though it was told to end is left behind, at the second signal if not before.
+        After the first signal, answers have `grace` seconds to complete; the second signal interrupts them,
+        and the third ends the process. Everything recorded is kept. With `wait=False` the node stops when
+        `main` has returned.
         """
         node, seconds = Node(store=store), number(grace, "grace", 0)
-        run_to_its_end(lambda threads: _serve(node, main, seconds, wait, threads))
+        asyncio.run(_serve(node, main, seconds, wait))
 
     def add(self, name: str, make: Make) -> None:
-        """Host an agent under a name; `make` gives the agent of one conversation, for its session."""
-        if "/" in named(name, "the name of an agent"):
-            raise InvalidValue("the name of an agent on a node has no slash in it")
-        if name in self._makers:
+        """Host an agent under a name; `make` returns the agent of one conversation, given its session."""
+        if _checked_name(name) in self._makers:
             raise InvalidValue(f"an agent {cut(name)!r} is on the node already")
         self._makers[name] = make
 
@@ -90,7 +104,7 @@ class Node(Sending):
         return tuple(self._makers)
 
     async def remove(self, name: str, *, grace: float = _GRACE) -> None:
-        """Host an agent no longer; what is being answered has so many seconds."""
+        """Stop hosting an agent; answers in progress have `grace` seconds to complete."""
         if self._makers.pop(name, None) is None:
             raise UnknownKey(f"no agent {cut(name)!r} on the node")
         await self._stop([key for key in list(self._known) if key.name == name], grace, asyncio.Event())
@@ -102,40 +116,74 @@ class Node(Sending):
         if name not in self._makers:
             known = ", ".join(map(repr, self._makers)) or "none at all"
             raise UnknownKey(f"no agent {cut(str(name))!r} on the node; there is {known}")
-        self._let_go()
-        key = _Key(name, *place_at(scope=scope, conversation=conversation))
+        self._drop_idle()
+        key = _key(name, scope, conversation)
         worker = self._workers.get(key) or self._known.get(key)
         if worker is None:
             worker = self._known[key] = Worker(lambda: self._made(key))
         self._workers[key] = worker
         return worker
 
-    def _made(self, key: _Key) -> Agent:
-        """The agent of a conversation: that of one who works for another is the one who works there."""
-        parts = key.conversation.split("/")
-        for end in range(len(parts) - 1, 0, -1):  # a role may have a slash in its name
-            above, member = key._replace(conversation="/".join(parts[:end])), "/".join(parts[end:])
-            if known(self.session(*above), member) is not None:
-                found = agent_called(member, self.worker(*above).agent)
-                if found is not None:
-                    return found
-        made = self._makers[key.name](self.session(*key))
-        if not isinstance(made, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
-            kind = type(made).__name__
-            raise WrongType(f"what makes the agents of {cut(key.name)!r} gives an Agent, not {kind}")
-        return made
-
     def session(self, name: str, scope: str = "", conversation: str = "") -> Session:
-        """A conversation of an agent, whether or not a worker has it: to be read, or to be added to."""
-        place = place_at(scope=scope, conversation=conversation)
-        # Agents of one node are apart, also where their conversations have the same address.
-        return Session.open(scope=f"{name}/{place.scope}", conversation=conversation, store=self._store)
+        """A conversation of an agent, to read or to append to, whether or not it has a worker."""
+        place = _key(name, scope, conversation).place
+        return Session.open(scope=place.scope, conversation=place.conversation, store=self._store)
+
+    async def send(
+        self, name: str, input: Input, *, scope: str = "", conversation: str = "", **asking: Unpack[Asking]
+    ) -> Reply:
+        """Send a message to a conversation of an agent; it is answered after those sent before it."""
+        return await self.worker(name, scope, conversation).send(input, **asking)
+
+    def send_stream(
+        self, name: str, input: Input, *, scope: str = "", conversation: str = "", **asking: Unpack[Asking]
+    ) -> AsyncGenerator[Delta, None]:
+        """As `send`, streamed."""
+        return self.worker(name, scope, conversation).send_stream(input, **asking)
+
+    async def decide(
+        self,
+        name: str,
+        decisions: Decisions,
+        *,
+        scope: str = "",
+        conversation: str = "",
+        **asking: Unpack[Asking],
+    ) -> Reply:
+        """Approve or refuse waiting calls of a conversation by their ids, then continue the turn.
+
+        Without decisions a turn that was left unfinished, for example by a crash, is resumed.
+        """
+        return await self.worker(name, scope, conversation).decide(decisions, **asking)
+
+    def decide_stream(
+        self,
+        name: str,
+        decisions: Decisions,
+        *,
+        scope: str = "",
+        conversation: str = "",
+        **asking: Unpack[Asking],
+    ) -> AsyncGenerator[Delta, None]:
+        """As `decide`, streamed."""
+        return self.worker(name, scope, conversation).decide_stream(decisions, **asking)
+
+    def waiting(self, name: str, *, scope: str = "", conversation: str = "") -> tuple[ToolCall, ...]:
+        """The calls of a conversation that wait for a person's answer or approval."""
+        return self.worker(name, scope, conversation).waiting
+
+    def members(self, name: str, *, scope: str = "", conversation: str = "") -> tuple[str, ...]:
+        """The conversations of the agents that work for this one; each takes messages like any other."""
+        return self.worker(name, scope, conversation).members
+
+    def state(self, name: str, *, scope: str = "", conversation: str = "") -> State:
+        """What a conversation does."""
+        return self.worker(name, scope, conversation).state
 
     async def stop(self, *, grace: float = _GRACE, hurry: asyncio.Event | None = None) -> None:
-        """Take no more messages, and let those that are being answered be answered and heard to their end.
+        """Refuse new messages, and let current answers complete and be read.
 
-        After `grace` seconds, or once `hurry` is set, they are interrupted; what came of them is kept. Who
-        listens and has read nothing for a few seconds is not waited for.
+        After `grace` seconds, or once `hurry` is set, they are interrupted; what was recorded is kept.
         """
         self._is_stopped = True
         logger.info("stopping, with %d conversations at hand", len(self._workers))
@@ -149,14 +197,28 @@ class Node(Sending):
     ) -> None:
         await self.stop()
 
+    def _made(self, key: _Key) -> Agent:
+        """The agent of a conversation; at the address of a sub-agent, that sub-agent."""
+        parts = key.conversation.split("/")
+        for end in range(len(parts) - 1, 0, -1):  # the name of a role may contain a slash
+            parent, member = key._replace(conversation="/".join(parts[:end])), "/".join(parts[end:])
+            if known(self.session(*parent), member) is not None:
+                found = agent_called(member, self.worker(*parent).agent)
+                if found is not None:
+                    return found
+        made = self._makers[key.name](self.session(*key))
+        if not isinstance(made, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = type(made).__name__
+            raise WrongType(f"what makes the agents of {cut(key.name)!r} gives an Agent, not {kind}")
+        return made
+
     async def _stop(self, keys: list[_Key], grace: float, hurry: asyncio.Event) -> None:
         workers = [self._known.pop(key, None) for key in keys]
         for key in keys:
             self._workers.pop(key, None)
-        stopping = asyncio.current_task()
         ends = await asyncio.gather(
-            *(worker.stop(grace, hurry, stopping) for worker in workers if worker is not None),
-            return_exceptions=True,  # whatever goes wrong with one, all others have their grace
+            *(worker.stop(grace, hurry) for worker in workers if worker is not None),
+            return_exceptions=True,  # an error in one conversation takes no grace from the others
         )
         faults = [end for end in ends if isinstance(end, BaseException)]
         for fault in faults[1:]:
@@ -164,8 +226,8 @@ class Node(Sending):
         if faults:
             raise faults[0]
 
-    def _let_go(self) -> None:
-        """Let go of workers that have had nothing to do, once in a while."""
+    def _drop_idle(self) -> None:
+        """Drop idle workers, at most once in `idle` seconds."""
         moment = now()
         if moment - self._swept_at < self._idle:
             return
@@ -175,36 +237,22 @@ class Node(Sending):
                 del self._workers[key]
 
 
-async def _serve(
-    node: Node, main: Callable[[Node], Any], grace: float, wait: bool, threads: LooseThreads
-) -> None:
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
-    hurry = asyncio.Event()
-
-    def tell() -> None:
-        (hurry if told.is_set() else told).set()
-
+async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bool) -> None:
+    loop, stopped, hurry = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     for one in _SIGNALS:
-        loop.add_signal_handler(one, tell)
+        loop.add_signal_handler(one, lambda: (hurry if stopped.is_set() else stopped).set())
     begun = main(node)
     task = asyncio.ensure_future(begun) if isawaitable(begun) else None
     try:
         if task is not None:
-            await _first(task, told)
+            signalled = asyncio.ensure_future(stopped.wait())
+            await asyncio.wait((task, signalled), return_when=asyncio.FIRST_COMPLETED)
+            signalled.cancel()
+            if task.done():
+                task.result()
         if wait:
-            await told.wait()
+            await stopped.wait()
     finally:
-        await node.stop(grace=grace, hurry=hurry)  # who listens in `main` has the same grace
-        await end_others(grace, hurry, threads)
-        if task is not None and task.done() and not task.cancelled():
-            task.exception()  # who was told to stop is not asked how
-
-
-async def _first(task: "asyncio.Future[Any]", told: asyncio.Event) -> None:
-    """Wait for `main`, unless the process is told to stop before."""
-    stop = asyncio.ensure_future(told.wait())
-    await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
-    stop.cancel()
-    await asyncio.gather(stop, return_exceptions=True)
-    if task.done():
-        task.result()
+        await node.stop(grace=grace, hurry=hurry)  # listeners in `main` have the same grace
+        for one in _SIGNALS:
+            loop.remove_signal_handler(one)  # from here on a signal ends the process

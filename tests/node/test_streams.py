@@ -1,0 +1,173 @@
+"""Streamed answers on a node: a slow listener delays nobody, and hears everything within the grace."""
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator, Awaitable
+from typing import Any
+
+import pytest
+
+from quire import Message
+from quire.agent import Agent, Delta, Done, Words
+from quire.errors import ModelFailed, QuireError
+from quire.models import Scripted
+from quire.node import Node
+from tests.agent.answering import Gate, assert_whole, call
+
+LONG = "word " * 200
+"""More deltas than an agent produces ahead of its listener."""
+
+
+def node_of(*replies: Any, tools: Any = ()) -> Node:
+    node = Node()
+    node.add("teller", lambda session: Agent(session, model=Scripted(replies), tools=tools))
+    return node
+
+
+def words(deltas: list[Delta]) -> str:
+    return "".join(delta.text for delta in deltas if isinstance(delta, Words))
+
+
+async def stalled(node: Node) -> tuple[Delta, AsyncGenerator[Delta, None]]:
+    """A stream of which only the first delta was read."""
+    stream = node.send_stream("teller", "tell")
+    return await anext(stream), stream
+
+
+async def soon(work: Awaitable[Any]) -> Any:
+    """The result of some work; an error, not a test without end, where it never comes."""
+    return await asyncio.wait_for(work, 60)
+
+
+@pytest.mark.parametrize("reply", ["Once upon a time.", LONG])
+def test_the_next_turn_begins_once_the_answer_has_ended_and_a_late_listener_hears_all(reply: str) -> None:
+    async def serve() -> None:
+        node = node_of(reply, "And then?")
+        first, stream = await stalled(node)
+        assert (await soon(node.send("teller", "and?"))).text == "And then?"
+        view = node.session("teller").view()
+        assert [item.text for item in view if isinstance(item, Message)] == [
+            "tell",
+            reply,
+            "and?",
+            "And then?",
+        ]
+        assert node.state("teller") == "idle" and not node.worker("teller").is_busy
+        deltas = [first, *[delta async for delta in stream]]
+        assert words(deltas) == reply and isinstance(deltas[-1], Done)
+
+    asyncio.run(serve())
+
+
+@pytest.mark.parametrize("how", ["interrupt", "close", "drop"])
+def test_a_listener_that_leaves_and_an_interruption_free_the_conversation(how: str) -> None:
+    async def serve() -> None:
+        gate = Gate()
+        node = node_of([Message("assistant", "Wait."), call("gate")], "Well.", tools=[gate.tool])
+        streams = [(await stalled(node))[1]]
+        await gate.begun.wait()
+        if how == "interrupt":
+            await node.worker("teller").agent.interrupt()
+            last = [delta async for delta in streams.pop()][-1]
+            assert isinstance(last, Done) and last.reply.stop == "interrupted"
+        elif how == "close":
+            await streams.pop().aclose()
+        else:
+            streams.clear()
+            gc.collect()
+        assert (await soon(node.send("teller", "and?"))).text == "Well."
+        assert node.state("teller") == "idle"
+        assert_whole(node.worker("teller").agent)
+
+    asyncio.run(serve())
+
+
+def test_a_listener_that_is_cancelled_before_anything_came_frees_the_conversation() -> None:
+    async def serve(steps: int) -> None:
+        node = node_of("Never heard.", "Well.")
+        listening = asyncio.ensure_future(anext(node.send_stream("teller", "tell")))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        await soon(node.send("teller", "and?"))
+        assert node.state("teller") == "idle"
+
+    for steps in range(12):
+        asyncio.run(serve(steps))
+
+
+def test_an_error_is_raised_after_what_came_before_it() -> None:
+    async def serve() -> None:
+        node, nothing = (
+            node_of([Message("assistant", "Wait."), call("gate")], ModelFailed("gone"), "Well."),
+            3,
+        )
+        first, stream = await stalled(node)
+        assert words([first]) and (await soon(node.send("teller", "and?"))).text == "Well."
+        with pytest.raises(ModelFailed, match="gone"):
+            async for delta in stream:
+                assert not isinstance(delta, Done)
+        with pytest.raises(QuireError):
+            await anext(node.send_stream("teller", nothing))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        assert node.state("teller") == "idle"
+
+    asyncio.run(serve())
+
+
+class Client:
+    """Reads slowly, and knows whether it has heard the end."""
+
+    def __init__(self, stream: AsyncGenerator[Any, None]) -> None:
+        self.begun = asyncio.Event()
+        self.heard: list[Any] = []
+        self.has_ended = False
+        self.task = asyncio.ensure_future(self._listen(stream))
+
+    async def _listen(self, stream: AsyncGenerator[Any, None]) -> None:
+        async for delta in stream:
+            self.begun.set()
+            await asyncio.sleep(0.001)
+            self.heard.append(delta)
+        self.has_ended = True
+
+
+def test_slow_listeners_hear_the_end_before_the_node_has_stopped() -> None:
+    async def serve() -> None:
+        gate = Gate()
+        async with node_of(call("gate"), LONG[:100], tools=[gate.tool]) as node:
+            clients = [Client(node.send_stream("teller", "tell", conversation=str(n))) for n in range(3)]
+            await asyncio.gather(*(client.begun.wait() for client in clients))
+            gate.go.set()
+        assert all(client.has_ended for client in clients)
+        assert {words(client.heard) for client in clients} == {LONG[:100]}
+
+    asyncio.run(serve())
+
+
+@pytest.mark.parametrize("has_left", [False, True])
+def test_a_stalled_listener_delays_stopping_by_the_grace_at_most(has_left: bool) -> None:
+    async def serve() -> None:
+        node = node_of("Once upon a time.")
+        _, stream = await stalled(node)
+        stopping = asyncio.ensure_future(node.stop(grace=3600 if has_left else 0.01))
+        await asyncio.sleep(0.005)
+        if has_left:
+            await stream.aclose()
+        await soon(stopping)
+        if not has_left:
+            assert isinstance([delta async for delta in stream][-1], Done)  # it is buffered for its listener
+
+    asyncio.run(serve())
+
+
+def test_a_listener_that_keeps_up_hears_of_the_interruption() -> None:
+    async def serve() -> None:
+        gate = Gate()
+        node = node_of(call("gate"), tools=[gate.tool])
+        client = Client(node.send_stream("teller", "tell"))
+        await gate.begun.wait()
+        await soon(node.stop(grace=0))
+        assert client.has_ended and client.heard[-1].reply.stop == "interrupted"
+
+    asyncio.run(serve())
