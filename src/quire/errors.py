@@ -32,8 +32,6 @@ or content.
     │   ├── StoreDamaged                 what a store holds is not what was written to it
     │   └── NewerStore                   a store that a newer version of Quire made
     ├── Forgotten (LookupError)          what is asked for was forgotten on purpose
-    ├── TurnTimeout (TimeoutError)       a turn took longer than it may
-    ├── TurnCancelled (RuntimeError)     a turn was cancelled from within its tool
     ├── CancelledWithin (RuntimeError)   a hook waited for what somebody else cancelled
     ├── TurnBusy (RuntimeError)          a turn or its queue is running, and may not be changed now
     ├── Stopped (RuntimeError)           a node was told to stop, and takes no more messages
@@ -209,14 +207,6 @@ class NewerStore(StoreError):
 
 class Forgotten(QuireError, LookupError):
     """What is asked for was forgotten on purpose, and cannot be shown again."""
-
-
-class TurnTimeout(QuireError, TimeoutError):
-    """A turn took longer than it may."""
-
-
-class TurnCancelled(QuireError, RuntimeError):
-    """A turn was cancelled from within its tool, and not by who runs it."""
 
 
 class CancelledWithin(QuireError, RuntimeError):

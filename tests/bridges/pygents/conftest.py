@@ -1,4 +1,4 @@
-"""Hooks, tools and agents are known in the whole process: each test begins with none."""
+"""Registries are per process: each test begins with empty ones."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from quire.bridges.pygents import AgentRegistry, HookRegistry, ToolRegistry
 
 
 @pytest.fixture(autouse=True)
-def nothing_known() -> None:  # pyright: ignore[reportUnusedFunction]
+def empty_registries() -> None:  # pyright: ignore[reportUnusedFunction]
     HookRegistry.clear()
     ToolRegistry.clear()
     AgentRegistry.clear()

@@ -1,276 +1,341 @@
-"""Agents: turns in order, items kept where they belong before they are handed on, pools that tools read."""
+"""Agents: turns in order, items stored, hooks, pauses, branches and saved values."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import json
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
 from quire.bridges.pygents import (
     Agent,
+    AgentHook,
     AgentRegistry,
     ContextItem,
     ContextPool,
-    ContextPoolHook,
     ContextQueue,
     SafeExecutionError,
     Tool,
     ToolRegistry,
     Turn,
+    TurnHook,
+    TurnTimeoutError,
     UnregisteredAgentError,
+    UnregisteredToolError,
     hook,
     tool,
 )
-from tests.bridges.pygents.shop import run_all, shop
-from tests.bridges.pygents.writing import contents, ids, in_a_loop, kept
+from quire.errors import Damaged
 
 
-def test_an_agent_has_a_queue_of_ten_and_a_pool_without_a_limit() -> None:
-    agent = shop()
-    assert (agent.context_queue.limit, agent.context_pool.limit) == (10, None)
-    pool, queue = ContextPool(limit=3), ContextQueue(limit=2)
-    ToolRegistry.clear()
-    other = shop("other", pool, queue)
-    assert other.context_pool is pool and other.context_queue is queue
-    assert (other.name, other.description, len(other.tools)) == ("other", "Sells lamps", 6)
-
-
-@in_a_loop
-async def test_an_item_without_an_id_goes_to_the_queue_and_one_with_an_id_to_the_pool() -> None:
-    agent = shop()
-    values = await run_all(agent, Turn("greet", args=["Ana"]), Turn("price", kwargs={"lamp": "tall"}))
-    assert values == [ContextItem("hello Ana"), ContextItem(4, "price of tall", "tall")]
-    assert contents(agent.context_queue) == ["hello Ana"] and ids(agent.context_pool) == ["tall"]
-
-
-@in_a_loop
-async def test_an_item_is_kept_before_it_is_handed_on() -> None:
-    agent = shop()
-    await agent.put(Turn("each_price", args=[["a", "b", "c"]]))
-    seen = [(turn.tool.name, value.id, ids(agent.context_pool)) async for turn, value in agent.run()]
-    assert seen == [
-        ("each_price", "a", ["a"]),
-        ("each_price", "b", ["a", "b"]),
-        ("each_price", "c", ["a", "b", "c"]),
-    ]
-
-
-@in_a_loop
-async def test_leaving_early_loses_nothing_that_was_given() -> None:
-    agent = shop()
-    await agent.put(Turn("price", args=["a"]))
-    await agent.put(Turn("price", args=["b"]))
-    async for _ in agent.run():
-        break
-    assert ids(agent.context_pool) == ["a"] and not agent.is_running and len(agent.pending_turns) == 1
-    agent.context_queue = ContextQueue(limit=1)
-    await run_all(agent)
-    assert ids(agent.context_pool) == ["a", "b"]
-
-
-@in_a_loop
-async def test_items_of_a_list_are_kept_too() -> None:
+@pytest.fixture
+def baker(empty_registries: None) -> Iterator[Agent]:
     @tool()
-    async def several() -> list[Any]:
-        return [kept("a"), "words", ContextItem("said")]
+    async def bake(bread: str) -> ContextItem[str]:
+        return ContextItem("warm", description=f"{bread} bread", id=bread)
 
-    agent = Agent("lister", "Lists", [several])
-    assert len(await run_all(agent, Turn("several"))) == 1
-    assert ids(agent.context_pool) == ["a"] and contents(agent.context_queue) == ["said"]
-
-
-@in_a_loop
-async def test_an_item_with_an_id_needs_a_description() -> None:
     @tool()
-    async def careless() -> ContextItem[int]:
+    async def serve(table: int) -> AsyncIterator[Any]:
+        yield ContextItem(f"plate for {table}")
+        yield Turn("bake", args=["rye"])
+        yield "bill"
+
+    @tool()
+    async def burn() -> None:
+        raise ValueError("smoke")
+
+    @tool()
+    async def rise(seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return "risen"
+
+    yield Agent("baker", "Bakes", [bake, serve, burn, rise])
+
+
+async def run(agent: Agent, *turns: Turn[Any]) -> list[Any]:
+    for turn in turns:
+        await agent.put(turn)
+    return [value async for _, value in agent.run()]
+
+
+def ids(pool: ContextPool) -> list[str | None]:
+    return [item.id for item in pool]
+
+
+def recording(calls: list[str], kind: Any) -> Any:
+    async def record(*args: Any) -> None:
+        calls.append(kind.value)
+
+    record.__name__ = kind.value
+    return hook(kind)(record)
+
+
+# Running turns
+
+
+async def test_items_and_turns_of_a_generator_are_stored_one_by_one(baker: Agent) -> None:
+    await baker.put(Turn("serve", args=[4]))
+    stored = []
+    async for turn, value in baker.run():
+        stored.append((len(baker.context_queue), len(baker.pending_turns), turn.tool.name))
+        assert value is not None
+    assert stored == [(1, 0, "serve"), (1, 1, "serve"), (1, 1, "serve"), (1, 0, "bake")]
+    assert ids(baker.context_pool) == ["rye"]
+
+
+async def test_items_in_a_list_are_stored_too(baker: Agent) -> None:
+    @tool()
+    async def batch() -> list[Any]:
+        return [ContextItem(1, "first", "a"), ContextItem(2), "other"]
+
+    baker.tools = [batch]
+    (value,) = await run(baker, Turn("batch"))
+    assert len(value) == 3 and ids(baker.context_pool) == ["a"] and len(baker.context_queue) == 1
+
+
+async def test_an_item_with_an_id_and_no_description_is_an_error_of_the_run(baker: Agent) -> None:
+    @tool()
+    async def forget() -> ContextItem[int]:
         return ContextItem(1, id="a")
 
-    agent, turn = Agent("careless", "Forgets", [careless]), Turn("careless")
+    baker.tools = [forget]
     with pytest.raises(ValueError, match="description"):
-        await run_all(agent, turn)
-    assert turn.stop_reason == "error" and len(agent.context_pool) == 0
+        await run(baker, Turn("forget"))
 
 
-@in_a_loop
-async def test_a_turn_that_a_tool_gives_is_put_at_the_end() -> None:
+async def test_leaving_the_loop_loses_nothing_and_the_next_run_goes_on(baker: Agent) -> None:
+    for bread in ("rye", "oat"):
+        await baker.put(Turn("bake", args=[bread]))
+    async for _ in baker.run():
+        break
+    assert not baker.is_running and ids(baker.context_pool) == ["rye"] and len(baker.pending_turns) == 1
+    baker.description = "assignable again"
+    assert len(await run(baker)) == 1 and ids(baker.context_pool) == ["rye", "oat"]
+
+
+@pytest.mark.parametrize(
+    ("turn", "error"), [(("burn",), ValueError), (("rise", 0.01, [5]), TurnTimeoutError)]
+)
+async def test_an_error_ends_the_run_and_the_rest_stays(
+    baker: Agent, turn: Any, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        await run(baker, Turn(*turn), Turn("bake", args=["rye"]))
+    assert [one.tool.name for one in baker.pending_turns] == ["bake"] and baker.current_turn is None
+    assert len(await run(baker)) == 1
+
+
+async def test_only_turns_of_its_own_registered_tools_are_accepted(baker: Agent) -> None:
     @tool()
-    async def countdown(left: int) -> Turn | str:
-        return Turn("countdown", args=[left - 1]) if left else "lift off"
+    async def knead() -> None: ...
 
-    agent = Agent("rocket", "Flies", [countdown])
-    values = await run_all(agent, Turn("countdown", args=[2]))
-    assert [isinstance(value, Turn) for value in values] == [True, True, False]
-
-
-@in_a_loop
-async def test_only_turns_of_its_own_tools_are_put() -> None:
-    @tool()
-    async def elsewhere() -> None: ...
-
-    agent = shop()
-    with pytest.raises(ValueError, match="'elsewhere' is none"):
-        await agent.put(Turn("elsewhere"))
-    wrong: Any = "price"
+    with pytest.raises(ValueError, match="does not accept"):
+        await baker.put(Turn("knead"))
     with pytest.raises(TypeError):
-        await agent.put(wrong)
-    assert agent.pending_turns == []
-
-
-def test_its_tools_are_those_of_the_registry() -> None:
-    def declare() -> Tool:
-        @tool()
-        async def work() -> None: ...
-
-        return work
-
-    old = declare()
+        await baker.put("knead")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     ToolRegistry.clear()
-    with pytest.raises(KeyError):
-        Agent("a", "", [old])
-    declare()
-    with pytest.raises(ValueError, match="another tool"):
-        Agent("a", "", [old])
-    wrong: Any = len
-    with pytest.raises(TypeError):
-        Agent("a", "", [wrong])
-    with pytest.raises(UnregisteredAgentError):
-        AgentRegistry.get("a")
+    with pytest.raises(UnregisteredToolError):
+        Agent("other", "", [knead])
+    tool(knead.fn)
+    with pytest.raises(ValueError, match="not the instance"):
+        Agent("other", "", [knead])
 
 
-@in_a_loop
-async def test_a_tool_reads_the_pool_by_annotation_or_by_name_and_cannot_spoil_it() -> None:
+async def test_a_running_agent_cannot_be_changed_or_run_again(baker: Agent) -> None:
+    await baker.put(Turn("rise", args=[60]))
+    task = asyncio.create_task(run(baker))
+    await asyncio.sleep(0)
+    for name, value in (("name", "cook"), ("context_pool", ContextPool()), ("hooks", [])):
+        with pytest.raises(SafeExecutionError, match=name):
+            setattr(baker, name, value)
+    with pytest.raises(SafeExecutionError, match="running"):
+        baker.run()
+    task.cancel()
+    await asyncio.wait([task])
+    assert not baker.is_running
+
+
+async def test_a_paused_agent_waits_between_turns(baker: Agent) -> None:
+    calls: list[str] = []
+    baker.hooks = [recording(calls, AgentHook.ON_PAUSE), recording(calls, AgentHook.ON_RESUME)]
+    baker.pause()
+    task = asyncio.create_task(run(baker, Turn("bake", args=["rye"])))
+    await asyncio.sleep(0.01)
+    assert calls == ["on_pause"] and baker.is_paused and len(baker.context_pool) == 0
+    baker.resume()
+    assert len(await task) == 1 and calls == ["on_pause", "on_resume"] and not baker.is_paused
+
+
+async def test_one_agent_sends_turns_to_another(baker: Agent) -> None:
+    waiter = Agent("waiter", "Serves", [ToolRegistry.get("serve")])
+    await waiter.send_turn("baker", Turn("bake", args=["rye"]))
+    assert len(baker.pending_turns) == 1
+    with pytest.raises(UnregisteredAgentError, match="cook"):
+        await waiter.send_turn("cook", Turn("serve", args=[1]))
+
+
+def test_the_name_of_an_agent_is_unique_and_assignable(baker: Agent) -> None:
+    with pytest.raises(ValueError, match="baker"):
+        Agent("baker", "Another", [])
+    baker.name = "cook"
+    assert baker.name == baker.to_dict()["name"] == "cook"
+    assert AgentRegistry.get("cook") is baker and "baker" not in AgentRegistry
+    Agent("baker", "Another", [])
+    with pytest.raises(ValueError, match="baker"):
+        baker.name = "baker"
+
+
+# Tools that read the context
+
+
+async def test_a_tool_gets_copies_of_the_pool_and_the_queue(baker: Agent) -> None:
     @tool()
-    async def annotated(shelf: ContextPool, recent: ContextQueue | None = None) -> str:
-        found = f"{shelf.catalogue()} {len(recent or [])}"
-        await shelf.clear()
-        return found
+    async def look(
+        pool: ContextPool | None, queue: "ContextQueue", shelf: ContextPool | None = None
+    ) -> list[int]:
+        assert pool is not None and shelf is not None
+        counts = [len(pool), len(queue), len(shelf)]
+        await pool.clear()
+        queue.clear()
+        return counts
 
     @tool()
-    async def bare(lamp, pool):  # type: ignore[no-untyped-def]
-        await pool.remove(lamp)  # pyright: ignore[reportUnknownMemberType]
+    async def peek(pool: Any) -> int:
+        return len(pool)
+
+    @tool()
+    async def bare(pool) -> int:  # type: ignore[no-untyped-def]  # pyright: ignore
         return len(pool)  # pyright: ignore[reportUnknownArgumentType]
 
-    heard: list[str] = []
-
-    @hook(list(ContextPoolHook))
-    async def listening(*told: Any) -> None:
-        heard.append("something")
-
-    agent = Agent("reader", "Reads", [annotated, bare], context_pool=ContextPool(hooks=[listening]))
-    await agent.context_pool.add(kept("a"))
-    await agent.context_queue.append(ContextItem("x"))
-    heard.clear()
-    turns = [
-        Turn("annotated"),
-        Turn("bare", args=["a"]),
-        Turn("bare", kwargs={"lamp": "a", "pool": agent.context_pool}),
-    ]
-    assert await run_all(agent, *turns) == ["- [a] about a 1", 0, 0]
-    assert ids(agent.context_pool) == ["a"] and heard == []
-
-
-@in_a_loop
-async def test_another_pool_that_is_handed_in_is_that_pool() -> None:
-    @tool()
-    async def fill(pool: ContextPool) -> None:
-        await pool.add(kept("mine"))
-
+    agent = Agent("reader", "", [look, peek, bare])
+    await agent.context_pool.add(ContextItem(1, "one", "a"))
+    await agent.context_queue.append(ContextItem(2))
     other = ContextPool()
-    agent = Agent("filler", "Fills", [fill])
-    await run_all(agent, Turn("fill", kwargs={"pool": other}))
-    assert ids(other) == ["mine"] and len(agent.context_pool) == 0
+    turns = [Turn("look"), Turn("bare"), Turn("peek", args=[other]), Turn("peek", args=[agent.context_pool])]
+    values = await run(agent, *turns, Turn("look", kwargs={"shelf": other}))
+    assert values == [[1, 1, 1], 1, 0, 1, [1, 1, 0]]
+    assert len(agent.context_pool) == len(agent.context_queue) == 1
 
 
-@in_a_loop
-async def test_the_pool_can_be_assigned_but_not_while_the_agent_runs() -> None:
-    heard: list[str | None] = []
-
-    @hook(ContextPoolHook.AFTER_ADD)
-    async def added(pool: ContextPool, item: ContextItem[Any]) -> None:
-        heard.append(item.id)
-
-    agent = shop()
-    agent.context_pool = ContextPool(limit=1, hooks=[added])
-    for name in ("a", "b"):
-        await agent.put(Turn("price", args=[name]))
-    async for _ in agent.run():
-        changed: dict[str, Any] = {"context_pool": ContextPool(), "description": "other", "hooks": []}
-        for name, value in changed.items():
-            with pytest.raises(SafeExecutionError):
-                setattr(agent, name, value)
-    assert heard == ["a", "b"] and ids(agent.context_pool) == ["b"]
-    wrong: Any = []
-    with pytest.raises(TypeError):
-        agent.context_pool = wrong
-    with pytest.raises(TypeError):
-        agent.context_queue = wrong
+# Hooks
 
 
-@in_a_loop
-async def test_an_agent_is_run_by_one_at_a_time() -> None:
-    agent = shop()
-    await agent.put(Turn("greet"))
-    async for _ in agent.run():
-        with pytest.raises(SafeExecutionError):
-            await run_all(agent)
+async def test_hooks_of_agent_and_turn_run_in_order(baker: Agent) -> None:
+    calls: list[str] = []
+    baker.hooks = [recording(calls, kind) for kind in AgentHook]
+    turn_hooks = [recording(calls, kind) for kind in TurnHook]
+    await run(baker, Turn("bake", args=["rye"], hooks=turn_hooks))
+    assert calls == [
+        *("before_put", "after_put", "before_turn", "before_run", "after_run"),
+        *("on_turn_value", "after_turn"),
+    ]
+    calls.clear()
+    with pytest.raises(ValueError, match="smoke"):
+        await run(baker, Turn("burn", hooks=turn_hooks))
+    assert calls[2:] == ["before_turn", "before_run", "on_error", "on_turn_error"]
+    calls.clear()
+    with pytest.raises(TurnTimeoutError):
+        await run(baker, Turn("rise", 0.01, [5], hooks=turn_hooks))
+    assert calls[2:] == ["before_turn", "before_run", "on_timeout", "on_turn_timeout"]
+    calls.clear()
+    await run(baker, Turn("serve", args=[1]))
+    assert calls[2:4] == ["before_turn", "on_turn_value"] and calls[-1] == "after_turn"
 
 
-@in_a_loop
-async def test_an_error_ends_the_run_and_the_rest_still_waits() -> None:
-    agent = shop()
-    with pytest.raises(ArithmeticError):
-        await run_all(agent, Turn("drop"), Turn("add", args=[1, 2]))
-    assert await run_all(agent) == [3]
+@pytest.mark.parametrize("kind", [AgentHook.BEFORE_PUT, AgentHook.BEFORE_TURN, TurnHook.BEFORE_RUN])
+async def test_a_refused_turn_changes_nothing(baker: Agent, kind: Any) -> None:
+    @hook(kind)
+    async def refuse(*args: Any) -> None:
+        raise PermissionError
+
+    turn = Turn("bake", args=["rye"], hooks=[refuse] if kind is TurnHook.BEFORE_RUN else [])
+    baker.hooks.append(refuse)
+    with pytest.raises(PermissionError):
+        await run(baker, turn)
+    assert baker.pending_turns == ([] if kind is AgentHook.BEFORE_PUT else [turn])
+    assert turn.metadata.start_time is None and len(baker.context_pool) == 0 and not baker.is_running
 
 
-@in_a_loop
-async def test_one_agent_puts_turns_for_another() -> None:
-    agent = shop()
+async def test_a_failing_after_hook_is_reported(baker: Agent) -> None:
+    @hook([AgentHook.AFTER_TURN, AgentHook.ON_TURN_VALUE])
+    async def fail(*args: Any) -> None:
+        raise RuntimeError
+
+    baker.hooks.append(fail)
+    assert len(await run(baker, Turn("bake", args=["rye"]))) == 1
+    assert [failure.event for failure in baker.failures] == ["on_turn_value", "after_turn"]
+
+
+# Branches and saved values
+
+
+async def test_a_branch_has_copies_of_the_pending_turns(baker: Agent) -> None:
+    await baker.put(Turn("bake", args=["rye"]))
+    child = baker.branch()
+    assert (child.name, child.branch().name, child.description) == ("baker-1", "baker-1-1", "Bakes")
+    await run(child)
+    assert ids(child.context_pool) == ["rye"] and len(baker.pending_turns) == 1
+    assert baker.pending_turns[0].metadata.start_time is None
+    with pytest.raises(ValueError, match="bake"):
+        baker.branch("small", tools=[ToolRegistry.get("burn")])
+    assert "small" not in AgentRegistry
+
+
+async def test_a_branch_inherits_hooks_unless_others_are_given(baker: Agent) -> None:
+    first = recording([], AgentHook.AFTER_TURN)
+    baker.hooks = [first]
+    assert baker.branch("a").hooks == [first]
+    assert baker.branch("b", "Other", hooks=None).hooks == []
+
+
+async def test_an_agent_survives_serialization_in_the_middle_of_a_turn(baker: Agent) -> None:
+    saved: list[Any] = []
+
+    @hook(AgentHook.BEFORE_TURN)
+    async def note(agent: Agent) -> None: ...
 
     @tool()
-    async def ask() -> None: ...
+    async def save() -> str:
+        saved.append(baker.to_dict())
+        return "saved"
 
-    guest = Agent("guest", "Asks", [ask])
-    await guest.send_turn("shop", Turn("add", args=[1, 2]))
-    assert await run_all(agent) == [3]
-    with pytest.raises(UnregisteredAgentError) as caught:
-        await guest.send_turn("nobody", Turn("add"))
-    assert isinstance(caught.value, KeyError)
-    with pytest.raises(ValueError, match="none of the tools"):
-        await guest.send_turn("guest", Turn("add"))
-
-
-def test_a_name_belongs_to_one_agent_until_it_is_given_back() -> None:
-    agent = shop()
-    with pytest.raises(ValueError, match="'shop' already"):
-        Agent("shop", "", agent.tools)
-    assert AgentRegistry.get("shop") is agent
-    AgentRegistry.unregister("shop")
-    assert AgentRegistry.get("shop") is not agent if Agent("shop", "", agent.tools) else False
+    baker.tools = [*baker.tools, save]
+    baker.hooks = [note]
+    await baker.context_queue.append(ContextItem("flour"))
+    await run(baker, Turn("save"), Turn("bake", args=["rye"]))
+    (data,) = json.loads(json.dumps(saved))
+    AgentRegistry.clear()
+    restored = Agent.from_dict(data)
+    assert restored.tools == baker.tools and restored.hooks == [note]
+    assert restored.context_queue.items == baker.context_queue.items
+    assert [turn.tool.name for turn in restored.pending_turns] == ["save", "bake"]
 
 
-@in_a_loop
-async def test_a_paused_agent_waits_between_turns() -> None:
-    agent = shop()
-    agent.pause()
-    await agent.put(Turn("add", args=[1, 2]))
-    task = asyncio.create_task(run_all(agent))
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert agent.is_paused and agent.is_running and len(agent.pending_turns) == 1
-    agent.resume()
-    assert await task == [3] and not agent.is_paused
+def test_only_name_description_and_tools_are_required(baker: Agent) -> None:
+    agent = Agent.from_dict({"name": "cook", "description": "Cooks", "tool_names": ["bake"]})
+    assert agent.pending_turns == [] and agent.context_queue.limit == 10 and agent.context_pool.limit is None
+    assert Agent.from_dict({**agent.to_dict(), "name": "chef", "is_paused": True}).is_paused
 
 
-@in_a_loop
-async def test_items_and_turns_of_a_generator_go_their_way_one_by_one() -> None:
-    @tool()
-    async def mixed() -> AsyncGenerator[Any, None]:
-        yield ContextItem("first")
-        yield Turn("add", args=[2, 3])
-        yield "plain"
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"name": 3}, "$.name"),
+        ({"tool_names": None}, "$.tool_names"),
+        ({"queue": [{"tool_name": 3}]}, "$.queue[0].tool_name"),
+        ({"context_pool": {"items": [3]}}, "$.context_pool.items[0]"),
+        ({"context_queue": {"items": []}}, "$.context_queue.limit"),
+    ],
+)
+def test_damaged_values_are_named_by_their_path(baker: Agent, change: Any, path: str) -> None:
+    with pytest.raises(Damaged) as raised:
+        Agent.from_dict({**baker.to_dict(), "name": "cook", **change})
+    assert raised.value.path == path and "cook" not in AgentRegistry
 
-    agent = Agent("mixer", "Mixes", [*shop().tools, mixed])
-    values = await run_all(agent, Turn("mixed"))
-    assert values[0] == ContextItem("first") and values[2:] == ["plain", 5]
-    assert contents(agent.context_queue) == ["first"]
+
+def test_a_subclass_stays_itself(baker: Agent) -> None:
+    class Cook(Agent):
+        pass
+
+    cook = Cook("cook", "", baker.tools)
+    assert type(cook.branch()) is Cook and isinstance(cook.tools[0], Tool)

@@ -1,9 +1,9 @@
-"""Turns: a tool with its arguments and its time, run alone, heard by hooks, written and read."""
+"""Tools and turns: arguments, timeouts, stop reasons, hooks and saved values."""
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
-from datetime import timedelta
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,203 +12,277 @@ from quire.bridges.pygents import (
     ContextItem,
     SafeExecutionError,
     StopReason,
+    Tool,
+    ToolHook,
+    ToolRegistry,
     Turn,
     TurnHook,
     TurnTimeoutError,
-    UnregisteredHookError,
     UnregisteredToolError,
     WrongRunMethodError,
     hook,
     tool,
 )
 from quire.errors import Damaged, Unencodable
-from tests.bridges.pygents.shop import shop
-from tests.bridges.pygents.writing import in_a_loop
 
 
-@in_a_loop
-async def test_a_tool_is_named_or_given_and_has_to_be_known() -> None:
-    @tool()
-    async def lit(lamp: str, level: int = 1) -> str:
-        return f"{lamp} {level}"
-
-    assert await Turn("lit", args=["a"], kwargs={"level": 2}).returning() == "a 2"
-    assert await Turn(lit, args=["b"]).returning() == "b 1"
-    assert Turn("lit").timeout == 60 and Turn("lit").tool is lit
-    with pytest.raises(UnregisteredToolError):
-        Turn("dark")
-    wrong: Any = 3
-    with pytest.raises(TypeError):
-        Turn(wrong)
-
-
-@in_a_loop
-async def test_returning_and_yielding_are_for_one_kind_of_tool_each() -> None:
-    shop()
-    assert [item.id async for item in Turn("each_price", args=[["a", "b"]]).yielding()] == ["a", "b"]
-    with pytest.raises(WrongRunMethodError):
-        await Turn("each_price", args=[["a"]]).returning()
-    with pytest.raises(WrongRunMethodError):
-        async for _ in Turn("add", args=[1, 2]).yielding():
-            pass
-
-
-@in_a_loop
-async def test_arguments_that_are_functions_are_called_when_the_turn_runs() -> None:
-    shop()
-    level = 1
-    turn = Turn("add", args=[lambda: level], kwargs={"b": lambda: level * 10})
-    level = 2
-    assert await turn.returning() == 22
-
-
-@in_a_loop
-async def test_times_and_the_reason_are_on_the_turn() -> None:
-    shop()
-    done, broken, slow = Turn("add", args=[1, 2]), Turn("drop"), Turn("sleep", timeout=0.01)
-    assert done.metadata.start_time is None and done.metadata.stop_reason is None
-    await done.returning()
-    with pytest.raises(ArithmeticError):
-        await broken.returning()
-    with pytest.raises(TurnTimeoutError) as caught:
-        await slow.returning()
-    assert isinstance(caught.value, TimeoutError)
-    reasons = [turn.metadata.stop_reason for turn in (done, broken, slow)]
-    assert reasons == [StopReason.COMPLETED, StopReason.ERROR, StopReason.TIMEOUT] and done.output == 3
-    began, ended = done.metadata.start_time, done.metadata.end_time
-    assert began is not None and ended is not None and began <= ended
-    assert began.utcoffset() == timedelta(0)
-
-
-@in_a_loop
-async def test_a_generator_that_yields_none_goes_on_and_its_time_is_for_all_of_it() -> None:
-    @tool()
-    async def blanks() -> AsyncGenerator[None, None]:
-        yield None
-        yield None
+@pytest.fixture(autouse=True)
+def workshop(empty_registries: None) -> None:  # pyright: ignore[reportUnusedFunction]
+    """Some tools of a joiner."""
 
     @tool()
-    async def dripping() -> AsyncGenerator[int, None]:
-        for drop in range(1000):
-            await asyncio.sleep(0.005)
-            yield drop
+    async def saw(length: int, cuts: int = 1) -> float:
+        """Cut a board."""
+        return length / (cuts + 1)
 
-    turn = Turn("blanks")
-    assert [value async for value in turn.yielding()] == [None, None] == turn.output
-    slow = Turn("dripping", timeout=0.03)
-    with pytest.raises(TurnTimeoutError):
-        async for _ in slow.yielding():
-            pass
-    assert slow.metadata.stop_reason == "timeout" and len(slow.output or []) < 20
+    @tool()
+    async def plane(strokes: int) -> AsyncIterator[int | None]:
+        for n in range(strokes):
+            yield n or None
+
+    @tool()
+    async def glue(seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return "dry"
+
+    @tool()
+    async def drip(seconds: float) -> AsyncIterator[str]:
+        yield "first"
+        await asyncio.sleep(seconds)
+        yield "second"
+
+    @tool()
+    async def split() -> None:
+        raise TimeoutError("the wood itself")
 
 
-@in_a_loop
-async def test_a_turn_under_way_cannot_be_changed_or_run_again() -> None:
-    shop()
-    turn = Turn("sleep")
-    turn.timeout = 50
-    task = asyncio.create_task(turn.returning())
-    while not turn.is_running:
+async def values_of(turn: Turn[Any]) -> list[Any]:
+    return [value async for value in turn.yielding()]
+
+
+# Tools
+
+
+def test_a_tool_is_declared_with_or_without_brackets_and_known_by_its_name() -> None:
+    @tool
+    async def sand() -> None:
+        """Make it smooth."""
+
+    assert isinstance(sand, Tool) and ToolRegistry.get("sand") is sand
+    assert (sand.metadata.name, sand.metadata.description) == ("sand", "Make it smooth.")
+    with pytest.raises(ValueError, match="sand"):
+        tool(sand.fn)
+    with pytest.raises(TypeError, match="async"):
+        tool(lambda: None)
+    with pytest.raises(UnregisteredToolError, match="lathe"):
+        ToolRegistry.get("lathe")
+
+
+async def test_fixed_arguments_give_way_to_those_of_a_call_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @tool(grit=lambda: 80)
+    async def sand(board: str, grit: int) -> str:
+        return f"{board} {grit}"
+
+    assert await sand("oak") == "oak 80" and await sand("oak", grit=120) == "oak 120"
+    assert "grit" in caplog.text
+    with pytest.raises(TypeError, match="fixed"):
+        tool(speed=3)(sand.fn)
+
+
+@pytest.mark.parametrize("lock", [True, False])
+async def test_a_locked_tool_runs_one_call_at_a_time(lock: bool) -> None:
+    calls: list[str] = []
+
+    @tool(lock=lock)
+    async def clamp() -> None:
+        calls.append("close")
         await asyncio.sleep(0)
-    changed: dict[str, Any] = {"timeout": 1, "args": [], "kwargs": {}, "tool": turn.tool, "hooks": []}
-    for name, value in changed.items():
-        with pytest.raises(SafeExecutionError):
-            setattr(turn, name, value)
-    with pytest.raises(SafeExecutionError):
+        calls.append("open")
+
+    await asyncio.gather(clamp(), clamp())
+    assert (calls == ["close", "open"] * 2) is lock
+
+
+async def test_hooks_of_a_tool_receive_arguments_values_and_the_last_value() -> None:
+    calls: list[Any] = []
+
+    @hook(ToolHook.BEFORE_INVOKE)
+    async def before(*args: Any, **kwargs: Any) -> None:
+        calls.append((args, kwargs))
+
+    @hook([ToolHook.ON_YIELD, ToolHook.AFTER_INVOKE])
+    async def after(value: Any) -> None:
+        calls.append(value)
+
+    @tool(hooks=[before, after])
+    async def nail(count: int) -> AsyncIterator[int]:
+        for n in range(count):
+            yield n
+
+    assert [n async for n in nail(count=2)] == [0, 1]
+    assert calls == [((), {"count": 2}), 0, 1, 1]
+
+
+# Turns
+
+
+async def test_a_turn_takes_a_tool_or_its_name_and_may_name_its_type() -> None:
+    assert await Turn[float]("saw", kwargs={"length": 6}).returning() == 3
+    turn = Turn(ToolRegistry.get("saw"), args=[9], kwargs={"cuts": lambda: 2})
+    assert await turn.returning() == turn.output == 3
+    with pytest.raises(UnregisteredToolError):
+        Turn("lathe")
+    with pytest.raises(TypeError):
+        Turn(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def test_each_kind_of_tool_has_its_own_method() -> None:
+    with pytest.raises(WrongRunMethodError, match=r"yielding\(\)"):
+        await Turn("plane", args=[1]).returning()
+    with pytest.raises(WrongRunMethodError, match=r"returning\(\)"):
+        await values_of(Turn("saw", args=[1]))
+    turn = Turn("plane", args=[3])
+    assert await values_of(turn) == turn.output == [None, 1, 2]  # None does not end it
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "error", "reason"),
+    [
+        ("saw", 4, None, StopReason.COMPLETED),
+        ("saw", "long", TypeError, StopReason.ERROR),
+        ("glue", 60, TurnTimeoutError, StopReason.TIMEOUT),
+        ("drip", 60, TurnTimeoutError, StopReason.TIMEOUT),
+    ],
+)
+async def test_the_metadata_says_when_and_how_a_turn_ended(
+    name: str, argument: Any, error: type[Exception] | None, reason: StopReason
+) -> None:
+    turn = Turn[Any](name, timeout=0.05, args=[argument])
+    try:
+        await (values_of(turn) if turn.tool.is_generator else turn.returning())
+    except Exception as fault:
+        assert error is not None and type(fault) is error
+    assert turn.metadata.stop_reason == reason
+    assert turn.metadata.start_time and turn.metadata.end_time
+    assert turn.metadata.start_time <= turn.metadata.end_time <= datetime.now(UTC)  # noqa: TID251
+
+
+async def test_a_timeout_error_of_the_tool_itself_is_an_error() -> None:
+    turn = Turn("split")
+    with pytest.raises(TimeoutError, match="the wood itself"):
+        await turn.returning()
+    assert turn.metadata.stop_reason == StopReason.ERROR
+
+
+async def test_the_time_of_the_consumer_does_not_count() -> None:
+    turn = Turn("drip", timeout=0.2, args=[0])
+    async for _ in turn.yielding():
+        await asyncio.sleep(0.15)
+    assert turn.metadata.stop_reason == StopReason.COMPLETED
+
+
+@pytest.mark.parametrize("timeout", [0, -1, "soon"])
+def test_a_timeout_is_a_positive_number_or_none(timeout: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Turn("saw", timeout=timeout)
+    assert Turn("saw", timeout=None).timeout is None
+
+
+async def test_a_running_turn_cannot_be_changed_or_run_again_and_can_be_cancelled() -> None:
+    turn = Turn("glue", args=[60])
+    task = asyncio.create_task(turn.returning())
+    await asyncio.sleep(0)
+    with pytest.raises(SafeExecutionError, match="running"):
+        turn.kwargs = {}
+    with pytest.raises(SafeExecutionError, match="running"):
         await turn.returning()
     task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert turn.metadata.stop_reason == StopReason.CANCELLED
-    turn.timeout = 1
+    await asyncio.wait([task])
+    assert turn.metadata.stop_reason == StopReason.CANCELLED and not turn.is_running
+    turn.timeout = 5
 
 
-@in_a_loop
-async def test_hooks_hear_each_moment_of_a_turn() -> None:
-    shop()
-    heard: list[Any] = []
+async def test_hooks_of_a_turn_run_around_it() -> None:
+    calls: list[str] = []
 
-    @hook([TurnHook.BEFORE_RUN, TurnHook.AFTER_RUN, TurnHook.ON_TIMEOUT])
-    async def plain(turn: Turn) -> None:
-        heard.append(turn.stop_reason)
+    def recording(kind: TurnHook) -> Any:
+        async def record(turn: Turn[Any], *rest: Any) -> None:
+            calls.append(" ".join([kind.value, *map(str, rest)]))
 
-    @hook([TurnHook.ON_VALUE, TurnHook.ON_ERROR])
-    async def told(turn: Turn, what: Any) -> None:
-        heard.append(type(what).__name__)
+        record.__name__ = kind.value
+        return hook(kind)(record)
 
-    hooks = [plain, told]
-    await Turn("add", args=[1, 2], hooks=hooks).returning()
-    assert heard == [None, "completed"]
-    heard.clear()
-    turn = Turn("each_price", args=[["a"]])
-    turn.hooks += hooks
-    assert len([value async for value in turn.yielding()]) == 1
-    assert heard == [None, "ContextItem", "completed"]
-    heard.clear()
-    with pytest.raises(ArithmeticError):
-        await Turn("drop", hooks=hooks).returning()
-    with pytest.raises(TurnTimeoutError):
-        await Turn("sleep", timeout=0.01, hooks=hooks).returning()
-    assert heard == [None, "ArithmeticError", None, "timeout"]
+    hooks = [recording(kind) for kind in TurnHook]
+    await Turn("saw", args=[2], hooks=hooks).returning()
+    await values_of(Turn("drip", args=[0], hooks=hooks))
+    for turn in (Turn("glue", timeout=0.01, args=[9], hooks=hooks), Turn("split", hooks=hooks)):
+        with pytest.raises(TimeoutError):
+            await turn.returning()
+    assert calls == [
+        *("before_run", "after_run"),
+        *("before_run", "on_value first", "on_value second", "after_run"),
+        *("before_run", "on_timeout"),
+        *("before_run", "on_error the wood itself"),
+    ]
 
 
-@in_a_loop
-async def test_a_turn_is_refused_before_and_what_fails_after_is_kept() -> None:
-    shop()
-
+async def test_a_before_hook_refuses_a_turn_and_a_failing_after_hook_is_reported() -> None:
     @hook(TurnHook.BEFORE_RUN)
-    async def refusing(turn: Turn) -> None:
+    async def refuse(turn: Turn[Any]) -> None:
         raise PermissionError
 
     @hook(TurnHook.AFTER_RUN)
-    async def failing(turn: Turn) -> None:
+    async def fail(turn: Turn[Any]) -> None:
         raise RuntimeError
 
-    refused, done = Turn("add", args=[1, 2], hooks=[refusing]), Turn("add", args=[1, 2], hooks=[failing])
+    turn = Turn("saw", args=[2], hooks=[refuse])
     with pytest.raises(PermissionError):
-        await refused.returning()
-    assert refused.stop_reason is None and await done.returning() == 3
-    assert [failure.hook for failure in done.failures] == ["failing"]
+        await turn.returning()
+    assert turn.metadata.start_time is None
+    turn.hooks = [fail]
+    assert await turn.returning() == 1 and turn.failures == [("fail", "after_run", "RuntimeError")]
 
 
-@in_a_loop
-async def test_a_turn_is_written_and_read_back() -> None:
-    shop()
+# Saved values
+
+
+async def test_a_turn_survives_serialization() -> None:
+    @tool()
+    async def label(name: str) -> list[Any]:
+        return [ContextItem(1, "one", name), {"plain": True}]
 
     @hook(TurnHook.AFTER_RUN)
-    async def after(turn: Turn) -> None: ...
+    async def note(turn: Turn[Any]) -> None: ...
 
-    turn = Turn("price", timeout=5, args=["lamp"], hooks=[after])
-    read = Turn.from_dict(json.loads(json.dumps(turn.to_dict())))
-    assert (read.args, read.kwargs, read.timeout, read.hooks) == (["lamp"], {}, 5, [after])
+    turn = Turn("label", timeout=7, kwargs={"name": lambda: "oak"}, hooks=[note])
     await turn.returning()
-    read = Turn.from_dict(json.loads(json.dumps(turn.to_dict())))
-    assert read.output == turn.output == ContextItem(4, "price of lamp", "lamp")
-    assert read.metadata == turn.metadata
-    late = Turn("add", args=[1], kwargs={"b": lambda: 5})
-    assert late.to_dict()["kwargs"] == {"b": 5}
+    restored = Turn[Any].from_dict(json.loads(json.dumps(turn.to_dict())))
+    assert (restored.tool, restored.timeout, restored.kwargs) == (label, 7, {"name": "oak"})
+    assert restored.output == turn.output and restored.metadata == turn.metadata
+    assert restored.hooks == [note]
 
 
-def test_what_cannot_be_written_or_read_is_named_by_its_place() -> None:
-    shop()
-    with pytest.raises(Unencodable) as caught:
-        Turn("add", kwargs={"a": object()}).to_dict()
-    assert caught.value.path == "$.kwargs.a"
-    good = Turn("add").to_dict()
-    with pytest.raises(UnregisteredToolError):
-        Turn.from_dict(good | {"tool_name": "nothing"})
-    with pytest.raises(UnregisteredHookError):
-        Turn.from_dict(good | {"hooks": {"after_run": ["nobody"]}})
-    changes: list[tuple[dict[str, Any], str]] = [
-        ({"tool_name": 3}, "$.tool_name"),
-        ({"timeout": "x"}, "$.timeout"),
-        ({"args": 3}, "$.args"),
-        ({"kwargs": [1]}, "$.kwargs"),
-        ({"metadata": {"stop_reason": "bored"}}, "$.metadata.stop_reason"),
-        ({"metadata": {"start_time": "yesterday"}}, "$.metadata.start_time"),
-        ({"output": {"$item": {}}}, "$.output.content"),
-    ]
-    for change, path in changes:
-        with pytest.raises(Damaged) as damaged:
-            Turn.from_dict(good | change)
-        assert damaged.value.path == path
+async def test_only_the_name_of_the_tool_is_required() -> None:
+    turn = Turn[float].from_dict({"tool_name": "saw", "kwargs": {"length": 4}})
+    assert (turn.timeout, turn.args, turn.output, turn.metadata.stop_reason) == (60, [], None, None)
+    assert await turn.returning() == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        ({}, "$.tool_name"),
+        ({"tool_name": "saw", "args": 3}, "$.args"),
+        ({"tool_name": "saw", "kwargs": [3]}, "$.kwargs"),
+        ({"tool_name": "saw", "metadata": {"end_time": "soon"}}, "$.metadata"),
+    ],
+)
+def test_damaged_values_are_named_by_their_path(data: object, path: str) -> None:
+    with pytest.raises(Damaged) as raised:
+        Turn.from_dict(data)
+    assert raised.value.path == path
+    with pytest.raises(Unencodable) as unencodable:
+        Turn("saw", kwargs={"length": object()}).to_dict()
+    assert unencodable.value.path == "$.kwargs.length"

@@ -1,19 +1,28 @@
-"""pygents' names: agents that run turns of tools, and what holds the context of both."""
+"""The names of pygents: agents that run turns of tools, and queues and pools that hold their context."""
 
-from quire.bridges.pygents.agent import Agent
+from quire.bridges.pygents.agent import Agent, AgentRegistry, UnregisteredAgentError
 from quire.bridges.pygents.context import ContextItem, ContextPool, ContextQueue
-from quire.bridges.pygents.errors import (
-    SafeExecutionError,
-    TurnTimeoutError,
-    UnregisteredAgentError,
+from quire.bridges.pygents.hooks import (
+    AgentHook,
+    ContextPoolHook,
+    ContextQueueHook,
+    HookRegistry,
+    ToolHook,
+    TurnHook,
     UnregisteredHookError,
+    hook,
+)
+from quire.bridges.pygents.turn import (
+    SafeExecutionError,
+    StopReason,
+    Tool,
+    ToolRegistry,
+    Turn,
+    TurnTimeoutError,
     UnregisteredToolError,
     WrongRunMethodError,
+    tool,
 )
-from quire.bridges.pygents.hooks import AgentHook, ContextPoolHook, ContextQueueHook, ToolHook, TurnHook, hook
-from quire.bridges.pygents.registry import AgentRegistry, HookRegistry, ToolRegistry
-from quire.bridges.pygents.tool import Tool, tool
-from quire.bridges.pygents.turn import StopReason, Turn
 
 __all__ = [
     "Agent",

@@ -1,26 +1,130 @@
-"""Turns: a tool with what it is called with, over the engine's turns."""
+"""Tools, and turns: one call of a tool with its arguments, its timeout and its result."""
 
+import asyncio
+import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Self
+from time import monotonic
+from typing import Any, Generic, Self, TypeVar, cast, overload
 
-from quire.agent.turns import Beginning, Completed, Failed, Gave, Player, TimedOut, Turn as EngineTurn
-from quire.agent.turns.turn import checked_timeout
-from quire.bridges.pygents.declared import DeclaredHook, HookType, TurnHook, now_of
-from quire.bridges.pygents.errors import SafeExecutionError, WrongRunMethodError
-from quire.bridges.pygents.hook_lists import checked_hooks, saved_hooks_of, saved_names
-from quire.bridges.pygents.listening import Called, Listening
-from quire.bridges.pygents.registry import ToolRegistry
-from quire.bridges.pygents.tool import Tool
-from quire.bridges.pygents.turn_dicts import read_turn, written_turn
-from quire.errors import WrongType, cut
-from quire.session import Failure
+from quire.bridges.kit import list_at, mapping_at, read_at, text_at, written_at
+from quire.bridges.pygents.context import ContextItem, is_item
+from quire.bridges.pygents.hooks import (
+    AnyHook,
+    Callback,
+    Hooked,
+    Registry,
+    ToolHook,
+    TurnHook,
+    evaluated,
+    hook_names,
+    saved_hooks,
+)
+from quire.errors import Damaged, InvalidLimit, QuireError, TurnBusy, UnknownKey, WrongType, cut
+from quire.items import freeze, now, thaw, to_json
+from quire.tokens import number
 
-_FIXED = frozenset(("tool", "args", "kwargs", "timeout", "hooks"))
-"""What cannot be changed while a turn is under way."""
+T = TypeVar("T")
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and keyword arguments of a call."""
+
+
+class SafeExecutionError(TurnBusy):
+    """A turn or an agent is running, and cannot be run again or changed now."""
+
+
+class TurnTimeoutError(QuireError, TimeoutError):
+    """A turn took longer than its timeout."""
+
+
+class UnregisteredToolError(UnknownKey):
+    """No tool of this name is registered in this process."""
+
+
+class WrongRunMethodError(WrongType):
+    """`returning` is for tools that return, `yielding` for tools that yield."""
+
+
+# Tools
+
+
+class Tool(Callback, Hooked):
+    """An async function or generator, with a lock, fixed arguments and hooks."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        lock: bool = False,
+        hooks: Iterable[AnyHook] | None = None,
+        fixed: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.is_generator = inspect.isasyncgenfunction(fn)
+        if not self.is_generator and not inspect.iscoroutinefunction(fn):
+            raise WrongType("a tool is an async function or an async generator")
+        Callback.__init__(self, fn, lock, fixed or {}, "tool")
+        Hooked.__init__(self, hooks)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function: await the result, or loop over it if the tool is a generator."""
+        return self._yield(args, kwargs) if self.is_generator else self._return(args, kwargs)
+
+    async def _return(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        async with self._locked():
+            kwargs = self._with_fixed(kwargs)
+            await self._run_hooks(ToolHook.BEFORE_INVOKE, *args, **kwargs)
+            result = await self.fn(*args, **kwargs)
+            await self._run_hooks(ToolHook.AFTER_INVOKE, result)
+            return result
+
+    async def _yield(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        async with self._locked():
+            kwargs, last = self._with_fixed(kwargs), None
+            await self._run_hooks(ToolHook.BEFORE_INVOKE, *args, **kwargs)
+            async with aclosing(self.fn(*args, **kwargs)) as values:
+                async for last in values:
+                    await self._run_hooks(ToolHook.ON_YIELD, last)
+                    yield last
+            await self._run_hooks(ToolHook.AFTER_INVOKE, last)
+
+
+ToolRegistry: Registry[Tool] = Registry("tool", UnregisteredToolError)
+"""Where turns and agents find tools by name."""
+
+
+@overload
+def tool(fn: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(
+    fn: None = None, /, *, lock: bool = False, hooks: Iterable[AnyHook] | None = None, **fixed: Any
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    lock: bool = False,
+    hooks: Iterable[AnyHook] | None = None,
+    **fixed: Any,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Declare an async function or generator as a tool, and register it by its name.
+
+    With `lock`, calls run one at a time. `fixed` are keyword arguments of every call; a function among them
+    is called each time for its value.
+    """
+
+    def declare(fn: Callable[..., Any]) -> Tool:
+        made = Tool(fn, lock=lock, hooks=hooks, fixed=fixed)
+        ToolRegistry.register(made)
+        return made
+
+    return declare if fn is None else declare(fn)
+
+
+# Turns
 
 
 class StopReason(StrEnum):
@@ -32,145 +136,221 @@ class StopReason(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True)
+@dataclass
 class TurnMetadata:
-    """When a turn began and ended, and how."""
+    """When a turn started and ended, in UTC, and how."""
 
-    start_time: datetime | None
-    end_time: datetime | None
-    stop_reason: StopReason | None
-
-
-class _TurnListening(Listening):
-    """The hooks of a turn. Of values they hear where there may be several."""
-
-    async def hear(self, event: Any) -> None:
-        if not isinstance(event, Gave) or not isinstance(turn := event.turn, Turn) or turn.tool.is_generator:
-            await super().hear(event)
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    stop_reason: StopReason | None = None
 
 
-class Turn(EngineTurn):
-    """A tool, by its name or itself, with arguments and a time; those that are functions are called late."""
+class Turn(Hooked, Generic[T]):
+    """One call of a tool, given by itself or by name. Functions among the arguments are called when it runs.
 
-    _events: Mapping[HookType, type] = {
-        TurnHook.BEFORE_RUN: Beginning,
-        TurnHook.AFTER_RUN: Completed,
-        TurnHook.ON_TIMEOUT: TimedOut,
-        TurnHook.ON_ERROR: Failed,
-        TurnHook.ON_VALUE: Gave,
-    }
+    The timeout is for the tool alone: time that the consumer of its values takes does not count.
+    """
+
+    _is_running = False
 
     def __init__(
         self,
         tool: Tool | str | Callable[..., Any],
         timeout: float | None = 60,
-        args: Iterable[Any] = (),
+        args: Iterable[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
-        hooks: Iterable[DeclaredHook] | None = None,
+        hooks: Iterable[AnyHook] | None = None,
     ) -> None:
-        self.tool = _found(tool)
-        super().__init__(self.tool.name, timeout=timeout)
-        self.args = list(args)
+        super().__init__(hooks)
+        name = tool if isinstance(tool, str) else getattr(tool, "__name__", None)
+        if not isinstance(name, str):
+            raise WrongType(f"a turn takes a tool or the name of one, not {type(tool).__name__}")
+        self.tool = ToolRegistry.get(name)
+        self.timeout = timeout
+        self.args = list(args or ())
         self.kwargs = dict(kwargs or {})
-        self.hooks = list(checked_hooks(hooks))
-        self.listening = _TurnListening(lambda: self.hooks, self._events, _told)
+        self.output: Any = None
+        self.metadata = TurnMetadata()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FIXED and self.__dict__.get("hooks") is not None and self.is_running:
-            raise SafeExecutionError(f"the {name} of a turn cannot change while it is under way")
+        if self._is_running and name in ("tool", "timeout", "args", "kwargs", "hooks"):
+            raise SafeExecutionError(f"{name!r} cannot change while the turn is running")
+        if name == "timeout" and value is not None and number(value, "a timeout", 0) == 0:
+            raise InvalidLimit("a timeout is more than 0 seconds; None means no timeout")
         super().__setattr__(name, value)
 
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The arguments as they are now."""
-        kwargs = {name: now_of(value) for name, value in self.kwargs.items()}
-        return {"args": tuple(now_of(value) for value in self.args), "kwargs": kwargs}
+    def __repr__(self) -> str:
+        return f"Turn(tool={self.tool.name!r}, timeout={self.timeout}, metadata={self.metadata})"
 
     @property
-    def timeout(self) -> float | None:
-        """Seconds that the tool may take."""
-        return self._timeout
+    def is_running(self) -> bool:
+        """Whether the turn is running."""
+        return self._is_running
 
-    @timeout.setter
-    def timeout(self, seconds: float | None) -> None:
-        self._timeout = checked_timeout(seconds)
-
-    @property
-    def metadata(self) -> TurnMetadata:
-        """When it began and ended, in UTC, and how."""
-        reason = None if self.stop_reason is None else StopReason(self.stop_reason)
-        return TurnMetadata(_moment(self.started_at), _moment(self.ended_at), reason)
-
-    @property
-    def failures(self) -> list[Failure]:
-        """What failed of its hooks after the fact, the latest last."""
-        return list(self.listening.failures)
-
-    async def returning(self) -> Any:
-        """Run a tool that returns, and give its result."""
+    async def returning(self) -> T:
+        """Run a tool that returns, and return its result."""
         if self.tool.is_generator:
-            raise WrongRunMethodError(f"{cut(self.tool.name)!r} yields: use yielding()")
-        async with aclosing(self._played()) as values:
-            return await anext(values)
+            raise WrongRunMethodError(f"tool {cut(self.tool.name)!r} yields: use yielding()")
+        async with aclosing(self.values()) as values:
+            result: T = await anext(values)
+            return result
 
     async def yielding(self) -> AsyncGenerator[Any, None]:
-        """Run a tool that yields, and give each of its values."""
+        """Run a tool that yields, and yield its values."""
         if not self.tool.is_generator:
-            raise WrongRunMethodError(f"{cut(self.tool.name)!r} returns: use returning()")
-        async with aclosing(self._played()) as values:
+            raise WrongRunMethodError(f"tool {cut(self.tool.name)!r} returns: use returning()")
+        async with aclosing(self.values()) as values:
             async for value in values:
                 yield value
 
+    def arguments(self) -> Arguments:
+        """The arguments, with those that are functions evaluated."""
+        args = tuple(evaluated(value) for value in self.args)
+        return args, {name: evaluated(value) for name, value in self.kwargs.items()}
+
+    async def values(
+        self, filled: Callable[[Tool, Arguments], Arguments] | None = None
+    ) -> AsyncGenerator[Any, None]:
+        """Run the tool, and yield its result or its values; `filled` may add to the arguments."""
+        if self._is_running:
+            raise SafeExecutionError("the turn is running already")
+        await self._run_hooks(TurnHook.BEFORE_RUN, self)
+        self._start()
+        try:
+            args, kwargs = self.arguments() if filled is None else filled(self.tool, self.arguments())
+            produce = self._yielded if self.tool.is_generator else self._returned
+            async with aclosing(produce(args, kwargs)) as values:
+                async for value in values:
+                    yield value
+        except (GeneratorExit, asyncio.CancelledError):
+            if self._is_running:
+                self._end(StopReason.CANCELLED)
+            raise
+        except TurnTimeoutError:
+            self._end(StopReason.TIMEOUT)
+            await self._run_hooks(TurnHook.ON_TIMEOUT, self)
+            raise
+        except Exception as fault:
+            self._end(StopReason.ERROR)
+            await self._run_hooks(TurnHook.ON_ERROR, self, fault)
+            raise
+
     def copy(self) -> Self:
-        """The same turn, still to be run."""
+        """The same turn, not yet run."""
         return type(self)(self.tool, self.timeout, self.args, self.kwargs, self.hooks)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, fit for JSON; the tool and the hooks by their names."""
-        return {**written_turn(self, self.arguments), "hooks": saved_names(self.hooks)}
+        """Plain values, fit for JSON; the tool and the hooks by name."""
+        args, kwargs = self.arguments()
+        metadata = self.metadata
+        return {
+            "tool_name": self.tool.name,
+            "args": to_json(freeze(list(args)), "$.args"),
+            "kwargs": to_json(freeze(kwargs), "$.kwargs"),
+            "timeout": self.timeout,
+            "metadata": {
+                "start_time": metadata.start_time and metadata.start_time.isoformat(),
+                "end_time": metadata.end_time and metadata.end_time.isoformat(),
+                "stop_reason": metadata.stop_reason,
+            },
+            "output": None if self._is_running else _written(self.output, "$.output"),
+            "hooks": hook_names(self.hooks),
+        }
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """The turn that was written as these values; its tool and its hooks have to be declared."""
-        fields = read_turn(data)
-        turn = cls(fields.tool, fields.timeout, fields.args, fields.kwargs, saved_hooks_of(data))
-        if fields.ended_at is not None:
-            turn.started_at, turn.ended_at = fields.started_at, fields.ended_at
-            turn.stop_reason, turn.output = fields.stop_reason, fields.output
+        """The turn that `to_dict` wrote; only `tool_name` is required."""
+        fields = mapping_at(data, "$")
+        turn = cls(
+            text_at(fields, "tool_name"),
+            fields.get("timeout", 60),
+            thaw(freeze(list_at(fields.get("args") or [], "$.args"))),
+            thaw(freeze(dict(mapping_at(fields.get("kwargs") or {}, "$.kwargs")))),
+            saved_hooks(fields),
+        )
+        metadata = mapping_at(fields.get("metadata") or {}, "$.metadata")
+        if metadata.get("end_time") is not None:  # a turn that was running is to be run again
+            turn.metadata = _read_metadata(metadata)
+            turn.output = _read_output(fields.get("output"), "$.output")
         return turn
 
-    async def _played(self) -> AsyncGenerator[Any, None]:
-        if self.is_running:
-            raise SafeExecutionError(f"the turn of {cut(self.tool.name)!r} is under way")
-        await self.listening.hear(Beginning(self))
-        player = Player(self.listening)
-        async with aclosing(player.play(self, self.tool.for_engine(_as_given))) as values:
-            async for value in values:
+    async def _returned(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        self.output, _ = await self._within(self.timeout, self.tool(*args, **kwargs))
+        self._end(StopReason.COMPLETED)
+        await self._run_hooks(TurnHook.AFTER_RUN, self)
+        yield self.output
+
+    async def _yielded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        output: list[Any] = []
+        left = self.timeout
+        async with aclosing(self.tool(*args, **kwargs)) as values:
+            while True:
+                try:
+                    value, left = await self._within(left, anext(values))
+                except StopAsyncIteration:
+                    break
+                output.append(value)
+                await self._run_hooks(TurnHook.ON_VALUE, self, value)
                 yield value
+        self.output = output
+        self._end(StopReason.COMPLETED)
+        await self._run_hooks(TurnHook.AFTER_RUN, self)
+
+    async def _within(self, seconds: float | None, work: Any) -> tuple[Any, float | None]:
+        """What some work returns, and the seconds that are left of those it may take."""
+        started = monotonic()
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                value = await work
+        except TimeoutError:
+            if not limit.expired():
+                raise  # the tool's own
+            raise TurnTimeoutError(f"the turn timed out after {self.timeout}s") from None
+        return value, None if seconds is None else max(seconds - (monotonic() - started), 0)
+
+    def _start(self) -> None:
+        self.output = None
+        self.metadata = TurnMetadata(start_time=_now())
+        self._is_running = True
+
+    def _end(self, reason: StopReason) -> None:
+        self._is_running = False
+        self.metadata.end_time = _now()
+        self.metadata.stop_reason = reason
 
 
-def _found(tool: object) -> Tool:
-    name = tool if isinstance(tool, str) else getattr(tool, "__name__", None)
-    if not isinstance(name, str):
-        raise WrongType(f"a turn is of a tool or of the name of one, not {type(tool).__name__}")
-    return ToolRegistry.get(name)
+_ITEM = "$item"
+"""The key under which an item in an output is saved."""
 
 
-def _as_given(
-    _tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return args, kwargs
+def _written(value: Any, path: str) -> Any:
+    """An output, fit for JSON."""
+    if is_item(value):
+        return {_ITEM: written_at(path, value)}
+    if isinstance(value, list):
+        values = enumerate(cast("Iterable[Any]", value))
+        return [_written(one, f"{path}[{index}]") for index, one in values]
+    return to_json(freeze(value), path)
 
 
-def _moment(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+def _read_output(value: Any, path: str) -> Any:
+    if isinstance(value, list):
+        values = enumerate(cast("Iterable[Any]", value))
+        return [_read_output(one, f"{path}[{index}]") for index, one in values]
+    if isinstance(value, dict) and set(cast("Iterable[str]", value)) == {_ITEM}:
+        return read_at(path, ContextItem.from_dict, cast("Mapping[str, Any]", value)[_ITEM])
+    return thaw(freeze(value))
 
 
-def _told(event: Any) -> Called:
-    match event:
-        case Gave():
-            return Called((event.turn, event.value))
-        case Failed():
-            return Called((event.turn, event.fault))
-        case _:
-            return Called((event.turn,))
+def _read_metadata(fields: Mapping[str, Any]) -> TurnMetadata:
+    try:
+        start, end = fields["start_time"], fields["end_time"]
+        times = datetime.fromisoformat(start), datetime.fromisoformat(end)
+        return TurnMetadata(*times, StopReason(fields["stop_reason"]))
+    except (KeyError, TypeError, ValueError) as fault:
+        raise Damaged(f"expected times in ISO form and a stop reason: {fault}", "$.metadata") from None
+
+
+def _now() -> datetime:
+    return datetime.fromtimestamp(now(), UTC)

@@ -1,0 +1,58 @@
+"""What several bridges need: reading saved values, and tool calls and models in the frameworks' shapes."""
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar, cast
+
+from quire.errors import CodecError, Damaged
+
+T = TypeVar("T")
+
+
+class Saved(Protocol):
+    """What can be written as plain values."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def mapping_at(data: object, path: str) -> Mapping[str, Any]:
+    """The data, or `Damaged` with the path if it is not a dictionary."""
+    if not isinstance(data, Mapping):
+        raise Damaged(f"expected a dictionary, got {type(data).__name__}", path)
+    return cast("Mapping[str, Any]", data)
+
+
+def list_at(data: object, path: str) -> list[Any]:
+    """The data, or `Damaged` with the path if it is not a list."""
+    if not isinstance(data, Sequence) or isinstance(data, str | bytes):
+        raise Damaged(f"expected a list, got {type(data).__name__}", path)
+    return list(cast("Iterable[Any]", data))
+
+
+def text_at(fields: Mapping[str, Any], name: str, path: str = "$") -> str:
+    """The text of a field, or `Damaged` with its path."""
+    text = fields.get(name)
+    if not isinstance(text, str):
+        raise Damaged(f"expected a text, got {type(text).__name__}", f"{path}.{name}")
+    return text
+
+
+@contextmanager
+def under(path: str) -> Generator[None]:
+    """Prefix the path of a `CodecError` from within, so that it names the place in the whole."""
+    try:
+        yield
+    except CodecError as fault:
+        raise type(fault)(str(fault.args[0]), path + fault.path.removeprefix("$")) from None
+
+
+def written_at(path: str, value: Saved) -> dict[str, Any]:
+    """The plain values of a part that stands at a path."""
+    with under(path):
+        return value.to_dict()
+
+
+def read_at(path: str, read: Callable[[Any], T], data: object) -> T:
+    """The part that was written at a path."""
+    with under(path):
+        return read(data)
