@@ -13,7 +13,6 @@ or content.
     │   └── DuplicateId                  an id that is in the transcript already
     ├── UnknownId (KeyError)             no such item here
     ├── UnknownKey (KeyError)            no such note in the pool
-    ├── UnknownHook (KeyError)           no hook of this name was declared
     ├── OutOfRange (IndexError)          a position or revision that does not exist
     ├── EditRefused (ValueError)         an edit that would leave a history no provider takes
     │   ├── SplitsGroup                  a call without its result, or the other way round
@@ -89,10 +88,6 @@ class UnknownId(_Missing):
 
 class UnknownKey(_Missing):
     """No note with this key is in the pool."""
-
-
-class UnknownHook(_Missing):
-    """No hook of this name was declared in this process."""
 
 
 class OutOfRange(QuireError, IndexError):

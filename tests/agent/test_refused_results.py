@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quire import Handoff, Item, Message, Note, Session, ToolCall, ToolResult
+from quire import Handoff, Item, Note, Session, ToolCall, ToolResult
 from quire.agent import Agent, Tool, tool
 from quire.agent.builtin import ask_user
 from quire.agent.reply import Ended
@@ -164,19 +164,6 @@ def test_a_person_whose_answer_is_refused_hears_of_it_and_may_say_another() -> N
         assert results(agent) == []
         assert (await agent.ask("the blue one")).text == "Done."
         assert [one.text for one in results(agent)] == ["the blue one"]
-
-    run(talk)
-
-
-def test_a_message_that_is_refused_closes_nothing() -> None:
-    async def talk() -> None:
-        paying = tool(name="pay", approve=True)(slow.function)
-        agent = agent_at(MemoryStore(), call("pay"), "Done.", tools=[paying])
-        await agent.ask("go")
-        with pytest.raises(ValueError, match="4111"):
-            await agent.ask(SECRET)
-        assert results(agent) == [] and len(agent.session.steps.standing()) == 1
-        assert [item.text for item in agent.session.view() if isinstance(item, Message)] == ["go"]
 
     run(talk)
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from quire.errors import CancelledWithin, InvalidValue, UnknownHook, WrongType
+from quire.errors import CancelledWithin, InvalidValue, WrongType
 from quire.items import Message, Note
 from quire.session import (
     Added,
@@ -17,11 +17,9 @@ from quire.session import (
     Compacted,
     Compacting,
     Evicted,
-    Hooks,
     Removing,
     Session,
     hook,
-    hook_named,
 )
 from tests.session.opened import TEMPLATE, answer, run, session, texts
 
@@ -156,20 +154,12 @@ def test_a_draft_with_async_hooks_is_awaited() -> None:
     assert kinds() == ["Removing"] and len(one.pool) == 0
 
 
-def test_hooks_are_saved_by_name() -> None:
-    hooks = Hooks([hear_all, "refuse"])
-    assert hooks.names() == ["hear_all", "refuse"] == Hooks(hooks.names()).names()
-    assert hook_named("refuse") is refuse and session(hooks=["refuse"]).hooks.names() == ["refuse"]
-    with pytest.raises(UnknownHook):
-        Hooks(["nobody"])
-
-
 def test_what_is_no_hook() -> None:
     for wrong in ((), (int,), (5,)):
         with pytest.raises(InvalidValue):
             hook(*cast(Any, wrong))
-    with pytest.raises(InvalidValue):
-        hook(Added, name="refuse")(lambda event: None)
+    with pytest.raises(WrongType):
+        session(hooks=cast(Any, ["refuse"]))
 
 
 @hook(Building, Built, Compacting, Compacted)

@@ -4,12 +4,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
-from quire import Item, Message, Note, Session, ToolCall, ToolResult
+from quire import Message, Note, Session, ToolCall, ToolResult
 from quire.errors import CodecError, Conflict, DuplicateId, TurnBusy
 from quire.items import now, use_clock
 from quire.session import Adding, hook
@@ -152,35 +152,50 @@ def test_a_hook_is_asked_before_a_result_is_held_and_once() -> None:
             await one.steps.hold(result_of(call, "a secret word"))
         assert one.steps.standing() == [(call, "waiting")] and b"a secret word" not in kept_bytes(store)
         told = result_of(call, "refused: a secret")
-        assert await one.steps.hold(result_of(call, "secret"), instead=lambda _, __: told) == (told,)
+        assert await one.steps.hold(told, asks_hooks=False) == (told,)
         assert await one.steps.answer([call], *one.steps.held(call)) == (told,)
 
     run(steps())
 
 
 @pytest.mark.parametrize(("note", "error"), [(THERE, DuplicateId), (Note(object()), CodecError)])
-def test_what_does_not_fit_is_never_held_and_is_replaced_alone(note: Note, error: type[Exception]) -> None:
-    def words(result: ToolResult, fault: Exception) -> ToolResult:
-        return ToolResult(result.call_id, result.name, "not kept")
+def test_what_does_not_fit_is_neither_held_nor_recorded(note: Note, error: type[Exception]) -> None:
+    async def steps() -> None:
+        one, (first, second) = asked("a", "b")
+        one.append(THERE)
+        await one.steps.begin(first, second)
+        version, pooled = one.version, [Note("long", key="a")]
+        with pytest.raises(error):
+            await one.steps.hold(result_of(second), note, of=second, pooled=pooled)
+        with pytest.raises(error):
+            await one.steps.answer([first, second], result_of(first), result_of(second), note, pooled=pooled)
+        assert one.version == version and not one.steps.held(second) and "a" not in one.pool
+
+    run(steps())
+
+
+def test_a_result_and_its_notes_are_kept_together_or_not_at_all() -> None:
+    heard: list[Adding] = []
+
+    @hook(Adding)
+    def refuse_notes(event: Adding) -> None:
+        heard.append(event)
+        if event.stream == ".pool" and cast(Note, event.items[0]).content == "a secret":
+            raise ValueError("no")
 
     async def steps() -> None:
-        one, calls = asked("a", "b", "c")
-        one.append(THERE)
-        await one.steps.begin(*calls)
-        first, second, third = calls
-        with pytest.raises(error):
-            await one.steps.hold(result_of(second), note, of=second)
-        assert one.steps.held(second) == ()
-        items: list[Item] = [result_of(first), Note("beside"), result_of(second), note, result_of(third)]
+        one, (first, second) = asked("a", "b", hooks=[refuse_notes])
         version = one.version
-        with pytest.raises(error):
-            await one.steps.answer(calls, *items)
-        with pytest.raises(DuplicateId):  # what somebody says is never replaced
-            await one.steps.answer(calls, *items[:3], Message("user", "x", id=THERE.id), instead=words)
-        assert one.version == version
-        kept = await one.steps.answer(calls, *items, instead=words)
-        assert [item.text for item in kept if isinstance(item, ToolResult)] == ["done", "not kept", "done"]
-        assert len(kept) == 4 and one.steps.standing() == []
+        with pytest.raises(ValueError):
+            await one.steps.hold(result_of(first), of=first, pooled=[Note("a secret", key="a")])
+        with pytest.raises(ValueError):
+            await one.steps.answer([first], result_of(first), pooled=[Note("a secret", key="a")])
+        assert one.version == version and len(one.pool) == 0
+        heard.clear()
+        held = await one.steps.hold(result_of(second), of=second, pooled=[Note("rain", key="b")])
+        await one.steps.answer([first, second], result_of(first), *held, pooled=[Note("sun", key="a")])
+        assert [event.stream for event in heard] == [".pool", "main"] * 2  # each once
+        assert [note.key for note in one.pool] == ["b", "a"] and one.steps.standing() == []
 
     run(steps())
 

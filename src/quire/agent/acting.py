@@ -10,7 +10,6 @@ from quire.agent.closing import (
     handed_over,
     is_forgotten,
     not_run,
-    refused,
     uncertain,
     with_those_behind,
 )
@@ -177,8 +176,7 @@ class Acting:
     async def _told(self, call: ToolCall, outcome: Outcome, sources: Collection[str]) -> list[Item]:
         """What is recorded for a call that was run: its result, and the notes that came with it."""
         await told_to_hooks(self._session, call, outcome)
-        result, notes = await kept(self._session, call, outcome, sources=sources, instead=refused)
-        return [result, *notes]
+        return kept(call, outcome, sources)
 
 
 async def _as_it_is(items: Sequence[Item]) -> Sequence[Item]:

@@ -1,16 +1,18 @@
 """What goes with every call of a tool, whoever makes it: hooks are heard, and what it gave is kept."""
 
-from collections.abc import Collection, Generator
+from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from quire.agent.closing import refused
 from quire.agent.tools import Outcome
 from quire.agent.tools.gathering import given_now
-from quire.errors import CodecError
-from quire.items import JSON, Note, ToolCall, ToolResult
-from quire.session import Called, Calling, Instead, Session, Unkept, handle_of
-from quire.stores.streams import MAIN, OF, OUTPUTS
+from quire.errors import Conflict, StoreError
+from quire.items import Item, Note, ToolCall, ToolResult
+from quire.session import Called, Calling, Session, handle_of
+from quire.stores.streams import OF, OUTPUTS
+
+Instead = Callable[[ToolResult, Exception], ToolResult]
 
 _running: ContextVar[ToolCall | None] = ContextVar("quire_running_call", default=None)
 
@@ -47,30 +49,33 @@ def running_call() -> ToolCall | None:
     return _running.get()
 
 
-async def kept(
-    session: Session,
-    call: ToolCall,
-    outcome: Outcome,
-    *,
-    sources: Collection[str] = (),
-    instead: Instead,
-    to: str | None = MAIN,
-) -> tuple[ToolResult, list[Note]]:
-    """What is recorded of an outcome: the result, and the notes beside it; those with a key are pooled.
+Write = Callable[..., Awaitable[tuple[Item, ...]]]
+"""Records a result and what came with it: `write(result, *others, pooled=…, asks_hooks=…)`."""
 
-    The result names its `sources`. Where hooks refuse some of it, nothing is kept, and `instead` gives the
-    result.
+
+def kept(call: ToolCall, outcome: Outcome, sources: Collection[str] = ()) -> list[Item]:
+    """What is recorded of an outcome: the result, which names its `sources`, and the notes that came with it.
+
+    Those with a key are put into the pool.
     """
-    beside = [given_now(note) for note in outcome.notes if note.key is None]
-    pooled = [note for note in outcome.notes if note.key is not None]
-    result = _result(call, outcome, sources)
+    return [
+        _result(call, outcome, sources),
+        *(note if note.key is not None else given_now(note) for note in outcome.notes),
+    ]
+
+
+async def written(
+    write: Write, result: ToolResult, *others: Item, instead: Instead = refused
+) -> tuple[Item, ...]:
+    """Record a result with what came with it; where hooks refuse some of it, words in its place."""
+    pooled = [item for item in others if isinstance(item, Note) and item.key is not None]
+    beside = [item for item in others if item not in pooled]
     try:
-        JSON.encode(beside)
-        # Notes are there before the result, which may speak of them.
-        allowed = await session.steps.offer(result, *beside, pooled=pooled, to=to, instead=instead)
-    except CodecError as fault:
-        return refused(result, Unkept(str(fault))), []
-    return allowed, beside if allowed is result else []
+        return await write(result, *beside, pooled=pooled)
+    except (StoreError, Conflict):
+        raise
+    except Exception as fault:
+        return await write(instead(result, fault), asks_hooks=False)
 
 
 def _result(call: ToolCall, outcome: Outcome, sources: Collection[str]) -> ToolResult:

@@ -1,11 +1,11 @@
 """Calls that will not be run, or of which nobody knows whether they were: each gets a result that says so."""
 
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from quire.errors import Conflict
+from quire.errors import CodecError, Conflict, DuplicateId, StoreError
 from quire.items import Handoff, Item, ToolCall, ToolResult
-from quire.session import Session, Unkept
+from quire.session import Session
 from quire.stores.store import is_tombstone
 from quire.stores.streams import MAIN
 
@@ -36,8 +36,8 @@ def is_forgotten(session: Session, call: ToolCall, name: str = MAIN) -> bool:
 
 
 def refused(result: ToolResult, fault: Exception) -> ToolResult:
-    """What stands in place of a result that a hook refuses, or that is `Unkept`: only its marks are left."""
-    if isinstance(fault, Unkept):
+    """What stands in place of a result that a hook refuses, or that cannot be kept: its marks are left."""
+    if isinstance(fault, CodecError | DuplicateId):
         words = f"It was run, and what it gave could not be kept: {fault}."
     else:
         words = f"What came of this was refused by a hook: {type(fault).__name__}."
@@ -75,7 +75,7 @@ async def close_calls(
             closed = uncertain if standing == "begun" and call.id not in known else not_run
             results += session.steps.held(call) or (closed(call, known.get(call.id, why)),)
         closing = [call for call, _ in left]
-        return await session.steps.answer(closing, *results, instead=refused, of_none=True) if results else ()
+        return await close_with(session, closing, results) if results else ()
 
     return await answered(session, close)
 
@@ -93,6 +93,17 @@ def with_those_behind(calls: Iterable[ToolCall], waiting: Container[str]) -> lis
             kept.append(call)
             names.add(name)
     return kept
+
+
+async def close_with(session: Session, calls: Sequence[ToolCall], items: Sequence[Item]) -> tuple[Item, ...]:
+    """Close calls that nobody runs; where hooks refuse it, with words that say so."""
+    try:
+        return await session.steps.answer(calls, *items, of_none=True)
+    except (StoreError, Conflict):
+        raise
+    except Exception as fault:
+        said = [refused(item, fault) for item in items if isinstance(item, ToolResult)]
+        return await session.steps.answer(calls, *said, of_none=True, asks_hooks=False)
 
 
 async def answered(session: Session, answer: Callable[[], Awaitable[T]]) -> T:

@@ -1,10 +1,11 @@
 """The calls of one reply side by side, and what they give on the record in their order."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Container, Coroutine, Mapping, Sequence
 from typing import Any
 
-from quire.agent.closing import answered, refused
+from quire.agent.calling import written
+from quire.agent.closing import answered
 from quire.agent.reply import Began, Ended
 from quire.agent.run import Tell
 from quire.agent.unbroken import ended, unbroken
@@ -85,22 +86,34 @@ class InOrder:
         async with self._recording:
             if place != self._next:
                 call = self._calls[place]
-                self._ended[place] = await self._session.steps.hold(result, *others, of=call, instead=refused)
-                return self._ended[place][0]
-            self._ended[place] = (result, *others)
-            due: list[Due] = []
+
+                async def hold(*items: Any, **options: Any) -> tuple[Item, ...]:
+                    held = await self._session.steps.hold(*items, of=call, **options)
+                    self._ended[place] = held
+                    return held
+
+                return (await written(hold, result, *others))[0]
+            due: list[Due] = [(self._calls[place], ())]
+            self._next += 1
             while self._next in self._ended:
                 due.append((self._calls[self._next], self._ended.pop(self._next)))
                 self._next += 1
-            recorded, lost = await answered(self._session, lambda: self._answered(due))
-            self._recorded += recorded
-            if lost:
-                self._conflict = Conflict(f"call {cut(lost[0].call_id)!r} was answered by another first")
-                if lost[0] is self._calls[place]:
-                    raise self._conflict
-            return recorded[0]
 
-    async def _answered(self, due: Sequence[Due]) -> tuple[tuple[Item, ...], list[ToolCall]]:
+            async def answer(*items: Item, **options: Any) -> tuple[Item, ...]:
+                due[0] = (self._calls[place], items)
+                recorded, lost = await answered(self._session, lambda: self._answered(due, options))
+                self._recorded += recorded
+                if lost:
+                    self._conflict = Conflict(f"call {cut(lost[0].call_id)!r} was answered by another first")
+                    if lost[0] is self._calls[place]:
+                        raise self._conflict
+                return recorded
+
+            return (await written(answer, result, *others))[0]
+
+    async def _answered(
+        self, due: Sequence[Due], options: Mapping[str, Any]
+    ) -> tuple[tuple[Item, ...], list[ToolCall]]:
         """Record what is due, but for calls that another has answered by now; these come second."""
         waiting = {call.id for call in self._session.view().pending()}
         left = [(call, came) for call, came in due if call.id in waiting]
@@ -108,4 +121,4 @@ class InOrder:
         items = [item for _, came in left for item in came]
         if not left:
             return (), lost
-        return await self._session.steps.answer([call for call, _ in left], *items, instead=refused), lost
+        return await self._session.steps.answer([call for call, _ in left], *items, **options), lost

@@ -8,11 +8,11 @@ None is run of which the content was forgotten meanwhile.
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from quire.agent.acting import checked_decision
-from quire.agent.closing import FORGOTTEN, answered, not_run, refused, uncertain, with_those_behind
+from quire.agent.closing import FORGOTTEN, answered, close_with, not_run, uncertain, with_those_behind
 from quire.agent.speaker import Speaker
 from quire.errors import Forgotten, InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
-from quire.session import Instead, Session
+from quire.session import Session
 from quire.state import View
 from quire.stores.store import is_tombstone
 
@@ -48,7 +48,7 @@ async def _settled(session: Session, speaker: Speaker) -> list[ToolCall]:
         closed = uncertain(call, _ENDED) if standing == "begun" else not_run(call, FORGOTTEN)
         results += held or (closed,)
     if results:
-        await session.steps.answer(settled, *results, instead=refused, of_none=True)
+        await close_with(session, settled, results)
     return left
 
 
@@ -80,24 +80,12 @@ async def _heard(session: Session, speaker: Speaker, message: Message) -> list[T
     others = [call for call in left if call is not first and call not in kept]
     closed = [uncertain(call, _ENDED) if call.id in begun else not_run(call, _OTHERWISE) for call in others]
     if first is None:
-        await session.steps.answer(others, *closed, message, instead=refused, of_none=True)
+        await close_with(session, others, closed)
+        await session.aio.append(message)
     else:
         answer = ToolResult(first.call_id, first.name, message.content)
-        await session.steps.answer(
-            [*others, first], *closed, answer, instead=_unless_it_is(answer), of_none=True
-        )
+        await session.steps.answer([*others, first], *closed, answer, of_none=True)
     return [call for call in kept if call is not first]
-
-
-def _unless_it_is(answer: ToolResult) -> Instead:
-    """Words in place of results that are refused. Who says something hears that it was refused."""
-
-    def instead(result: ToolResult, fault: Exception) -> ToolResult:
-        if result.id == answer.id:
-            raise fault
-        return refused(result, fault)
-
-    return instead
 
 
 def last_answer(view: View) -> Message | None:

@@ -1,14 +1,14 @@
 """The functions that a program calls: tools and models of its task, run here and put on the record."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from inspect import isawaitable
 from typing import Any
 
 from quire.agent import Outcome, Tool
 from quire.agent.acting import checked_verdict
-from quire.agent.calling import kept, refused_by_hooks, told_to_hooks, traced
+from quire.agent.calling import kept, refused_by_hooks, told_to_hooks, traced, written
 from quire.agent.closing import FORGOTTEN, is_forgotten, not_run, refused, uncertain
 from quire.agent.speaker import Approver
 from quire.agent.tools.outcome import failed
@@ -16,7 +16,7 @@ from quire.agent.tools.running import run_or_stop
 from quire.agent.tools.shapes import Misfit
 from quire.agent.unbroken import unbroken
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, StoreError
-from quire.items import Item, Message, ToolCall, ToolResult, new_id
+from quire.items import Item, Message, Note, ToolCall, ToolResult, new_id
 from quire.models import AnyModel, answer_text
 from quire.programs.asked_schemas import checked_schema
 from quire.programs.asking import Asking, unfinished
@@ -112,15 +112,17 @@ class Calls:
             with doing_within() as within, traced(self._session, call) as sources:
                 outcome, cancelled = await self._outcome(call, watched)
             withheld = _Withheld()
-            result, notes = await kept(
-                self._session, call, outcome, sources=sources, to=self._transcript, instead=withheld
-            )
-            made = Made(self._name, call, result, watched.key, within=tuple(within), fault=withheld.fault)
-            made = self._noted(made, watched, outcome)
             # What was asked within it is in a transcript of its own.
             called = [item for item in within if not isinstance(item, Message)]
-            recorded = await unbroken(self._recorded(result, *notes, *called))
-            deed += (*recorded[: 1 + len(notes)], *within)
+            gave, *others = kept(call, outcome, sources)
+            assert isinstance(gave, ToolResult)
+            write = partial(self._answered, call, called)
+            recorded = await unbroken(written(write, gave, *others, instead=withheld))
+            result = recorded[0]
+            assert isinstance(result, ToolResult)
+            made = Made(self._name, call, result, watched.key, within=tuple(within), fault=withheld.fault)
+            made = self._noted(made, watched, outcome)
+            deed += (*recorded[: len(recorded) - len(called)], *within)
         except BaseException:
             deed += await unbroken(self._closed(call, watched))
             raise
@@ -178,6 +180,22 @@ class Calls:
         if self._transcript is None:
             return items
         return await self._session.aio.append(*items, to=self._transcript)
+
+    async def _answered(
+        self,
+        call: ToolCall,
+        called: Sequence[Item],
+        *items: Item,
+        pooled: Sequence[Note] = (),
+        asks_hooks: bool = True,
+    ) -> tuple[Item, ...]:
+        """Record what a call gave, and what was called within it."""
+        if self._transcript is None:
+            await self._session.aio.pool.keep_all(pooled)
+            return (*items, *called)
+        return await self._session.steps.answer(
+            [call], *items, *called, pooled=pooled, to=self._transcript, asks_hooks=asks_hooks
+        )
 
     async def _closed(self, call: ToolCall, watched: Watched) -> tuple[Item, ...]:
         """The result of a call that was broken off, if it is on the record without one."""

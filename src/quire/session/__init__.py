@@ -21,11 +21,9 @@ from quire.session.hooks import (
     Failure as Failure,
     Hook,
     Hooks,
-    Register as Register,
     Removed,
     Removing,
     hook,
-    hook_named,
 )
 from quire.session.log import (
     Work as Work,
@@ -39,7 +37,7 @@ from quire.session.receipts import Kept, is_receipt as is_receipt
 from quire.session.session import AioSession, Session, current_session, timeline
 from quire.session.spending import Caps, Metered as Metered, Spending
 from quire.session.state import Written
-from quire.session.steps import Instead as Instead, Steps, Unkept as Unkept
+from quire.session.steps import Steps
 from quire.session.turns import Asked as Asked
 
 __all__ = [
@@ -71,6 +69,5 @@ __all__ = [
     "Written",
     "current_session",
     "hook",
-    "hook_named",
     "timeline",
 ]

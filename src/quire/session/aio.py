@@ -14,7 +14,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import wraps
 from threading import Lock, Thread, current_thread, local
@@ -232,8 +232,6 @@ class Writer:
         self.log, self.place = log, log.place
         self.hooks = hooks
         self.redaction = redaction
-        self.heard: set[str] = set()
-        """Ids of items that hooks have allowed and that are yet to be written."""
 
     def ready(self, items: Iterable[Item]) -> tuple[Item, ...]:
         """Items as they may be kept: checked, and redacted."""
@@ -248,9 +246,7 @@ class Writer:
     ) -> tuple[Item, ...]:
         """Append items to a transcript, all or none; returns them as they were kept."""
         ready, name = self.ready(items), checked_name(to)
-        new = tuple(item for item in ready if item.id not in self.heard)
-        await io.fire(self.hooks, [Adding(self.place, name, new)] if new else [])
-        self.heard.difference_update(item.id for item in ready)
+        await io.fire(self.hooks, [Adding(self.place, name, ready)] if ready else [])
 
         def entries(state: State) -> Entries:
             return [Written(name, item) for item in state.steps.as_held(ready)]
@@ -268,20 +264,14 @@ class Writer:
 
         return await io.do(self.log, work, tell if self.hooks.all else None)
 
-    async def make(
-        self,
-        io: IO,
-        decide: Callable[[State], Change],
-        asking: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> Change:
+    async def make(self, io: IO, decide: Callable[[State], Change]) -> Change:
         """Write what `decide` returns for the present state, after hooks have heard of all of it.
 
         If others write while hooks are asked, it is decided again, and hooks hear what is new. `Conflict` if
-        that does not end. `asking` is entered while hooks are asked.
+        that does not end.
         """
         heard: list[Event] = []
-        made: list[Change] = []
-        change = await io.do(self.log, lambda: self.log.look(decide))
+        change = Change([])
 
         def new_events() -> list[Event]:
             return [event for event in change.before if event not in heard] if self.hooks.all else []
@@ -289,18 +279,18 @@ class Writer:
         def entries(state: State) -> Entries:
             nonlocal change
             change = decide(state)
-            made[:] = [] if new_events() else [change]
-            return change.entries if made else []
+            return [] if new_events() else change.entries
 
         async def tell(_: object) -> None:
-            await io.fire(self.hooks, made[0].after if made else ())
+            await io.fire(self.hooks, [] if new_events() else change.after)
 
         for _ in range(MOST_ROUNDS):
+            written = await io.do(
+                self.log, lambda: self.log.commit(entries), tell if self.hooks.all else None
+            )
             new = new_events()
+            if not new:
+                return change._replace(entries=written)
             heard += new
-            with asking():
-                await io.fire(self.hooks, new)
-            await io.do(self.log, lambda: self.log.commit(entries), tell if self.hooks.all else None)
-            if made:
-                return made[0]
+            await io.fire(self.hooks, new)
         raise Conflict("others changed it each time that hooks had heard of it: nothing was written")

@@ -8,11 +8,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from inspect import iscoroutinefunction
-from typing import Any, Generic, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, get_args
 
 from quire.compactors import Outcome, Plan
 from quire.context import Context, Template
-from quire.errors import CancelledWithin, InvalidValue, UnknownHook, WrongType, cut
+from quire.errors import CancelledWithin, InvalidValue, WrongType, cut
 from quire.items import Item, Note
 from quire.stores import Place
 from quire.tokens import named
@@ -160,44 +160,6 @@ class Hook:
         return isinstance(event, self.events) and (self.where is None or self.where(event))
 
 
-Declared = TypeVar("Declared", bound=Any)
-
-
-class Register(Generic[Declared]):
-    """Hooks by name, so that a saved session finds them again. Each has a `name` and a `function`."""
-
-    def __init__(self) -> None:
-        self._declared: dict[str, Declared] = {}
-
-    def declare(self, one: Declared) -> Declared:
-        """Make a hook known by its name; another function under the same name is an error."""
-        earlier = self._declared.setdefault(one.name, one)
-        if earlier.function is not one.function and _origin(earlier.function) != _origin(one.function):
-            raise InvalidValue(f"another hook is called {cut(one.name)!r} already")
-        self._declared[one.name] = one
-        return one
-
-    def named(self, name: str) -> Declared:
-        """The hook that was declared under a name."""
-        if name not in self._declared:
-            raise UnknownHook(f"no hook {cut(name)!r} was declared here")
-        return self._declared[name]
-
-    def clear(self) -> None:
-        """Drop all declarations."""
-        self._declared.clear()
-
-
-def _origin(function: Callable[..., Any]) -> object:
-    """Where a function was defined: a module, or the cell of a notebook, may be run again."""
-    name = getattr(function, "__qualname__", "<lambda>")
-    return object() if "<lambda>" in name else (function.__module__, name)
-
-
-_declared = Register[Hook]()
-hook_named = _declared.named
-
-
 def hook(
     *events: type, where: Callable[[Any], bool] | None = None, name: str | None = None
 ) -> Callable[[Callable[[Any], Any]], Hook]:
@@ -210,7 +172,7 @@ def hook(
     def declared(function: Callable[[Any], Any]) -> Hook:
         if not callable(function):
             raise WrongType(f"a hook is a function, not {type(function).__name__}")
-        return _declared.declare(Hook(function, events, where, name))
+        return Hook(function, events, where, name)
 
     return declared
 
@@ -226,16 +188,12 @@ class Failure(NamedTuple):
 class Hooks:
     """Hooks in the order they were given, and their failures."""
 
-    def __init__(self, hooks: Iterable[Hook | str] = ()) -> None:
-        self.all = [hook_named(one) if isinstance(one, str) else one for one in hooks]
+    def __init__(self, hooks: Iterable[Hook] = ()) -> None:
+        self.all = list(hooks)
         for one in self.all:
             if not isinstance(one, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise WrongType(f"a session takes hooks, made by @hook, not {type(one).__name__}")
         self.failures: list[Failure] = []
-
-    def names(self) -> list[str]:
-        """The names to save; `Hooks(names)` restores the hooks."""
-        return [one.name for one in self.all]
 
     async def fire(self, event: Event, *, may_wait: bool = True) -> None:
         """Call the hooks of an event. If none may wait, an async hook is refused before anything happens."""

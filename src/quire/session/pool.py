@@ -1,8 +1,7 @@
 """The pool of a session: notes by key. Each change is recorded, and heard by hooks."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
 
 from quire.compactors import HANDLE, HANDLE_DIGITS
 from quire.errors import InvalidValue
@@ -45,13 +44,10 @@ class AioPool:
         """Put a note into the pool; it replaces one with the same key."""
         return (await self.keep_all([note]))[0]
 
-    async def keep_all(
-        self, notes: Iterable[Note], asking: Callable[[], AbstractContextManager[None]] = nullcontext
-    ) -> list[Note]:
-        """Put notes into the pool, all or none. `asking` is entered while hooks are asked."""
-        with asking():
-            ready = self._pool.ready(notes)
-        await self._writer.make(self._io, lambda state: self._pool.keeping(ready, state), asking)
+    async def keep_all(self, notes: Iterable[Note]) -> list[Note]:
+        """Put notes into the pool, all or none."""
+        ready = self._pool.ready(notes)
+        await self._writer.make(self._io, lambda state: self._pool.keeping(ready, state))
         return ready
 
     async def drop(self, key: str) -> Note:

@@ -242,7 +242,7 @@ class Options(TypedDict, total=False):
     small. The `model`, or the one of that name, writes summaries of forks as well.
     """
 
-    hooks: Iterable[Hook | str] | Hooks
+    hooks: Iterable[Hook] | Hooks
     redact: Redact | None
     caps: Caps | None
     prices: Mapping[str, Prices]

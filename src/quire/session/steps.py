@@ -7,7 +7,7 @@ side: a result that comes before its turn is held in a stream of its own.
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -15,25 +15,16 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import getnode
 
-from quire.errors import (
-    CodecError,
-    Conflict,
-    EditRefused,
-    InvalidValue,
-    StoreError,
-    TurnBusy,
-    UnknownId,
-    WrongType,
-    cut,
-)
-from quire.items import JSON, Item, Note, ToolCall, ToolResult, new_id, now
+from quire.errors import Conflict, StoreError, TurnBusy, cut
+from quire.items import Item, Note, ToolCall, ToolResult, new_id, now
 from quire.memory.quotes import Quote
-from quire.session.aio import AWAITED, Writer
+from quire.session.aio import AWAITED, Change, Writer
 from quire.session.erasure import link_sources, names_of
-from quire.session.hooks import Adding
+from quire.session.hooks import Added, Adding
 from quire.session.log import Compute, Entries, Log, Work
-from quire.session.pool import AioPool, SessionPool
+from quire.session.pool import SessionPool
 from quire.session.state import State, Written, begun, by_result, held_for, is_step
+from quire.stores.store import checked_name
 from quire.stores.streams import MAIN, STEPS
 
 logger = logging.getLogger("quire.session")
@@ -41,18 +32,8 @@ logger = logging.getLogger("quire.session")
 Standing = Literal["waiting", "begun", "held"]
 """How far an open call has come: not begun, perhaps run, or its result is held."""
 
-Instead = Callable[[ToolResult, Exception], ToolResult]
-"""Returns what is recorded in place of a result that a hook refuses, or that is `Unkept`."""
-
 LEASE = 60.0
 """Seconds for which a note of running work is believed after it was written or renewed."""
-
-_UNFIT = (InvalidValue, CodecError, WrongType, UnknownId, EditRefused)
-"""Errors of the items themselves, and neither of a store nor of other writers."""
-
-
-class Unkept(Exception):
-    """Why a result, or what came with it, cannot be recorded though no hook refuses it."""
 
 
 class Steps:
@@ -108,93 +89,63 @@ class Steps:
     # Results
 
     async def hold(
-        self, result: ToolResult, *others: Item, of: ToolCall | None = None, instead: Instead | None = None
-    ) -> tuple[Item, ...]:
-        """Keep a result whose turn has not come, and what came with it; `answer` records it later.
-
-        `of` is its call, needed if several calls have its call id. See `answer` for `instead`.
-        """
-        ready = await self._allowed([result, *others], instead)
-
-        def entries(state: State) -> Entries:
-            call = state.steps.call_of(result, state.pending()) if of is None else of.id
-            announced = [] if call is None else [held_for(call)]
-            return [Written(STEPS, item) for item in (*announced, *_fitting(ready, state, instead))]
-
-        written = await AWAITED.do(self._log, lambda: self._log.commit(entries))
-        return tuple(item for _, item in written if not is_step(item))
-
-    async def answer(
-        self, calls: Sequence[ToolCall], *items: Item, instead: Instead | None = None, of_none: bool = False
-    ) -> tuple[Item, ...]:
-        """Record what answers open calls, all or none; `Conflict` if one is not open any more.
-
-        Hooks hear of each result with what came with it, unless they did when it was held. If they refuse
-        one, or it cannot be recorded, `instead` gives what is recorded in its place, if there is one.
-        Calls `of_none` are closed by who does not run them: `Conflict` if somebody runs one by then.
-        """
-        ready = await self._allowed(items, instead)
-
-        def entries(state: State) -> Entries:
-            _check_open(state, calls)
-            for call in calls if of_none else ():
-                if _is_run(state, call):
-                    raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
-            return [Written(MAIN, item) for item in _fitting(state.steps.as_held(ready), state, instead)]
-
-        def answered() -> tuple[Item, ...]:
-            written = self._log.commit(entries)
-            self._writer.heard.difference_update(item.id for item in ready)
-            return tuple(item for _, item in written)
-
-        return await self._writer.write(AWAITED, answered, MAIN)
-
-    async def offer(
         self,
         result: ToolResult,
         *others: Item,
         pooled: Sequence[Note] = (),
-        to: str | None = MAIN,
-        instead: Instead | None = None,
-    ) -> ToolResult:
-        """Let hooks hear of all that a call gave before any of it is written, and pool its notes.
+        of: ToolCall | None = None,
+        asks_hooks: bool = True,
+    ) -> tuple[Item, ...]:
+        """Keep a result whose turn has not come, and what came with it; `answer` records it later.
 
-        `to` is the transcript that the result and the others are for: recording them next asks no hook again.
-        Returns the result, or what `instead` gives if a hook refuses any of it: then nothing was written.
+        `of` is its call, needed if several calls have its call id. See `answer` for the rest.
         """
-        hooks, ready = self._writer.hooks, (result, *others)
-        try:
-            with _refusals():
-                if to is not None:
-                    ready = self._writer.ready(ready)
-                    await AWAITED.fire(hooks, [Adding(self._log.place, to, ready)])
-            if pooled:
-                await AioPool(self._pool, AWAITED).keep_all(pooled, _refusals)
-        except _Refused as refused:
-            if instead is None:
-                raise refused.fault from None
-            result, others = instead(result, refused.fault), ()
-        if hooks.all and to is not None:
-            self._writer.heard.update(item.id for item in (result, *others))
-        return result
+        ready, notes = self._writer.ready([result, *others]), self._pool.ready(pooled)
 
-    async def _allowed(self, items: Sequence[Item], instead: Instead | None) -> tuple[Item, ...]:
-        """Items redacted, as hooks allow them to be recorded."""
-        writer = self._writer
-        if writer.redaction is None and not writer.hooks.all:
-            return writer.ready(items)
-        heard, allowed = self._log.state.steps.heard | writer.heard, list[Item]()
-        for came in by_result(items):
-            try:
-                ready = writer.ready(came)
-                if ready[0].id not in heard:
-                    await AWAITED.fire(writer.hooks, [Adding(self._log.place, MAIN, ready)])
-                allowed += ready
-            except Exception as fault:
-                if instead is None or not isinstance(came[0], ToolResult):
-                    raise
-                allowed += writer.ready([instead(came[0], fault)])
-        return tuple(allowed)
+        def decide(state: State) -> Change:
+            state.check([Written(MAIN, item) for item in ready])  # what does not fit there is not held
+            call = state.steps.call_of(result, state.pending()) if of is None else of.id
+            announced = [] if call is None else [held_for(call)]
+            hears = [Adding(self._log.place, MAIN, ready)] if asks_hooks else []
+            held = Change([Written(STEPS, item) for item in (*announced, *ready)], hears)
+            return Change.joined([self._pool.keeping(notes, state), held])
+
+        made = await self._writer.make(AWAITED, decide)
+        return tuple(item for stream, item in made.entries if stream == STEPS and not is_step(item))
+
+    async def answer(
+        self,
+        calls: Sequence[ToolCall],
+        *items: Item,
+        pooled: Sequence[Note] = (),
+        to: str = MAIN,
+        of_none: bool = False,
+        asks_hooks: bool = True,
+    ) -> tuple[Item, ...]:
+        """Record what answers open calls, and put notes into the pool, all or none.
+
+        Hooks hear of each result with what came with it, unless they did when it was held. `Conflict` if one
+        of the calls is not open any more. Calls `of_none` are closed by who does not run them: `Conflict` if
+        somebody runs one by then.
+        """
+        ready, notes, name = self._writer.ready(items), self._pool.ready(pooled), checked_name(to)
+
+        def decide(state: State) -> Change:
+            _check_open(state, calls)
+            for call in calls if of_none else ():
+                if _is_run(state, call):
+                    raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
+            recorded = state.steps.as_held(ready)
+            new = [tuple(came) for came in by_result(recorded) if came[0].id not in state.steps.heard]
+            answered = Change(
+                [Written(name, item) for item in recorded],
+                [Adding(self._log.place, name, came) for came in new if asks_hooks],
+                [Added(self._log.place, name, tuple(recorded))],
+            )
+            return Change.joined([self._pool.keeping(notes, state), answered])
+
+        made = await self._writer.make(AWAITED, decide)
+        return tuple(item for stream, item in made.entries if stream == name)
 
     # What is known
 
@@ -264,43 +215,11 @@ class Steps:
 _traced: ContextVar[set[str] | None] = ContextVar("quire_traced", default=None)
 
 
-def _fitting(items: Sequence[Item], state: State, instead: Instead | None) -> list[Item]:
-    """Items that can be recorded: a result that cannot be is replaced, and holds up no other."""
-    fit: list[Item] = []
-    for came in by_result(items):
-        try:
-            state.check([Written(MAIN, item) for item in (*fit, *came)])
-            JSON.encode(came)
-            fit += came
-        except _UNFIT as fault:
-            if instead is None or not isinstance(came[0], ToolResult):
-                raise
-            fit.append(instead(came[0], Unkept(str(fault))))
-    return fit
-
-
 def _check_open(state: State, calls: Collection[ToolCall]) -> None:
     waiting = {call.id for call in state.pending()}
     for call in calls:
         if call.id not in waiting:
             raise Conflict(f"call {cut(call.call_id)!r} was answered by another first")
-
-
-class _Refused(Exception):
-    """A hook refused."""
-
-    def __init__(self, fault: Exception) -> None:
-        super().__init__(fault)
-        self.fault = fault
-
-
-@contextmanager
-def _refusals() -> Generator[None]:
-    """Tell what hooks raise, which may be anything, from what a store raises."""
-    try:
-        yield
-    except Exception as fault:
-        raise _Refused(fault) from fault
 
 
 # Claims and leases: who runs something, and until when that is believed

@@ -30,8 +30,6 @@ from quire.state import CLOSED, MERGED as MERGE_MARK, TASK
 from quire.stores.store import Entry, Place, Store, is_own
 
 MAIN = "main"
-CREW = "crew"
-"""The transcript of sub-agents, which no model sees."""
 
 POOL = ".pool"
 ORIGIN = ".origin"

@@ -10,7 +10,9 @@ from quire.errors import InvalidValue
 from quire.items import Handoff, Hide, Item, Span
 from quire.session import Session
 from quire.state import Transcript, View
-from quire.stores.streams import CREW
+
+CREW = "crew"
+"""The transcript of sub-agents, which no model sees."""
 
 _ROLE, _NUMBER = "role", "number"
 
