@@ -11,6 +11,7 @@ import pytest
 from quire import Budget, Session, Template
 from quire.errors import InvalidValue, ModelFailed, WrongType
 from quire.items import Message, ToolCall
+from quire.providers import Parsed
 from quire.sections import History, Instructions
 from quire.session import Adding, hook
 from quire.stores import MemoryStore
@@ -293,3 +294,21 @@ def test_after_a_restart_a_receipt_says_what_was_sent() -> None:
     again = session(twin(store))
     again.record(said, sent=again.receipts[-1].payload())
     assert called(again) == OWN and goes_back(again)
+
+
+def test_a_call_id_that_comes_again_means_the_newest_open_call() -> None:
+    def reply(*names: str) -> Parsed:
+        return Parsed(tuple(ToolCall("c", name) for name in names))
+
+    one = session()
+    assert [call.call_id for call in one.record(reply("a", "b")).items if isinstance(call, ToolCall)] == [
+        "c",
+        "c_2",
+    ]
+    assert [one.tool("done", call_id="c").name for _ in range(2)] == ["a", "b"]
+    one.record(reply("left"))
+    one.user("never mind")
+    one.record(reply("d"))
+    assert [call.call_id for call in one.view().pending()] == ["c", "c_2"]
+    assert one.tool("done", call_id="c").name == "d" and one.tool("late", call_id="c").name == "left"
+    assert one.view().pending() == []

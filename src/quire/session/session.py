@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
@@ -29,7 +30,7 @@ from quire.session.spending import Caps, Metered, Spending, named_prices
 from quire.session.state import Written
 from quire.session.steps import Steps
 from quire.session.turns import AioListening, Asked, Listening, Turns
-from quire.state import View
+from quire.state import Transcript, View
 from quire.stores import Durability, Place, Store, place_at
 from quire.stores.store import checked_name
 from quire.stores.streams import MAIN
@@ -82,10 +83,12 @@ class AioSession:
     async def tool(
         self, /, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
     ) -> ToolResult:
-        """Record the result of a call; the name of the tool is that of the open call."""
-        if name is None:
-            name = await self._do(lambda: _tool_of(self._log, call_id, checked_name(to)))
-        return await self._one(ToolResult(call_id, name, content, **fields), to)
+        """Record the result of a call. Its id is the provider's own; the name is that of the open call."""
+        to, has_name = checked_name(to), name is not None
+        call = await self._do(lambda: _open_call(self._log, call_id, to, has_name))
+        if call is not None:
+            call_id, name = call.call_id, name or call.name
+        return await self._one(ToolResult(call_id, name or "", content, **fields), to)
 
     async def pin(self, item_id: str, *, to: str = MAIN) -> Pin:
         """Keep an item shown, whatever else is cut, masked or summarised."""
@@ -448,15 +451,24 @@ def _view(log: Log, name: str) -> View:
         return transcripts[name].view
 
 
-def _tool_of(log: Log, call_id: str, to: str) -> str:
-    """The name of the tool of an open call, which may be another's."""
-    for read in (list, log.catch_up):
-        read()
-        transcript = log.state.transcripts.get(to)
-        for call in () if transcript is None else transcript.view.pending():
-            if call.call_id == call_id:
-                return call.name
-    raise UnknownId(f"no call {cut(str(call_id))!r} waits for a result: give the name of the tool")
+def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | None:
+    """The open call that a provider's id means: of the newest reply, the first with this id.
+
+    A call whose id was in use is recorded under a longer one: `a_2` for `a`. A call that is not known here
+    may be another's; a result that has a name needs none.
+    """
+    alike = re.compile(rf"{re.escape(checked(call_id, str, 'a call has an id'))}(_\d+)?").fullmatch
+    for catch_up in (list, log.catch_up):
+        catch_up()
+        view = log.state.transcripts.get(to, Transcript()).view
+        heads = map(view.log.head, view.open_calls())
+        found = [pair for pair in zip(heads, view.pending(), strict=True) if alike(pair[1].call_id)]
+        if found:
+            newest = [call for head, call in found if head == found[-1][0]]
+            return next((call for call in newest if call.call_id == call_id), newest[0])
+        if has_name:
+            return None
+    raise UnknownId(f"no call {cut(call_id)!r} waits for a result: give the name of the tool")
 
 
 def _json_of(arguments: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
+    Collection,
     Iterable,
     Iterator,
     Mapping,
@@ -14,13 +15,16 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple, Self, TypedDict, Unpack
 from weakref import WeakKeyDictionary
+
+from msgspec.structs import replace
 
 from quire.compactors import Room
 from quire.context import DEFAULT_MODEL, Context, Piece, Template, enabled_sections, gather_section
 from quire.errors import InvalidValue, ModelFailed, OverBudget, UnknownId, WrongType
-from quire.items import Item, Message, now
+from quire.items import Item, Message, ToolCall, now
 from quire.memory import Memory
 from quire.memory.quotes import Quote, SelectedQuotes
 from quire.providers import Parsed, Provider, Rendered, StreamReader, chunk_of, provider_for
@@ -331,14 +335,32 @@ class Turns:
             await io.do(self._log, lambda: self._log.commit(lambda _: used))
             raise
 
+        def entries(state: State) -> Entries:
+            return [*(Written(to, item) for item in with_unique_calls(items, state.waiting())), *used]
+
         def commit() -> tuple[Item, ...]:
-            written = self._log.commit(lambda _: [*(Written(to, item) for item in items), *used])
-            return tuple(item for stream, item in written if stream == to)
+            return tuple(item for stream, item in self._log.commit(entries) if stream == to)
 
         kept = await self._writer.write(io, commit, to)
         if sent is not None and parsed.usage is not None and kept:
             sent.learn(parsed.model, parsed.usage.input)
         return parsed._replace(items=kept)
+
+
+def with_unique_calls(items: Sequence[Item], waiting: Collection[str]) -> list[Item]:
+    """Items with other call ids for calls whose id an open call has: `a_2` for `a`.
+
+    Some endpoints count the calls of each reply anew, or repeat an id within one.
+    """
+    taken, found = set(waiting), list[Item]()
+    for item in items:
+        if isinstance(item, ToolCall):
+            if item.call_id in taken:
+                names = (f"{item.call_id}_{number}" for number in count(2))
+                item = replace(item, call_id=next(name for name in names if name not in taken))
+            taken.add(item.call_id)
+        found.append(item)
+    return found
 
 
 def _item_of(item_id: str, view: View) -> Item:
