@@ -79,7 +79,7 @@ async def twice(of: Tool, call: str) -> tuple[str, str]:
 def test_what_returned_has_acted_though_its_result_cannot_be_told(of: Tool) -> None:
     async def work() -> None:
         value, told = await twice(of, f"{of.name}()")
-        assert len(did) == 1 and "It ran, but what it gave cannot be told: ZeroDivisionError" in value
+        assert len(did) == 1 and "It ran, but what it returned has no text: ZeroDivisionError" in value
         assert f"- {of.name} {{}} failed after it had acted: " in told
 
     run(work)

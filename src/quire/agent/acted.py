@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from quire.agent.closing import UNCERTAIN
-from quire.agent.tools.outcome import TOLD_BESIDE
+from quire.agent.tools import TOLD_BESIDE
 from quire.errors import cut
 from quire.items import Item, ToolCall, ToolResult
 

@@ -17,9 +17,7 @@ from quire.agent.in_order import InOrder, Keep
 from quire.agent.making_room import room_for
 from quire.agent.run import Tell
 from quire.agent.speaker import Approver as Approver, Speaker
-from quire.agent.tools import Outcome
-from quire.agent.tools.capping import Room
-from quire.agent.tools.running import run_or_stop
+from quire.agent.tools import Outcome, Room, run_or_stop
 from quire.errors import Conflict, TurnBusy, WrongType, cut
 from quire.items import Item, ToolCall, ToolResult
 from quire.session import Session

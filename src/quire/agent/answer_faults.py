@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
 
-from quire.agent.tools.shapes import called
+from quire.agent.tools.arguments import called
 from quire.errors import cut
 
 _Schema = Mapping[str, Any]

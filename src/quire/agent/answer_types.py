@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any, cast
 
 from quire.agent.answer_faults import faults_in
-from quire.agent.tools.arguments import read_json, read_value
-from quire.agent.tools.shapes import Definitions, Misfit, Shape, Shaper
+from quire.agent.tools import Misfit, read_json, read_value
+from quire.agent.tools.shapes import Definitions, Shape, Shaper
 from quire.context import Template
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnswerShape, schema_message

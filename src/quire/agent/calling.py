@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from quire.agent.closing import refused
-from quire.agent.tools import Outcome
-from quire.agent.tools.gathering import given_now
+from quire.agent.tools import Outcome, given_now
 from quire.errors import Conflict, StoreError
 from quire.items import Item, Note, ToolCall, ToolResult
 from quire.session import Called, Calling, Session, handle_of

@@ -6,7 +6,7 @@ The whole of it is in the pool either way, under the handle that is shown in its
 from functools import partial
 
 from quire.agent.speaker import Speaker
-from quire.agent.tools.capping import Room, ends
+from quire.agent.tools import Room, ends
 from quire.compactors import Offload, Room as HistoryRoom
 from quire.items import ToolResult
 from quire.session import Session

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from quire.agent import Agent
-from quire.agent.tools.arguments import read_value
-from quire.agent.tools.shapes import Misfit
+from quire.agent.tools import Misfit, read_value
 from quire.cli.files import fields_of
 from quire.errors import Damaged, InvalidValue, QuireError, cut
 from quire.items import Message

@@ -11,9 +11,7 @@ from quire.agent.acting import checked_verdict
 from quire.agent.calling import kept, refused_by_hooks, told_to_hooks, traced, written
 from quire.agent.closing import FORGOTTEN, is_forgotten, not_run, refused, uncertain
 from quire.agent.speaker import Approver
-from quire.agent.tools.outcome import failed
-from quire.agent.tools.running import run_or_stop
-from quire.agent.tools.shapes import Misfit
+from quire.agent.tools import Misfit, failed, run_or_stop
 from quire.agent.unbroken import unbroken
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, StoreError
 from quire.items import Item, Message, Note, ToolCall, ToolResult, new_id

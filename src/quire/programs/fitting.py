@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from quire.agent.answer_types import unfenced
-from quire.agent.tools.arguments import read_value
-from quire.agent.tools.shapes import Misfit
+from quire.agent.tools import Misfit, read_value
 from quire.errors import cut
 
 _DEEPEST = 100

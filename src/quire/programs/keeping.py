@@ -5,9 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from quire.agent import Tool
-from quire.agent.tools.options import Options
-from quire.agent.tools.shapes import Json, Misfit
-from quire.agent.tools.signature import Signature
+from quire.agent.tools import Json, Misfit, Options, Signature
 from quire.errors import InvalidValue
 from quire.programs.events import Tell, listening, nobody
 from quire.programs.faults import OWN, ProgramFault
@@ -51,7 +49,7 @@ class KeptProgram(Tool):
 
         run_program.__annotations__["return"] = task.output_type
         super().__init__(run_program, Options(name=task.name, description=task.description))
-        signature = _OfTask(*self.signature)
+        signature = _OfTask(self.function)
         signature.task = task
         self.__dict__["signature"] = signature
         self.task = task

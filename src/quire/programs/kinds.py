@@ -8,9 +8,8 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, NewType, Union, cast, get_args, get_origin
 
 from quire.agent import Tool
-from quire.agent.tools.shapes import Json, hints_of
+from quire.agent.tools import Json, hints_of, written_function
 from quire.agent.tools.shapes.annotations import is_validator
-from quire.agent.tools.signature import written_function
 from quire.programs.unsaid import Held, held_by
 
 _ABC = collections.abc

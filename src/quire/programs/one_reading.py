@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from quire.agent.tools.shapes import Misfit
+from quire.agent.tools import Misfit
 from quire.agent.tools.shapes.containers import unpacked
 from quire.agent.tools.shapes.scalars import NUMBER, TRUTH, WHOLE
 from quire.programs.values import plain

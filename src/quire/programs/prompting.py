@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quire.agent.acted import has_acted
-from quire.agent.tools.capping import ends
+from quire.agent.tools import ends
 from quire.items import Message
 from quire.programs.faults import ProgramFault
 from quire.programs.replaying import Made

@@ -6,18 +6,17 @@ from typing import Any, Protocol, cast, get_args
 from msgspec import Struct
 
 from quire.agent import Tool
+from quire.agent.tools import Misfit, written_function
 from quire.agent.tools.shapes import (
     Definitions,
     Field,
     Json,
-    Misfit,
     Shape,
     Shaper,
     hints_of,
     object_schema,
     read_fields,
 )
-from quire.agent.tools.signature import written_function
 from quire.errors import InvalidValue, WrongType, cut
 from quire.programs.values import TOLD, plain
 

@@ -11,8 +11,8 @@ from inspect import Parameter
 from typing import Any, cast
 
 from quire.agent import Tool
-from quire.agent.tools.arguments import read_json
-from quire.agent.tools.shapes import MISSING, Json, Misfit
+from quire.agent.tools import Json, Misfit, read_json
+from quire.agent.tools.shapes import MISSING
 from quire.programs.fitting import Fitting
 from quire.programs.kinds import UNKNOWN, Kind, taken_by
 from quire.programs.one_reading import as_read, exact, meant

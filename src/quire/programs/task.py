@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from quire.agent import Tool, tools_of
-from quire.agent.tools.shapes import Misfit
-from quire.agent.tools.tool import order_of
+from quire.agent.tools import Misfit
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel, Model
 from quire.programs.faults import ProgramFault
@@ -122,9 +121,7 @@ class Task:
             "tools": [(name, tool.version, returned_by(tool)) for name, tool in self.tools.items()],
             "models": [(name, model.name) for name, model in self.models.items()],
         }
-        if order := order_of(self.input):  # whoever has it as a tool gives its input by place
-            told["order"] = order
-        return blake2b(msgspec.json.encode(plain(told), order="sorted"), digest_size=16).hexdigest()
+        return blake2b(msgspec.json.encode(plain(told)), digest_size=16).hexdigest()
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is given, in the kinds that JSON has and with defaults filled in, or an `InvalidValue`."""

@@ -1,17 +1,28 @@
 """What a tool gave or raised, as it is: a program works with values, and only a model reads their text."""
 
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterator, Mapping
 from copy import copy
 from inspect import isawaitable
 from typing import Any, cast
 
 from quire.agent import Outcome, Tool
 from quire.agent.acted import has_acted, having_acted
-from quire.agent.tools.arguments import read_json
-from quire.agent.tools.signature import Signature
+from quire.agent.tools import Signature, read_json
 from quire.items import text_of
 from quire.programs.values import LARGE, TOLD, plain
 from quire.stores.threads import COMPUTING
+
+
+class _Ready(Signature):
+    """A signature whose arguments are read already."""
+
+    def __init__(self, signature: Signature, read: dict[str, Any]) -> None:
+        self.order, self.injected, self.fixed = signature.order, signature.injected, signature.fixed
+        self._given = read
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What was read."""
+        return self._given
 
 
 class Watched:
@@ -47,10 +58,7 @@ class Watched:
             return self.tool, arguments
         signature, ready = self.tool.signature, copy(self.tool)
         read = await COMPUTING.do(lambda: signature.read(read_json(arguments)))
-        # A signature of another kind than a function's reads its own way: nothing is left to read here.
-        ready.__dict__["signature"] = Signature(
-            signature.order, {}, None, signature.injected, {**read, **signature.fixed}
-        )
+        ready.__dict__["signature"] = _Ready(signature, read)
         return ready, "{}"
 
     def value(self, outcome: Outcome) -> Any:

@@ -26,11 +26,6 @@ class Level(enum.IntEnum):
     HIGH = 2
 
 
-class Shade(enum.Enum):
-    DARK = (0, 0)
-    LIGHT = (9, 9)
-
-
 @dataclass
 class Point:
     """A place.
@@ -138,9 +133,8 @@ CASES: dict[str, Case] = {
         Literal["a", 1, True], (("a", "a"), (1, 1), (True, True), ("1", 1)), ("b", 2, False, None)
     ),
     "literal or none": Case(Literal["a", None], (("a", "a"), (None, None)), ("b",)),
-    "enum": Case(Colour, (("red", Colour.RED), ("BLUE", Colour.BLUE)), ("green", 1)),
-    "int enum": Case(Level, ((1, Level.LOW), ("2", Level.HIGH), ("LOW", Level.LOW)), (3, True)),
-    "enum by name": Case(Shade, (("DARK", Shade.DARK),), ([0, 0],)),
+    "enum": Case(Colour, (("red", Colour.RED), ("blue", Colour.BLUE)), ("green", 1)),
+    "int enum": Case(Level, ((1, Level.LOW), ("2", Level.HIGH)), (3, True)),
     "dataclass": Case(
         Point,
         (

@@ -14,7 +14,7 @@ import pydantic
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.agent.tools import Outcome, gathering as gathering_module, run, tool
+from quire.agent.tools import Outcome, output as gathering_module, run, tool
 from quire.items import MAX_TEXT, Image, Note, ToolResult
 from quire.session import Session
 from quire.stores import MemoryStore

@@ -1,7 +1,7 @@
 """Bringing back what was moved out of the conversation, because it was long."""
 
 from quire.agent.tools import Tool, tool
-from quire.agent.tools.capping import Allowance
+from quire.agent.tools.output import Allowance
 from quire.compactors import READ_BACK, read_back
 from quire.context import DEFAULT_MODEL
 from quire.items import Item, ToolResult

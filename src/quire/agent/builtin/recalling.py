@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from quire.agent.tools import Tool, tool
-from quire.agent.tools.capping import Allowance
+from quire.agent.tools.output import Allowance
 from quire.context import DEFAULT_MODEL
 from quire.items import Item, Message
 from quire.memory import Quote, Quotes, SelectedQuotes, Shorten, Tier, recalled

@@ -1,22 +1,49 @@
 """Tools: functions that a model may call, and how they are run."""
 
-from quire.agent.tools.capping import Allowance
-from quire.agent.tools.declaring import Toolset, tool, tools_of
-from quire.agent.tools.gathering import Route
-from quire.agent.tools.options import MAX_OUTPUT
-from quire.agent.tools.outcome import Outcome, StopReason
-from quire.agent.tools.running import run
-from quire.agent.tools.tool import Tool
+from quire.agent.tools.arguments import Json, Misfit, fit, read_json, read_value
+from quire.agent.tools.output import (
+    MAX_OUTPUT,
+    Allowance,
+    Outcome,
+    Room,
+    Route,
+    StopReason,
+    ends,
+    failed,
+    given_now,
+)
+from quire.agent.tools.run import TOLD_BESIDE, run, run_or_stop
+from quire.agent.tools.schema import Fields, hints_of, read_as, schema_of
+from quire.agent.tools.tool import Bound, Options, Signature, Tool, Toolset, tool, tools_of, written_function
 
 __all__ = [
     "MAX_OUTPUT",
+    "TOLD_BESIDE",
     "Allowance",
+    "Bound",
+    "Fields",
+    "Json",
+    "Misfit",
+    "Options",
     "Outcome",
+    "Room",
     "Route",
+    "Signature",
     "StopReason",
     "Tool",
     "Toolset",
+    "ends",
+    "failed",
+    "fit",
+    "given_now",
+    "hints_of",
+    "read_as",
+    "read_json",
+    "read_value",
     "run",
+    "run_or_stop",
+    "schema_of",
     "tool",
     "tools_of",
+    "written_function",
 ]

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any, cast
 
 from quire.agent import Tool as Function
-from quire.agent.tools.shapes import Json
+from quire.agent.tools import Json
 from quire.bridges.a1.schemas import checked_schema, made_schema, schemas_within
 from quire.bridges.a1.tools import Tool, flattened, model_of
 from quire.errors import InvalidValue, WrongType, cut

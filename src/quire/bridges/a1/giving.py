@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from quire.agent import Tool as Function
-from quire.agent.tools.shapes import Misfit
+from quire.agent.tools import Misfit
 from quire.bridges.a1.schemas import fields_of
 from quire.errors import WrongType, cut
 from quire.programs.values import plain

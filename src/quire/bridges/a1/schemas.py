@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, cast, get_args
 
-from quire.agent.tools.shapes import Json, Misfit
-from quire.agent.tools.signature import Signature
+from quire.agent.tools import Json, Misfit, Signature
 from quire.errors import InvalidValue, WrongType, cut
 from quire.programs.schemas import Shaped
 from quire.programs.values import plain
@@ -68,9 +67,9 @@ class OfSchema(Signature):
         return {self.order[0].name: self.shaped.read(plain(dict(given)))}
 
 
-def signature_of(schema: Any, signature: Signature) -> OfSchema:
+def signature_of(schema: Any, function: Any) -> OfSchema:
     """The signature of a function of one parameter, with a schema in the place of its own."""
-    of_schema = OfSchema(*signature)
+    of_schema = OfSchema(function)
     of_schema.shaped = Shaped(schema)
     return of_schema
 

@@ -7,9 +7,7 @@ from inspect import Parameter, Signature, isawaitable, iscoroutinefunction
 from typing import Any, NamedTuple, cast, overload
 
 from quire.agent import Tool as Function
-from quire.agent.tools.options import Options
-from quire.agent.tools.shapes import Misfit, hints_of
-from quire.agent.tools.signature import written_function
+from quire.agent.tools import Misfit, Options, hints_of, written_function
 from quire.bridges.a1.schemas import (
     checked_schema,
     fields_of,
@@ -47,14 +45,14 @@ class Tool(Function):
         if not callable(execute):
             raise WrongType(f"what a tool executes is a function, not {type(execute).__name__}")
         given = None if input_schema is None else checked_schema(input_schema, "an input_schema")
-        self._names = names or {}
+        self._names = dict(names or {})
         if output_schema is None:
             output_schema = _returned(execute, self._names)
         gives = None if output_schema is None else checked_schema(output_schema, "an output_schema")
         function = _shaped(execute, given, gives, name)
         super().__init__(function, Options(name=name, description=description), self._names)
         if given is not None:
-            self.__dict__["signature"] = signature_of(given, self.signature)
+            self.__dict__["signature"] = signature_of(given, self.function)
         self._given = given
         self.execute: Callable[..., Any] = execute
         self.output_schema = gives

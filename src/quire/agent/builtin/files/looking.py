@@ -16,7 +16,7 @@ from quire.agent.builtin.files.results import Results
 from quire.agent.builtin.files.rooms import Rooms
 from quire.agent.builtin.files.texts import numbered, text_of
 from quire.agent.builtin.files.walking import Found, Kind, Walk, entries_in
-from quire.agent.tools.capping import Allowance, fitted
+from quire.agent.tools.output import Allowance, fitted
 from quire.session import Session
 
 _MARKS: dict[Kind, str] = {

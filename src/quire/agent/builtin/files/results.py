@@ -7,7 +7,7 @@ from quire.agent.builtin.files.limits import FileLimits
 from quire.agent.builtin.files.paths import counted
 from quire.agent.builtin.files.searching import Line, Search, Stopped, searching
 from quire.agent.builtin.files.walking import Walk
-from quire.agent.tools.capping import Allowance, fitted
+from quire.agent.tools.output import Allowance, fitted
 from quire.errors import InvalidValue, QuireError
 
 _LONGEST_LINE = 300

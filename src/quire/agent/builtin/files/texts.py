@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from quire.agent.builtin.files.limits import FileLimits
 from quire.agent.builtin.files.paths import counted, shown
-from quire.agent.tools.capping import Allowance, fitted
+from quire.agent.tools.output import Allowance, fitted
 from quire.errors import InvalidValue, OutOfRange, TooLarge
 
 _MARK = "\ufeff"

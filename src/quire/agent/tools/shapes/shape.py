@@ -6,6 +6,7 @@ nothing that could mean something else.
 
 from typing import Any, Protocol
 
+from quire.agent.tools import arguments
 from quire.agent.tools.shapes.definitions import Definitions
 from quire.errors import cut
 
@@ -29,13 +30,13 @@ class Shape(Protocol):
         ...
 
 
-class Misfit(Exception):
+class Misfit(arguments.Misfit):
     """A value that a tool cannot take: where it is, and why. It is told to the model, not raised further."""
 
     def __init__(self, why: str, where: str = "") -> None:
-        super().__init__(why, where)
         self.why = why
         self.where = where
+        super().__init__(str(self))
 
     def __str__(self) -> str:
         return f"{self.where.removeprefix('.')}: {self.why}" if self.where else self.why

@@ -1,0 +1,291 @@
+"""Running a tool: every mistake of the tool or of the model becomes an outcome that the model can read.
+
+A plain function runs in a thread from its first line to its last, generators too. A thread cannot be stopped:
+after a timeout it is left behind, and a lock is held until it is done.
+"""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import AsyncIterable, Callable, Iterator, Mapping
+from contextlib import aclosing
+from functools import partial
+from inspect import isawaitable
+from itertools import islice
+from time import monotonic
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from quire.agent.tools.arguments import Misfit, read_json
+from quire.agent.tools.output import (
+    Allowance,
+    Outcome,
+    Output,
+    Room,
+    Route,
+    ToolOutputError,
+    failed,
+    route_of,
+)
+from quire.agent.tools.tool import Tool
+from quire.errors import WrongType
+from quire.items import replace_surrogates
+from quire.session import Session
+from quire.state import Pool
+from quire.stores.threads import TOOLS
+from quire.tokens import number
+
+logger = logging.getLogger("quire.agent")
+
+TOLD_BESIDE = "told_beside"
+"""The attribute of an error with words for the model that are not in its message."""
+
+_GRACE = 1.0
+"""Seconds that a tool has to finish once it is cancelled."""
+
+_MOST_INNER, _LONGEST_INNER = 5, 500
+"""Of a group of errors: how many a model reads, and characters of each."""
+
+
+async def run(
+    tool: Tool,
+    arguments: str | Mapping[str, Any] = "{}",
+    *,
+    session: Session | None = None,
+    pool: Pool | None = None,
+    timeout: float | None = None,
+    route: Route | None = None,
+    room: Room | None = None,
+) -> Outcome:
+    """Call a tool as a model asks for it.
+
+    The arguments are JSON text as the model wrote it, or values by name. Notes that the tool yields are kept
+    at once by `route`, or in the session; notes that it returns are left to the caller. A `timeout` replaces
+    the tool's own, and `room` may reduce how much of its output is shown. Cancelling this cancels the tool.
+    """
+    outcome, cancelled = await run_or_stop(
+        tool, arguments, session=session, pool=pool, timeout=timeout, route=route, room=room
+    )
+    if cancelled is not None:
+        raise cancelled
+    return outcome
+
+
+async def run_or_stop(
+    tool: Tool,
+    arguments: str | Mapping[str, Any],
+    *,
+    session: Session | None = None,
+    pool: Pool | None = None,
+    timeout: float | None = None,
+    route: Route | None = None,
+    room: Room | None = None,
+) -> tuple[Outcome, asyncio.CancelledError | None]:
+    """As `run`, but where it is cancelled and the tool completes all the same, the outcome is not lost."""
+    if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"what is run is a Tool, not {type(tool).__name__}")
+    seconds = tool.timeout if timeout is None else number(timeout, "a timeout", 0)
+    began = monotonic()
+    signature = tool.signature
+    try:
+        read = signature.read(read_json(arguments))
+    except Misfit as fault:
+        return failed(f"The call of {tool.name} was not run: {fault}."), None
+    injected = signature.inject(session, pool, Allowance(tool.max_output, room))
+    bound = signature.bind({**read, **signature.fixed, **injected})
+    output = Output(tool.name, route or (None if session is None else route_of(session)), room)
+    call = _Call(tool, partial(tool.function, *bound.args, **bound.kwargs), output)
+    outcome, cancelled = await call.finish(seconds)
+    logger.debug("tool %s: %s", tool.name, outcome.stop_reason)
+    return replace(outcome, seconds=monotonic() - began), cancelled
+
+
+class _Call:
+    """One call of a tool."""
+
+    def __init__(self, tool: Tool, function: Callable[[], Any], output: Output) -> None:
+        self._tool = tool
+        self._function = function
+        self._output = output
+        self._has_begun = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+
+    async def finish(self, seconds: float | None) -> tuple[Outcome, asyncio.CancelledError | None]:
+        """Let the call run to its end, or to the end of its time."""
+        task = asyncio.ensure_future(self._run())
+        cancelled: asyncio.CancelledError | None = None
+        try:
+            await asyncio.wait((task,), timeout=seconds)
+        except asyncio.CancelledError as fault:
+            if not task.done() and not (await self._stop(task) and self._is_completed(task)):
+                raise
+            cancelled = fault
+        is_late = not task.done()
+        if is_late:
+            await self._stop(task)
+        if self._output.store_error is not None:
+            raise self._output.store_error
+        return (self._late(seconds, task.done()) if is_late else self._ended(task)), cancelled
+
+    async def _run(self) -> None:
+        lock = self._tool.lock
+        if lock is not None:
+            await lock.acquire()
+        release = lock.release if lock is not None else _nothing
+        if self._tool.kind == "plain":
+            await self._run_in_thread(self._function, release)
+            return
+        try:
+            self._has_begun = True
+            await self._take(self._function())
+        except (Exception, SystemExit) as fault:  # a tool may not end the program either
+            self._error = fault
+        finally:
+            release()
+
+    async def _run_in_thread(self, function: Callable[[], Any], release: Callable[[], None]) -> None:
+        """Call a function in a thread, and go through its values there if it is a generator."""
+        pending: list[Any] = []
+
+        def work() -> None:
+            try:
+                self._has_begun = True
+                value = function()
+                if isawaitable(value) or isinstance(value, AsyncIterable):
+                    if not self._output.is_closed:
+                        pending.append(value)  # the event loop goes on with it
+                elif isinstance(value, Iterator):
+                    self._drain(value)
+                else:
+                    self._value = value
+                    self._output.add_returned(value)
+            except BaseException as fault:
+                self._error = fault
+            finally:
+                if not pending:
+                    release()
+
+        await TOOLS.begin(work)
+        if pending:
+            try:
+                await self._take(pending[0])
+            except (Exception, SystemExit) as fault:
+                self._error = fault
+            finally:
+                release()
+
+    def _drain(self, values: Iterator[Any]) -> None:
+        try:
+            for value in values:
+                self._output.add_from_thread(value)
+                if self._output.is_closed:
+                    break
+        finally:
+            close = getattr(values, "close", None)
+            if callable(close):
+                close()
+
+    async def _take(self, value: Any) -> None:
+        """Add what an async function gives to the output."""
+        while isawaitable(value):
+            value = await value
+        if isinstance(value, Iterator):
+            await self._run_in_thread(lambda: value, _nothing)
+        elif isinstance(value, AsyncIterable):
+            async with aclosing(_generator(value)) as values:
+                async for one in values:
+                    await self._output.add_yielded(one)
+        else:
+            self._value = value
+            self._output.add_returned(value)
+
+    async def _stop(self, task: "asyncio.Task[None]") -> bool:
+        """Cancel the call; whether it has stopped. A tool that does not stop is left running."""
+        self._output.is_closed = True
+        task.cancel()
+        await asyncio.wait((task,), timeout=_GRACE)
+        if not task.done():
+            logger.warning("a tool does not stop when it is cancelled; it is left running")
+        return task.done()
+
+    def _is_completed(self, task: "asyncio.Task[None]") -> bool:
+        return not task.cancelled() and task.exception() is None and self._error is None
+
+    def _ended(self, task: "asyncio.Task[None]") -> Outcome:
+        most = self._tool.max_output
+        facts = self._facts()
+        if task.cancelled():
+            return self._output.outcome(most, "cancelled", "The tool was cancelled.", **facts)
+        task.result()  # an interrupt from the keyboard is raised again
+        if self._error is None:
+            return self._output.outcome(most, "completed", None, **facts)
+        _log(self._tool, self._error)
+        return self._output.outcome(most, "error", _words_of(self._error), **facts)
+
+    def _late(self, seconds: float | None, has_stopped: bool) -> Outcome:
+        words = f"The tool did not finish within {seconds:g} seconds."
+        if not self._has_begun:
+            words += " It was not begun: another call of it is still running."
+        elif self._tool.kind == "plain":
+            words += " It cannot be stopped and may still be running: what it was to do may yet be done."
+        elif not has_stopped:
+            words += " It was told to stop and did not: what it was to do may yet be done."
+        else:
+            words += " It was stopped: what it was to do may be done in part."
+        return self._output.outcome(self._tool.max_output, "timeout", words, **self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        raised = None if isinstance(self._error, ToolOutputError) else self._error
+        return {"value": self._value, "error": raised, "has_begun": self._has_begun}
+
+
+async def _generator(values: AsyncIterable[Any]) -> Any:
+    try:
+        async for value in values:
+            yield value
+    finally:
+        close = getattr(values, "aclose", None)
+        if callable(close):
+            await cast(Any, close)()
+
+
+def _words_of(fault: BaseException) -> str:
+    """An error as the model reads it: its type and its message, not where it was raised."""
+    if isinstance(fault, ToolOutputError):
+        return str(fault)
+    try:
+        message = str(fault)
+    except Exception:  # it may be as broken as the tool
+        message = ""
+    name = type(fault).__name__
+    words = replace_surrogates(f"{name}: {message}") if message else name
+    beside = str(getattr(fault, TOLD_BESIDE, ""))
+    inner = list(islice(_leaves(fault), _MOST_INNER))
+    if inner[0] is fault:
+        return words + beside
+    return f"{words}: {'; '.join(_words_of(one)[:_LONGEST_INNER] for one in inner)}{beside}"
+
+
+def _leaves(fault: BaseException) -> Iterator[BaseException]:
+    """An error itself, or the errors within a group, which alone says only how many there are."""
+    left = [fault]
+    while left:
+        one = left.pop()
+        if isinstance(one, BaseExceptionGroup):
+            left += reversed(cast("BaseExceptionGroup[BaseException]", one).exceptions)
+        else:
+            yield one
+
+
+def _log(tool: Tool, fault: BaseException) -> None:
+    """Log where an error was raised, by file and line, without its message or any source."""
+    if logger.isEnabledFor(logging.DEBUG):
+        frames = traceback.extract_tb(fault.__traceback__)
+        places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+        logger.debug("tool %s raised %s at %s", tool.name, type(fault).__name__, places)
+
+
+def _nothing() -> None:
+    pass
