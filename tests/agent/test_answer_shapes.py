@@ -81,21 +81,6 @@ def test_what_comes_before_the_words_stays_as_it_is() -> None:
     asyncio.run(run())
 
 
-def test_a_correction_names_all_that_is_wrong() -> None:
-    async def run() -> None:
-        good = '{"name": "a", "town": "b", "age": 1, "colour": "c"}'
-        model = Scripted(["Gladly!", '{"name": 3, "size": 1}', good])
-        assert (await Agent("Ask.", model=model).ask("go", output=Form)).output == Form("a", "b", 1, "c")
-        first, second = words_in(model.requests[1]), words_in(model.requests[2])
-        assert "the answer is not JSON" in first
-        assert "the arguments" not in first
-        for name in ("town", "age", "colour"):
-            assert f"the field '{name}' is missing" in second
-        assert "there is no field 'size'" in second and "name: expected a text, got 3" in second
-
-    asyncio.run(run())
-
-
 @pytest.mark.parametrize(
     "said",
     [
@@ -135,18 +120,6 @@ def test_values_that_are_no_objects_are_read_among_words_too() -> None:
     for said in ("Here:\n```json\n[1, 2]\n```", 'Here: {"value": [1, 2]}'):
         model = Scripted([said])
         assert asyncio.run(Agent("Ask.", model=model).ask("go", output=list[int])).output == [1, 2]
-
-
-def test_faults_within_are_told_with_their_places() -> None:
-    async def run() -> None:
-        model = Scripted(['[{"title": 1, "scores": {"a": "x"}}, {}]', '[{"title": "t", "scores": {}}]'])
-        reply = await Agent("Ask.", model=model).ask("go", output=list[Report])
-        assert reply.output == [Report("t", {})]
-        told = words_in(model.requests[1])
-        assert "value[0].scores.a: expected a number" in told
-        assert "value[1]: the field 'title' is missing" in told
-
-    asyncio.run(run())
 
 
 def test_the_schema_that_is_sent_is_counted() -> None:

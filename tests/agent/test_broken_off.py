@@ -208,7 +208,7 @@ def test_a_limit_on_calls_leaves_what_a_person_is_asked() -> None:
         agent = agent_of(calls, "Paid.", tools=[pay, balance])
         reply = await agent.ask("pay", limits=Limits(calls=1))
         assert reply.stop == "waiting" and [one.call_id for one in reply.waiting] == ["c1"]
-        assert "one call more" in results(agent)[0].text and results(agent)[0].call_id == "c2"
+        assert "limit of calls" in results(agent)[0].text and results(agent)[0].call_id == "c2"
         assert (await agent.decide({"c1": True})).text == "Paid."
         assert results(agent)[-1].text == "paid"
         assert_whole(agent)

@@ -1,15 +1,13 @@
 """What a person decides of calls that wait: about what, told as it comes, and that nothing else is run."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quire import Session, ToolCall, ToolResult
+from quire import Session, ToolCall
 from quire.agent import Agent, Began, Done, Ended, Words, tool
 from quire.agent.builtin import ask_user
-from quire.agent.closing import handed_over
 from quire.errors import InvalidValue, WrongType
 from quire.models import Scripted
 from quire.stores import MemoryStore
@@ -99,19 +97,6 @@ def test_what_is_neither_yes_nor_no_nor_a_reason_runs_nothing(odd: Any) -> None:
     run(talk)
 
 
-def test_to_decide_nothing_is_for_an_approver_only() -> None:
-    async def talk() -> None:
-        payments = Payments(approve=True)
-        agent = agent_of(PAY, "Paid.", tools=[payments.tool], approver=saying(None))
-        assert (await agent.ask("pay")).stop == "waiting"
-        nothing: Any = None
-        with pytest.raises(WrongType, match="not by a NoneType"):
-            await agent.decide({"c1": nothing})
-        assert (await agent.decide({"c1": True})).text == "Paid." and payments.made == 1
-
-    run(talk)
-
-
 def test_an_empty_reason_is_a_refusal() -> None:
     async def talk() -> None:
         payments = Payments(approve=True)
@@ -182,7 +167,7 @@ def test_an_agent_that_is_asked_from_its_own_tool_says_so_and_goes_on() -> None:
         agent = agent_of([call("again"), call("listen")], "Well.", tools=[again, listen])
         asked.append(agent)
         assert (await agent.ask("go")).text == "Well."
-        assert all(one.is_error and "from within" in one.text for one in results(agent))
+        assert all(one.is_error and "whose turn it runs in" in one.text for one in results(agent))
         assert_whole(agent)
 
     run(talk)
@@ -199,28 +184,8 @@ def test_nor_is_another_agent_of_the_same_conversation() -> None:
 
         agent = Agent(session, model=Scripted([call("aside"), "Well."]), tools=[aside])
         assert (await agent.ask("go")).text == "Well."
-        assert "from within" in results(agent)[0].text
+        assert "whose turn it runs in" in results(agent)[0].text
         assert_whole(agent)
-
-    run(talk)
-
-
-def test_a_handover_that_a_crash_left_is_gone_on_with(tmp_path: Path) -> None:
-    def front(*replies: Any) -> Agent:
-        session = Session.open("ana/one", store=tmp_path / "a.db")
-        bills = Agent(session, model=Scripted(["Bills.", "Bills."]), name="bills")
-        return Agent(session, model=Scripted(replies), name="front", handoffs=[bills])
-
-    async def talk() -> None:
-        before = front()
-        session = before.session
-        session.user("my bill?")
-        session.append(slow := ToolCall("c1", "slow"), over := ToolCall("c2", "hand_over_to_bills"))
-        await session.steps.begin(slow, over)
-        result, *others = handed_over(over, "front", "bills")
-        assert isinstance(result, ToolResult)
-        await session.steps.hold(result, *others)
-        assert (await front("Front.").ask("are you there?")).agent == "bills"
 
     run(talk)
 

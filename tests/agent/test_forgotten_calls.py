@@ -3,19 +3,16 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from quire import Message, Session, ToolCall
 from quire.agent import Agent, tool
 from quire.agent.builtin import Role, ask_user, delegating_tools
-from quire.agent.closing import UNCERTAIN
-from quire.errors import Forgotten
+from quire.agent.calls import UNCERTAIN
 from quire.items import Handoff
 from quire.models import Scripted
 from quire.session import Calling, Hook
 from tests.agent.answering import Gate, agent_of, assert_whole, call, results, run
 
-FORGOTTEN = "This was not run: what it was to do was forgotten."
+FORGOTTEN = "This was not run: its content was forgotten."
 
 
 class Removing:
@@ -32,24 +29,6 @@ class Removing:
 
 
 TRIAL = '{"folder": "/tmp/ana", "is_trial": true}'
-
-
-def test_nobody_decides_on_a_call_that_was_forgotten() -> None:
-    async def talk() -> None:
-        removing = Removing(approve=True)
-        agent = agent_of(call("remove", TRIAL, "c1"), "It was not done.", tools=[removing.tool])
-        waiting = (await agent.ask("Try it.")).waiting[0]
-        agent.session.forget()
-        for name in (waiting.id, "c1"):
-            for decision in (True, False, "no"):
-                with pytest.raises(Forgotten, match="was forgotten, and it is not run"):
-                    await agent.decide({name: decision})
-        assert (await agent.resume()).text == "It was not done."
-        assert removing.removed == []
-        assert [one.text for one in results(agent)] == [FORGOTTEN]
-        assert_whole(agent)
-
-    run(talk)
 
 
 def test_what_is_left_of_a_call_is_not_judged() -> None:
@@ -154,24 +133,6 @@ def test_others_of_the_same_reply_are_decided_and_run() -> None:
         assert (await agent.decide({other.id: True})).text == "Done."
         assert removing.removed == [("/tmp/b", False)]
         assert [each.text for each in results(agent)] == [FORGOTTEN, "removed /tmp/b"]
-        assert_whole(agent)
-
-    run(talk)
-
-
-@pytest.mark.parametrize("gone", [0, 1])
-def test_one_of_two_calls_under_one_id_is_forgotten(gone: int) -> None:
-    async def talk() -> None:
-        removing = Removing(approve=True)
-        calls = [call("remove", f'{{"folder": "/tmp/{number}"}}', "same") for number in range(2)]
-        agent = agent_of(calls, "Done.", tools=[removing.tool])
-        waiting = (await agent.ask("Try it.")).waiting
-        agent.session.forget(waiting[gone].id)
-        with pytest.raises(Forgotten):
-            await agent.decide({waiting[gone].id: True})
-        assert (await agent.decide({waiting[1 - gone].id: True})).text == "Done."
-        assert removing.removed == [(f"/tmp/{1 - gone}", False)]
-        assert results(agent)[gone].text == FORGOTTEN
         assert_whole(agent)
 
     run(talk)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quire import Agent, Message, Session, Template
-from quire.agent.narrowing import window_of
+from quire.agent.window import window_of
 from quire.compactors import Summarize
 from quire.errors import ModelFailed, WindowExceeded
 from quire.models import Scripted

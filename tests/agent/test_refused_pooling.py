@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, strategies as st
 
 from quire import Agent, Note, Session, tool
 from quire.errors import InvalidValue
 from quire.models import Scripted
 from quire.session import Added, Adding, Evicted, Evicting, Hook
 from quire.stores import Entry, MemoryStore, Place, SQLiteStore
-from quire.stores.streams import FORGOTTEN, POOL
-from tests.agent.answering import assert_whole, call, results, run
+from quire.stores.streams import POOL
+from tests.agent.answering import call, results, run
 
 Pooled = list[tuple[str | None, Any]]
 OUTPUT, OLDER = "output-0123456789", "output-9876543210"
@@ -86,51 +85,6 @@ def listening(heard: list[Any], guarded: set[Any], *, is_async: bool) -> Hook:
         hear(event)
 
     return Hook(hear_later if is_async else hear, (Adding, Evicting, Added, Evicted))
-
-
-@given(
-    known=st.lists(st.sampled_from([*KEYS, OLDER]), max_size=4, unique=True),
-    keys=st.lists(st.sampled_from([*KEYS, OUTPUT, f"{OUTPUT}-2"]), max_size=4),
-    limit=st.none() | st.integers(1, 4),
-    guarded=st.sets(st.integers(0, 7), max_size=2),
-    is_async=st.booleans(),
-)
-@example(known=["a", "b"], keys=["a", "c"], limit=2, guarded={1}, is_async=False)
-@example(known=["a", "b"], keys=["c", "d", "a"], limit=2, guarded=set(), is_async=False)
-@example(known=[], keys=["a", "b", "c"], limit=1, guarded={0}, is_async=True)
-def test_notes_are_pooled_as_one_by_one_and_where_hooks_refuse_nothing_has_changed(
-    known: list[str], keys: list[str], limit: int | None, guarded: set[int], is_async: bool
-) -> None:
-    store, heard, notes = Appends(), list[Any](), new(keys)
-    every = [*map(old, known), *notes]
-    kept_back = {every[place].content for place in guarded if place < len(every)}
-    before = Session.open("ana/one", store=store, pool_limit=limit)
-    before.user("They say: " + " ".join(str(note.content) for note in every))
-    result = before.call("read")
-    before.tool("; ".join(str(note.content) for note in every), call_id=result.call_id)
-    for key in known:
-        before.pool.keep(old(key))
-    was, said = pooled(before), list(before.view())
-
-    async def talk() -> None:
-        store.pooled.clear()
-        hooks = [listening(heard, kept_back, is_async=is_async)]
-        session = Session.open("ana/one", store=store, hooks=hooks, pool_limit=limit)
-        agent = agent_giving(notes, session)
-        assert (await agent.ask("go")).text == "Done."
-        assert_whole(agent)
-        assert list(session.view())[: len(said)] == said
-        assert not [entry for entry in store.read(session.place) if entry.stream == FORGOTTEN]
-        if results(agent)[-1].is_error:
-            assert "refused by a hook: InvalidValue" in results(agent)[-1].text
-            assert pooled(session) == was and not store.pooled
-        else:
-            assert pooled(session) == one_by_one([str(key) for key, _ in was], notes, limit)
-            assert len(store.pooled) <= 1
-        assert (kept_back & asked_of(heard) != set()) == results(agent)[-1].is_error
-        assert_heard_once(heard)
-
-    run(talk)
 
 
 def asked_of(heard: Iterable[Any]) -> set[Any]:

@@ -119,23 +119,6 @@ def test_a_hook_that_refuses_every_result_does_not_block_the_conversation() -> N
     run(talk)
 
 
-@pytest.mark.parametrize("is_begun", [False, True])
-def test_what_was_left_behind_does_not_block_the_conversation(is_begun: bool) -> None:
-    async def talk() -> None:
-        store = MemoryStore()
-        one = Session.open("ana/one", store=store)
-        one.user("go")
-        left = one.call("slow")
-        if is_begun:
-            await one.steps.begin(left)
-        agent = agent_at(store, "Done.", hook=Hook(no_results, (Adding,)))
-        assert (await agent.ask("and?")).text == "Done."
-        assert "refused by a hook" in results(agent)[0].text
-        assert_whole(agent)
-
-    run(talk)
-
-
 @pytest.mark.parametrize("goes_on", ["ask", "resume"])
 def test_what_an_older_version_held_without_asking_is_asked_about(goes_on: str) -> None:
     async def talk() -> None:
@@ -271,7 +254,7 @@ def test_a_note_that_nothing_may_give_way_for_refuses_the_result_alone(tmp_path:
         assert (await agent.ask("go")).text == "Done."
         assert [one.text for one in results(agent)] == [
             "ok",
-            "What came of this was refused by a hook: PermissionError.",
+            "The result of this call was refused by a hook: PermissionError.",
             "ok",
         ]
         assert [note.key for note in session.pool] == ["policy"]

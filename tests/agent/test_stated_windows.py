@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quire import Agent, Session
-from quire.agent.narrowing import window_of
+from quire.agent.window import window_of
 from quire.errors import WindowExceeded
 from quire.items import Message, now, use_clock
 from quire.models import Scripted

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from quire.agent.answer_types import answer_type
+from quire.agent.answer import answer_type
 from quire.errors import ModelFailed
 from quire.items import Message
 from quire.models import AnswerShape, Model, Scripted, shape_for, shape_of

@@ -8,8 +8,8 @@ import pytest
 
 from quire import Agent, Session, ToolCall
 from quire.agent import Tool, tool
-from quire.agent.acted import has_acted, having_acted
 from quire.agent.builtin import Role, delegating_tools
+from quire.agent.calls import has_acted, having_acted
 from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import ProgramFailed, Task

@@ -179,7 +179,7 @@ def test_hooks_may_refuse_a_call() -> None:
 
     async def work() -> None:
         session = Session.open("ana/one", store=MemoryStore(), hooks=[refuse_digits])
-        assert "it was refused" in await answer_of(REFUSED.format("digits()"), digits, session=session)
+        assert "a hook refused it" in await answer_of(REFUSED.format("digits()"), digits, session=session)
         assert [kind for kind, _ in said(session)] == ["user", "call", "error", "assistant"]
 
     run(work)

@@ -1,8 +1,7 @@
 """What a model is told that is to write a program."""
 
 from quire.agent import tool
-from quire.agent.acted import having_acted
-from quire.agent.closing import uncertain
+from quire.agent.calls import having_acted, uncertain
 from quire.items import ToolCall, ToolResult
 from quire.programs import ProgramFault
 from quire.programs.prompting import prompt_for, told_of_calls, told_of_fault

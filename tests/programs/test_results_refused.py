@@ -10,7 +10,7 @@ from quire.session import Adding, hook
 from quire.stores import MemoryStore
 from tests.programs.coding import assert_whole, fenced, run, said
 
-WORDS = "What came of this was refused by a hook: ValueError."
+WORDS = "The result of this call was refused by a hook: ValueError."
 CAUGHT = "try:\n    output = await pay(card)\nexcept Exception as error:\n    output = f'failed: {error}'"
 UNCAUGHT = "output = await pay(card)"
 

@@ -1,15 +1,15 @@
 """The loop: tools that a model may call, and the agent that calls them."""
 
-from quire.agent.agent import Agent
-from quire.agent.asking import Asking, Input
+from quire.agent.agent import Agent, Asking, Decisions, Input
+from quire.agent.handoff import Approver
 from quire.agent.limits import Limits
-from quire.agent.opening import Decisions
 from quire.agent.reply import Began, Delta, Done, Ended, Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.tools import Allowance, Outcome, Tool, Toolset, run, tool, tools_of
 
 __all__ = [
     "Agent",
     "Allowance",
+    "Approver",
     "Asking",
     "Began",
     "Decisions",

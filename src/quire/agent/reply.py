@@ -1,4 +1,4 @@
-"""What comes back for a question, and what is told on the way to it."""
+"""The reply to a question, and the deltas of a stream."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -6,15 +6,15 @@ from quire.items import Item, Message, ToolCall, ToolResult
 from quire.tokens import Usage
 
 Stop = Literal["done", "waiting", "interrupted", "requests", "seconds", "calls", "cost", "length", "refused"]
-"""Why a reply ends where it does: the model was done, a person is asked, another message came first, a limit
-was reached, the model ran out of room, or it was not to say more."""
+"""Why a turn ended: the model was done, a person has to answer or approve a call, the turn was interrupted, a
+limit was reached, the model ran out of output tokens, or its provider refused to answer."""
 
 
 class Reply(NamedTuple):
-    """The answer to a question. Its text is what the model said last.
+    """The reply to a question. `str(reply)` is its text.
 
-    `items` are all that was recorded for it, `waiting` the calls that a person has to answer or approve, and
-    `output` is the value, where one was asked for by type. `agent` is who said it.
+    `items` are all items that the turn recorded. `waiting` are calls that a person has to answer or approve.
+    `output` is the value if a type was asked for. `agent` is the name of the agent that replied.
     """
 
     items: tuple[Item, ...]
@@ -30,7 +30,7 @@ class Reply(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What the model said last, without its thoughts."""
+        """The last text of the model, without its reasoning."""
         for item in reversed(self.items):
             if isinstance(item, Message) and item.role == "assistant":
                 return item.text
@@ -38,40 +38,40 @@ class Reply(NamedTuple):
 
 
 class Words(NamedTuple):
-    """Words of the model, as they come."""
+    """A piece of the model's text."""
 
     text: str
 
 
 class Thoughts(NamedTuple):
-    """Thoughts of the model, as they come."""
+    """A piece of the model's reasoning."""
 
     text: str
 
 
 class Began(NamedTuple):
-    """A tool is being run."""
+    """A tool call begins to run."""
 
     call: ToolCall
 
 
 class Ended(NamedTuple):
-    """A tool has given its result."""
+    """A tool call has its result."""
 
     result: ToolResult
 
 
 class Recorded(NamedTuple):
-    """An answer of the model is whole, and kept."""
+    """A response of the model is complete and recorded."""
 
     items: tuple[Item, ...]
 
 
 class Done(NamedTuple):
-    """All is said: the last that is told."""
+    """The turn has ended; the last delta of a stream."""
 
     reply: Reply
 
 
 Delta = Words | Thoughts | Began | Ended | Recorded | Done
-"""What is told of a question on its way to its answer."""
+"""One event of a stream."""

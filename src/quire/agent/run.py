@@ -1,148 +1,79 @@
-"""One question on its way: the task that sees to it, who listens, and how it is stopped."""
+"""One turn at a time in a conversation: its task, interruption, streams, and shielded work.
+
+A turn is written down step by step. A cancellation waits for the step that is being written.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextvars import ContextVar, copy_context
-from typing import Any
-from weakref import finalize
+from typing import Any, TypeVar
 
 from quire.agent.reply import Delta, Done, Reply
-from quire.agent.unbroken import done
 from quire.errors import InvalidValue, TurnBusy
 from quire.session import Session
 
-Tell = Callable[[Delta], Awaitable[None]]
-"""Takes what is told on the way; who listens slowly is waited for."""
+T = TypeVar("T")
+
+Emit = Callable[[Delta], Awaitable[None]]
+"""Passes a delta to the reader of a stream; it waits while the reader is slow."""
 
 _AHEAD = 32
-"""Deltas that may wait for a listener before the model has to wait for it."""
+"""Deltas that may wait for a reader before the model waits for it."""
 
-_GLANCE = 0.01
-"""Seconds between two looks at a question of another loop, which cannot be waited for."""
-
-
-async def nobody(_: Delta) -> None:
-    """Tell nobody."""
+_POLL = 0.01
+"""Seconds between two looks at a turn of another event loop, which cannot be awaited here."""
 
 
-class Listener:
-    """Who listens to what is told of a question; left once nobody holds the stream any more.
-
-    A generator that is dropped is closed some time later, and meanwhile its question is still on its way.
-    """
-
-    def __init__(self) -> None:
-        self.has_left = False
-
-    def holds(self, stream: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
-        """The stream, by which it is known whether somebody listens."""
-        finalize(stream, self._leave).atexit = False
-        return stream
-
-    def _leave(self) -> None:
-        self.has_left = True
+async def no_reader(_: Delta) -> None:
+    """The `Emit` of a turn that is not streamed."""
 
 
 class Run:
-    """A task that can be interrupted from outside, and that is never left half done."""
+    """The task of one turn. It can be interrupted from any task, thread or event loop."""
 
-    def __init__(self, session: Session, listener: Listener | None = None) -> None:
-        self.session = session
-        self._listener = listener
+    def __init__(self, is_left: Callable[[], bool] = lambda: False) -> None:
+        """`is_left` tells whether the reader of a stream dropped it; its turn then ends by itself."""
+        self.is_left = is_left
+        self.is_interrupted = False
+        self.has_begun = asyncio.Event()
+        """Set once the input is recorded; a turn is interrupted after that, not before."""
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Reply] | None = None
         self._has_ended = False
-        self.is_interrupted = False
-        self.has_begun = asyncio.Event()
-        """Set once what was asked is on the record: from then on it may be interrupted."""
 
     @property
     def is_over(self) -> bool:
-        """Whether it has come to its end. Nothing goes on in a loop that was left."""
-        is_done = self._task is not None and self._task.done()
-        return is_done or self._has_ended or not self._loop.is_running()
+        """Whether the turn has ended, or its event loop has."""
+        return self._has_ended or not self._loop.is_running()
 
-    @property
-    def is_left(self) -> bool:
-        """Whether who listened has stopped, so that it comes to its end by itself."""
-        return self._listener is not None and self._listener.has_left
-
-    async def finish(self, work: Coroutine[Any, Any, Reply]) -> Reply:
-        """Do the work to its end. Who cancels this cancels the work, and waits until it is tidied up."""
-        task = self._begin(work)
-        try:
-            await done(task)
-        except asyncio.CancelledError:
-            task.cancel()
-            await done(task)
-            raise
-        return task.result()
-
-    async def interrupt(self) -> None:
-        """Stop the work, and wait until what it did is on the record.
-
-        What the work waits for itself, such as a hook, tells it to stop, and goes on.
-        """
-        is_of_this_loop = self._loop is asyncio.get_running_loop()
-        if self in _under_way.get():
-            if is_of_this_loop:
-                self._break_off()
-            elif not self.is_over:
-                self._loop.call_soon_threadsafe(self._break_off)
-        elif is_of_this_loop:
-            await self._stopped()
-        elif not self.is_over:
-            asyncio.run_coroutine_threadsafe(self._stopped(), self._loop)
-            while not self.is_over:
-                await asyncio.sleep(_GLANCE)
-
-    def go_on(self) -> None:
-        """Go no further where it was told to stop before it had begun."""
-        if self.is_interrupted:
-            raise asyncio.CancelledError
-
-    def _break_off(self) -> None:
-        """Have the work stop as soon as it has begun; nobody waits for that."""
-        self.is_interrupted = True
-        if self._task is not None and self.has_begun.is_set():
-            self._task.cancel()
-
-    async def _stopped(self) -> None:
-        task = self._task
-        if task is None or task.done():
-            return
-        await self.has_begun.wait()
-        self.is_interrupted = True
-        task.cancel()
-        await asyncio.wait([task])
-
-    def _begin(self, work: Coroutine[Any, Any, Reply]) -> asyncio.Task[Reply]:
+    def start(self, work: Coroutine[Any, Any, Reply]) -> "asyncio.Task[Reply]":
+        """Run the work in a task; code that it calls can tell that it runs within this turn."""
         context = copy_context()
-        context.run(_under_way.set, (*_under_way.get(), self))
-        self._task = task = asyncio.get_running_loop().create_task(work, context=context)
+        context.run(_turns.set, (*_turns.get(), self))
+        self._task = task = self._loop.create_task(work, context=context)
         task.add_done_callback(self._end)
         return task
 
-    def _end(self, task: asyncio.Task[Reply]) -> None:
+    def _end(self, task: "asyncio.Task[Reply]") -> None:
         if not task.cancelled():
-            task.exception()  # who left is not told, nor is anybody else in the place of them
-        self.has_begun.set()  # it may have been cancelled before it began
+            task.exception()  # marks it as retrieved: the reader of a stream may have left
         self._has_ended = True
-        self._task = None  # which holds its context, and that this
+        self._task = None  # it holds its context, and that holds this object
+        self.has_begun.set()  # wakes whoever waits to interrupt a turn that failed before it began
 
-    async def tell(self, work: Callable[[Tell], Coroutine[Any, Any, Reply]]) -> AsyncGenerator[Delta, None]:
-        """What the work tells, as it comes, and its reply last. Who stops listening stops the work."""
+    async def stream(self, work: Callable[[Emit], Coroutine[Any, Any, Reply]]) -> AsyncGenerator[Delta, None]:
+        """The deltas of the work, `Done` last. Closing the generator cancels the work, and waits for it."""
         channel = _Channel()
 
-        async def whole() -> Reply:
+        async def run() -> Reply:
             try:
                 reply = await work(channel.put)
-                channel.end(Done(reply))  # a listener that has stopped is not waited for
+                channel.put_last(Done(reply))
                 return reply
             finally:
-                channel.end()
+                channel.put_last(None)
 
-        task = self._begin(whole())
+        task = self.start(run())
         try:
             while (delta := await channel.get()) is not None:
                 yield delta
@@ -151,46 +82,101 @@ class Run:
             task.cancel()
             await asyncio.wait([task])
 
+    async def interrupt(self) -> None:
+        """Stop the turn, and wait until it is recorded; code that runs within the turn does not wait."""
+        is_here = self._loop is asyncio.get_running_loop()
+        if self in _turns.get():
+            if is_here:
+                self._cancel()
+            elif not self.is_over:
+                self._loop.call_soon_threadsafe(self._cancel)
+        elif is_here:
+            await self._stop()
+        elif not self.is_over:
+            asyncio.run_coroutine_threadsafe(self._stop(), self._loop)
+            while not self.is_over:
+                await asyncio.sleep(_POLL)
 
-_under_way: ContextVar[tuple[Run, ...]] = ContextVar("quire.agent.under_way", default=())
-"""The questions on whose way something is done, the outermost first."""
+    def check_interrupted(self) -> None:
+        """Raise `CancelledError` if the turn was interrupted before it began."""
+        if self.is_interrupted:
+            raise asyncio.CancelledError
+
+    def _cancel(self) -> None:
+        self.is_interrupted = True
+        if self._task is not None and self.has_begun.is_set():
+            self._task.cancel()
+
+    async def _stop(self) -> None:
+        task = self._task
+        if task is not None:
+            await self.has_begun.wait()
+            self._cancel()
+            await asyncio.wait([task])
+
+
+_turns: ContextVar[tuple[Run, ...]] = ContextVar("quire.agent.turns", default=())
+"""The turns that the current code runs within, the outermost first."""
 
 
 def refuse_from_within(session: Session) -> None:
-    """An error where the conversation is asked by what its own question waits for, such as a tool."""
-    at_work = session.steps.at_work
-    if any(run is at_work for run in _under_way.get()):
-        raise InvalidValue(
-            "an agent is at work on a question: its conversation cannot be asked another from within it"
-        )
+    """Raise `InvalidValue` if the current code, such as a tool, runs within a turn of this conversation."""
+    if session.steps.at_work in _turns.get():
+        raise InvalidValue("a tool or hook cannot ask the conversation whose turn it runs in")
 
 
-async def turn_of(session: Session, *, interrupts: bool, listener: Listener | None = None) -> Run:
-    """A question that is the only one on its way in a conversation, whoever was asked another before."""
+async def begin_turn(
+    session: Session, *, interrupts: bool, is_left: Callable[[], bool] = lambda: False
+) -> Run:
+    """A new turn of a conversation. A turn that runs is interrupted, or it is `TurnBusy`."""
     refuse_from_within(session)
-    run = Run(session, listener)
+    run = Run(is_left)
     while (other := session.steps.take_turn(run)) is not None:
-        if not interrupts and not (isinstance(other, Run) and other.is_left):
-            raise TurnBusy(f"a question is on its way in {session.place}: there is nothing to go on with yet")
+        if not interrupts and not (isinstance(other, Run) and other.is_left()):
+            raise TurnBusy(f"a turn is running in {session.place}: there is nothing to resume yet")
         await other.interrupt()
     return run
 
 
 class _Channel:
-    """From one who tells to one who listens, so many ahead; the end can always be told."""
+    """A queue of deltas with a bound; the last one always has room."""
 
     def __init__(self) -> None:
-        self._told: asyncio.Queue[Delta | None] = asyncio.Queue()
-        self._free = asyncio.Semaphore(_AHEAD)
+        self._deltas: asyncio.Queue[Delta | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(_AHEAD)
 
     async def put(self, delta: Delta) -> None:
-        await self._free.acquire()
-        self._told.put_nowait(delta)
+        await self._room.acquire()
+        self._deltas.put_nowait(delta)
+
+    def put_last(self, delta: Delta | None) -> None:
+        self._deltas.put_nowait(delta)
 
     async def get(self) -> Delta | None:
-        delta = await self._told.get()
-        self._free.release()
+        delta = await self._deltas.get()
+        self._room.release()
         return delta
 
-    def end(self, last: Delta | None = None) -> None:
-        self._told.put_nowait(last)
+
+# Work that a cancellation does not stop
+
+
+async def shield(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work that is finished in any case. A cancellation is raised after it."""
+    task = asyncio.ensure_future(work)
+    cancelled = await wait_ended(task)
+    if cancelled is not None:
+        raise cancelled from None if task.cancelled() else task.exception()
+    return task.result()
+
+
+async def wait_ended(*tasks: "asyncio.Future[Any]") -> asyncio.CancelledError | None:
+    """Wait until tasks have ended, through cancellations; the last of these is returned."""
+    cancelled: asyncio.CancelledError | None = None
+    for task in tasks:
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError as error:
+                cancelled = error
+    return cancelled

@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 from quire.agent import Agent, Began, Delta, Done, Ended, Reply, Thoughts, Words
-from quire.agent.acting import Approver
+from quire.agent.calls import Approver
 from quire.cli.beside import Beside
 from quire.cli.chat_commands import COMMANDS, Command
 from quire.cli.chat_words import STOPS, call_in_words, question_of

@@ -15,7 +15,7 @@ from quire.cli.telling import print_note
 
 if TYPE_CHECKING:
     from quire.agent import Agent
-    from quire.agent.acting import Approver
+    from quire.agent.calls import Approver
     from quire.agent.tools import Tool
     from quire.compactors import Compactor
     from quire.models import AnyModel

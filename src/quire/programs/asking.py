@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quire.agent.answer_types import telling
-from quire.agent.speaker import budget_for
-from quire.agent.unbroken import unbroken
+from quire.agent.answer import with_schema
+from quire.agent.run import shield
+from quire.agent.window import budget_for
 from quire.context import Template
 from quire.errors import ModelFailed, QuireError
 from quire.items import Item, ToolCall, ToolResult
@@ -48,14 +48,14 @@ class Asking:
         model, template, shape = self._model, self._template, AnswerShape()
         if output:
             shape = shape_of(model, output)
-            template = template if shape.is_enforced else telling(template, output)
+            template = template if shape.is_enforced else with_schema(template, output)
         context = await self._session.aio.build(template, model=model.name, output=shape.sent)
         sent = context.render(model.wire, model=model.name)
         answering = model.send(sent, stream=False, output=output, max_tokens=self._longest())
         try:
             parsed = await answering.whole()
         except BaseException as fault:
-            await unbroken(self._keep_what_came(answering, sent))
+            await shield(self._keep_what_came(answering, sent))
             if isinstance(fault, QuireError) or not isinstance(fault, Exception):
                 raise
             # Clients have errors of their own, and their words may quote what was sent.

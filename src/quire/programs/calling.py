@@ -1,20 +1,15 @@
 """The functions that a program calls: tools and models of its task, run here and put on the record."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from inspect import isawaitable
 from typing import Any
 
 from quire.agent import Outcome, Tool
-from quire.agent.acting import checked_verdict
-from quire.agent.calling import kept, refused_by_hooks, told_to_hooks, traced, written
-from quire.agent.closing import FORGOTTEN, is_forgotten, not_run, refused, uncertain
-from quire.agent.speaker import Approver
-from quire.agent.tools import Misfit, failed, run_or_stop
-from quire.agent.unbroken import unbroken
+from quire.agent.calls import Approver, Ran, approval_of, not_run, run_call, uncertain, write
+from quire.agent.run import shield
+from quire.agent.tools import Misfit, failed
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, StoreError
-from quire.items import Item, Message, Note, ToolCall, ToolResult, new_id
+from quire.items import Item, Message, ToolCall, ToolResult, new_id
 from quire.models import AnyModel, answer_text
 from quire.programs.asked_schemas import checked_schema
 from quire.programs.asking import Asking, unfinished
@@ -34,17 +29,6 @@ _BREAKING = (StoreError, Conflict, Forgotten, CapReached)
 
 _STOPPED = "the program was stopped"
 _BROKEN = "the program cannot go on"
-
-
-class _Withheld:
-    """What stands for a result that hooks refuse: on the record, and as the error that a program is given."""
-
-    fault: Exception | None = None
-
-    def __call__(self, result: ToolResult, fault: Exception) -> ToolResult:
-        instead = refused(result, fault)
-        self.fault = RuntimeError(instead.text)
-        return instead
 
 
 class Calls:
@@ -104,30 +88,54 @@ class Calls:
         return earlier.given()
 
     async def _run(self, call: ToolCall, watched: Watched, deed: list[Item]) -> Made:
+        cases: list[Made] = []
+
+        async def record(ran: Ran) -> ToolResult:
+            # What was asked within it is in a transcript of its own.
+            called = tuple(item for item in within if not isinstance(item, Message))
+            recorded = await self._written(call, ran._replace(others=(*ran.others, *called)))
+            result = recorded[0]
+            assert isinstance(result, ToolResult)
+            fault = None if result.id == ran.result.id else RuntimeError(result.text)
+            made = Made(self._name, call, result, watched.key, within=tuple(within), fault=fault)
+            outcome = ran.outcome
+            assert outcome is not None
+            cases.append(self._noted(made, watched, outcome))
+            deed.extend((*recorded[: 1 + len(ran.others)], *within))
+            return result
+
         try:
             deed += await self._recorded(call)
             self._tell(Called(self._name, call))
-            with doing_within() as within, traced(self._session, call) as sources:
-                outcome, cancelled = await self._outcome(call, watched)
-            withheld = _Withheld()
-            # What was asked within it is in a transcript of its own.
-            called = [item for item in within if not isinstance(item, Message)]
-            gave, *others = kept(call, outcome, sources)
-            assert isinstance(gave, ToolResult)
-            write = partial(self._answered, call, called)
-            recorded = await unbroken(written(write, gave, *others, instead=withheld))
-            result = recorded[0]
-            assert isinstance(result, ToolResult)
-            made = Made(self._name, call, result, watched.key, within=tuple(within), fault=withheld.fault)
-            made = self._noted(made, watched, outcome)
-            deed += (*recorded[: len(recorded) - len(called)], *within)
+            with doing_within() as within:
+                result = await self._made_call(call, watched, record)
         except BaseException:
-            deed += await unbroken(self._closed(call, watched))
+            deed += await shield(self._closed(call, watched))
             raise
         self._tell(Gave(self._name, result))
-        if cancelled is not None:
-            raise cancelled
-        return made
+        return cases[0]
+
+    async def _made_call(self, call: ToolCall, watched: Watched, record: Any) -> ToolResult:
+        why_not = await self._refusal(call, watched.tool)
+        if why_not is None and self.broken is not None:
+            why_not = _BROKEN
+        if why_not is not None:
+            result = not_run(call, why_not)
+            return await shield(record(Ran(result, outcome=failed(result.text, "refused"))))
+        try:
+            tool, arguments = await watched.ready(call.arguments)
+        except Misfit as fault:
+            outcome = failed(f"The call of {call.name} was not run: {fault}.")
+            result = ToolResult(call.call_id, call.name, outcome.content, is_error=True)
+            return await shield(record(Ran(result, outcome=outcome)))
+        return await run_call(self._session, call, tool, record, arguments=arguments, to=self._transcript)
+
+    async def _written(self, call: ToolCall, ran: Ran) -> tuple[Item, ...]:
+        if self._transcript is not None:
+            return await write(partial(self._session.steps.answer, [call], to=self._transcript), ran)
+        if ran.pooled:
+            await self._session.aio.pool.keep_all(ran.pooled)
+        return (ran.result, *ran.others)
 
     def _noted(self, made: Made, watched: Watched, outcome: Outcome) -> Made:
         """A call with what a program is given of it, noted where the tool was run."""
@@ -139,61 +147,19 @@ class Calls:
             self._made.add(watched.tool, made, may_be_repeated=not watched.has_acted(outcome))
         return made
 
-    async def _outcome(
-        self, call: ToolCall, watched: Watched
-    ) -> tuple[Outcome, asyncio.CancelledError | None]:
-        session = self._session
-        why_not = await self._refusal(call, watched.tool) or await refused_by_hooks(session, call)
-        if why_not is None and self.broken is not None:
-            why_not = _BROKEN
-        if why_not is None and self._is_forgotten(call):
-            why_not = FORGOTTEN
-        if why_not is not None:
-            return failed(not_run(call, why_not).text, "refused"), None
-        try:
-            tool, arguments = await watched.ready(call.arguments)
-        except Misfit as fault:
-            outcome, cancelled = failed(f"The call of {call.name} was not run: {fault}."), None
-        else:
-            outcome, cancelled = await run_or_stop(tool, arguments, session=session)
-        await told_to_hooks(session, call, outcome)
-        return outcome, cancelled
-
     async def _refusal(self, call: ToolCall, tool: Tool) -> str | None:
         """Why a call may not be run: a program cannot wait until a person comes by."""
         if tool.asks_person:
             return "a person answers it, and a program cannot wait for one"
-        if not tool.needs_approval(call.arguments):
-            return None
-        asked = None if self._approver is None else self._approver(call)
-        verdict = checked_verdict(await asked if isawaitable(asked) else asked)
+        verdict = await approval_of(call, tool, self._approver)
         if verdict is None:
             return "a person has to approve of it, and nobody was there to ask"
-        return None if verdict is True else verdict or "it was not approved"
-
-    def _is_forgotten(self, call: ToolCall) -> bool:
-        return self._transcript is not None and is_forgotten(self._session, call, self._transcript)
+        return None if verdict is True else verdict
 
     async def _recorded(self, *items: Item) -> tuple[Item, ...]:
         if self._transcript is None:
             return items
         return await self._session.aio.append(*items, to=self._transcript)
-
-    async def _answered(
-        self,
-        call: ToolCall,
-        called: Sequence[Item],
-        *items: Item,
-        pooled: Sequence[Note] = (),
-        asks_hooks: bool = True,
-    ) -> tuple[Item, ...]:
-        """Record what a call gave, and what was called within it."""
-        if self._transcript is None:
-            await self._session.aio.pool.keep_all(pooled)
-            return (*items, *called)
-        return await self._session.steps.answer(
-            [call], *items, *called, pooled=pooled, to=self._transcript, asks_hooks=asks_hooks
-        )
 
     async def _closed(self, call: ToolCall, watched: Watched) -> tuple[Item, ...]:
         """The result of a call that was broken off, if it is on the record without one."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quire.agent.speaker import Approver
+from quire.agent.calls import Approver
 from quire.errors import InvalidValue, WrongType
 from quire.items import Item, Message
 from quire.models import AnyModel, Model

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from quire.agent.answer_types import unfenced
+from quire.agent.answer import unfenced
 from quire.agent.tools import Misfit, read_value
 from quire.errors import cut
 

@@ -4,9 +4,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from quire.agent.acted import having_acted, told_of_calls
-from quire.agent.speaker import Approver
-from quire.agent.unbroken import unbroken
+from quire.agent.calls import Approver, having_acted, told_of_calls
+from quire.agent.run import shield
 from quire.items import Item, Message
 from quire.programs.bounds import Bounds
 from quire.programs.calling import Calls
@@ -84,7 +83,7 @@ async def perform_as_tool(
     try:
         return await _performed(calls, stage, task, program, values, task.name, tell)
     except BaseException as fault:
-        await unbroken(_record_failure(stage.session, said, calls, fault))
+        await shield(_record_failure(stage.session, said, calls, fault))
         if isinstance(fault, ProgramFault):
             raise _with_calls(fault, calls) from None
         raise

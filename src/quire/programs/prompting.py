@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quire.agent.acted import has_acted
+from quire.agent.calls import has_acted
 from quire.agent.tools import ends
 from quire.items import Message
 from quire.programs.faults import ProgramFault

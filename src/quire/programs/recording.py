@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from quire.agent.closing import uncertain
+from quire.agent.calls import uncertain
 from quire.items import Item, Message, Note, ToolCall, ToolResult
 from quire.session import Session
 from quire.stores.store import checked_name

@@ -6,7 +6,7 @@ from inspect import isawaitable
 from typing import Any, cast
 
 from quire.agent import Outcome, Tool
-from quire.agent.acted import has_acted, having_acted
+from quire.agent.calls import has_acted, having_acted
 from quire.agent.tools import Signature, read_json
 from quire.items import text_of
 from quire.programs.values import LARGE, TOLD, plain

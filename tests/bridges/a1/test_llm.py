@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quire.agent.acted import has_acted
+from quire.agent.calls import has_acted
 from quire.bridges.a1 import LLM, Context, Runtime, get_context, no_context, tool
 from quire.bridges.a1.llm import LLM as SAME
 from quire.errors import CapReached, InvalidValue, ModelFailed, WrongType
@@ -160,7 +160,7 @@ def test_a_context_that_was_cleared_meanwhile_shows_what_came_after(runtime: Run
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(WrongType, match="model or its name"):
         LLM(3)  # type: ignore[arg-type]
-    with pytest.raises(WrongType, match=r"Message\.content"):
+    with pytest.raises(WrongType, match="LLM: the input"):
         run(llm("x")(3))  # type: ignore[arg-type]
     with pytest.raises(InvalidValue):
         run(llm("x")(""))

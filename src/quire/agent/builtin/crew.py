@@ -9,7 +9,7 @@ from quire.agent.builtin import roster
 from quire.agent.builtin.member import Member
 from quire.agent.builtin.roles import Role
 from quire.agent.builtin.roster import Entry
-from quire.agent.speaker import Speaker
+from quire.agent.handoff import Speaker
 from quire.errors import InvalidValue, UnknownKey, cut
 from quire.items import new_id
 from quire.session import Session

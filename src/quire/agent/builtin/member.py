@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from quire.agent.acted import having_called, told_of_items
 from quire.agent.agent import Agent
 from quire.agent.builtin.roles import Role
-from quire.agent.calling import running_call
+from quire.agent.calls import having_called, running_call, told_of_items
 from quire.agent.limits import Limits, Tally
 from quire.agent.reply import Reply
 from quire.compactors import transcript_text

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Any
 
 from quire.agent import Agent as Answering, Done, Ended, Limits
-from quire.agent.answer_types import AnswerType
+from quire.agent.answer import AnswerType
 from quire.context import Template
 from quire.errors import ModelFailed
 from quire.items import Item, Message

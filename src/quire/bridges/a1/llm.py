@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from quire.agent.acted import having_called
-from quire.agent.answer_types import answer_type
-from quire.agent.asking import message_of
-from quire.agent.unbroken import unbroken
+from quire.agent.agent import message_of
+from quire.agent.answer import answer_type
+from quire.agent.calls import having_called
+from quire.agent.run import shield
 from quire.bridges.a1.asked import Asked
 from quire.bridges.a1.conversation import Context
 from quire.bridges.a1.items import in_messages
@@ -48,7 +48,7 @@ class LLM(Tool):
 
         What a terminal tool gives is the answer, and nothing is asked after it.
         """
-        question, kind = message_of(content), answer_type(output_schema)
+        question, kind = message_of(content, "LLM"), answer_type(output_schema)
         place = await _placed(context, question)
         before = [] if context is None else context.copies()
         asked = Asked(self._model, flattened(tools), before, place.session)
@@ -58,7 +58,7 @@ class LLM(Tool):
             having_called(fault, asked.items)
             raise
         finally:
-            await unbroken(_keep(asked, place, has_question=context is None))
+            await shield(_keep(asked, place, has_question=context is None))
 
     async def _said(self, content: str) -> str:
         return str(await self(content))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from quire.agent import Agent, Limits
 from quire.agent.builtin import Visibility
-from quire.agent.speaker import budget_for
+from quire.agent.window import budget_for
 from quire.bridges.autonomy.builtin import asking_and_files, checked_tools, subagent_tools
 from quire.bridges.autonomy.memory import Memory
 from quire.bridges.autonomy.models import Writer, model_of

@@ -1,0 +1,107 @@
+"""Speakers: what an agent is made of, and which agent of a conversation speaks after hand-offs."""
+
+import re
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from itertools import dropwhile
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+from quire.agent.tools import Tool, tools_of
+from quire.agent.window import budget_for
+from quire.context import Template
+from quire.errors import InvalidValue, WrongType, cut
+from quire.items import Handoff, Item, ToolCall
+from quire.models import AnyModel
+from quire.sections import History, Instructions
+from quire.state import View
+from quire.tokens import Definition
+
+Approver = Callable[[ToolCall], bool | str | Awaitable[bool | str | None] | None]
+"""Approves a call: True runs it, False or a reason refuses it, and with `None` it waits for a person."""
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_NO_PARAMETERS: Definition = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+class Speaker(NamedTuple):
+    """A name, a model, what it sees, its tools, the agents it may hand over to, and its approver."""
+
+    name: str
+    model: AnyModel
+    template: Template
+    tools: Mapping[str, Tool]
+    definitions: tuple[Definition, ...]
+    handoffs: "Mapping[str, Speaks]" = MappingProxyType({})
+    """The agents it may hand over to, by the name of the tool that does it."""
+    approver: Approver | None = None
+
+
+class Speaks(Protocol):
+    """An agent."""
+
+    @property
+    def speaker(self) -> Speaker: ...
+
+
+def speaker_of(
+    name: str,
+    model: AnyModel,
+    template: Template | None,
+    instructions: str,
+    tools: Iterable[Any],
+    handoffs: Iterable[Speaks],
+    approver: Approver | None,
+) -> Speaker:
+    """The speaker of an agent. Without a template it sees its instructions and the history."""
+    if template is not None and not isinstance(template, Template):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"Agent(template=…) is a Template, not {type(template).__name__}")
+    if template is not None and instructions:
+        raise InvalidValue("Agent: with a template, instructions are a section of it")
+    if template is None:
+        sections = (Instructions(instructions), History()) if instructions else (History(),)
+        template = Template(*sections, budget=budget_for(model), model=model.name)
+    others: dict[str, Speaks] = {}
+    definitions: list[Definition] = []
+    for other in handoffs:
+        tool_name = f"hand_over_to_{_NOT_IN_NAMES.sub('_', other.speaker.name)}"
+        if tool_name in others:
+            raise InvalidValue(f"two agents to hand over to are called {cut(other.speaker.name)!r}")
+        others[tool_name] = other
+        description = f"Give the conversation to {other.speaker.name}, who goes on from here."
+        definitions.append({"name": tool_name, "description": description, "parameters": _NO_PARAMETERS})
+    own = tools_of([*tools, *definitions])
+    return Speaker(name, model, template, own.tools, own.definitions, others, approver)
+
+
+def current_speaker(view: View, own: Speaker) -> Speaker:
+    """The agent that the conversation was handed to last, or the agent itself."""
+    if not own.handoffs:
+        return own
+    crew = _crew(own)
+    return crew[_handed_to(reversed(view), crew) or own.name]
+
+
+def calling_speaker(view: View, own: Speaker) -> Speaker:
+    """The agent that made the open calls; the current one if there are none."""
+    pending = view.pending() if own.handoffs else []
+    if not pending:
+        return current_speaker(view, own)
+    crew = _crew(own)
+    before = dropwhile(lambda item: item.id != pending[0].id, reversed(view))
+    return crew[_handed_to(before, crew) or own.name]
+
+
+def _crew(own: Speaker) -> dict[str, Speaker]:
+    """All agents that the conversation can be handed to, directly or by others, by name."""
+    found, left = {own.name: own}, [own]
+    while left:
+        for other in left.pop().handoffs.values():
+            if other.speaker.name not in found:
+                found[other.speaker.name] = other.speaker
+                left.append(other.speaker)
+    return found
+
+
+def _handed_to(backwards: Iterable[Item], crew: Container[str]) -> str | None:
+    found = (item.to_agent for item in backwards if isinstance(item, Handoff) and item.to_agent in crew)
+    return next(found, None)
