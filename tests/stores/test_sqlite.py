@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Any
-from zlib import crc32
 
 import pytest
 
@@ -19,19 +18,6 @@ from quire.stores import JSONLinesStore, SQLiteStore, Store
 from quire.stores.salvage import salvage
 from tests.stores.keeping import HERE, KEY, THERE, entry, fill, held_in, read_by_another
 
-SECOND_VERSION = """
-    CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,
-        name TEXT NOT NULL, version INTEGER NOT NULL, scope_sum INTEGER NOT NULL, name_sum INTEGER NOT NULL);
-    CREATE UNIQUE INDEX by_name ON conversations (scope, name);
-    CREATE INDEX by_sum ON conversations (scope_sum, name_sum);
-    CREATE TABLE entries
-        (at INTEGER PRIMARY KEY, stream TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER NOT NULL);
-    CREATE TRIGGER counted AFTER INSERT ON entries BEGIN
-        UPDATE conversations SET version = version + 1
-        WHERE number = new.at >> 32 AND version = (new.at & 4294967295) - 1;
-        SELECT RAISE(ABORT, 'not the next version') WHERE changes() = 0; END;
-    PRAGMA application_id = 0x51756972;
-    PRAGMA user_version = 2;"""
 FIRST_VERSION = """
     CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT,
         scope TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (scope, name));
@@ -40,24 +26,16 @@ FIRST_VERSION = """
     PRAGMA user_version = 1;"""
 
 
-def earlier(path: Path, version: int) -> None:
-    """A store as version 1 or 2 wrote it, of which a later conversation was removed."""
+def of_version_1(path: Path) -> Path:
+    """A store as version 1 wrote it, of which a later conversation was removed."""
     with closing(sqlite3.connect(path)) as old, old:
         old.execute("PRAGMA journal_mode = WAL")
-        old.executescript(FIRST_VERSION if version == 1 else SECOND_VERSION)
-        names = [(1, "ana", "q3", 0, crc32(b"ana"), crc32(b"q3")), (9, "ana", "gone", 0, 0, 0)]
+        old.executescript(FIRST_VERSION)
+        old.executemany("INSERT INTO conversations VALUES (?, 'ana', ?)", [(1, "q3"), (9, "gone")])
         rows = [((1 << 32) + at, "main", entry(f"old {at}").body) for at in range(1, 6)]
-        if version == 1:
-            old.executemany("INSERT INTO conversations VALUES (?, ?, ?)", [name[:3] for name in names])
-            old.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
-        else:
-            sums = [crc32(b"ana\0q3\0%d\0main\0" % at + row[2]) for at, row in enumerate(rows, 1)]
-            old.executemany("INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?)", names)
-            old.executemany(
-                "INSERT INTO entries VALUES (?, ?, ?, ?)",
-                [(*row, sum_) for row, sum_ in zip(rows, sums, strict=True)],
-            )
+        old.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
         old.execute("DELETE FROM conversations WHERE number = 9")
+    return path
 
 
 def as_nobody(code: str, path: Path) -> "subprocess.Popen[str]":
@@ -88,8 +66,7 @@ def readable() -> Iterator[Path]:
     with TemporaryDirectory(prefix="quire-readable-", dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         path = Path(folder) / "kept.db"
-        earlier(path, 2)
-        Store.open(path).close()
+        Store.open(of_version_1(path)).close()
         path.chmod(0o644)
         yield path
 
@@ -134,47 +111,29 @@ def test_who_may_not_write_sees_what_the_owner_writes_and_when_the_owner_closes(
         reader.communicate(timeout=120)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_earlier_versions_are_brought_up_to_date_with_all_they_hold(tmp_path: Path, version: int) -> None:
-    path = tmp_path / "kept.db"
-    earlier(path, version)
+def test_a_store_of_version_1_is_brought_up_to_date_with_all_it_holds(tmp_path: Path) -> None:
+    path = of_version_1(tmp_path / "kept.db")
     for _ in range(2):
         with Store.open(path) as store:
-            assert [stored.body for stored in store.read(HERE)] == [
-                entry(f"old {at}").body for at in range(1, 6)
-            ]
-            assert list(store.verify()) == []
+            bodies = [stored.body for stored in store.read(HERE)]
+            assert bodies == [entry(f"old {at}").body for at in range(1, 6)] and not list(store.verify())
     with Store.open(path) as store:
         store.append(HERE, [entry("new")], expected=5)
         store.append(THERE, [entry("new")], expected=0)
         assert store.conversations("")[""].log == "10", "no number is given twice"
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_damaged_store_of_an_earlier_version_is_left_as_it_is_and_salvaged(
-    tmp_path: Path, version: int
-) -> None:
-    path = tmp_path / "kept.db"
-    earlier(path, version)
+def test_a_damaged_store_of_version_1_is_left_as_it_is_and_salvaged(tmp_path: Path) -> None:
+    path = of_version_1(tmp_path / "kept.db")
     with closing(sqlite3.connect(path)) as old, old:
         old.execute("DELETE FROM entries WHERE at = (1 << 32) + 3")
     with pytest.raises(StoreDamaged):
         Store.open(path)
     with closing(sqlite3.connect(path)) as old:
-        assert old.execute("PRAGMA user_version").fetchone() == (version,)
+        assert old.execute("PRAGMA user_version").fetchone() == (1,)
         assert old.execute("SELECT count(*) FROM entries").fetchone() == (4,)
     with Store.open("memory:") as target:
         assert salvage(path, target) == (1, 4, 1)
-
-
-def test_a_changed_entry_of_version_2_is_noticed_after_the_upgrade(tmp_path: Path) -> None:
-    path = tmp_path / "kept.db"
-    earlier(path, 2)
-    with closing(sqlite3.connect(path)) as old, old:
-        old.execute("UPDATE entries SET body = x'7b7d' WHERE at = (1 << 32) + 3")
-    with Store.open(path) as store, pytest.raises(StoreDamaged) as refused:
-        store.read(HERE)
-    assert refused.value.version == 2
 
 
 def test_what_is_not_a_store_of_ours_is_refused_and_left(tmp_path: Path) -> None:

@@ -79,37 +79,19 @@ _TABLES = (
     f" BEGIN INSERT INTO entries VALUES (new.at + 1, '', x'', new.at + 1 & {_LAST}); END",
 )
 
-# Version 1 had no sums and no counts; version 2 had its counts in the conversations. Its sums stay as they
-# are, so that damage is still noticed.
-_EARLIER = {
-    1: {"conversations", "entries"},
-    2: {"conversations", "entries", "by_name", "by_sum", "counted"},
-}
-_SET_ASIDE = (
-    "DROP TRIGGER IF EXISTS counted",
-    "DROP INDEX IF EXISTS by_name",
-    "DROP INDEX IF EXISTS by_sum",
+# Version 1 had no sums and no ends.
+_FIRST_TABLES = {"conversations", "entries"}
+_UPGRADE = (
     "ALTER TABLE conversations RENAME TO old_conversations",
     "ALTER TABLE entries RENAME TO old_entries",
-)
-_COPY = {
-    1: (
-        "INSERT INTO conversations SELECT number, scope, name, sum_of(scope), sum_of(name)"
-        " FROM old_conversations",
-        f"INSERT INTO entries SELECT at, stream, body, entry_sum(scope, name, at & {_LAST}, stream, body)"
-        f" FROM old_entries JOIN old_conversations ON number = at >> {_BITS}",
-        f"INSERT INTO entries SELECT number << {_BITS} | count + 1, '', x'', count + 1"
-        f" FROM (SELECT number, (SELECT count(*) FROM old_entries WHERE at BETWEEN number << {_BITS}"
-        f" AND number << {_BITS} | {_LAST}) AS count FROM old_conversations)",
-    ),
-    2: (
-        "INSERT INTO conversations SELECT number, scope, name, scope_sum, name_sum FROM old_conversations",
-        "INSERT INTO entries SELECT at, stream, body, sum FROM old_entries",
-        f"INSERT INTO entries SELECT number << {_BITS} | version + 1, '', x'', version + 1"
-        " FROM old_conversations",
-    ),
-}
-_CLEAN_UP = (
+    *_TABLES,
+    "INSERT INTO conversations SELECT number, scope, name, sum_of(scope), sum_of(name)"
+    " FROM old_conversations",
+    f"INSERT INTO entries SELECT at, stream, body, entry_sum(scope, name, at & {_LAST}, stream, body)"
+    f" FROM old_entries JOIN old_conversations ON number = at >> {_BITS}",
+    f"INSERT INTO entries SELECT number << {_BITS} | count + 1, '', x'', count + 1"
+    f" FROM (SELECT number, (SELECT count(*) FROM old_entries WHERE at BETWEEN number << {_BITS}"
+    f" AND number << {_BITS} | {_LAST}) AS count FROM old_conversations)",
     "UPDATE sqlite_sequence SET seq = (SELECT seq FROM sqlite_sequence WHERE name = 'old_conversations')"
     " WHERE name = 'conversations'",
     "DROP TABLE old_entries",
@@ -530,7 +512,7 @@ class _File:
             _log.warning("%s", self.reports[0])
 
     def _upgrade(self, connection: sqlite3.Connection, found: int) -> None:
-        for statement in (*_SET_ASIDE, *_TABLES, *_COPY[found], *_CLEAN_UP) if found else _TABLES:
+        for statement in _UPGRADE if found else _TABLES:
             connection.execute(statement)
         if found and connection.execute(_GAPS).fetchone():
             raise StoreDamaged(f"{self.path} is damaged: entries of its version {found} are missing")
@@ -548,7 +530,7 @@ class _File:
         if version > VERSION:
             raise NewerStore(f"{self.path} is of version {version}; this Quire knows {VERSION}: update Quire")
         is_ours = {sql for _, sql in tables} == set(_TABLES) if version == VERSION else not tables
-        if is_ours or _EARLIER.get(version) == {name for name, _ in tables}:
+        if is_ours or (version == 1 and {name for name, _ in tables} == _FIRST_TABLES):
             return version
         raise StoreDamaged(f"{self.path} is damaged: its tables are not those of version {version}")
 
