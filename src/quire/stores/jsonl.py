@@ -30,6 +30,7 @@ from quire.stores.store import (
     checked_path,
     entry_sum,
     summed,
+    this_process,
     waits_for_disk,
 )
 
@@ -84,7 +85,7 @@ class JSONLinesStore(MemoryStore):
         self._path = Path(os.path.realpath(checked_path(path)))
         self._beside = self._path.with_name(f"{self._path.name}.new")
         self._is_synced = waits_for_disk(durable)
-        self._process = os.getpid()  # a forked process would share the lock of its parent
+        self._process = this_process()  # a forked process would share the lock of its parent
         self._fd: int | None = None
         self._size = _HEAD_SIZE
         super().__init__()

@@ -1,7 +1,6 @@
 """The PostgreSQL store: many processes and many machines."""
 
 import logging
-import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,6 +37,7 @@ from quire.stores.store import (
     entry_sum,
     place_at,
     summed,
+    this_process,
     verified,
     waits_for_disk,
     whole,
@@ -375,7 +375,7 @@ class Link:
         self._closed = False
         self._lock = Lock()
         self._pool: _Pool | None = None
-        self._process = os.getpid()
+        self._process = this_process()
 
     def first(self, work: Callable[[Connection[Any]], None]) -> None:
         """Do some work on a connection of its own, which says at once why it cannot be made."""

@@ -3,11 +3,11 @@
 import logging
 import os
 import sqlite3
-import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 from urllib.parse import quote
 from weakref import WeakSet
@@ -37,6 +37,7 @@ from quire.stores.store import (
     place_at,
     sum_of,
     summed,
+    this_process,
     verified,
     waits_for_disk,
 )
@@ -53,7 +54,7 @@ PATIENCE = 10.0
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 _MOST_KNOWN = 10_000
-_PAUSE, _MOMENT = 0.005, 0.5
+_PAUSE, _MOMENT, _UNMOVED = 0.005, 0.5, 0.005
 _LOG_PAGES = 4000
 """The log grows to 16 MB before a checkpoint, which waits for the disk: four times SQLite's default."""
 
@@ -172,7 +173,8 @@ class SQLiteStore(Store):
         try:
             with file.writing:
                 cursor = file.cursor or file.writer().cursor()
-                file.check_place()
+                if monotonic() > file.unmoved_until:
+                    file.check_place()
                 is_added = cursor.execute(_FILL_END, row).rowcount == 1
         except sqlite3.Error as error:
             raise file.failure(error) from error
@@ -338,12 +340,14 @@ class _File:
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._closed = False
+        self.unmoved_until = 0.0
+        """Until when a single append does not look whether the path leads to the file."""
         self._unlocked: tuple[int, int] | None = None  # how a file was that is read without locks
         self._is_new = _create(self.path)
         self._is_writable = os.access(self.path, os.W_OK) and os.access(os.path.dirname(self.path), os.W_OK)
         found = os.stat(self.path)
         self._inode, self._device = found.st_ino, found.st_dev
-        self.process = os.getpid()
+        self.process = this_process()
         _files.add(self)
         self._check_forked()
         with self._guarded(), self.writing, self.reading:
@@ -362,14 +366,14 @@ class _File:
         """The connection that reads, so that a long read delays no writer."""
         if self._reader is not None and self._unlocked:  # it would not see what another has written since
             self._disconnect()
-        until = time.monotonic() + _MOMENT
+        until = monotonic() + _MOMENT
         while self._reader is None:
             try:
                 self._reader = self._connected()
             except sqlite3.OperationalError:  # the owner may be making the log, or taking it away
-                if self._is_writable or time.monotonic() > until:
+                if self._is_writable or monotonic() > until:
                     raise
-                time.sleep(_PAUSE)
+                sleep(_PAUSE)
         return self._reader
 
     def check_place(self) -> tuple[int, int]:
@@ -380,6 +384,7 @@ class _File:
             found = None
         if found is None or found.st_ino != self._inode or found.st_dev != self._device:
             raise StoreFailed(f"{self.path} was deleted, moved or replaced while it was open: open it again")
+        self.unmoved_until = monotonic() + _UNMOVED
         return found.st_mtime_ns, found.st_size
 
     @contextmanager
@@ -553,11 +558,11 @@ def patiently(connection: sqlite3.Connection, statement: str, patience: float = 
     SQLite's own waiting sleeps up to a tenth of a second, misses short pauses of other writers, and does not
     wait at all where two switch to a log at once.
     """
-    until = time.monotonic() + patience
+    until = monotonic() + patience
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         while True:
-            is_over = time.monotonic() > until
+            is_over = monotonic() > until
             try:
                 row = connection.execute(statement).fetchone()
                 if statement != _EMPTY_LOG or not row[0] or is_over:
@@ -565,7 +570,7 @@ def patiently(connection: sqlite3.Connection, statement: str, patience: float = 
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or is_over:
                     raise
-            time.sleep(_PAUSE)
+            sleep(_PAUSE)
     finally:
         connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
 

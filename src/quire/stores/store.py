@@ -336,9 +336,26 @@ def waits_for_disk(durable: str) -> bool:
     return durable == "power"
 
 
+_process = os.getpid()
+
+
+def this_process() -> int:
+    """The number of this process; asking the system for it takes longer."""
+    return _process
+
+
+def _renew_process() -> None:
+    global _process
+    _process = os.getpid()
+
+
+if hasattr(os, "register_at_fork"):  # not available on Windows
+    os.register_at_fork(after_in_child=_renew_process)
+
+
 def check_process(opened_by: int) -> None:
     """Refuse a store that was opened before this process was forked: its locks are the parent's."""
-    if os.getpid() != opened_by:
+    if _process != opened_by:
         raise StoreFailed("the store was opened before this process was forked: each process opens its own")
 
 
