@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, cast
 
 from quire.errors import CodecError, Damaged
+from quire.items import ToolCall
 
 T = TypeVar("T")
 
@@ -56,3 +57,9 @@ def read_at(path: str, read: Callable[[Any], T], data: object) -> T:
     """The part that was written at a path."""
     with under(path):
         return read(data)
+
+
+def call_dict(call: ToolCall) -> dict[str, Any]:
+    """A tool call in OpenAI's shape."""
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.call_id, "type": "function", "function": function}

@@ -1,156 +1,348 @@
-"""A context: what its verbs add, how it is read, and what becomes of what is taken out."""
+"""Messages, contexts, runtimes, files and compaction, beyond what the page on context shows."""
 
 import asyncio
-from datetime import datetime
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
+from hypothesis import given, strategies as st
 
-from quire.bridges.a1 import Context, Message, get_context, no_context
-from quire.errors import DuplicateId, WrongType
-from quire.items import Message as Words, Summary, ToolCall, ToolResult, use_clock
-from tests.bridges.a1.talks import call, is_paired, said, talk
+from quire.bridges.a1 import (
+    Compact,
+    Context,
+    Message,
+    Runtime,
+    TruncateOldest,
+    get_context,
+    get_runtime,
+    new_context,
+    set_runtime,
+)
+from quire.errors import Damaged, DuplicateId
+from quire.items import Message as Words, ToolCall, ToolResult
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "weigh", "arguments": '{"fruit": "pear"}'}}
 
 
-def test_each_verb_adds_one_message_and_gives_it() -> None:
+@pytest.fixture(autouse=True)
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+    monkeypatch.chdir(tmp_path)
+    with Runtime() as runtime:
+        yield runtime
+
+
+def texts(messages: Iterable[Message]) -> list[str]:
+    return [message.content for message in messages]
+
+
+def saved(path: str) -> Any:
+    return json.loads(Path(path).read_text())
+
+
+# Messages
+
+
+def test_a_message_has_a_local_time_and_an_id_with_the_digits_of_a_uuid() -> None:
+    before = datetime.now()  # noqa: TID251
+    message = Message(role="user", content="pears")
+    assert before <= message.timestamp <= datetime.now()  # noqa: TID251
+    assert UUID(message.message_id).hex == message.message_id
+    zoned = Message(role="user", content="", timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+    assert zoned.timestamp.tzinfo is None and zoned.timestamp.astimezone(UTC).day == 1
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [CALL],
+        [{"function": {"name": "weigh", "arguments": {"fruit": "pear"}}}],
+        [{"id": "1", "name": "weigh", "arguments": "{}"}],
+        [{"anything": [1, None]}, {}],
+        [],
+    ],
+)
+def test_tool_calls_are_dictionaries_of_any_shape(calls: list[dict[str, Any]]) -> None:
     context = Context()
-    added = [
-        context.system("be brief"),
-        context.user("how much is it?"),
-        context.assistant("let me see", tool_calls=[call("1"), call("2")]),
-        context.tool("40", name="search", tool_call_id="1"),
-        context.tool("50", name="search", tool_call_id="2"),
-        context.assistant("40 or 50"),
-    ]
-    assert [m.role for m in context] == ["system", "user", "assistant", "tool", "tool", "assistant"]
-    assert list(context) == added == context.messages and len(context) == 6
-    assert context[2].tool_calls == [call("1"), call("2")] and context[3].tool_call_id == "1"
+    for content in ("", "Let me see."):
+        context.assistant(content, tool_calls=calls)
+        assert context.messages[-1].tool_calls == calls and context[-1].content == content
+    dumped = json.loads(json.dumps([message.model_dump() for message in context]))
+    assert Context(Message(**fields) for fields in dumped).messages == context.messages
 
 
-def test_a_context_is_read_like_a_list() -> None:
-    context = talk(Context(), 2)
-    assert context[0].content == "question 0" and context[-1].content == "answer 1"
-    assert [m.content for m in context[-2:]] == ["found 1", "answer 1"] and len(context[::2]) == 4
-    assert not Context() and context
-    with pytest.raises(IndexError):
-        context[99]
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"role": "judge", "content": ""},
+        {"role": "user", "content": None},
+        {"role": "user", "content": "", "name": 3},
+        {"role": "user", "content": "", "timestamp": "soon"},
+        {"role": "user", "content": "", "timestamp": 3},
+        {"role": "assistant", "content": "", "tool_calls": "c1"},
+    ],
+)
+def test_wrong_fields_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Message(**fields)
 
 
-def test_the_verbs_work_inside_a_running_loop() -> None:
-    async def speak() -> list[str]:
-        context = get_context("loop")
-        await asyncio.gather(*(asyncio.to_thread(context.user, "x") for _ in range(20)))
-        context.assistant("y")
-        return said(context)
+_messages = st.builds(
+    Message,
+    role=st.sampled_from(["system", "user", "assistant", "tool"]),
+    content=st.text(max_size=5),
+    name=st.none() | st.text(min_size=1, max_size=3),
+    tool_call_id=st.none() | st.sampled_from(["c1", "c2"]),
+    tool_calls=st.none() | st.lists(st.sampled_from([CALL, {"id": "c2"}]), max_size=2),
+    timestamp=st.integers(0, 10**6).map(lambda s: datetime(2026, 3, 1) + timedelta(seconds=s)),
+)
 
-    assert asyncio.run(speak()) == ["x"] * 20 + ["y"]
+
+@given(st.lists(_messages, max_size=8), st.data())
+def test_a_context_shows_the_messages_that_were_appended_or_assigned(
+    messages: list[Message], data: st.DataObject
+) -> None:
+    context = Context(messages)
+    assert context.messages == messages
+    wanted = data.draw(st.permutations(messages)) if messages else []
+    context.messages = wanted[: data.draw(st.integers(0, len(wanted)))]
+    assert context.messages == wanted[: len(context)]
 
 
-def test_messages_are_in_the_order_of_appending_whatever_their_times() -> None:
+# Contexts
+
+
+def test_changing_the_list_of_messages_changes_the_context() -> None:
+    context = Context.from_file("basket.json", keep_updated=True)
+    messages = context.messages
+    messages.append(Message(role="user", content="pears"))
+    context.user("figs")
+    messages.extend([Message(role="user", content="plums")])
+    messages += [Message(role="user", content="limes")]
+    assert texts(messages) == texts(context) == ["pears", "figs", "plums", "limes"]
+    messages.insert(0, Message(role="system", content="fruit"))
+    assert messages.pop().content == "limes" and messages is context.messages
+    del messages[1]
+    messages[0] = Message(role="system", content="all fruit")
+    assert [fields["content"] for fields in saved("basket.json")] == ["all fruit", "figs", "plums"]
+    messages.remove(messages[1])
+    messages.reverse()
+    assert texts(Context.from_file("basket.json")) == ["plums", "all fruit"]
+    messages.clear()
+    assert len(context) == 0 and isinstance(messages, list)
+
+
+def test_a_context_is_read_like_a_list_and_in_the_form_of_a_model() -> None:
+    context = Context([Message(role="user", content="pears"), Message(role="assistant", content="three")])
+    assert context[-1].content == "three" and texts(context[:1]) == ["pears"] and len(list(context)) == 2
+    assert context.to_dict_list()[0] == {"role": "user", "content": "pears"}
+
+
+async def test_the_verbs_work_inside_a_running_loop_and_return_the_message() -> None:
     context = Context()
-    context.user("first")
-    early = Message(role="assistant", content="second", timestamp=datetime(2001, 1, 1))
-    context.append(early)
-    with use_clock(lambda: 5.0):
-        context.user("third")
-    assert said(context) == ["first", "second", "third"] and context[1] == early
-    assert context[2].timestamp.timestamp() == 5.0
+    assert context.user("pears") == context.messages[0]
+    asked = context.assistant("", tool_calls=[CALL])
+    assert context.tool("5 kg", name="weigh", tool_call_id="c1").role == "tool" and asked.tool_calls == [CALL]
 
 
-def test_extending_is_all_or_nothing() -> None:
+@pytest.mark.parametrize("wrong", ["text", 3, [{"role": "user"}]])
+def test_only_messages_are_taken_all_or_none(wrong: Any) -> None:
     context = Context()
-    one = Message(role="user", content="one")
-    with pytest.raises(WrongType):
-        context.extend([one, "two"])  # type: ignore[list-item]  # pyright: ignore
-    with pytest.raises(DuplicateId):
-        context.extend([one, one])
+    with pytest.raises(TypeError):
+        context.extend([Message(role="user", content=""), wrong])
+    with pytest.raises(TypeError):
+        context.messages = wrong
     assert len(context) == 0
-    context.extend(message for message in (one, Message(role="user", content="two")))
-    assert said(context) == ["one", "two"]
 
 
-@pytest.mark.parametrize("wrong", ["text", {"role": "user"}, 7])
-def test_only_messages_are_taken(wrong: object) -> None:
-    with pytest.raises(WrongType):
-        Context().append(wrong)  # type: ignore[arg-type]  # pyright: ignore
-    with pytest.raises(WrongType):
-        Context(messages=wrong)  # type: ignore[arg-type]  # pyright: ignore
-
-
-def test_a_context_is_made_of_messages() -> None:
-    first = talk(Context(), 3)
-    again = Context(messages=[Message(**m.model_dump()) for m in first.messages])
-    assert again.messages == first.messages and Context([]).messages == []
-
-
-def test_what_a_model_is_sent_has_no_times_ids_or_nothings() -> None:
+def test_a_message_is_in_a_context_once_but_may_come_back() -> None:
     context = Context()
-    context.user("hi")
-    context.assistant("", tool_calls=[call("1")])
-    context.tool("4", name="search", tool_call_id="1")
-    assert context.to_dict_list() == [
-        {"role": "user", "content": "hi"},
-        {"role": "assistant", "content": "", "tool_calls": [call("1")]},
-        {"role": "tool", "content": "4", "name": "search", "tool_call_id": "1"},
+    first = context.user("pears")
+    context.user("figs")
+    with pytest.raises(DuplicateId):
+        context.append(first)
+    context.messages = context.messages[1:]
+    context.append(first)
+    assert texts(context) == ["figs", "pears"]
+
+
+def test_what_is_cleared_or_left_out_stays_in_the_session() -> None:
+    context = Context()
+    context.user("pears")
+    context.clear()
+    context.user("figs")
+    assert texts(context) == ["figs"]
+    kept = [item.text for name in context.session.transcripts for item in context.session.view(name)]  # type: ignore[union-attr]  # pyright: ignore
+    assert kept == ["pears", "figs"]
+
+
+def test_items_of_the_engine_are_messages_too(runtime: Runtime) -> None:
+    session = runtime.session
+    session.append(
+        Words("user", "How heavy?"), Words("assistant", "I weigh it."), ToolCall("c1", "weigh", "{}")
+    )
+    session.append(ToolResult("c1", "weigh", "5 kg"))
+    main = get_context()
+    assert [message.role for message in main] == ["user", "assistant", "tool"]
+    assert main[1].tool_calls and main[1].tool_calls[0]["id"] == "c1" == main[2].tool_call_id
+
+
+# Runtimes
+
+
+def test_names_of_new_contexts_are_the_first_free_ones(runtime: Runtime) -> None:
+    get_context("try_b")
+    assert [new_context("try"), new_context("try")] == [runtime.CTX["try_a"], runtime.CTX["try_c"]]
+    with pytest.raises(ValueError, match="~"):
+        get_context("main~2")
+    with pytest.raises(TypeError):
+        runtime.CTX["main"] = Context()  # type: ignore[index]  # pyright: ignore
+
+
+async def test_the_current_runtime_belongs_to_a_task(runtime: Runtime) -> None:
+    async def enter() -> bool:
+        with Runtime() as own:
+            await asyncio.sleep(0)
+            return get_runtime() is own
+
+    assert await asyncio.gather(enter(), enter()) == [True, True] and get_runtime() is runtime
+    other = Runtime()
+    set_runtime(other)
+    assert get_runtime() is other
+    set_runtime(runtime)
+
+
+def test_a_branch_may_come_from_another_runtime() -> None:
+    other = Runtime().get_context()
+    other.user("pears")
+    branch = new_context("attempt", branch_from=other)
+    branch.user("figs")
+    assert texts(branch) == ["pears", "figs"] and texts(other) == ["pears"]
+
+
+# Files
+
+
+def test_a_context_file_has_the_layout_of_a1() -> None:
+    context = Context(file_path="deep/basket.json", keep_updated=True)
+    assert saved("deep/basket.json") == []
+    message = context.user("pears")
+    assert saved("deep/basket.json") == [message.model_dump(exclude_none=True)]
+    assert set(saved("deep/basket.json")[0]) == {"role", "content", "timestamp", "message_id"}
+    context.clear()
+    assert saved("deep/basket.json") == []
+    assert (context.file_path, context.keep_updated) == (Path("deep/basket.json"), True)
+    read = Context.from_file("deep/basket.json")
+    assert (read.file_path, read.keep_updated) == (Path("deep/basket.json"), False)
+
+
+def test_a_runtime_file_has_the_layout_of_a1_and_its_settings_are_restored() -> None:
+    with Runtime.from_file("all.json", keep_updated=True, cache_dir="programs") as runtime:
+        get_context("main").assistant("", tool_calls=[{"id": "1", "name": "weigh"}])
+        get_context("notes").user("pears")
+        get_context("notes").clear()
+    assert (
+        list(saved("all.json")) == ["cache_dir", "contexts"] and saved("all.json")["cache_dir"] == "programs"
+    )
+    assert [len(messages) for messages in saved("all.json")["contexts"].values()] == [1, 0]
+    assert (runtime.file_path, runtime.keep_updated) == (Path("all.json"), True)
+    restored = Runtime.from_file("all.json")
+    assert restored.CTX["main"].messages == runtime.CTX["main"].messages and len(restored.CTX["notes"]) == 0
+    assert (restored.cache_dir, restored.file_path) == (Path("programs"), Path("all.json"))
+    assert not restored.keep_updated and Runtime.from_file("all.json", cache_dir="x").cache_dir == Path("x")
+
+
+def test_a_runtime_is_only_read_without_keep_updated_and_makes_no_folder() -> None:
+    Path("all.json").write_text('{"contexts": {"main": [{"role": "user", "content": "pears"}]}}')
+    before = Path("all.json").read_text()
+    with Runtime.from_file("all.json"):
+        get_context().user("figs")
+    assert Path("all.json").read_text() == before and [path.name for path in Path.cwd().iterdir()] == [
+        "all.json"
     ]
+    with Runtime.from_file("missing.json") as runtime:
+        assert len(runtime.CTX) == 0 and not Path("missing.json").exists()
 
 
-def test_clearing_shows_nothing_and_keeps_the_truth() -> None:
-    context = talk(Context(), 2)
-    context.assistant("", tool_calls=[call("waits")])
-    before = context.transcript
-    context.clear()
-    assert len(context) == 0 and list(context) == [] and context.messages == []
-    assert len(context.session.view(before)) == 9
-    context.clear()
-    context.user("again")
-    context.clear()
-    context.user("and again")
-    assert said(context) == ["and again"]
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("[", "$"),
+        ('{"contexts": {}}', "$"),
+        ('[{"role": "user", "content": "a"}, {"role": "user"}]', "$[1]"),
+        ("[3]", "$[0]"),
+    ],
+)
+def test_a_damaged_context_file_is_an_error_with_a_path(text: str, path: str) -> None:
+    Path("basket.json").write_text(text)
+    with pytest.raises(Damaged) as raised:
+        Context.from_file("basket.json", keep_updated=True)
+    assert raised.value.path == path and Path("basket.json").read_text() == text
 
 
-def test_two_replies_stay_two_messages() -> None:
+def test_a_damaged_runtime_file_is_an_error_with_a_path() -> None:
+    Path("all.json").write_text('{"contexts": {"main": [{"role": "user", "content": 3}]}}')
+    with pytest.raises(Damaged) as raised:
+        Runtime.from_file("all.json")
+    assert raised.value.path == "$.contexts.main[0]"
+
+
+# Compaction
+
+
+def test_several_calls_of_one_message_count_as_one_message() -> None:
     context = Context()
-    context.assistant("let me think")
-    context.assistant("", tool_calls=[call("1"), call("2")])
-    context.assistant("and", tool_calls=[call("3")])
-    assert [len(m.tool_calls or ()) for m in context] == [0, 2, 1]
+    for n in range(3):
+        context.user(f"{n}?")
+        context.assistant("", tool_calls=[{"id": f"{n}a", "name": "weigh"}, {"id": f"{n}b", "name": "weigh"}])
+        for letter in "ab":
+            context.tool("5 kg", name="weigh", tool_call_id=f"{n}{letter}")
+    TruncateOldest(max_messages=8).compact({"main": context})
+    assert [message.role for message in context] == ["user", "assistant", "tool", "tool"] * 2
 
 
-def test_messages_can_be_set_anew_and_the_list_itself_cannot_change() -> None:
-    context = talk(Context(), 3)
-    before, recorded = context.messages, context.transcript
-    with pytest.raises(WrongType, match="set its messages anew"):
-        context.messages.append(Message(role="user", content="lost"))
-    with pytest.raises(WrongType):
-        del context.messages[:4]
-    context.messages = before
-    assert context.messages == before
-    context.messages = before[4:]
-    assert context.messages == before[4:] and context.transcript == recorded, "an edit is enough"
-    summary = Message(role="system", content="three questions were asked")
-    context.messages = [summary, *before[8:]]
-    assert context.messages == [summary, *before[8:]] and is_paired(context)
-    context.messages = [*context.messages, Message(role="user", content="more")]
-    assert said(context)[-1] == "more" and len(context) == 6
-    context.messages = before[1:2]
-    assert context.messages == before[1:2], "also what the engine would not hide"
-    assert len(context.session.view(recorded)) == 8
-
-
-def test_what_the_engine_recorded_is_shown_too() -> None:
+def test_instructions_open_calls_and_the_last_question_stay(caplog: pytest.LogCaptureFixture) -> None:
     context = Context()
-    session = context.session
-    asked = session.user("hi")
-    session.append(Words("assistant", "looking"), ToolCall("1", "search"), ToolCall("2", "search"))
-    session.append(ToolResult("1", "search", "4"), Summary("they spoke"))
-    assert [m.role for m in context] == ["user", "assistant", "tool", "assistant"]
-    assert [c["id"] for c in context[1].tool_calls or ()] == ["1", "2"]
-    other = Context([context[0]])
-    assert other[0] == context[0] and other.view[0].id == asked.id
+    context.system("Sell fruit.")
+    context.user("pears?")
+    context.assistant("", tool_calls=[CALL])
+    TruncateOldest(max_messages=1).compact({"main": context})
+    assert [message.role for message in context] == ["system", "user", "assistant"] and caplog.text
+    with pytest.raises(ValueError, match="max_messages"):
+        TruncateOldest(max_messages=0)
 
 
-def test_a_context_that_is_nobodys_is_not_among_those_of_the_runtime() -> None:
-    context = no_context()
-    context.user("unseen")
-    assert len(get_context("main")) == 0 and said(context) == ["unseen"]
-    assert repr(context) == "<Context 'main' of 1 messages>"
+def test_a_strategy_runs_after_messages_that_leave_no_call_open_and_may_replace_contexts() -> None:
+    sizes: list[int] = []
+
+    class Recap(Compact):
+        def compact(self, contexts: dict[str, Context]) -> dict[str, Context]:
+            sizes.append(len(contexts["main"]))
+            if len(contexts["main"]) < 5:
+                return contexts
+            contexts["main"].system("This verb does not run the strategy again.")
+            return {"main": Context([Message(role="system", content="They talked of fruit.")])}
+
+    with Runtime(compact=Recap()) as runtime:
+        main = get_context()
+        main.user("pears?")
+        main.assistant("", tool_calls=[CALL])
+        main.tool("5 kg", name="weigh", tool_call_id="c1")
+        main.assistant("five")
+        main.user("figs?")
+        assert sizes == [1, 3, 4, 5] and texts(main) == ["They talked of fruit."]
+        assert runtime.CTX["main"] is main
+
+
+def test_an_error_of_a_strategy_is_raised_after_the_message_is_recorded() -> None:
+    class Broken(Compact):
+        def compact(self, contexts: dict[str, Context]) -> dict[str, Context]:
+            raise RuntimeError("no")
+
+    with Runtime(compact=Broken()):
+        with pytest.raises(RuntimeError, match="no"):
+            get_context().user("pears")
+        assert len(get_context()) == 1

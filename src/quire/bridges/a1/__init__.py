@@ -1,12 +1,11 @@
 """A1's names: contexts and their messages, the runtime that holds them, and agents that act by programs."""
 
 from quire.bridges.a1.agents import Agent
-from quire.bridges.a1.compacting import Compact, TruncateOldest
 from quire.bridges.a1.compiled import Compiled
-from quire.bridges.a1.conversation import Context
-from quire.bridges.a1.current import set_runtime
+from quire.bridges.a1.context import Compact, Context, Message, TruncateOldest, no_context
 from quire.bridges.a1.llm import LLM
-from quire.bridges.a1.lookup import (
+from quire.bridges.a1.runtime import (
+    Runtime,
     aot,
     execute,
     get_context,
@@ -14,10 +13,8 @@ from quire.bridges.a1.lookup import (
     get_runtime,
     jit,
     new_context,
-    no_context,
+    set_runtime,
 )
-from quire.bridges.a1.messages import Message
-from quire.bridges.a1.runtime import Runtime
 from quire.bridges.a1.strategies import Cost, Executor, Generate, Strategy, Verify
 from quire.bridges.a1.tools import Tool, ToolSet, tool
 

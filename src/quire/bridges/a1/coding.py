@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from quire.bridges.a1.agents import Agent
-from quire.bridges.a1.conversation import Context
+from quire.bridges.a1.context import Context
 from quire.bridges.a1.strategies import Cost, Generate, Verify, is_strategy
 from quire.items import Item, Message
 from quire.models import AnyModel

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from quire.bridges.a1.agents import Agent
 from quire.bridges.a1.coding import stage_of
-from quire.bridges.a1.current import at_work
 from quire.bridges.a1.tools import Tool
 from quire.programs.events import nobody
 from quire.programs.keeping import KeptProgram
@@ -68,7 +67,7 @@ class Compiled(Tool):
     @asynccontextmanager
     async def _stage(self) -> "AsyncGenerator[tuple[Stage, Runtime], None]":
         """Where it is run: by what it was compiled for, in the contexts of whoever calls it."""
-        runtime = at_work() or self._runtime
+        runtime = self._runtime.current()
         with runtime:
             stage = stage_of(runtime)._replace(sandbox=self._runtime.sandbox)
             async with self.program.heeding(nobody):

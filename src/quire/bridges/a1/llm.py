@@ -8,9 +8,8 @@ from quire.agent.answer import answer_type
 from quire.agent.calls import having_called
 from quire.agent.run import shield
 from quire.bridges.a1.asked import Asked
-from quire.bridges.a1.conversation import Context
-from quire.bridges.a1.items import in_messages
-from quire.bridges.a1.lookup import get_runtime, no_context
+from quire.bridges.a1.context import Context, no_context
+from quire.bridges.a1.runtime import get_runtime
 from quire.bridges.a1.strategies import is_model
 from quire.bridges.a1.tools import Tool, flattened
 from quire.errors import WrongType
@@ -78,5 +77,5 @@ async def _keep(asked: Asked, context: Context, *, has_question: bool) -> None:
     await asked.pay()
     items = asked.items
     if len(items) > 1:
-        await context.session.aio.append(*in_messages(items[has_question:]), to=context.transcript)
-        context.has_grown()
+        await context.session.aio.append(*items[has_question:], to=context.transcript)
+        context.has_changed()

@@ -1,37 +1,39 @@
-"""A1's runtime: contexts by name, kept together in one session, and the programs that act in them."""
+"""A1's runtime: contexts by name in one session, and the programs that act in them."""
 
 import os
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
-from threading import Lock
 from types import MappingProxyType
 from typing import Any, Self
 
 from quire.bridges.a1.agents import Agent, checked_agent
 from quire.bridges.a1.coding import coder_of
-from quire.bridges.a1.compacting import Compact
 from quire.bridges.a1.compiled import Compiled
-from quire.bridges.a1.conversation import Context
-from quire.bridges.a1.current import enter, leave, set_runtime
+from quire.bridges.a1.context import Compact, Context, Message, dumped, read_contexts, read_json, write_json
 from quire.bridges.a1.executing import OwnSandbox, executed
-from quire.bridges.a1.files import session_at
-from quire.bridges.a1.messages import Message
-from quire.bridges.a1.naming import checked_context_name, contexts_among
 from quire.bridges.a1.strategies import checked_cost, checked_executor, checked_verifiers, checked_writer
 from quire.bridges.a1.tools import as_tool, model_of
-from quire.errors import InvalidValue, WrongType
-from quire.items import ConfigChange, Item
+from quire.bridges.kit import mapping_at
+from quire.errors import InvalidValue, WrongType, cut
+from quire.models import Model
 from quire.programs.sandbox import shared_sandbox
 from quire.session import Session, labelled
+from quire.stores.store import checked_name
+
+MODEL_VARIABLE = "QUIRE_MODEL"
+"""The environment variable that names the model of a runtime without `generate`."""
 
 
 class Runtime:
-    """Contexts that belong together and know nothing of other runtimes', and the programs that act in them.
+    """Contexts that belong together, and the programs that act in them.
 
-    `generate` writes programs: a model, its name or a strategy. `verify` looks them through, one or several;
-    `cost` prices them; `executor` runs them in the place of the sandbox; those that are kept are in
-    `cache_dir`. `compact` is asked after each message that leaves no call waiting. What a `strategy` says
-    holds before the other arguments.
+    `generate` writes programs: a model, its name or a strategy; by default the model that the environment
+    variable `QUIRE_MODEL` names, or the local one. `verify` checks them, `cost` orders them, and those that
+    are kept are in `cache_dir`. `compact` runs after each message that leaves no call open. Fields of a
+    `strategy` override the other arguments. With `keep_updated`, each change is in the file when its verb
+    returns.
     """
 
     def __init__(
@@ -43,6 +45,8 @@ class Runtime:
         executor: Any = None,
         cache_dir: str | os.PathLike[str] = ".a1",
         strategy: Any = None,
+        file_path: str | os.PathLike[str] | None = None,
+        keep_updated: bool = False,
     ) -> None:
         self.strategy = strategy
         self.generate = checked_writer(self._chosen("generate", generate))
@@ -52,92 +56,87 @@ class Runtime:
         self.executor = checked_executor(executor)
         self.sandbox = shared_sandbox() if self.executor is None else OwnSandbox(self.executor)
         self.cache_dir = Path(cache_dir)
-        self._compacting = Lock()
-        self._naming = Lock()
-        self._begin(Session.open(store="memory:"))
-
-    @classmethod
-    def from_file(cls, path: str | os.PathLike[str], keep_updated: bool = False, **options: Any) -> Self:
-        """The runtime in a file with all its contexts, put to work here; empty where there is no file.
-
-        With `keep_updated` each message is in the file when its verb returns; without, the file is only read.
-        """
-        runtime = cls(**options)
-        runtime._begin(session_at(path, keep_updated))
-        set_runtime(runtime)
-        return runtime
+        self.file_path = None if file_path is None else Path(file_path)
+        self.keep_updated = keep_updated
+        self.session = Session.open(store="memory:")
+        self._contexts: dict[str, Context] = {}
+        self._is_compacting = False
+        self._save()
 
     def _chosen(self, name: str, given: Any) -> Any:
         said = getattr(self.strategy, name, None)
         return given if said is None else said
 
-    def _begin(self, session: Session) -> None:
-        self._session = session
-        self._contexts: dict[str, Context] = {}
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], keep_updated: bool = False, **options: Any) -> Self:
+        """The runtime in a file with all its contexts, made current; empty if there is no file.
+
+        Without `keep_updated`, the file is only read.
+        """
+        saved = mapping_at(read_json(path) or {}, "$")
+        contexts = read_contexts(saved.get("contexts") or {})
+        runtime = cls(**{"cache_dir": saved.get("cache_dir", ".a1"), **options}, file_path=path)
+        for name, messages in contexts.items():
+            runtime.get_context(name).extend(messages)
+        runtime.keep_updated = keep_updated
+        runtime._save()
+        set_runtime(runtime)
+        return runtime
 
     def __repr__(self) -> str:
         return f"<Runtime of {len(self.CTX)} contexts>"
 
     @property
-    def session(self) -> Session:
-        """The engine's session, in which each context is a transcript."""
-        return self._session
-
-    @property
     def CTX(self) -> Mapping[str, Context]:
-        """All contexts by name: those that were asked for, and those that were in the file."""
-        known = (name for name in self._session.transcripts if self._session.view(name).revision)
-        for name in contexts_among(known):
-            self.get_context(name)
+        """All contexts by name."""
+        for name in self.session.transcripts:
+            if "~" not in name and self.session.view(name).revision:
+                self.get_context(name)
         return MappingProxyType(self._contexts)
 
     def get_context(self, name: str = "main") -> Context:
-        """The context of a name, made where there is none yet."""
-        found = self._contexts.get(name)
-        if found is None:
-            made = Context.over(self._session, checked_context_name(name), self.has_grown)
-            found = self._contexts.setdefault(name, made)
-        return found
+        """The context with this name, made if there is none."""
+        if name not in self._contexts:
+            if "~" in checked_name(name):
+                raise InvalidValue(f"the name of a context has no ~, as {cut(name)!r} has")
+            self._contexts[name] = Context.over(self.session, name, self._has_changed)
+        return self._contexts[name]
 
     def new_context(self, label: str = "intermediate", branch_from: Context | None = None) -> Context:
-        """Another context of a label: `label_a`, `label_b`, …; it may begin with another's messages."""
+        """A new context `label_a`, `label_b`, …; it may begin with the messages of another."""
         items = [] if branch_from is None else branch_from.copies()
-        with self._naming:
-            # A transcript is there once it has an item; a change of nothing is one that no model sees.
-            return self._begun(checked_context_name(label), items or [ConfigChange()])
-
-    def _begun(self, label: str, items: list[Item]) -> Context:
-        """A context of a free name that nobody else takes: programs begin transcripts of these labels too."""
-        name = self._session.new(label)
-        while name in self._contexts:  # which nothing was said in yet
-            name = self._session.new(label)
-        self._session.append(*items, to=name)
+        name = self.session.new(label)
+        while name in self._contexts:  # it has no messages yet, so the session does not know it
+            name = self.session.new(label)
+        if items:
+            self.session.append(*items, to=name)
         return self.get_context(name)
 
     def get_full_context(self, labels: str | Iterable[str] | None = None) -> list[Message]:
-        """The messages of all contexts, or of those of some labels, by time and each once.
+        """The messages of all contexts, or of those with some labels, by time and each once.
 
-        A label stands for the context of that name and for all that begin with it and an underscore.
+        A label stands for the context of that name and for those whose names begin with it and an underscore.
         """
         contexts = self.CTX
-        found: dict[str, Message] = {}
-        for name in labelled(contexts, labels):
-            for message in contexts[name]:
-                found.setdefault(message.message_id, message)
-        return sorted(found.values(), key=lambda message: message.timestamp.timestamp())
+        found = {one.message_id: one for name in labelled(contexts, labels) for one in contexts[name]}
+        return sorted(found.values(), key=lambda message: message.timestamp)
 
     def __enter__(self) -> Self:
-        enter(self)
+        _entered.set((*_entered.get(), self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        leave()
+        _entered.set(_entered.get()[:-1])
+
+    def current(self) -> "Runtime":
+        """The current runtime, or this one if none was entered."""
+        return current_runtime() or self
 
     async def jit(self, agent: Agent, /, **input: Any) -> Any:
-        """The answer of a program that is written for this input.
+        """The output of a program that is written for this input.
 
-        On success input, calls and output are in `main`; else nothing is, and the error says what each
-        attempt died of.
+        On success input, calls and output are in `main`; otherwise nothing is, and the error lists what was
+        wrong with each attempt.
         """
         given = self._ready(agent).given(input)
         with self:
@@ -153,31 +152,102 @@ class Runtime:
         return Compiled(agent, kept, self)
 
     async def execute(self, tool: Any, /, **input: Any) -> Any:
-        """What a tool gives; the call and its result, or its error, are in `main`, unless a model answers."""
+        """The result of a tool. The call and its result, or its error, are in `main`, except of an LLM."""
         one = as_tool(tool)
         with self:
             if model_of(one) is not None:
                 return await one(**input)
-            value = await executed(one, input, self._session, self.get_context().transcript)
+            value = await executed(one, input, self.session, self.get_context().transcript)
             self.has_grown()
         return value
 
     def _ready(self, agent: Agent) -> Agent:
         if self.generate is None:
-            raise InvalidValue("programs are written by a model or a strategy: give the runtime `generate`")
+            self.generate = Model(os.environ.get(MODEL_VARIABLE) or "local")
         return checked_agent(agent)
 
     def has_grown(self) -> None:
-        """Ask the strategy, unless it is at work: what it says itself is no reason to ask it again."""
-        if type(self.compact) is Compact or not self._compacting.acquire(blocking=False):
+        """Save and compact after programs or models have added to contexts."""
+        self._has_changed(self.get_context())
+
+    def _has_changed(self, context: Context) -> None:
+        if not self._is_compacting and not context.view.pending():
+            self._is_compacting = True
+            try:
+                self._compact()
+            finally:
+                self._is_compacting = False
+        self._save()
+
+    def _compact(self) -> None:
+        if type(self.compact) is Compact:
             return
-        try:
-            given = self.compact.compact(dict(self.CTX))
-            if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise WrongType(f"compact gives the contexts back by name, not {type(given).__name__}")
-            for name, context in given.items():
-                own = self.get_context(name)
-                if context is not own:
-                    own.messages = context.messages
-        finally:
-            self._compacting.release()
+        compacted = self.compact.compact(dict(self.CTX))
+        if not isinstance(compacted, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"compact returns contexts by name, not {type(compacted).__name__}")
+        for name, context in compacted.items():
+            if context is not self.get_context(name):
+                self.get_context(name).messages = context.messages
+
+    def _save(self) -> None:
+        if self.keep_updated and self.file_path is not None:
+            contexts = {name: dumped(context) for name, context in self.CTX.items()}
+            write_json(self.file_path, {"cache_dir": str(self.cache_dir), "contexts": contexts})
+
+
+# The current runtime
+
+
+# All that were entered, the current one last: several tasks may enter the same runtime.
+_entered: ContextVar[tuple[Runtime, ...]] = ContextVar("quire_a1_runtimes", default=())
+
+
+@cache
+def _shared() -> Runtime:
+    return Runtime()
+
+
+def current_runtime() -> Runtime | None:
+    """The runtime that was entered or set here, if one was."""
+    entered = _entered.get()
+    return entered[-1] if entered else None
+
+
+def get_runtime() -> Runtime:
+    """The current runtime; if none was set, one that the whole process shares."""
+    return current_runtime() or _shared()
+
+
+def set_runtime(runtime: Runtime) -> None:
+    """Make a runtime current in this task or thread and in those that it starts."""
+    _entered.set((*_entered.get()[:-1], runtime))
+
+
+def get_context(name: str = "main") -> Context:
+    """The context with this name in the current runtime, made if there is none."""
+    return get_runtime().get_context(name)
+
+
+def new_context(label: str = "intermediate", branch_from: Context | None = None) -> Context:
+    """A new context `label_a`, `label_b`, … in the current runtime."""
+    return get_runtime().new_context(label, branch_from)
+
+
+def get_full_context(labels: str | Iterable[str] | None = None) -> list[Message]:
+    """The messages of all contexts of the current runtime, or of those with some labels."""
+    return get_runtime().get_full_context(labels)
+
+
+async def jit(agent: Agent, /, **input: Any) -> Any:
+    """The output of a program that the current runtime has written for this input."""
+    return await get_runtime().jit(agent, **input)
+
+
+async def aot(agent: Agent, /, cache: bool = True) -> Compiled:
+    """A program for any input, as a tool, by the current runtime."""
+    return await get_runtime().aot(agent, cache)
+
+
+async def execute(tool: Any, /, **input: Any) -> Any:
+    """The result of a tool, recorded by the current runtime."""
+    return await get_runtime().execute(tool, **input)

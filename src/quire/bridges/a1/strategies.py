@@ -4,7 +4,7 @@ from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
 import msgspec
 
-from quire.bridges.a1.compacting import Compact
+from quire.bridges.a1.context import Compact
 from quire.bridges.a1.tools import model_of
 from quire.errors import WrongType
 from quire.models import AnyModel
