@@ -18,8 +18,8 @@ from quire.session.hooks import (
     Event,
     Evicted,
     Evicting,
-    Failure as Failure,
     Hook,
+    HookFailure as HookFailure,
     Hooks,
     Removed,
     Removing,
@@ -38,7 +38,7 @@ from quire.session.session import AioSession, Session, current_session, timeline
 from quire.session.spending import Caps, Metered as Metered, Spending
 from quire.session.state import Written
 from quire.session.steps import Steps
-from quire.session.turns import Asked as Asked
+from quire.session.turns import BuildOptions as BuildOptions
 
 __all__ = [
     "Added",

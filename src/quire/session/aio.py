@@ -77,13 +77,13 @@ _going_on: set["asyncio.Task[Any]"] = set()
 async def _offloaded(work: Callable[[], T], tell: Tell[T] | None) -> T:
     working = STORE.begin(work)
 
-    async def whole() -> T:
+    async def finish() -> T:
         done = await asyncio.shield(working)  # a loop that ends cancels its tasks, but no thread
         if tell is not None:
             await tell(done)
         return done
 
-    task = asyncio.ensure_future(whole())
+    task = asyncio.ensure_future(finish())
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -192,7 +192,7 @@ def plain(
     return run_verb
 
 
-def checked(value: T, kind: Any, what: str) -> T:
+def checked_type(value: T, kind: Any, what: str) -> T:
     """An argument of a verb, or `WrongType` with the words that say what it is."""
     if not isinstance(value, kind):
         raise WrongType(f"{what}, not {type(value).__name__}")
@@ -264,7 +264,7 @@ class Writer:
 
         return await io.do(self.log, work, tell if self.hooks.all else None)
 
-    async def make(self, io: IO, decide: Callable[[State], Change]) -> Change:
+    async def write_change(self, io: IO, decide: Callable[[State], Change]) -> Change:
         """Write what `decide` returns for the present state, after hooks have heard of all of it.
 
         If others write while hooks are asked, it is decided again, and hooks hear what is new. `Conflict` if

@@ -66,7 +66,7 @@ def labelled(names: Iterable[str], labels: str | Iterable[str] | None) -> list[s
     return [name for name in names if any(name == one or name.startswith(f"{one}_") for one in wanted)]
 
 
-def woven(views: Sequence[View]) -> list[Item]:
+def merged_by_time(views: Sequence[View]) -> list[Item]:
     """What several views show, merged by time, each item once, and each view in its own order.
 
     A summary was made late and stands early: it counts as of the time of what comes after it.
@@ -158,7 +158,7 @@ class Merge:
             outputs = self._pool.keeping(self._outputs(merged, state), state)
             return Change.joined([adding(place, MAIN, merged), outputs, Change(link)])
 
-        made = await self._writer.make(io, decide)
+        made = await self._writer.write_change(io, decide)
         return tuple(item for stream, item in made.entries if stream == MAIN)
 
     def _begin(self) -> Guard:
@@ -236,7 +236,7 @@ class DraftLog(Log):
         """What was spent in the draft, and those around it."""
         return self.state.spending.since(self._before)
 
-    def check_known(self) -> None:
+    def check_not_forgotten(self) -> None:
         """Raise `Forgotten` if something was forgotten since the draft began."""
         self._guard.check("the draft began")
 
@@ -283,7 +283,7 @@ class Draft(Generic[S]):
         entries, is_merged = draft.end(), False
         try:
             if is_well:
-                await self._writer.make(io, lambda state: self._rebased(draft, entries, state))
+                await self._writer.write_change(io, lambda state: self._rebased(draft, entries, state))
                 is_merged = True
         finally:
             if not is_merged:
@@ -297,7 +297,7 @@ class Draft(Generic[S]):
         something was sent.
         """
         if entries and draft.parent.root is draft.parent:
-            draft.check_known()
+            draft.check_not_forgotten()
         grown = any(
             versions[-1] > draft.began_at
             for versions in map(state.versions, (*state.transcripts, POOL))

@@ -177,7 +177,7 @@ def hook(
     return declared
 
 
-class Failure(NamedTuple):
+class HookFailure(NamedTuple):
     """A hook that failed after the fact."""
 
     hook: str
@@ -193,7 +193,7 @@ class Hooks:
         for one in self.all:
             if not isinstance(one, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise WrongType(f"a session takes hooks, made by @hook, not {type(one).__name__}")
-        self.failures: list[Failure] = []
+        self.failures: list[HookFailure] = []
 
     async def fire(self, event: Event, *, may_wait: bool = True) -> None:
         """Call the hooks of an event. If none may wait, an async hook is refused before anything happens."""
@@ -227,7 +227,7 @@ class Hooks:
             if isinstance(fault, asyncio.CancelledError):  # the caller would take it for its own
                 raise CancelledWithin(f"hook {cut(one.name)!r} waited for what was cancelled") from fault
             raise fault
-        failure = Failure(one.name, type(event).__name__, type(fault).__name__)
+        failure = HookFailure(one.name, type(event).__name__, type(fault).__name__)
         self.failures = [*self.failures, failure][-_MOST_FAILURES:]
         logger.warning("hook %s failed on %s: %s", *failure)
 

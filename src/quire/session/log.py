@@ -83,7 +83,7 @@ class Log:
         """The log that is stored: of a draft, the one it will be merged into."""
         return self
 
-    def check_known(self) -> None:
+    def check_not_forgotten(self) -> None:
         """Raise `Forgotten` if this is a draft and something was forgotten since it began."""
 
     is_over = False

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from quire.compactors import HANDLE, HANDLE_DIGITS
 from quire.errors import InvalidValue
 from quire.items import Hide, Item, Mask, Note, Span, ToolResult
-from quire.session.aio import IO, Change, Writer, checked, plain
+from quire.session.aio import IO, Change, Writer, checked_type, plain
 from quire.session.hooks import Added, Adding, Cleared, Clearing, Evicted, Evicting, Removed, Removing
 from quire.session.state import State, Written
 from quire.state import Pool
@@ -47,12 +47,12 @@ class AioPool:
     async def keep_all(self, notes: Iterable[Note]) -> list[Note]:
         """Put notes into the pool, all or none."""
         ready = self._pool.ready(notes)
-        await self._writer.make(self._io, lambda state: self._pool.keeping(ready, state))
+        await self._writer.write_change(self._io, lambda state: self._pool.keeping(ready, state))
         return ready
 
     async def drop(self, key: str) -> Note:
         """Drop a note, and return it."""
-        if checked(key, str, "a note has a key") not in self._pool:
+        if checked_type(key, str, "a note has a key") not in self._pool:
             await self._io.do(self._log, self._log.catch_up)  # another may have kept it
         place, dropped = self._writer.place, list[Note]()
 
@@ -60,7 +60,7 @@ class AioPool:
             dropped[:] = [state.pool.get(key)]
             return removing(place, dropped[0])
 
-        await self._writer.make(self._io, dropping)
+        await self._writer.write_change(self._io, dropping)
         return dropped[0]
 
     async def clear(self) -> list[Note]:
@@ -73,7 +73,7 @@ class AioPool:
             cleared[:] = [note for note in state.pool if heard.get(note.id) == note]
             return Change([_dropped(note) for note in cleared], [clearing], [Cleared(place, tuple(cleared))])
 
-        await self._writer.make(self._io, change)
+        await self._writer.write_change(self._io, change)
         return cleared
 
 
@@ -97,7 +97,7 @@ class SessionPool:
 
     def copy(self) -> Pool:
         """The notes as they are now; changes of the copy change nothing here."""
-        self.writer.log.check_known()
+        self.writer.log.check_not_forgotten()
         return self.writer.log.look(lambda state: state.pool.fork())
 
     def __len__(self) -> int:
@@ -110,7 +110,7 @@ class SessionPool:
         return key in self.writer.log.state.pool
 
     def __getitem__(self, key: str) -> Note:
-        return self.writer.log.state.pool.get(checked(key, str, "a note has a key"))
+        return self.writer.log.state.pool.get(checked_type(key, str, "a note has a key"))
 
     def __repr__(self) -> str:
         return f"<SessionPool of {len(self)} notes>"
@@ -123,7 +123,7 @@ class SessionPool:
         """Notes as they may be kept: checked, and redacted."""
         given = list(notes)
         for note in given:
-            if checked(note, Note, "a pool keeps notes").key is None:
+            if checked_type(note, Note, "a pool keeps notes").key is None:
                 raise InvalidValue("a note needs a key to be kept in a pool")
         return [note for note in self.writer.ready(given) if isinstance(note, Note)]
 

@@ -114,7 +114,7 @@ def is_receipt(item: Item) -> bool:
     return isinstance(item, Note) and item.description == _RECEIPT
 
 
-class Source(NamedTuple):
+class ShownTranscript(NamedTuple):
     """A transcript that was shown: its name, and by id what was shown in place of some of its items."""
 
     name: str
@@ -131,7 +131,7 @@ class Sending(NamedTuple):
     provider: str
     model: str | None
     digest: str
-    sources: Mapping[int, Source]
+    sources: Mapping[int, ShownTranscript]
     quoted: Mapping[str, Sequence[str]]
 
     def entries(self, state: State) -> Entries:

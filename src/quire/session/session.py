@@ -17,8 +17,8 @@ from quire.items import EDITS, Content, Item, Message, Pin, ToolCall, ToolResult
 from quire.memory import Memory
 from quire.models import AnyModel, model_of
 from quire.providers import Parsed
-from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Writer, check_names, checked, plain
-from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, take_name, woven
+from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Writer, check_names, checked_type, plain
+from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, merged_by_time, take_name
 from quire.session.compaction import AioCompaction, Close, Compaction
 from quire.session.erasure import find, finish_erasing, forget
 from quire.session.hooks import Hook, Hooks
@@ -29,7 +29,7 @@ from quire.session.redaction import Redact, Redaction
 from quire.session.spending import Caps, Metered, Spending, named_prices
 from quire.session.state import Written
 from quire.session.steps import Steps
-from quire.session.turns import AioListening, Asked, Listening, Turns
+from quire.session.turns import AioListening, BuildOptions, Listening, Turns
 from quire.state import Transcript, View
 from quire.stores import Durability, Place, Store, place_at
 from quire.stores.store import checked_name
@@ -40,7 +40,7 @@ T = TypeVar("T")
 I = TypeVar("I", bound=Item)  # noqa: E741
 
 
-_LOOKED_AT = EDITS | {ToolResult}
+_NOT_PLAIN = EDITS | {ToolResult}
 """Kinds that are tried on a copy of the transcript, or may be held, before they are written."""
 
 
@@ -70,13 +70,13 @@ class AioSession:
     ) -> Message | None:
         """Record a message of the assistant, and the calls it made with it."""
         said = [Message("assistant", content, **fields)] if content else []
-        made = checked(calls, Iterable, "the calls of the assistant are items")
+        made = checked_type(calls, Iterable, "the calls of the assistant are items")
         kept = await self._writer.append(self._io, [*said, *made], to)
         return cast(Message, kept[0]) if said else None
 
     async def call(self, name: str, arguments: str | Mapping[str, Any] = "{}", *, to: str = MAIN) -> ToolCall:
         """Record a call that waits for its result. The arguments are JSON, or values of JSON."""
-        text = checked(arguments, str | Mapping, "the arguments of a call are a mapping, or its JSON")
+        text = checked_type(arguments, str | Mapping, "the arguments of a call are a mapping, or its JSON")
         text = text if isinstance(text, str) else _json_of(text)
         return await self._one(ToolCall(f"call_{new_id()}", name, text), to)
 
@@ -100,11 +100,11 @@ class AioSession:
             await self._do(self._log.catch_up)  # the last edit may be another's
         return await self._one(Undo(edit_id or _last_edit(_view(self._log, to).recorded())), to)
 
-    async def build(self, template: Template, **asked: Unpack[Asked]) -> Context:
+    async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
         """Build what the model sees this turn. Each rendering of it is kept as a receipt.
 
-        See `Asked` for the options. The plain verb runs async sections on an event loop of its own, and
-        blocks one that runs here.
+        See `BuildOptions`. The plain verb runs async sections on an event loop of its own, and blocks one that
+        runs here.
         """
         return await self._turns.build(self._io, template, **asked)
 
@@ -139,7 +139,7 @@ class AioSession:
         closed in it. It has the notes of the pool and the options of this session, compaction included.
         """
         _view(self._log, of)
-        only = None if tools is None else list(checked(tools, Iterable, "the tools of a fork are names"))
+        only = None if tools is None else list(checked_type(tools, Iterable, "the tools of a fork are names"))
         log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, only, of))
         return self._like(log, is_fork=True)
 
@@ -162,7 +162,7 @@ class AioSession:
 
         The child may be any conversation of the same scope and store. Returns what was recorded here.
         """
-        checked(child, Session, "a session merges a session")
+        checked_type(child, Session, "a session merges a session")
         writes = None
         if keep == "summary" or model is not None:
             writes = Metered(self._compaction.checked_writer(model), self._turns.prices)
@@ -175,7 +175,7 @@ class AioSession:
         included, in the files of the store as well. Without ids, all that was said and kept here is erased.
         """
         for item_id in ids:
-            checked(item_id, str, "items are forgotten by their ids")
+            checked_type(item_id, str, "items are forgotten by their ids")
         await self._do(lambda: forget(self._log, ids))
 
     async def find(self, text: str) -> list[str]:
@@ -193,7 +193,7 @@ class AioSession:
 
         What takes longer than `timeout` seconds is handed over.
         """
-        checked(timeout, int | float | None, "a timeout is a number of seconds")
+        checked_type(timeout, int | float | None, "a timeout is a number of seconds")
         if how not in ("wait", "hand over"):
             raise InvalidValue('a session is closed by "wait" or "hand over"')
         await self._compaction.close(how, timeout)
@@ -227,7 +227,7 @@ class AioSession:
 
     async def _one(self, item: I, to: str) -> I:
         to, writer = to if to is MAIN else checked_name(to), self._writer
-        is_seen = writer.redaction is not None or writer.hooks.all or type(item) in _LOOKED_AT
+        is_seen = writer.redaction is not None or writer.hooks.all or type(item) in _NOT_PLAIN
         if self._io is INLINE and not is_seen and to in self._log.state.transcripts:
             return self._log.append(to, item)
         return cast(I, (await self._writer.append(self._io, (item,), to))[0])
@@ -283,11 +283,11 @@ class Session:
         """Use `Session.open`."""
         hooks, redact, caps = options.get("hooks", ()), options.get("redact"), options.get("caps")
         if not isinstance(hooks, Hooks):
-            hooks = Hooks(checked(hooks, Iterable, "hooks are given in a list"))
+            hooks = Hooks(checked_type(hooks, Iterable, "hooks are given in a list"))
         if redact is not None and not isinstance(redact, Redaction):
-            redact = Redaction(checked(redact, Callable, "`redact` is a function"))
-        checked(caps, Caps | None, "caps are given as Caps")
-        prices = named_prices(checked(options.get("prices", {}), Mapping, "prices are given by model"))
+            redact = Redaction(checked_type(redact, Callable, "`redact` is a function"))
+        checked_type(caps, Caps | None, "caps are given as Caps")
+        prices = named_prices(checked_type(options.get("prices", {}), Mapping, "prices are given by model"))
         writer = Writer(log, hooks, redact)
         self._log = log
         self.pool = SessionPool(writer, options.get("pool_limit"))
@@ -432,7 +432,7 @@ def timeline(session: Session, labels: str | Iterable[str] | None = None) -> lis
 
     A label stands for the transcript of that name, and for all whose names begin with it and an underscore.
     """
-    return woven([session.view(name) for name in labelled(session.transcripts, labels)])
+    return merged_by_time([session.view(name) for name in labelled(session.transcripts, labels)])
 
 
 def _opened(store: Store, place: Place) -> Log:
@@ -442,10 +442,10 @@ def _opened(store: Store, place: Place) -> Log:
 
 
 def _view(log: Log, name: str) -> View:
-    log.check_known()
+    log.check_not_forgotten()
     with log.applying:  # another thread may be writing
         transcripts = log.state.transcripts
-        if checked(name, str, "a transcript has a name") not in transcripts:
+        if checked_type(name, str, "a transcript has a name") not in transcripts:
             known = ", ".join(map(repr, transcripts))
             raise UnknownKey(f"no transcript {cut(name)!r} here; there is {known}")
         return transcripts[name].view
@@ -457,7 +457,7 @@ def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | No
     A call whose id was in use is recorded under a longer one: `a_2` for `a`. A call that is not known here
     may be another's; a result that has a name needs none.
     """
-    alike = re.compile(rf"{re.escape(checked(call_id, str, 'a call has an id'))}(_\d+)?").fullmatch
+    alike = re.compile(rf"{re.escape(checked_type(call_id, str, 'a call has an id'))}(_\d+)?").fullmatch
     for catch_up in (list, log.catch_up):
         catch_up()
         view = log.state.transcripts.get(to, Transcript()).view

@@ -29,7 +29,7 @@ from quire.stores.streams import MAIN, STEPS
 
 logger = logging.getLogger("quire.session")
 
-Standing = Literal["waiting", "begun", "held"]
+Progress = Literal["waiting", "begun", "held"]
 """How far an open call has come: not begun, perhaps run, or its result is held."""
 
 LEASE = 60.0
@@ -110,7 +110,7 @@ class Steps:
             held = Change([Written(STEPS, item) for item in (*announced, *ready)], hears)
             return Change.joined([self._pool.keeping(notes, state), held])
 
-        made = await self._writer.make(AWAITED, decide)
+        made = await self._writer.write_change(AWAITED, decide)
         return tuple(item for stream, item in made.entries if stream == STEPS and not is_step(item))
 
     async def answer(
@@ -144,14 +144,14 @@ class Steps:
             )
             return Change.joined([self._pool.keeping(notes, state), answered])
 
-        made = await self._writer.make(AWAITED, decide)
+        made = await self._writer.write_change(AWAITED, decide)
         return tuple(item for stream, item in made.entries if stream == name)
 
     # What is known
 
-    def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Standing]]:
+    def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Progress]]:
         """The open calls of a transcript, and how far each has come."""
-        self._log.check_known()
+        self._log.check_not_forgotten()
         with self._log.applying:
             transcript = self._log.state.transcripts.get(name)
             calls = () if transcript is None else transcript.view.pending()

@@ -29,12 +29,12 @@ from quire.memory import Memory
 from quire.memory.quotes import Quote, SelectedQuotes
 from quire.providers import Parsed, Provider, Rendered, StreamReader, chunk_of, provider_for
 from quire.sections import Ask, Section, settings_of
-from quire.session.aio import IO, Writer, check_names, checked, run
+from quire.session.aio import IO, Writer, check_names, checked_type, run
 from quire.session.compaction import Compaction
 from quire.session.erasure import finish_erasing, link_sources, names_of
 from quire.session.hooks import Adding, Building, Built
 from quire.session.log import Entries, Guard
-from quire.session.receipts import Digests, Sending, Source
+from quire.session.receipts import Digests, Sending, ShownTranscript
 from quire.session.spending import Caps, PricesByName, check_caps, scope_spending, usage_note
 from quire.session.state import State, Written
 from quire.state import View
@@ -45,7 +45,7 @@ from quire.tokens import Calibrated, Counter, Definition, checked_counter, count
 logger = logging.getLogger("quire.session")
 
 
-class Asked(TypedDict, total=False):
+class BuildOptions(TypedDict, total=False):
     """The options of `Session.build`.
 
     `input` is the message to be answered, or its id. `tools` are definitions of tools. `model` is the one to
@@ -136,13 +136,13 @@ class Turns:
 
     # Contexts
 
-    async def build(self, io: IO, template: Template, **asked: Unpack[Asked]) -> Context:
+    async def build(self, io: IO, template: Template, **asked: Unpack[BuildOptions]) -> Context:
         """The body of `Session.build`."""
-        checked(template, Template, "a context is built from a Template")
-        check_names(asked, Asked, "a build")
+        checked_type(template, Template, "a context is built from a Template")
+        check_names(asked, BuildOptions, "a build")
         for name, (kind, words) in _KINDS.items():
             if asked.get(name) is not None:
-                checked(asked.get(name), kind, f"`{name}` is {words}")
+                checked_type(asked.get(name), kind, f"`{name}` is {words}")
         await io.fire(self._writer.hooks, [Building(self._log.place, template)])
         await self._catch_up(io)
         await self._check_caps(io, asked.get("model") or template.model)
@@ -161,7 +161,7 @@ class Turns:
         await io.do(root, root.catch_up)
         if root.state.forgetting or root.state.unwiped:
             await io.do(root, lambda: finish_erasing(root))
-        self._log.check_known()
+        self._log.check_not_forgotten()
 
     async def _check_caps(self, io: IO, model: str | None) -> None:
         if self.caps is None:
@@ -172,7 +172,7 @@ class Turns:
             scope = own + await io.do(root, lambda: scope_spending(root.store, root.place.scope))
         check_caps(self.caps, root.state.spending + own, scope, self.prices, model)
 
-    async def _fitted(self, template: Template, asked: Asked) -> tuple[_Turn, Context]:
+    async def _fitted(self, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
         """What the sections show, fitted; the main transcript is compacted if it does not fit otherwise."""
         turn = await self._gathered(template, asked)
         try:
@@ -190,14 +190,14 @@ class Turns:
         turn = await self._gathered(template, asked)
         return turn, self._fit(turn, template, asked)
 
-    async def _gathered(self, template: Template, asked: Asked) -> _Turn:
+    async def _gathered(self, template: Template, asked: BuildOptions) -> _Turn:
         guard, ask, redaction = Guard(self._log), self._ask(asked), self._writer.redaction
         pieces = await _gather(template.sections, ask)
         if redaction is not None:
             pieces = redaction.pieces(pieces, ask.views.values())
         return _Turn(ask, pieces, guard)
 
-    def _ask(self, asked: Asked) -> Ask:
+    def _ask(self, asked: BuildOptions) -> Ask:
         redaction = self._writer.redaction
         with self._log.applying:
             state = self._log.state
@@ -219,10 +219,10 @@ class Turns:
             memory=lambda: Memory.of(root.store, place.scope),
         )
 
-    def _fit(self, turn: _Turn, template: Template, asked: Asked) -> Context:
+    def _fit(self, turn: _Turn, template: Template, asked: BuildOptions) -> Context:
         counter, redaction, previous = self._counter(template, asked), self._writer.redaction, self._previous
         sources = {
-            id(view.log): Source(name, {} if redaction is None else redaction.changed(view))
+            id(view.log): ShownTranscript(name, {} if redaction is None else redaction.changed(view))
             for name, view in turn.ask.views.items()
         }
         return template.fit(
@@ -235,7 +235,7 @@ class Turns:
             output=asked.get("output"),
         )
 
-    def _counter(self, template: Template, asked: Asked) -> Counter:
+    def _counter(self, template: Template, asked: BuildOptions) -> Counter:
         name = asked.get("model") or template.model or DEFAULT_MODEL
         given = asked.get("counter")
         if given is None and name not in self._counters:
@@ -261,7 +261,7 @@ class Turns:
 
     def _rendered(
         self,
-        sources: Mapping[int, Source],
+        sources: Mapping[int, ShownTranscript],
         guard: Guard,
         counter: Counter,
         context: Context,
@@ -299,7 +299,7 @@ class Turns:
             return await reply.keep(reply.wire.parse(response, sent=reply.rendered))
         if hasattr(response, "__aiter__") and not io.is_offloaded:
             raise WrongType("an async stream is recorded by `await session.aio.record(stream)`")
-        async for _ in reply.heard(response):
+        async for _ in reply.pass_on(response):
             pass
         return reply.kept
 
@@ -307,10 +307,10 @@ class Turns:
         self, io: IO, events: Any, provider: str | None, to: str, sent: Any
     ) -> AsyncGenerator[Any, None]:
         """Pass on the events of a stream; at its end, or when this is closed, the response is recorded."""
-        checked(events, Iterable | AsyncIterable, "the events of a stream are iterated")
-        return _Reply(self, io, provider, to, sent).heard(events)
+        checked_type(events, Iterable | AsyncIterable, "the events of a stream are iterated")
+        return _Reply(self, io, provider, to, sent).pass_on(events)
 
-    def answered(self, sent: Any, provider: str | None) -> _Sent | None:
+    def rendering_of(self, sent: Any, provider: str | None) -> _Sent | None:
         """The rendering that a response answers: `sent`, or the last one, of a `provider` if one is named."""
         if isinstance(sent, Rendered):
             known = [one for one in self._last.values() if one.rendered.is_of(sent)]
@@ -431,8 +431,8 @@ class _Reply:
 
     def __init__(self, turns: Turns, io: IO, provider: str | None, to: str, sent: Any) -> None:
         self._turns, self._io, self._to = turns, io, checked_name(to)
-        checked(provider, str | None, "a provider is named")
-        self._sent = turns.answered(sent, provider)
+        checked_type(provider, str | None, "a provider is named")
+        self._sent = turns.rendering_of(sent, provider)
         self._name = provider or (None if self._sent is None else self._sent.wire)
         self.kept = Parsed(())
 
@@ -448,7 +448,7 @@ class _Reply:
         """What the response answers."""
         return None if self._sent is None else self._sent.rendered
 
-    async def heard(self, events: Any) -> AsyncGenerator[Any, None]:
+    async def pass_on(self, events: Any) -> AsyncGenerator[Any, None]:
         """Pass on events, and then keep the response; one that breaks off is kept as interrupted."""
         reader = self.wire.stream(sent=self.rendered)
         try:

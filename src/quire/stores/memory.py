@@ -15,7 +15,7 @@ from quire.stores.store import (
     check_bodies,
     check_place,
     check_seal,
-    checked,
+    checked_append,
     checked_start,
     conflict,
     place_at,
@@ -40,7 +40,7 @@ class MemoryStore(Store):
         return f"<{type(self).__name__} of {len(self._logs)} conversations>"
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        place = checked(place, entries, expected)
+        place = checked_append(place, entries, expected)
         with self._alone():
             log = self._logs.get(place, [])
             if len(log) != expected:

@@ -30,7 +30,7 @@ from quire.stores.store import (
     check_place,
     check_process,
     check_seal,
-    checked,
+    checked_append,
     checked_start,
     conflict,
     damaged,
@@ -40,7 +40,7 @@ from quire.stores.store import (
     this_process,
     verified,
     waits_for_disk,
-    whole,
+    whole_entries,
 )
 
 try:
@@ -148,7 +148,7 @@ class PostgresStore(Store):
 
         An append whose connection was lost before the answer came is tried again, and never added twice.
         """
-        place = checked(place, entries, expected)
+        place = checked_append(place, entries, expected)
         doubt = (expected, tuple(entries))
         losses = [True] if self._unsure.pop(place, None) == doubt else []
         try:
@@ -215,7 +215,7 @@ class PostgresStore(Store):
     def recover(self) -> Iterator[tuple[Place, Stored]]:
         for place in self.places():
             rows = [row[1:] for row in self._rows(_READ, 0, _address(place)) if row[1] is not None]
-            yield from ((place, stored) for stored in whole(place, rows))
+            yield from ((place, stored) for stored in whole_entries(place, rows))
 
     def close(self) -> None:
         self.link.close()

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from quire.errors import InvalidValue, StoreDamaged
 from quire.stores.sealed import Seal, Sealed, is_clear
-from quire.stores.store import Damage, Entry, Place, Row, Store, Stored, is_sealed, whole
+from quire.stores.store import Damage, Entry, Place, Row, Store, Stored, is_sealed, whole_entries
 
 LOST = ".lost"
 """The stream of entries that stand for those that could not be read, so that versions stay the same."""
@@ -115,7 +115,9 @@ def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
             case _:
                 continue
     for number, places in names.items():
-        logs = [[(place, stored) for stored in whole(place, rows.get(number, ()))] for place in places]
+        logs = [
+            [(place, stored) for stored in whole_entries(place, rows.get(number, ()))] for place in places
+        ]
         yield from max(logs, key=len)  # a damaged name fits no entry
 
 

@@ -21,7 +21,7 @@ from quire.stores.store import (
     Store,
     Stored,
     check_bodies,
-    checked,
+    checked_append,
     damaged,
     is_sealed,
 )
@@ -119,7 +119,7 @@ class Sealed(Store):
         return self.inside.reports
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        place = checked(place, entries, expected)
+        place = checked_append(place, entries, expected)
         if expected > 0 and self._known.get(place) != expected:
             for last in self.inside.read(place, after=expected - 1)[:1]:
                 self._seal.unseal(place, last)

@@ -27,7 +27,7 @@ from quire.stores.store import (
     check_place,
     check_process,
     check_seal,
-    checked,
+    checked_append,
     checked_path,
     checked_start,
     conflict,
@@ -147,7 +147,7 @@ class SQLiteStore(Store):
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
         self._file = _File(path, durable)
         self.reports = self._file.reports
-        # What an append checked already: the first row of a place, and whether it is in clear.
+        # What an append checked_append already: the first row of a place, and whether it is in clear.
         self._known: dict[Place, tuple[int, bool]] = {}
         self._streams: set[str] = set()
 
@@ -264,7 +264,7 @@ class SQLiteStore(Store):
         self._file.close()
 
     def _append_checked(self, place: Place, entries: Sequence[Entry], expected: int) -> int:
-        place = checked(place, entries, expected)
+        place = checked_append(place, entries, expected)
         with self._file.transaction() as connection:
             number, found = self._standing(connection, place)
             if found != expected:

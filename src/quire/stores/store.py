@@ -378,7 +378,7 @@ def checked_start(place: object, after: object) -> int:
     return max(after, 0)
 
 
-def checked(place: Place, entries: Sequence[Entry], expected: int) -> Place:
+def checked_append(place: Place, entries: Sequence[Entry], expected: int) -> Place:
     """The place, if the arguments of an append are what they should be."""
     if type(place) is not Place:
         check_place(place)
@@ -457,7 +457,7 @@ def verified(place: Place, after: int, count: int | None, rows: Iterable[Row]) -
     return found
 
 
-def whole(place: Place, rows: Iterable[Row]) -> list[Stored]:
+def whole_entries(place: Place, rows: Iterable[Row]) -> list[Stored]:
     """Those entries of a conversation that are as they were written. Later rows replace earlier ones."""
     good = {row[0]: Stored(*row[:3]) for row in rows if _is_whole(place, row[0], row)}
     return [good[version] for version in sorted(good)]
