@@ -31,7 +31,6 @@ or content.
     │   ├── StoreDamaged                 what a store holds is not what was written to it
     │   └── NewerStore                   a store that a newer version of Quire made
     ├── Forgotten (LookupError)          what is asked for was forgotten on purpose
-    ├── CancelledWithin (RuntimeError)   a hook waited for what somebody else cancelled
     ├── TurnBusy (RuntimeError)          a turn or its queue is running, and may not be changed now
     ├── Stopped (RuntimeError)           a node was told to stop, and takes no more messages
     ├── ModelFailed (RuntimeError)       a model gave no answer that can be used
@@ -202,10 +201,6 @@ class NewerStore(StoreError):
 
 class Forgotten(QuireError, LookupError):
     """What is asked for was forgotten on purpose, and cannot be shown again."""
-
-
-class CancelledWithin(QuireError, RuntimeError):
-    """A hook waited for what somebody else cancelled: that is a refusal, and cancels nobody."""
 
 
 class TurnBusy(QuireError, RuntimeError):

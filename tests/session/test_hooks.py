@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from quire.errors import CancelledWithin, InvalidValue, WrongType
+from quire.errors import InvalidValue, WrongType
 from quire.items import Message, Note
 from quire.session import (
     Added,
@@ -179,22 +179,3 @@ def test_building_is_heard_and_may_be_refused() -> None:
     assert kinds() == ["Building", "Built"] and heard[1].context is context
     with pytest.raises(PermissionError):
         session(hooks=[refuse_building]).build(TEMPLATE)
-
-
-async def _wait_for_nothing(event: Any) -> None:
-    other = asyncio.create_task(asyncio.sleep(9))
-    other.cancel()
-    await other
-
-
-after_nothing = hook(Added, name="waits after for what was cancelled")(_wait_for_nothing)
-before_nothing = hook(Adding, name="waits before for what was cancelled")(_wait_for_nothing)
-
-
-def test_a_hook_that_waits_for_what_was_cancelled_cancels_nobody() -> None:
-    one = session(hooks=[after_nothing, hear_later])
-    run(one.aio.append(Message("user", "hello")))
-    assert texts(one.view()) == ["hello"] and heard == [("later", "main")]
-    assert [failure.fault for failure in one.hooks.failures] == ["CancelledError"]
-    with pytest.raises(CancelledWithin):
-        run(session(hooks=[before_nothing]).aio.append(Message("user", "hello")))

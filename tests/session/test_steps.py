@@ -132,8 +132,8 @@ def test_calls_that_somebody_runs_are_not_closed_by_who_does_not() -> None:
             async with one.steps.running(call):
                 other.refresh()
                 with pytest.raises(Conflict):
-                    await other.steps.answer([call], result_of(call, "given up"), of_none=True)
-            await other.steps.answer([call], result_of(call, "given up"), of_none=True)
+                    await other.steps.answer([call], result_of(call, "given up"), if_unclaimed=True)
+            await other.steps.answer([call], result_of(call, "given up"), if_unclaimed=True)
 
     run(steps())
 

@@ -49,10 +49,10 @@ async def _record_message(session: Session, speaker: Speaker, message: Message) 
     others = [call for call in left if call is not question and call not in waiting]
     closed = [uncertain(call, _ENDED) if call.id in begun else not_run(call, _SUPERSEDED) for call in others]
     if question is None:
-        await session.steps.answer(others, *closed, message, of_none=True)
+        await session.steps.answer(others, *closed, message, if_unclaimed=True)
     else:
         answer = ToolResult(question.call_id, question.name, message.content)
-        await session.steps.answer([*others, question], *closed, answer, of_none=True)
+        await session.steps.answer([*others, question], *closed, answer, if_unclaimed=True)
     return [call for call in waiting if call is not question]
 
 
@@ -176,7 +176,7 @@ async def close_calls(
 async def _close(session: Session, call: ToolCall, items: Sequence[Item]) -> tuple[Item, ...]:
     result, *others = items
     assert isinstance(result, ToolResult)
-    return await write(partial(session.steps.answer, [call], of_none=True), Ran(result, tuple(others)))
+    return await write(partial(session.steps.answer, [call], if_unclaimed=True), Ran(result, tuple(others)))
 
 
 async def _retried(session: Session, work: Callable[[], Awaitable[T]]) -> T:

@@ -18,11 +18,11 @@ from msgspec.structs import replace
 
 from quire.compactors import Compactor, Outcome, Plan, Request, Room, checked_compactor, record
 from quire.context import DEFAULT_MODEL
-from quire.errors import InvalidValue, Irreducible, ModelFailed, QuireError, WindowExceeded
+from quire.errors import InvalidValue, Irreducible, QuireError, WindowExceeded
 from quire.items import Hide, Note, Span, now
 from quire.models import AnyModel, model_of, summarized
 from quire.session.aio import AWAITED, BLOCKED, BLOCKING, IO, Writer, plain
-from quire.session.hooks import Compacted, Compacting, is_cancelled
+from quire.session.hooks import Compacted, Compacting
 from quire.session.log import Entries, Guard, Log
 from quire.session.spending import Caps, Metered, PricesByName, check_priced
 from quire.session.state import State, Written
@@ -249,22 +249,17 @@ class _Work:
         If words fail, it is tried once more without.
         """
         outcome: Outcome | None = None
-        try:
-            while True:
-                reads = self._reads
-                plan = await AWAITED.do(self._log, lambda: self._plan(view, replace(room, reads=reads)))  # noqa: B023
-                if not isinstance(plan, Plan):
-                    return plan if outcome is None else outcome
-                latest = await self._carry_out(plan, guard)
-                outcome = latest if latest or not outcome else outcome
-                is_part = plan.request is not None and plan.request.is_part
-                if not (is_part if latest else self._reads != reads):
-                    return outcome
-                view, guard = self._compaction.shown()
-        except asyncio.CancelledError as fault:
-            if is_cancelled():
-                raise
-            raise ModelFailed("the compaction was cancelled from within") from fault
+        while True:
+            reads = self._reads
+            plan = await AWAITED.do(self._log, lambda: self._plan(view, replace(room, reads=reads)))  # noqa: B023
+            if not isinstance(plan, Plan):
+                return plan if outcome is None else outcome
+            latest = await self._carry_out(plan, guard)
+            outcome = latest if latest or not outcome else outcome
+            is_part = plan.request is not None and plan.request.is_part
+            if not (is_part if latest else self._reads != reads):
+                return outcome
+            view, guard = self._compaction.shown()
 
     @property
     def _reads(self) -> int | None:

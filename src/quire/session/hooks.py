@@ -4,7 +4,6 @@ A hook of something about to happen may refuse it by raising: then nothing has c
 something done changes nothing either: it is logged, and kept in `failures`.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from inspect import iscoroutinefunction
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple, get_args
 
 from quire.compactors import Outcome, Plan
 from quire.context import Context, Template
-from quire.errors import CancelledWithin, InvalidValue, WrongType, cut
+from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Item, Note
 from quire.stores import Place
 from quire.tokens import named
@@ -210,10 +209,6 @@ class Hooks:
                     await answer
             except Exception as fault:
                 self._report(one, event, fault)
-            except asyncio.CancelledError as fault:
-                if may_wait and is_cancelled():
-                    raise
-                self._report(one, event, fault)
 
     def refuse_async(self, events: Iterable[type]) -> None:
         """Raise `WrongType` if a hook of one of the events has to be awaited."""
@@ -221,11 +216,9 @@ class Hooks:
             if one.is_async and not set(one.events).isdisjoint(events):
                 raise WrongType(_is_async(one))
 
-    def _report(self, one: Hook, event: Event, fault: BaseException) -> None:
+    def _report(self, one: Hook, event: Event, fault: Exception) -> None:
         """Raise the fault of a hook that refuses; log and keep that of a hook after the fact."""
         if isinstance(event, _BEFORE):
-            if isinstance(fault, asyncio.CancelledError):  # the caller would take it for its own
-                raise CancelledWithin(f"hook {cut(one.name)!r} waited for what was cancelled") from fault
             raise fault
         failure = HookFailure(one.name, type(event).__name__, type(fault).__name__)
         self.failures = [*self.failures, failure][-_MOST_FAILURES:]
@@ -243,12 +236,6 @@ class DraftHooks(Hooks):
         """Pass on an event, unless it is of what is recorded."""
         if not isinstance(event, RECORDING):
             await self._outer.fire(event, may_wait=may_wait)
-
-
-def is_cancelled() -> bool:
-    """Whether the running task itself was cancelled, and not something that it waits for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _is_async(one: Hook) -> str:

@@ -103,8 +103,8 @@ class AioSession:
     async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
         """Build what the model sees this turn. Each rendering of it is kept as a receipt.
 
-        See `BuildOptions`. The plain verb runs async sections on an event loop of its own, and blocks one that
-        runs here.
+        See `BuildOptions`. The plain verb runs async sections on an event loop of its own, and blocks one
+        that runs here.
         """
         return await self._turns.build(self._io, template, **asked)
 

@@ -1,13 +1,12 @@
 """What a conversation and its scope have used and cost, and what they may."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from quire.errors import CapReached, InvalidValue, ModelFailed, WrongType, cut
+from quire.errors import CapReached, InvalidValue, WrongType, cut
 from quire.items import Item, Note
 from quire.models import Answering, AnyModel
 from quire.providers import Parsed, Rendered
@@ -192,14 +191,8 @@ class Metered:
         return self.model.wire
 
     async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:
-        """The model's answer. A model that cancels its own request has failed."""
-        try:
-            parsed = await self.model.ask(items, **options)
-        except asyncio.CancelledError as fault:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise ModelFailed(f"{self.name} cancelled its request") from fault
+        """The model's answer."""
+        parsed = await self.model.ask(items, **options)
         if parsed.usage is not None:
             self._used.append(usage_note(parsed.usage, parsed.model or self.name, self._prices))
         return parsed

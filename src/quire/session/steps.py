@@ -119,20 +119,19 @@ class Steps:
         *items: Item,
         pooled: Sequence[Note] = (),
         to: str = MAIN,
-        of_none: bool = False,
+        if_unclaimed: bool = False,
         asks_hooks: bool = True,
     ) -> tuple[Item, ...]:
         """Record what answers open calls, and put notes into the pool, all or none.
 
         Hooks hear of each result with what came with it, unless they did when it was held. `Conflict` if one
-        of the calls is not open any more. Calls `of_none` are closed by who does not run them: `Conflict` if
-        somebody runs one by then.
+        of the calls is not open any more, and, with `if_unclaimed`, if somebody runs one of them.
         """
         ready, notes, name = self._writer.ready(items), self._pool.ready(pooled), checked_name(to)
 
         def decide(state: State) -> Change:
             _check_open(state, calls)
-            for call in calls if of_none else ():
+            for call in calls if if_unclaimed else ():
                 if _is_run(state, call):
                     raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
             recorded = state.steps.as_held(ready)
