@@ -1,223 +1,322 @@
-"""Agents on a node: what they see, the tools they have, and what comes back."""
+"""Agents on a node: what they are sent, what they see, their tools and limits."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from quire import ToolCall
+from quire.agent import tool
 from quire.bridges.autonomy import (
     Agent,
+    AgentReference,
+    ContextTemplate,
+    ConversationHistorySection,
+    Model,
     Node,
+    SystemInstructionsSection,
+    system_message,
 )
-from quire.errors import InvalidValue, Stopped, WrongType
-from quire.items import Image, Message, ToolCall
+from quire.errors import InvalidLimit, InvalidValue, Stopped, WrongType
 from quire.models import Scripted
-from tests.bridges.autonomy.talking import LOOKS, echo, lines, look, run, text, tools_in
+from quire.providers import Rendered
+from tests.bridges.autonomy.test_templates import HERE, Base, lines
 
 
-def test_the_default_template_has_four_parts_in_order() -> None:
-    async def talk() -> None:
-        model = Scripted(LOOKS, name="gpt-4o")  # others have one system message, with all of it
-        async with Node() as node:
-            agent = await Agent.start(node=node, instructions="Be brief.", model=model, tools=[look])
-            await agent.send("line 1.")
-        messages = model.requests[1].payload["messages"]
-        assert [one["role"] for one in messages] == ["system", "system", "user", "assistant", "tool"]
-        assert messages[0]["content"] == "Be brief."  # first, the instructions
-        assert "current_time" in messages[1]["content"] and "look" not in messages[1]["content"].replace(
-            "Look", ""
-        )
-        assert (
-            messages[2]["content"] == "line 1." and messages[4]["content"] == "seen there"
-        )  # then what was said
-        assert tools_in(model.requests[1]) == {"current_time", "look"}  # and, beside it all, the tools
-
-    run(talk)
+def looks(_: Rendered) -> ToolCall:
+    """A model's reply: it looks at the attic."""
+    return ToolCall("c", "look", '{"place": "attic"}')
 
 
-def test_an_answer_is_a_list_of_messages_the_last_reply_last() -> None:
-    async def talk() -> None:
-        async with Node() as node:
-            agent = await Agent.start(node=node, name="looker", model=Scripted(LOOKS), tools=[look])
-            called, result, reply = await agent.send("go", scope="ana", conversation="one")
-            assert called["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"place": "there"}'}
-            assert result["role"] == "tool" and result["tool_call_id"] == "c" and text(result) == "seen there"
-            assert (
-                reply["content"] == {"text": "Nothing there.", "type": "text"}
-                and reply["role"] == "assistant"
-            )
-            assert reply["timestamp"] >= called["timestamp"] > 0
+def look(place: str) -> str:
+    """Look at a place."""
+    return f"{place} is dark"
 
-    run(talk)
+
+def words(message: Any) -> str:
+    return str(message["content"]["text"])
+
+
+def sent(model: Scripted, n: int = -1) -> list[dict[str, Any]]:
+    return list(model.requests[n].payload["messages"])
+
+
+async def started(node: Node, *replies: Any, **options: Any) -> tuple[AgentReference, Scripted]:
+    model = Scripted(replies or (lambda _: "noted"), name="gpt-4o")
+    return await Agent.start(node=node, name="keeper", model=model, **options), model
+
+
+# Sending
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "message",
     [
-        "go on",
-        {"text": "go on", "type": "text"},
-        {"role": "user", "content": "go on"},
-        ["go", " on"],
-        [{"text": "go", "type": "text"}, {"role": "user", "content": {"text": " on", "type": "text"}}],
+        "Good day",
+        {"text": "Good day", "type": "text"},
+        {"role": "user", "content": "Good day"},
+        [{"role": "user", "content": {"text": "Good day", "type": "text"}}],
     ],
 )
-def test_a_text_a_content_a_message_or_several_can_be_sent(sent: Any) -> None:
-    async def talk() -> None:
-        model = Scripted(["Yes."])
-        async with Node() as node:
-            agent = await Agent.start(node=node, model=model)
-            await agent.send(sent)
-            [message, _] = await agent.memory.get_messages_only("", "")
-        assert "".join(str(message["content"]).split()).count("go") == 1 and "on" in str(message["content"])
-
-    run(talk)
+async def test_a_text_a_content_or_messages_can_be_sent(message: Any) -> None:
+    async with Node() as node:
+        agent, model = await started(node)
+        assert [words(one) for one in await agent.send_message(message, *HERE)] == ["noted"]
+        assert sent(model)[-1] == {"role": "user", "content": "Good day"}
+        assert await agent.memory.get_message_count(*HERE) == 2
 
 
-def test_pictures_can_be_sent() -> None:
-    async def talk() -> None:
-        model = Scripted(["A lamp."])
-        async with Node() as node:
-            agent = await Agent.start(node=node, model=model)
-            await agent.send(["What is this?", Image(url="https://example.com/lamp.png")])
-        assert "lamp.png" in str(model.requests[0].payload)
-
-    run(talk)
+@pytest.mark.parametrize("message", [None, 7, "", [], {"role": "assistant", "content": "x"}])
+async def test_what_is_no_message_of_the_user_is_refused(message: Any) -> None:
+    async with Node() as node:
+        agent, _ = await started(node)
+        with pytest.raises((WrongType, InvalidValue)):
+            await agent.send(message, *HERE)
+        assert await agent.memory.get_message_count(*HERE) == 0
 
 
-def test_what_is_no_message_of_the_user_is_refused() -> None:
-    async def talk() -> None:
-        async with Node() as node:
-            agent = await Agent.start(node=node, model=Scripted(["Yes."]))
-            others: list[Any] = [7, None, {"role": "assistant", "content": "hi"}, [], {"content": "hi"}]
-            for wrong in others:
-                with pytest.raises((WrongType, InvalidValue)):
-                    await agent.send(wrong)
-            assert await agent.send_message({"role": "user", "content": "hi"})
-
-    run(talk)
-
-
-def test_conversations_are_apart_and_each_goes_on() -> None:
-    async def talk() -> None:
-        model = Scripted(lambda sent: f"{len(lines(sent.payload['messages']))}")
-        async with Node() as node:
-            agent = await Agent.start(node=node, model=model)
-            for scope, conversation, seen in (
-                ("ana", "one", 1),
-                ("ana", "one", 2),
-                ("ana", "two", 1),
-                ("bob", "one", 1),
-            ):
-                [reply] = await agent.send("line 1.", scope=scope, conversation=conversation)
-                assert text(reply) == str(seen)
-
-    run(talk)
+async def test_an_answer_and_its_stream_have_words_calls_and_results() -> None:
+    async with Node() as node:
+        agent, _ = await started(node, looks, "It is dark.", looks, "It is dark.", tools=[look])
+        replies = await agent.send("How is it?", *HERE)
+        assert [one["role"] for one in replies] == ["assistant", "tool", "assistant"]
+        assert words(replies[1]) == "attic is dark" and words(replies[2]) == "It is dark."
+        streamed = [one async for one in agent.send_stream("Again?", *HERE)]
+        pieces = "".join(words(one) for one in streamed if one.get("partial"))
+        whole = [one["role"] for one in streamed if not one.get("partial")]
+        assert pieces == "It is dark." and whole == ["assistant", "tool"]
 
 
-def test_agents_have_names_of_their_own_or_random_ones() -> None:
-    async def talk() -> None:
-        async with Node() as node:
-            named = await Agent.start(node=node, name="helper", model=Scripted(echo))
-            others = await Agent.start_many(
-                node=node, instructions="x", number_of_agents=3, model=Scripted(echo)
-            )
-            numbered = await Agent.start_many(node, name="clerk", number_of_agents=2, model=Scripted(echo))
-            assert named.name == "helper" and len({one.name for one in others}) == 3
-            assert [one.name for one in numbered] == ["clerk-1", "clerk-2"]
-            assert set(node.agents) == {one.name for one in (named, *others, *numbered)}
-            with pytest.raises(ValueError):
-                await Agent.start(node=node, name="helper", model=Scripted(echo))
-            with pytest.raises(ValueError):
-                await Agent.start_many(node, number_of_agents=0)
-
-    run(talk)
+async def test_conversations_and_agents_are_apart() -> None:
+    async with Node() as node:
+        agents = await Agent.start_many(node, "Listen.", 2, "ear", model=Scripted(lambda _: "noted"))
+        assert [agent.name for agent in agents] == ["ear-1", "ear-2"]
+        await agents[0].send("line 1.", "ana", "a")
+        await agents[0].send("line 2.", "ana", "b")
+        await agents[1].send("line 3.", "ana", "a")
+        assert lines(await agents[0].memory.get_messages_only("ana", "a")) == [1]
+        with pytest.raises(InvalidValue, match="ear-1"):
+            await Agent.start(node, name="ear-1")
+    with pytest.raises(Stopped):
+        await agents[0].send("too late")
 
 
-def test_the_words_come_as_they_are_said() -> None:
-    async def talk() -> None:
-        async with Node() as node:
-            agent = await Agent.start(node=node, model=Scripted(LOOKS), tools=[look])
-            told = [one async for one in agent.send_stream("go")]
-            words = [text(one) for one in told if one.get("partial")]
-            assert "".join(words) == "Nothing there." and len(words) > 1
-            assert [one["role"] for one in told if not one.get("partial")] == ["assistant", "tool"]
-            assert await agent.memory.get_message_count("", "") == 4  # and are recorded once
-
-    run(talk)
-
-
-def test_who_stops_listening_stops_the_answer() -> None:
-    async def talk() -> None:
-        async with Node() as node:
-            agent = await Agent.start(node=node, model=Scripted(["one two three four", "Yes."]))
-            told = agent.send_stream("go")
-            assert (await anext(told))["partial"]
-            await told.aclose()
-            assert (await agent.get_conversation_state())["state"] == "idle"
-            assert text((await agent.send("again?"))[-1]) == "Yes."
-
-    run(talk)
+async def test_a_question_to_the_user_pauses_and_the_next_message_answers_it(tmp_path: Path) -> None:
+    asks = ToolCall("q", "ask_user", '{"question": "Which lamp?"}')
+    async with Node(store=tmp_path / "talks.db") as node:
+        agent, _ = await started(node, asks, enable_ask_for_user_input=True)
+        question = (await agent.send("Dust a lamp.", *HERE))[-1]
+        assert (words(question), question["phase"]) == ("Which lamp?", "waiting_for_input")
+    async with Node(store=tmp_path / "talks.db") as node:
+        agent, _ = await started(node, "Done.", enable_ask_for_user_input=True)
+        state = await agent.get_conversation_state(*HERE)
+        assert state["is_paused"] and state["waiting_for"] == ["Which lamp?"] and state["state"] == "waiting"
+        assert words((await agent.send("The green one.", *HERE))[-1]) == "Done."
+        assert not await agent.is_paused(*HERE)
 
 
-def test_the_user_is_asked_and_the_next_message_is_the_answer() -> None:
-    async def talk() -> None:
-        model = Scripted([ToolCall("q", "ask_user", '{"question": "Which one?"}'), "The red one, then."])
-        async with Node() as node:
-            agent = await Agent.start(node=node, model=model, enable_ask_for_user_input=True)
-            assert not await agent.is_paused()
-            asked = (await agent.send("Buy a lamp."))[-1]
-            assert text(asked) == "Which one?" and asked["phase"] == "waiting_for_input"
-            state = await agent.get_conversation_state()
-            assert state == {
-                "state": "waiting",
-                "is_paused": True,
-                "message_count": 2,
-                "waiting_for": ["Which one?"],
-            }
-            [reply] = await agent.send("The red one.")
-            assert text(reply) == "The red one, then." and not await agent.is_paused()
-            roles = [one["role"] for one in await agent.memory.get_messages_only("", "")]
-            assert roles == ["user", "assistant", "tool", "assistant"]
-            assert not await agent.is_paused("somewhere", "else")
+@pytest.mark.parametrize(("decision", "paid"), [(True, [5]), (False, []), ("not today", [])])
+async def test_a_call_that_needs_an_approval_waits_for_a_decision(decision: Any, paid: list[int]) -> None:
+    given: list[int] = []
 
-    run(talk)
+    @tool(approve=True)
+    def refund(amount: int) -> str:
+        """Give money back."""
+        given.append(amount)
+        return "given"
+
+    async with Node() as node:
+        agent, _ = await started(node, ToolCall("r", "refund", '{"amount": 5}'), "Well.", tools=[refund])
+        waits = (await agent.send("My money!", *HERE))[-1]
+        assert waits["phase"] == "waiting_for_approval" and "refund" in words(waits)
+        replies = await agent.decide({waits["tool_call_id"]: decision}, *HERE)
+        assert words(replies[-1]) == "Well." and given == paid
 
 
-def test_questions_are_streamed_too() -> None:
-    async def talk() -> None:
-        model = Scripted([ToolCall("q", "ask_user", '{"question": "Which one?"}')])
-        async with Node() as node:
-            agent = await Agent.start(node=node, model=model, enable_ask_for_user_input=True)
-            assert text([one async for one in agent.send_stream("Buy a lamp.")][-1]) == "Which one?"
-
-    run(talk)
-
-
-def test_a_node_that_stops_takes_no_more() -> None:
-    async def talk() -> None:
-        async with Node() as node:
-            agent = await Agent.start(node=node, model=Scripted(echo))
-            await agent.send("hi")
-        with pytest.raises(Stopped):
-            await agent.send("still there?")
-
-    run(talk)
+async def test_an_answer_that_ends_early_says_why_and_that_is_not_kept() -> None:
+    async with Node() as node:
+        agent, _ = await started(node, looks, "Later.", tools=[look], max_iterations=1)
+        *_, last = await agent.send("How is it?", *HERE)
+        assert last["phase"] == "limit_reached" and "max_iterations" in words(last)
+        assert await agent.memory.get_message_count(*HERE) == 3
+        assert words((await agent.send("And now?", *HERE))[-1]) == "Later."
 
 
-def test_a_node_is_started_with_a_function_that_starts_its_agents() -> None:
-    heard: list[str] = []
+async def test_a_timeout_is_an_error_and_what_was_said_is_kept() -> None:
+    async def slow(place: str) -> str:
+        """Look slowly."""
+        await asyncio.sleep(10)
+        return "dark"
 
-    async def main(node: Node) -> None:
-        agent = await Agent.start(node=node, instructions="Be brief.", model=Scripted(echo))
-        heard.append(text((await agent.send("hi"))[-1]))
+    async with Node() as node:
+        agent, _ = await started(node, ToolCall("c", "slow", '{"place": "x"}'), "Later.", tools=[slow])
+        with pytest.raises(TimeoutError):
+            await agent.send("How is it?", *HERE, timeout=0.05)
+        assert await agent.memory.get_message_count(*HERE) >= 1
 
-    Node.start(main, wait=False)
-    assert heard == ["heard hi"]
+
+# What the model sees
 
 
-def test_an_empty_reply_is_a_message_too() -> None:
-    async def talk() -> None:
-        async with Node() as node:
-            agent = await Agent.start(node=node, model=Scripted([Message("assistant", "")]))
-            assert [text(one) for one in await agent.send("hi")] == [""]
+async def test_a_failing_section_is_left_out_and_the_receipt_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    template = ContextTemplate([SystemInstructionsSection("Be kind."), Base("weather", fails=True)])
+    template.add_section(ConversationHistorySection())
+    async with Node() as node:
+        agent, model = await started(node, context_template=template)
+        await agent.send("Good day", *HERE)
+        assert [one["role"] for one in sent(model)] == ["system", "user"]
+        context = await node.worker("keeper", *HERE).agent.preview()
+        assert "weather" in str(context.receipt) and "it failed: LookupError" in str(context.receipt)
+    assert "section weather failed and is left out" in caplog.text
 
-    run(talk)
+
+async def test_sections_can_be_changed_while_an_agent_runs() -> None:
+    extra, template = Base("extra", enabled=False), ContextTemplate([ConversationHistorySection()])
+    template.add_section(extra, 0)
+    async with Node() as node:
+        agent, model = await started(node, context_template=template)
+        await agent.send("one", *HERE)
+        extra.set_enabled(True)
+        template.add_section(SystemInstructionsSection([system_message("Be kind.")]), 0)
+        await agent.send("two", *HERE)
+        assert [len(sent(model, n)) for n in (0, 1)] == [1, 5] and sent(model)[0]["content"] == "Be kind."
+
+
+class Filtered(Base):
+    """A history of the user's own, without results of tools."""
+
+    async def get_messages(self, memory: Any, scope: str, conversation: str, params: Any) -> list[Any]:
+        messages = await memory.get_messages_only(scope, conversation)
+        return [one for one in messages if one["role"] != "tool"]
+
+
+async def test_a_call_whose_result_a_section_leaves_out_is_not_made_again() -> None:
+    async with Node() as node:
+        template = ContextTemplate([Filtered("conversation_history")])
+        agent, model = await started(node, looks, "Dark.", "Again.", tools=[look], context_template=template)
+        await agent.send("How is it?", *HERE)
+        assert "done; the result is left out" in sent(model)[-1]["content"], "in the turn under way"
+        await agent.send("And now?", *HERE)
+        assert [one["content"] for one in sent(model)] == ["How is it?", "Dark.", "And now?"]
+
+
+async def test_the_oldest_are_left_out_in_steps_and_stay_in_the_memory() -> None:
+    async with Node() as node:
+        agent, model = await started(node, max_messages_in_short_term_memory=8)
+        for n in range(12):
+            await agent.send(f"line {n}.", *HERE)
+        assert max(len(sent(model, n)) for n in range(12)) <= 12 and lines(sent(model))[-1] == 11
+        assert await agent.memory.get_message_count(*HERE) == 24
+        few, other = (
+            await Agent.start(
+                node, model=(m := Scripted(lambda _: "noted")), max_tokens_in_short_term_memory=60
+            ),
+            m,
+        )
+        for n in range(12):
+            await few.send(f"line {n}. " + "lamp " * 15, *HERE)
+        assert len(lines(sent(other))) < 6
+
+
+async def test_a_summary_has_the_options_of_its_agent_under_older_names_too() -> None:
+    class Clerk:
+        async def complete_chat(self, messages: Any, **options: Any) -> Any:
+            asked.append((lines(messages), options))
+            return {"content": "THE GIST"}
+
+    asked: list[Any] = []
+    async with Node() as node:
+        summary = {"recent_count": 4, "ceiling": 8, "size": 77, "model": Clerk()}
+        agent, model = await started(node, context_summary=summary)
+        for n in range(8):
+            await agent.send(f"line {n}. " + "lamp " * 40, *HERE)
+            await asyncio.sleep(0.03)
+        assert asked[0][1] == {"max_tokens": 77} and "THE GIST" in str(sent(model))
+        assert set(range(lines(sent(model))[0])) <= {n for one in asked for n in one[0]}
+
+
+# Tools, models and options
+
+
+@pytest.mark.parametrize(("visibility", "shared"), [("conversation", False), ("scope", True)])
+async def test_files_are_shared_as_far_as_was_said(visibility: Any, shared: bool, tmp_path: Path) -> None:
+    write = ToolCall("w", "write_file", '{"path": "note.txt", "content": "hello"}')
+    read = ToolCall("r", "read_file", '{"path": "note.txt"}')
+    async with Node() as node:
+        options = {"enable_filesystem": True, "filesystem_visibility": visibility}
+        agent, _ = await started(node, write, "ok", read, "ok", filesystem_root=tmp_path, **options)
+        await agent.send("Write.", "ana", "a")
+        replies = await agent.send("Read.", "ana", "b")
+        assert ("hello" in words(replies[1])) is shared
+
+
+@pytest.mark.parametrize("option", ["subagents", "subagent_configs"])
+async def test_work_is_delegated_to_subagents(option: str) -> None:
+    def script(request: Rendered) -> Any:
+        told = str(request.payload["messages"])
+        if "You count." in told:
+            return "four lamps"
+        asks = ToolCall("d", "delegate", '{"to": "counter", "task": "Count."}')
+        return "There are four lamps." if "four lamps" in told else asks
+
+    model = Scripted(script, name="gpt-4o")
+    roles = {option: {"counter": {"instructions": "You count.", "description": "counts", "auto_start": True}}}
+    async with Node() as node:
+        agent = await Agent.start(node, system_message="You ask.", model=model, **roles)
+        assert words((await agent.send("How many lamps?"))[-1]) == "There are four lamps."
+        assert sent(model)[0] == {"role": "system", "content": "You ask."}
+
+
+class Client:
+    """A client of OpenAI's SDK that keeps what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.chat = self.completions = self
+
+    async def create(self, **request: Any) -> AsyncIterator[Any]:
+        self.asked.append(request["extra_body"])
+        raise ConnectionError("no line")
+
+
+async def test_a_model_has_a_limit_and_options_that_go_with_every_request() -> None:
+    client = Client()
+    model = Model("openai:gpt-4o", max_tokens=99, temperature=0.2, seed=7, client=client, retries=0)
+    for options in ({}, {"max_tokens": 5}):
+        with pytest.raises(Exception, match="ConnectionError"):
+            await model.complete_chat([{"role": "user", "content": "hello"}], **options)
+    first, second = client.asked
+    assert (first["temperature"], first["seed"], model.max_tokens) == (0.2, 7, 99)
+    assert 99 in first.values() and 5 in second.values() and 99 not in second.values()
+    with pytest.raises(InvalidLimit):
+        Model("openai:gpt-4o", max_tokens=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "fault", "named"),
+    [
+        ({"colour": "red"}, WrongType, "colour"),
+        ({"instructions": 7}, WrongType, "instructions"),
+        ({"model": object()}, WrongType, "model"),
+        ({"tools": "look"}, WrongType, "tools"),
+        ({"context_template": [Base()]}, WrongType, "context_template"),
+        ({"context_summary": "yes"}, WrongType, "context_summary"),
+        ({"context_summary": {"colour": 1}}, InvalidValue, "colour"),
+        ({"max_tokens_in_short_term_memory": 0}, InvalidLimit, "max_tokens"),
+        ({"subagents": ["poet"]}, WrongType, "subagents"),
+        ({"subagents": {"poet": {"instructions": " "}}}, InvalidValue, "poet"),
+        ({"subagents": {"poet": {"instructions": "x", "mood": 1}}}, InvalidValue, "mood"),
+        ({"name": "a/b"}, InvalidValue, "slash"),
+    ],
+)
+async def test_a_wrong_option_is_named_when_the_agent_is_started(
+    options: dict[str, Any], fault: type[Exception], named: str
+) -> None:
+    async with Node() as node:
+        with pytest.raises(fault, match=named):
+            await Agent.start(node, **({"instructions": "Help."} | options))
+        assert node.agents == ()

@@ -1,237 +1,360 @@
-"""Templates: sections in order, with parameters that they share, to be edited and switched off."""
+"""Memory, templates, sections and background summaries."""
 
+import asyncio
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from quire.bridges.autonomy import (
     AdditionalContextSection,
+    ContextSection,
     ContextTemplate,
     ConversationHistorySection,
     FrameworkInstructionsSection,
     Memory,
+    SummarizedHistorySection,
     SystemInstructionsSection,
+    create_default_template,
+    system_message,
 )
-from quire.errors import InvalidValue, WrongType
-from tests.bridges.autonomy.talking import line, lines, pair, run, said, text
+from quire.errors import InvalidLimit, InvalidValue, WrongType
+from quire.items import Image
+
+HERE = ("ana", "monday")
 
 
-class Mine:
-    """A section as a user would write one."""
-
-    def __init__(self, name: str = "mine", fault: Exception | None = None, **attributes: Any) -> None:
-        self.name = name
-        self.fault = fault
-        self.__dict__.update(attributes)
-
-    async def get_messages(
-        self, memory: Memory, scope: str, conversation: str, params: dict[str, Any]
-    ) -> list[dict[str, Any]]:
-        if self.fault is not None:
-            raise self.fault
-        params.setdefault("seen", []).append(self.name)
-        return [said("system", f"{self.name} of {scope}/{conversation}: {params}")]
+def line(n: int, role: str | None = None) -> dict[str, Any]:
+    text = f"line {n}. It is about the lamps in the hall, and in the attic."
+    return {"role": role or ("assistant" if n % 2 else "user"), "content": {"text": text, "type": "text"}}
 
 
-async def built(
-    *sections: Any, messages: int = 3, params: dict[str, Any] | None = None
-) -> list[dict[str, Any]]:
+def pair(n: int) -> list[dict[str, Any]]:
+    """A call and its result."""
+    call = {"id": f"c{n}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    return [
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{n}", "name": "look", "content": f"line {n}."},
+    ]
+
+
+def lines(shown: object) -> list[int]:
+    return [int(n) for n in re.findall(r"line (\d+)\.", str(shown))]
+
+
+class ForeignMemory:
+    """A memory of somebody else: a list, and the one method that sections need."""
+
+    def __init__(self, *messages: Any) -> None:
+        self.messages = list(messages)
+
+    async def get_messages_only(self, scope: str, conversation: str) -> list[Any]:
+        return list(self.messages)
+
+
+async def memory_of(*messages: Any) -> Memory:
     memory = Memory()
-    await memory.add_messages("ana", "one", map(line, range(messages)))
-    return await ContextTemplate(sections).build_context(memory, "ana", "one", params)
+    await memory.add_messages(*HERE, messages)
+    return memory
 
 
-def test_sections_are_shown_in_their_order() -> None:
-    async def talk() -> None:
-        shown = await built(
-            SystemInstructionsSection("Be brief."),
-            FrameworkInstructionsSection(),
-            ConversationHistorySection(),
-        )
-        assert text(shown[0]) == "Be brief." and "current_time" in text(shown[1])
-        assert [one["role"] for one in shown[:2]] == ["system"] * 2 and lines(shown[2:]) == [0, 1, 2]
-
-    run(talk)
-
-
-def test_parameters_are_shared_among_sections_and_not_with_the_caller() -> None:
-    async def talk() -> None:
-        given = {"tone": "kind"}
-        shown = await built(Mine("first"), Mine("second"), params=given)
-        assert "ana/one" in text(shown[0]) and "'tone': 'kind'" in text(shown[0])
-        assert "'seen': ['first', 'second']" in text(shown[1]) and given == {"tone": "kind"}
-
-    run(talk)
-
-
-def test_the_history_says_how_many_messages_there_are() -> None:
-    async def talk() -> None:
-        assert "'conversation_message_count': 3" in text(
-            (await built(ConversationHistorySection(), Mine()))[-1]
-        )
-
-    run(talk)
-
-
-def test_a_section_can_be_switched_off_and_on() -> None:
-    async def talk() -> None:
-        for section in (Mine(enabled=False), SystemInstructionsSection("Be brief.")):
-            section.enabled = False  # type: ignore[union-attr]
-            assert await built(section) == []
-            section.enabled = True  # type: ignore[union-attr]
-            assert len(await built(section)) == 1
-
-    run(talk)
-
-
-def test_a_section_that_fails_is_an_error_unless_it_is_declared_optional() -> None:
-    async def talk() -> None:
-        fault = RuntimeError("no")
-        with pytest.raises(RuntimeError) as raised:
-            await built(Mine(), Mine("other", fault))
-        assert raised.value.__notes__ == ["in section 'other'"]
-        assert len(await built(Mine(), Mine("other", fault, required=False))) == 1
-
-    run(talk)
-
-
-def test_sections_can_be_found_added_and_taken_out() -> None:
-    template = ContextTemplate([Mine("a"), Mine("b")])
-    between = Mine("between")
-    template.add_section(between, 1)
-    template.add_section(Mine("last"))
-    assert template.get_section_names() == ["a", "between", "b", "last"]
-    assert template.get_section("between") is between and template.get_section("none") is None
-    assert template.remove_section("a") and not template.remove_section("a")
-    assert template.get_section_names() == ["between", "b", "last"]
-    with pytest.raises(InvalidValue):
-        template.add_section(Mine("b"))
-    nameless: Any = type("Nameless", (), {"get_messages": print})()
-    others: list[Any] = ["text", object(), nameless]
-    for wrong in others:
-        with pytest.raises(WrongType):
-            template.add_section(wrong)
-
-
-def test_instructions_are_messages_or_a_text() -> None:
-    async def talk() -> None:
-        told = [said("system", "Be brief.") | {"phase": "system"}, said("system", "Be kind.")]
-        for given, words in ((told, ["Be brief.", "Be kind."]), ("Be both.", ["Be both."])):
-            assert [text(one) for one in await built(SystemInstructionsSection(given))] == words
-
-    run(talk)
+# Memory
 
 
 @pytest.mark.parametrize(
-    ("switched", "told"),
+    "messages",
     [
-        ("enable_filesystem", "read_file"),
-        ("enable_ask_for_user_input", "ask_user"),
-        ("subagents", "delegate"),
+        [line(0), {"role": "user", "content": "a text"}, system_message("Be kind.")],
+        [*pair(1), {**line(1), "tool_calls": pair(2)[0]["tool_calls"]}, pair(2)[1]],
+        [
+            {
+                "role": "assistant",
+                "content": "waiting",
+                "phase": "waiting_for_input",
+                "colour": {"of": ["lamp"]},
+            }
+        ],
+        [{"role": "user", "content": [{"text": "look", "type": "text"}, Image(url="https://x/a.png")]}],
     ],
 )
-def test_the_framework_tells_of_what_is_switched_on(switched: str, told: str) -> None:
-    switched_on: dict[str, Any] = {switched: True}
-
-    async def talk() -> None:
-        [on], [off] = (
-            await built(FrameworkInstructionsSection(**switched_on)),
-            await built(FrameworkInstructionsSection()),
-        )
-        assert told in text(on) and told not in text(off)
-
-    run(talk)
+async def test_messages_are_read_as_they_were_written_with_a_timestamp(messages: list[Any]) -> None:
+    found = await (await memory_of(*messages)).get_messages_only(*HERE)
+    empty = {"text": "", "type": "text"}
+    for message, read in zip(messages, found, strict=True):
+        assert isinstance(read.pop("timestamp"), float)
+        assert read == {**message, "content": message["content"] or empty}
 
 
-def test_the_last_messages() -> None:
-    async def talk() -> None:
-        assert lines(await built(ConversationHistorySection(max_messages=4), messages=20)) == [16, 17, 18, 19]
-        for everything in (None, 0):
-            assert lines(
-                await built(ConversationHistorySection(max_messages=everything), messages=20)
-            ) == list(range(20))
-
-    run(talk)
-
-
-def test_the_last_messages_never_split_a_call_from_its_result() -> None:
-    async def talk() -> None:
-        memory = Memory()
-        for n in range(0, 40, 2):
-            await memory.add_messages("ana", "one", [line(n), *pair(n), said("assistant", "Well.")])
-        for most in range(1, 9):
-            section = ConversationHistorySection(max_messages=most)
-            shown = await ContextTemplate([section]).build_context(memory, "ana", "one")
-            called = [call["id"] for one in shown for call in one.get("tool_calls", ())]
-            assert (
-                called == [one["tool_call_id"] for one in shown if one["role"] == "tool"]
-                and len(shown) <= most + 2
-            )
-
-    run(talk)
+@pytest.mark.parametrize(
+    "message", ["text", {"content": "x"}, {"role": "user"}, {"role": "king", "content": "x"}]
+)
+async def test_what_is_no_message_is_refused_and_nothing_is_kept(message: Any) -> None:
+    memory = Memory()
+    with pytest.raises((WrongType, InvalidValue)):
+        await memory.add_messages(*HERE, [line(0), message])
+    assert await memory.get_message_count(*HERE) == 0
 
 
-def test_filtered_and_changed() -> None:
-    async def talk() -> None:
-        def theirs(message: dict[str, Any]) -> bool:
-            return bool(message["role"] == "user")
-
-        def louder(message: dict[str, Any]) -> dict[str, Any]:
-            return {**message, "content": {"text": text(message).upper(), "type": "text"}}
-
-        shown = await built(ConversationHistorySection(2, filter_fn=theirs, transform_fn=louder), messages=9)
-        assert [text(one) for one in shown] == ["LINE 6.", "LINE 8."]
-
-        def same(message: dict[str, Any]) -> dict[str, Any]:
-            message["content"] = "changed in place"
-            return message
-
-        assert {text(one) for one in await built(ConversationHistorySection(transform_fn=same))} == {
-            "changed in place"
-        }
-        assert (
-            len(
-                await built(
-                    ConversationHistorySection(
-                        transform_fn=lambda one: None if text(one) == "line 1." else one
-                    )
-                )
-            )
-            == 2
-        )
-
-    run(talk)
+async def test_a_memory_is_kept_in_a_store_and_what_is_cleared_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "talks.db"
+    await Memory(store=path).add_messages(*HERE, map(line, range(3)))
+    memory = Memory(store=path)
+    memory.set_instructions([system_message("Be kind.")])
+    assert len(await memory.get_messages(*HERE)) == 4 and await memory.get_message_count("bob", "monday") == 0
+    await memory.clear_short_term_memory(*HERE)
+    await memory.add_message(*HERE, line(7))
+    assert lines(await memory.get_messages_only(*HERE)) == [7]
+    assert b"line 1." not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
 
-def test_a_filter_that_refuses_results_refuses_their_calls() -> None:
-    async def talk() -> None:
-        memory = Memory()
-        await memory.add_messages("ana", "one", [line(0), *pair(1), said("assistant", "Well.")])
-        section = ConversationHistorySection(filter_fn=lambda message: message["role"] != "tool")
-        shown = await ContextTemplate([section]).build_context(memory, "ana", "one")
-        assert [one["role"] for one in shown] == ["user", "assistant"] and not any(
-            "tool_calls" in one for one in shown
-        )
-
-    run(talk)
+# Sections
 
 
-def test_additional_context_is_what_is_set_and_what_a_function_brings() -> None:
-    async def talk() -> None:
-        asked: list[Any] = []
+class Base(ContextSection):
+    def __init__(self, name: str = "base", *, fails: bool = False, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.fails = fails
 
-        async def prefers(scope: str, conversation: str, params: dict[str, Any]) -> list[dict[str, Any]]:
-            asked.append((scope, conversation, dict(params)))
-            return [said("system", "EUR")]
+    async def get_messages(
+        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        if self.fails:
+            raise LookupError("no lamp")
+        return [system_message(f"{self.name}: {params.get('conversation_message_count')}")]
 
-        section = AdditionalContextSection(name="prefers", provider_fn=prefers)
-        section.add_message(said("system", "Shop closed."))
-        assert [text(one) for one in await built(section, params={"a": 1})] == ["Shop closed.", "EUR"]
-        assert asked == [("ana", "one", {"a": 1})]
-        section.clear_messages()
-        assert len(await built(section)) == 1
-        plain = AdditionalContextSection("plain", lambda scope, conversation, params: [])
-        plain.set_messages([said("system", "Shop open.")])
-        assert len(await built(plain)) == 1
 
-    run(talk)
+async def test_a_section_can_inherit_from_the_base_and_be_disabled() -> None:
+    plain = ContextSection("plain")
+    assert (plain.name, plain.enabled) == ("plain", True)
+    assert await plain.get_messages(None, *HERE, {}) == []
+    section = Base(enabled=False)
+    template = ContextTemplate([section])
+    assert await template.build_context(Memory(), *HERE) == []
+    section.set_enabled(True)
+    assert len(await template.build_context(Memory(), *HERE)) == 1 and isinstance(section, ContextSection)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda enabled: SystemInstructionsSection("Be kind.", enabled=enabled),
+        lambda enabled: FrameworkInstructionsSection(enabled=enabled),
+        lambda enabled: ConversationHistorySection(enabled=enabled),
+        lambda enabled: AdditionalContextSection("more", enabled, messages=[system_message("x")]),
+        lambda enabled: SummarizedHistorySection(Writer(), enabled=enabled),
+    ],
+)
+async def test_every_section_can_be_made_disabled_and_enabled_later(make: Any) -> None:
+    section, memory = make(False), await memory_of(line(0))
+    assert isinstance(section, ContextSection) and section.enabled is False
+    assert await section.get_messages(memory, *HERE, {}) == []
+    section.set_enabled(True)
+    assert len(await section.get_messages(memory, *HERE, {})) == 1
+
+
+async def test_a_failing_section_is_left_out_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    failing = Base("failing", fails=True)
+    shown = await ContextTemplate([failing, Base()]).build_context(Memory(), *HERE)
+    assert len(shown) == 1 and "section failing failed and is left out: LookupError" in caplog.text
+    failing.required = True  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(LookupError):
+        await ContextTemplate([failing]).build_context(Memory(), *HERE)
+
+
+def test_sections_are_found_added_and_removed_by_name() -> None:
+    template = ContextTemplate([Base("a"), Base("b")])
+    template.add_section(Base("c"), 1)
+    assert template.get_section_names() == ["a", "c", "b"] and template.sections[1].name == "c"
+    assert template.remove_section("a") and not template.remove_section("a")
+    assert template.get_section("a") is None and repr(template) == "ContextTemplate([c, b])"
+    with pytest.raises(InvalidValue, match="'b'"):
+        template.add_section(Base("b"))
+    with pytest.raises(WrongType, match="get_messages"):
+        template.add_section(object())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def test_the_default_template_describes_the_tools_that_are_enabled() -> None:
+    plain = create_default_template([system_message("Be kind.")])
+    assert plain.get_section_names() == [
+        "system_instructions",
+        "framework_instructions",
+        "conversation_history",
+    ]
+    every = create_default_template("Be kind.", True, True, "scope", {"poet": {"instructions": "Write."}})
+    texts = [str(await template.build_context(Memory(), *HERE)) for template in (plain, every)]
+    for name in ("ask_user", "read_file", "list_agents"):
+        assert [name in text for text in texts] == [False, True]
+
+
+async def test_static_messages_come_before_those_of_a_function_and_its_failure_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    section = AdditionalContextSection("more", provider_fn=lambda s, c, p: [system_message(f"{s}/{c}")])
+    section.set_static_messages([system_message("one")])
+    section.add_message(system_message("two"))
+    shown = await section.get_messages(None, *HERE, {})
+    assert [one["content"]["text"] for one in shown] == ["one", "two", "ana/monday"]
+    section.provider_fn = lambda s, c, p: 1 / 0  # type: ignore[assignment,return-value]
+    section.clear_messages()
+    assert await section.get_messages(None, *HERE, {}) == [] and "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["memory of ours", "memory of somebody else"])
+async def test_a_history_is_limited_filtered_and_changed_and_splits_no_pair(own: bool) -> None:
+    messages = [line(0), *pair(1), line(3), line(4), *pair(5), line(7)]
+    memory: Any = await memory_of(*messages) if own else ForeignMemory(*messages)
+
+    def loud(message: dict[str, Any]) -> dict[str, Any]:
+        text = {"text": str(message["content"]).upper(), "type": "text"}
+        return {**message, "content": text} if message["role"] == "user" else message
+
+    async def shown(**options: Any) -> list[Any]:
+        params: dict[str, Any] = {}
+        found = await ConversationHistorySection(**options).get_messages(memory, *HERE, params)
+        assert params["conversation_message_count"] == len(found)
+        return found
+
+    assert lines(await shown()) == [0, 1, 3, 4, 5, 7]
+    assert [one["role"] for one in await shown(max_messages=2)] == ["user", "assistant", "tool", "assistant"]
+    assert lines(await shown(filter_fn=lambda one: one["role"] != "tool")) == [0, 3, 4, 7]
+    assert "LINE 0." in str((await shown(transform_fn=loud))[0])
+    if not own:
+        assert await shown() == messages and (await shown())[0] is messages[0], "as they were given"
+        with pytest.raises(WrongType, match="get_messages_only"):
+            await ConversationHistorySection().get_messages(object(), *HERE, {})
+
+
+# Summaries
+
+
+class Writer:
+    """Writes summaries while its gate is open; `reply` is what it returns, or raises."""
+
+    def __init__(self, reply: Any = "THE GIST") -> None:
+        self.reply, self.asked = reply, list[Sequence[Mapping[str, Any]]]()
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def complete_chat(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Any:
+        self.asked.append(messages)
+        await self.gate.wait()
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return self.reply
+
+
+async def build(section: Any, memory: Any) -> list[dict[str, Any]]:
+    """What is shown, once the summaries that are begun have been written."""
+    template = ContextTemplate([section])
+    await template.build_context(memory, *HERE)
+    async with asyncio.timeout(10):
+        while True:
+            figures = section.get_metrics()
+            ended = figures["background_tasks_completed"] + figures["background_tasks_failed"]
+            if (
+                figures["background_tasks_started"] == ended
+                and not section.get_cache_info()["pending_summarizations"]
+            ):
+                break
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.02)
+    return await template.build_context(memory, *HERE)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "THE GIST",
+        SimpleNamespace(content="THE GIST"),
+        SimpleNamespace(content=[SimpleNamespace(text="THE GIST")]),
+        SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content="THE GIST"))]),
+        {"choices": [{"message": {"content": "THE GIST"}}]},
+    ],
+    ids=["text", "content", "parts", "choices", "dictionary"],
+)
+async def test_a_summary_is_the_text_of_what_a_model_returns(reply: Any) -> None:
+    section = SummarizedHistorySection(Writer(reply))
+    first, *rest = await build(section, await memory_of(*map(line, range(25))))
+    assert (
+        "THE GIST" in str(first["content"]) and "namespace" not in str(first) and "choices" not in str(first)
+    )
+    assert lines(rest) == list(range(25 - len(rest), 25)) and 9 <= len(rest) <= 11
+
+
+@pytest.mark.parametrize(
+    "reply", [object(), SimpleNamespace(content=None), {}, "", " ", ConnectionError("no line")]
+)
+async def test_a_reply_without_a_text_and_a_failure_change_nothing_and_are_counted(reply: Any) -> None:
+    section, memory = SummarizedHistorySection(Writer(reply)), await memory_of(*map(line, range(25)))
+    assert lines(await build(section, memory)) == list(range(25))
+    metrics = section.get_metrics()
+    assert metrics["background_tasks_completed"] == 0 and metrics["background_tasks_failed"] >= 1
+
+
+@pytest.mark.parametrize("trims", [False, True], ids=["all kept", "oldest trimmed"])
+async def test_a_memory_of_somebody_else_is_summarized_and_nothing_is_hidden(trims: bool) -> None:
+    section, memory = SummarizedHistorySection(Writer(), floor=4, ceiling=8), ForeignMemory()
+    for n in range(40):
+        memory.messages = [*memory.messages[-20 if trims else 0 :], line(n)]
+        shown = await build(section, memory)
+        told = {one for asked in section.summary_model.asked for one in lines(asked)}
+        seen = lines(shown)
+        assert seen == list(range(seen[0], n + 1)) and set(range(seen[0])) <= told and len(shown) <= 10
+
+
+async def test_later_sections_read_how_many_messages_there_are_in_all() -> None:
+    section, memory = SummarizedHistorySection(Writer()), await memory_of(*map(line, range(25)))
+    await build(section, memory)
+    *_, last = await ContextTemplate([section, Base("count")]).build_context(memory, *HERE)
+    assert last["content"]["text"] == "count: 25"
+
+
+def test_older_names_of_the_limits_still_work(caplog: pytest.LogCaptureFixture) -> None:
+    section = SummarizedHistorySection(Writer(), recent_count=3, summarize_threshold=7, max_summary_tokens=99)
+    assert "recent_count is an older name of floor" in caplog.text
+    assert (section.floor, section.ceiling, section.size, section.batch_size) == (3, 7, 99, 4)
+    assert section.instructions is None and isinstance(section.summary_model, Writer)
+    with pytest.raises(InvalidValue, match="colour"):
+        SummarizedHistorySection(Writer(), colour=3)
+    for limits in ({"floor": 0}, {"floor": 20}, {"size": 0}):
+        with pytest.raises(InvalidLimit):
+            SummarizedHistorySection(Writer(), **limits)
+    with pytest.raises(WrongType):
+        SummarizedHistorySection(None)
+
+
+async def test_clearing_the_cache_gives_up_what_is_being_written() -> None:
+    writer = Writer()
+    section, memory = SummarizedHistorySection(writer), await memory_of(*map(line, range(25)))
+    writer.gate.clear()
+    await ContextTemplate([section]).build_context(memory, *HERE)
+    while not writer.asked:
+        await asyncio.sleep(0.001)
+    section.clear_cache(*HERE)
+    writer.gate.set()
+    await asyncio.sleep(0.05)
+    info = section.get_cache_info()
+    assert info == {"cached_conversations": 0, "pending_summarizations": 0, "conversations": []}
+
+
+async def test_a_summary_is_there_after_a_restart(tmp_path: Path) -> None:
+    memory = Memory(store=tmp_path / "talks.db")
+    await memory.add_messages(*HERE, map(line, range(25)))
+    await build(SummarizedHistorySection(Writer()), memory)
+    unused = Writer()
+    shown = await build(SummarizedHistorySection(unused), Memory(store=tmp_path / "talks.db"))
+    assert "THE GIST" in str(shown[0]) and len(shown) < 13 and unused.asked == []
+
+
+async def test_pairs_are_never_split_by_a_summary(caplog: pytest.LogCaptureFixture) -> None:
+    section, memory = SummarizedHistorySection(Writer(), floor=4, ceiling=8), Memory()
+    with caplog.at_level(logging.ERROR):
+        for n in range(30):
+            await memory.add_messages(*HERE, [line(n, "user")] if n % 3 == 0 else pair(n))
+            shown = await build(section, memory)
+            calls = [call["id"] for one in shown for call in one.get("tool_calls", ())]
+            assert calls == [one["tool_call_id"] for one in shown if one["role"] == "tool"]

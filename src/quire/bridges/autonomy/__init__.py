@@ -1,23 +1,30 @@
 """Autonomy's names: agents on nodes, their memory, and templates of sections with background summaries."""
 
-from quire.bridges.autonomy.agent import Agent
-from quire.bridges.autonomy.memory import Memory
-from quire.bridges.autonomy.reference import AgentReference
+from quire.bridges.autonomy.agent import (
+    Agent,
+    AgentReference,
+    FrameworkInstructionsSection,
+    create_default_template,
+)
+from quire.bridges.autonomy.messages import Memory, system_message
+from quire.bridges.autonomy.models import Model
 from quire.bridges.autonomy.sections import (
     AdditionalContextSection,
+    ContextSection,
+    ContextSummaryConfig,
+    ContextTemplate,
     ConversationHistorySection,
-    FrameworkInstructionsSection,
+    SummarizedHistorySection,
     SystemInstructionsSection,
 )
-from quire.bridges.autonomy.summarized import SummarizedHistorySection
-from quire.bridges.autonomy.template import ContextTemplate
-from quire.models import Model
 from quire.node import Node
 
 __all__ = [
     "AdditionalContextSection",
     "Agent",
     "AgentReference",
+    "ContextSection",
+    "ContextSummaryConfig",
     "ContextTemplate",
     "ConversationHistorySection",
     "FrameworkInstructionsSection",
@@ -26,4 +33,6 @@ __all__ = [
     "Node",
     "SummarizedHistorySection",
     "SystemInstructionsSection",
+    "create_default_template",
+    "system_message",
 ]

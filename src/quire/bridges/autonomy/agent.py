@@ -1,57 +1,524 @@
-"""Autonomy's agent: started on a node, and known by a reference from then on."""
+"""Autonomy's agent: started on a node, with the tools that come with it, and known by a reference."""
 
+import asyncio
+import json
 import logging
-from collections.abc import Sequence
-from typing import Any, Unpack
+import tempfile
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+from weakref import WeakSet
 
-from quire.bridges.autonomy.hosting import Hosted, Options, setup_of
-from quire.bridges.autonomy.models import Chat
-from quire.bridges.autonomy.reference import AgentReference
-from quire.errors import WrongType
-from quire.items import new_id
+from msgspec.structs import replace
+
+from quire.agent import (
+    Agent as EngineAgent,
+    Decisions,
+    Delta,
+    Done,
+    Ended,
+    Limits,
+    Recorded,
+    Reply,
+    Stop,
+    Tool,
+    Words,
+    tools_of,
+)
+from quire.agent.builtin import Role, Visibility, ask_user, delegating_tools, file_tools, time_tools
+from quire.agent.window import budget_for
+from quire.bridges.autonomy.messages import Memory, content_in, messages_of, text_content
+from quire.bridges.autonomy.models import agent_model
+from quire.bridges.autonomy.sections import (
+    AnySection,
+    ContextSection,
+    ContextTemplate,
+    ConversationHistorySection,
+    Messages,
+    SummarizedHistorySection,
+    SystemInstructionsSection,
+    engine_sections,
+    summary_section,
+)
+from quire.compactors import TruncateOldest
+from quire.context import Template
+from quire.errors import InvalidValue, QuireError, WrongType, cut
+from quire.items import Message, ToolCall, new_id
 from quire.models import AnyModel
 from quire.node import Node
-from quire.tokens import whole
+from quire.node.worker import Worker
+from quire.sections import Ask, ToolGuide, settings_of
+from quire.session import Session
+from quire.tokens import Definition, Share, named, number, read_definition, single_definitions, whole
 
 logger = logging.getLogger("quire.bridges.autonomy")
 
-_NO_EFFECT = ("voice", "exposed_as", "subagent_runner_filter")
+# The tools that come with an agent
+
+
+class FrameworkInstructionsSection(ToolGuide, ContextSection):
+    """How to use the tools that come with an agent, those that it has.
+
+    If there is no agent, the arguments say which these are.
+    """
+
+    def __init__(
+        self,
+        enable_ask_for_user_input: bool = False,
+        enable_filesystem: bool = False,
+        filesystem_visibility: Visibility = "conversation",
+        subagent_configs: Mapping[str, Any] | None = None,
+        enabled: bool = True,
+        name: str = "framework_instructions",
+    ) -> None:
+        ToolGuide.__init__(self, _guide, name, enabled=enabled)
+        tools = _own_tools(enable_ask_for_user_input, enable_filesystem, filesystem_visibility, "", ".")
+        roles = [Role(name=one, description="as configured", make=_nobody) for one in subagent_configs or ()]
+        tools += delegating_tools(*roles) if roles else []
+        self._tools = tuple(tool.definition for tool in tools)
+
+    async def get_messages(
+        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
+    ) -> Messages:
+        """How to use the tools, as messages."""
+        return list(messages_of(await self.items(Ask(tools=self._tools)))) if self.enabled else []
+
+
+def create_default_template(
+    instructions: str | Sequence[Mapping[str, Any]],
+    enable_ask_for_user_input: bool = False,
+    enable_filesystem: bool = False,
+    filesystem_visibility: Visibility = "conversation",
+    subagent_configs: Mapping[str, Any] | None = None,
+) -> ContextTemplate:
+    """The template that an agent has by default: instructions, how to use its tools, and the history."""
+    framework = FrameworkInstructionsSection(
+        enable_ask_for_user_input, enable_filesystem, filesystem_visibility, subagent_configs
+    )
+    return ContextTemplate([SystemInstructionsSection(instructions), framework, ConversationHistorySection()])
+
+
+def _own_tools(
+    asks: bool, files: bool, visibility: Visibility, agent: str, root: str | Path | None
+) -> list[Tool]:
+    return [
+        *time_tools(),
+        *(file_tools(root or _scratch(), visibility, agent=agent) if files else ()),
+        *((ask_user,) if asks else ()),
+    ]
+
+
+def _guide(definitions: Sequence[Definition]) -> str:
+    """How to use those among some tools that come with an agent."""
+    known = _own_names()
+    rows = [read_definition(one)[:2] for one in single_definitions(definitions)]
+    lines = [f"- {name}: {_first_lines(about)}" for name, about in rows if name in known]
+    return "\n".join(["These tools come with you; use them where they help:", *lines])
+
+
+def _first_lines(description: str) -> str:
+    """The first line of a description; all of it if that line announces the others."""
+    first, _, rest = description.strip().partition("\n")
+    return f"{first}\n{indent(rest, '  ')}" if first.endswith(":") else first
+
+
+@cache
+def _own_names() -> frozenset[str]:
+    tools = [
+        *_own_tools(True, True, "conversation", "", "."),
+        *delegating_tools(Role(name="role", description="any", make=_nobody)),
+    ]
+    return frozenset(tool.name for tool in tools)
+
+
+def _nobody(session: Session) -> EngineAgent:
+    raise AssertionError("this role is only described")
+
+
+@cache
+def _scratch() -> Path:
+    """A folder for the files of this process, removed when it ends."""
+    folder = tempfile.TemporaryDirectory(prefix="quire-files-")
+    _folders.append(folder)
+    return Path(folder.name)
+
+
+_folders: list["tempfile.TemporaryDirectory[str]"] = []
+
+
+def _checked_tools(tools: Iterable[Any] | None, what: str) -> list[Any]:
+    if isinstance(tools, str) or not isinstance(tools, Iterable | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"{what} are a list of functions, not {type(tools).__name__}")
+    given = list(tools or ())
+    try:
+        tools_of(given)
+    except QuireError as fault:
+        fault.add_note(f"among the {what}")
+        raise
+    return given
+
+
+_SUBAGENT = ("instructions", "description", "model", "tools", "max_iterations", "max_execution_time")
+_NO_EFFECT = ("auto_start", "runner_filter", "voice", "exposed_as", "subagent_runner_filter")
+
+
+def _role(name: str, options: Any, model: AnyModel, limits: Limits) -> Role:
+    """A role that work is delegated to, from the options of a subagent."""
+    whose = f"the subagent {cut(named(name, 'the role of a subagent'))!r}"
+    if not isinstance(options, Mapping):
+        raise WrongType(f"{whose} is described by a dictionary, not {type(options).__name__}")
+    told: dict[str, Any] = dict(options)  # pyright: ignore[reportUnknownArgumentType]
+    unknown = [cut(str(one)) for one in told if one not in (*_SUBAGENT, *_NO_EFFECT)]
+    if unknown:
+        raise InvalidValue(f"{whose} has no option {', '.join(unknown)}")
+    instructions = named(told.get("instructions", ""), f"instructions of {whose}")
+    if not instructions.strip():
+        raise InvalidValue(f"{whose} has no instructions")
+    own = Limits(
+        requests=told.get("max_iterations", limits.requests),
+        seconds=told.get("max_execution_time", limits.seconds),
+    )
+    speaks = model if told.get("model") is None else agent_model(told["model"], whose)
+    tools = [*time_tools(), *_checked_tools(told.get("tools"), f"tools of {whose}")]
+
+    def make(session: Session) -> EngineAgent:
+        return EngineAgent(
+            session, model=speaks, tools=tools, name=name, instructions=instructions, limits=own
+        )
+
+    described = str(told.get("description") or instructions.strip().partition("\n")[0])
+    return Role(name=name, description=described, make=make)
+
+
+# Hosting
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """What an agent can be started with, besides its instructions, name, model and tools."""
+
+    context_template: ContextTemplate | None = None
+    context_summary: bool | Mapping[str, Any] | None = None
+    max_iterations: int | None = 1000
+    max_execution_time: float | None = 600.0
+    max_messages_in_short_term_memory: int | None = 1000
+    max_tokens_in_short_term_memory: int | None = 100_000
+    enable_long_term_memory: bool = False
+    enable_ask_for_user_input: bool = False
+    enable_filesystem: bool = False
+    filesystem_visibility: Visibility = "conversation"
+    filesystem_root: str | Path | None = None
+    subagents: Mapping[str, Mapping[str, Any]] | None = None
+    subagent_runner_filter: object = None
+    voice: object = None
+    exposed_as: str | None = None
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        for most in ("max_messages_in_short_term_memory", "max_tokens_in_short_term_memory"):
+            if getattr(self, most) is not None:
+                whole(getattr(self, most), most, least=1)
+        if self.timeout is not None:
+            number(self.timeout, "timeout", 0)
+        self._check("context_template", ContextTemplate)
+        self._check("filesystem_root", str, Path)
+        self._check("subagents", Mapping)
+        for name in _NO_EFFECT:
+            if getattr(self, name, None) is not None:
+                logger.warning("%s has no effect here", name)
+
+    def _check(self, name: str, *kinds: type) -> None:
+        given = getattr(self, name)
+        if given is not None and not isinstance(given, kinds):
+            raise WrongType(f"{name} must be a {kinds[0].__name__}, not {type(given).__name__}")
+
+
+class _Hosted:
+    """An agent by name: one memory, one template and one set of tools for all its conversations."""
+
+    def __init__(
+        self, node: Node, name: str, instructions: str, model: Any, tools: Any, options: _Options
+    ) -> None:
+        self.name, self.model, self._options = name, agent_model(model), options
+        self.memory = Memory.over(lambda scope, conversation: node.session(name, scope, conversation))
+        self.template = _template(instructions, options, self.model)
+        self._limits = Limits(requests=options.max_iterations, seconds=options.max_execution_time)
+        asks, files = options.enable_ask_for_user_input, options.enable_filesystem
+        roles = [_role(one, of, self.model, self._limits) for one, of in (options.subagents or {}).items()]
+        self._tools = [
+            *_own_tools(asks, files, options.filesystem_visibility, name, options.filesystem_root),
+            *(delegating_tools(*roles) if roles else ()),
+            *_checked_tools(tools, "tools"),  # those of the user come last
+        ]
+        self._made: tuple[list[AnySection], Template] | None = None
+        self._own: WeakSet[EngineAgent] = WeakSet()
+
+    def make(self, session: Session) -> EngineAgent:
+        """The agent of one conversation."""
+        agent = EngineAgent(
+            *(session, self._engine_template()),
+            model=self.model,
+            tools=self._tools,
+            name=self.name,
+            limits=self._limits,
+        )
+        self.memory.adopt(session, *self._place(session))
+        self._keep_small(session)
+        self._own.add(agent)
+        return agent
+
+    def refresh(self, agent: EngineAgent) -> None:
+        """Have an agent use the sections that the template has now; not an agent that works for it."""
+        template = self._engine_template()
+        if agent in self._own and agent.speaker.template is not template:
+            agent.speaker = agent.speaker._replace(template=template)
+            self._keep_small(agent.session)
+
+    def _place(self, session: Session) -> tuple[str, str]:
+        return session.place.scope.removeprefix(f"{self.name}/"), session.place.conversation
+
+    def _engine_template(self) -> Template:
+        if self._made is None or self._made[0] != self.template.sections:
+            own = engine_sections(self.template, self.memory, self.name)
+            most = self._options.max_tokens_in_short_term_memory
+            # What a summary will be about is never left out.
+            cut_ones = [
+                one.name
+                for one in own
+                if settings_of(one).keeps == "newest" and not isinstance(one, SummarizedHistorySection)
+            ]
+            shares = {} if most is None else {name: Share(maximum=most) for name in cut_ones}
+            budget = replace(budget_for(self.model), shares=shares)
+            self._made = list(self.template.sections), Template(*own, budget=budget, model=self.model.name)
+        return self._made[1]
+
+    def _keep_small(self, session: Session) -> None:
+        """Have the history summarized if a section does that, or else the oldest left out, in steps."""
+        for section in self.template.sections:
+            if isinstance(section, SummarizedHistorySection):
+                section.attach(session, *self._place(session))
+                return
+        most = self._options.max_messages_in_short_term_memory
+        if most is not None:
+            session.compaction.use(TruncateOldest(unit="messages", floor=max(most * 3 // 4, 1), ceiling=most))
+
+
+def _template(instructions: str, options: _Options, model: AnyModel) -> ContextTemplate:
+    if not isinstance(instructions, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"instructions are a text, not {type(instructions).__name__}")
+    history = summary_section(options.context_summary, model)
+    if options.context_template is not None:
+        if history is not None:
+            raise InvalidValue(
+                "context_summary and context_template cannot both be given: "
+                "put a SummarizedHistorySection into the template"
+            )
+        return options.context_template
+    sections = [SystemInstructionsSection(instructions), FrameworkInstructionsSection()]
+    return ContextTemplate([*sections, history or ConversationHistorySection()])
 
 
 class Agent:
-    """Starts agents. One that was started is known by its reference."""
+    """Starts agents."""
 
     @staticmethod
     async def start(
         node: Node,
         instructions: str = "",
         name: str | None = None,
-        model: AnyModel | Chat | str | None = None,
+        model: Any = None,
         tools: Sequence[Any] | None = None,
-        **options: Unpack[Options],
-    ) -> AgentReference:
-        """Host an agent on a node, under a name or a random one; see `Options` for what can be chosen."""
+        *,
+        system_message: str | None = None,
+        subagent_configs: Mapping[str, Mapping[str, Any]] | None = None,
+        **options: Any,
+    ) -> "AgentReference":
+        """Host an agent on a node, under a name or a random one.
+
+        `system_message` and `subagent_configs` are older names of `instructions` and `subagents`.
+        """
         if not isinstance(node, Node):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"an agent is started on a node, not {type(node).__name__}")
-        setup = setup_of(options)
-        for option in _NO_EFFECT:
-            if getattr(setup, option) is not None:
-                logger.warning("%s has no effect here", option)
-        hosted = Hosted(node, new_id() if name is None else name, instructions, model, tools or (), setup)
+        if subagent_configs is not None:
+            options.setdefault("subagents", subagent_configs)
+        unknown = options.keys() - _Options.__annotations__.keys()
+        if unknown:
+            raise WrongType(f"an agent has no option {', '.join(map(cut, sorted(unknown)))}")
+        own_name = new_id() if name is None else name
+        hosted = _Hosted(
+            node, own_name, instructions or system_message or "", model, tools, _Options(**options)
+        )
         node.add(hosted.name, hosted.make)
         return AgentReference(node, hosted)
 
     @staticmethod
     async def start_many(
-        node: Node,
-        instructions: str = "",
-        number_of_agents: int = 2,
-        name: str | None = None,
-        model: AnyModel | Chat | str | None = None,
-        tools: Sequence[Any] | None = None,
-        **options: Unpack[Options],
-    ) -> list[AgentReference]:
+        node: Node, instructions: str = "", number_of_agents: int = 2, name: str | None = None, **options: Any
+    ) -> "list[AgentReference]":
         """Host several agents that are alike: under random names, or `name-1`, `name-2` and so on."""
-        whole(number_of_agents, "number_of_agents", least=1)
-        names = [None if name is None else f"{name}-{n}" for n in range(1, number_of_agents + 1)]
-        return [await Agent.start(node, instructions, one, model, tools, **options) for one in names]
+        count = whole(number_of_agents, "number_of_agents", least=1)
+        names = [None if name is None else f"{name}-{n}" for n in range(1, count + 1)]
+        return [await Agent.start(node, instructions, one, **options) for one in names]
+
+
+# References
+
+Sent = str | Mapping[str, Any] | Sequence[Any]
+"""A text, a content, a message of the user, or several of these."""
+
+_LIMIT = "limit_reached"
+_UNDONE: dict[Stop, tuple[str, str]] = {
+    "requests": (_LIMIT, "The answer ended early: max_iterations was reached."),
+    "seconds": (_LIMIT, "The answer ended early: max_execution_time was reached."),
+    "calls": (_LIMIT, "The answer ended early: the limit of tool calls was reached."),
+    "cost": (_LIMIT, "The answer ended early: the limit of its cost was reached."),
+    "length": ("cut_off", "The answer ended early: the model had no room for more."),
+    "refused": ("refused", "The model refused to say more."),
+    "interrupted": ("interrupted", "The answer was interrupted."),
+}
+"""The phase and the words of the last message, by why a reply ended early."""
+
+
+class AgentReference:
+    """An agent on a node. Each of its conversations, by scope and name, is answered in order."""
+
+    def __init__(self, node: Node, hosted: _Hosted) -> None:
+        self._node, self._hosted = node, hosted
+
+    def __repr__(self) -> str:
+        return f"<AgentReference {self.name!r}>"
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self._hosted.name
+
+    @property
+    def memory(self) -> Memory:
+        """All that was said in its conversations."""
+        return self._hosted.memory
+
+    async def send(
+        self, message: Sent, scope: str = "", conversation: str = "", timeout: float | None = None
+    ) -> Messages:
+        """The messages that answer one: replies, tool calls and their results, the last reply last.
+
+        If the agent asks the user something, the question is the last, and the next message answers it. A
+        call that needs an approval waits for `decide`. If the answer ended early, the last message says why.
+        After `timeout` seconds it is a `TimeoutError`; what was said until then is kept.
+        """
+        worker = self._worker(scope, conversation)
+        return await _answer(worker, worker.send(_input(message)), timeout)
+
+    send_message = send
+
+    async def decide(
+        self, decisions: Decisions, scope: str = "", conversation: str = "", timeout: float | None = None
+    ) -> Messages:
+        """Approve or refuse waiting calls, by their ids; `False` refuses, a text refuses with a reason."""
+        worker = self._worker(scope, conversation)
+        return await _answer(worker, worker.decide(decisions), timeout)
+
+    def send_stream(
+        self, message: Sent, scope: str = "", conversation: str = "", timeout: float | None = None
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """As `send`, streamed: words in pieces that are marked `partial`, everything else whole.
+
+        The time that the listener takes does not count for the `timeout`.
+        """
+        worker = self._worker(scope, conversation)
+        return _stream(worker, worker.send_stream(_input(message)), timeout)
+
+    async def get_conversation_state(self, scope: str = "", conversation: str = "") -> dict[str, Any]:
+        """What a conversation does: its state, whether it is paused, and what it waits for."""
+        worker = self._worker(scope, conversation)
+        return {
+            "state": worker.state,
+            "is_paused": worker.state == "waiting",
+            "message_count": await self.memory.get_message_count(scope, conversation),
+            "waiting_for": [one["content"]["text"] for one in _questions(worker, worker.waiting)],
+        }
+
+    async def is_paused(self, scope: str = "", conversation: str = "") -> bool:
+        """Whether a conversation waits for a person."""
+        return self._worker(scope, conversation).state == "waiting"
+
+    def _worker(self, scope: str, conversation: str) -> Worker:
+        worker = self._node.worker(self.name, scope, conversation)
+        self._hosted.refresh(worker.agent)
+        return worker
+
+
+def _input(message: Sent) -> Message:
+    return Message("user", content_in(message))
+
+
+async def _answer(worker: Worker, answer: Coroutine[Any, Any, Reply], timeout: float | None) -> Messages:
+    async with asyncio.timeout(timeout):
+        reply = await answer
+    return [*messages_of(reply.items), *_last_messages(worker, reply)]
+
+
+async def _stream(
+    worker: Worker, deltas: AsyncGenerator[Delta, None], timeout: float | None
+) -> AsyncGenerator[dict[str, Any], None]:
+    clock, left = asyncio.get_running_loop().time, timeout
+    async with aclosing(deltas):
+        while True:
+            began = clock()
+            async with asyncio.timeout(left):
+                delta = await anext(deltas, None)
+            left = None if left is None else left - (clock() - began)
+            if delta is None:
+                return
+            for message in _messages_in(worker, delta):
+                yield message
+
+
+def _messages_in(worker: Worker, delta: Delta) -> Iterable[dict[str, Any]]:
+    match delta:
+        case Words(text):
+            yield {"role": "assistant", "content": text_content(text), "partial": True}
+        case Recorded(items):
+            yield from messages_of(item for item in items if isinstance(item, ToolCall))
+        case Ended(result):
+            yield from messages_of([result])
+        case Done(reply):
+            yield from _last_messages(worker, reply)
+        case _:
+            return
+
+
+def _last_messages(worker: Worker, reply: Reply) -> Iterable[dict[str, Any]]:
+    """Messages after an answer that are not kept: what a person is asked, or why the answer ended early."""
+    yield from _questions(worker, reply.waiting)
+    if reply.stop in _UNDONE:
+        phase, words = _UNDONE[reply.stop]
+        yield {"role": "assistant", "content": text_content(words), "phase": phase}
+
+
+def _questions(worker: Worker, waiting: Iterable[ToolCall]) -> Iterable[dict[str, Any]]:
+    """What a person is asked: questions, which a message answers, and approvals, which `decide` gives."""
+    asking = {tool.name for tool in worker.agent.tools if tool.asks_person}
+    for call in waiting:
+        is_question = call.name in asking
+        words = _question(call) if is_question else f"{call.name} needs an approval, with {call.arguments}."
+        yield {
+            "role": "assistant",
+            "content": text_content(words),
+            "phase": "waiting_for_input" if is_question else "waiting_for_approval",
+            "tool_call_id": call.call_id,
+            "id": call.id,
+        }
+
+
+def _question(call: ToolCall) -> str:
+    try:
+        asked: Any = json.loads(call.arguments).get("question")
+    except (ValueError, AttributeError):
+        asked = None
+    return asked if isinstance(asked, str) else call.arguments

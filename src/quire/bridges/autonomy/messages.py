@@ -1,20 +1,27 @@
-"""Messages as Autonomy has them, dictionaries with a role and a content, and the engine's items, both ways.
+"""Autonomy's messages, which are dictionaries with a role and a content, and the memory that keeps them.
 
-A message is one item, or with tool calls several: its words, if there are any, and one for each call. What
-the engine has no field for is in the `extras` of an item under one key, so that it goes wherever it goes.
+A message is one item of the engine, or with tool calls several: its words, if there are any, and one for each
+call. What the engine has no field for is in the `extras` of an item under one key.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Self, cast
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from msgspec.structs import replace
 
-from quire.errors import WrongType
+from quire.errors import EditRefused, InvalidValue, WrongType
 from quire.items import (
+    EDITS,
     Content,
+    Hide,
     Item,
     Message,
     Note,
+    Reasoning,
     Summary,
     ToolCall,
     ToolResult,
@@ -25,75 +32,19 @@ from quire.items import (
 )
 from quire.providers import content_for_model
 from quire.sections import items_of, parse_content
+from quire.session import Session
+from quire.state import Answers, is_user_message, spans_over
+from quire.stores import MemoryStore, Place, Store, place_at
+from quire.stores.store import is_tombstone
 
-OURS = "autonomy"
-"""The key of `extras` under which the bridge keeps what the engine has no field for."""
-
-_OF, _KEPT, _IS_TEXT = "of", "kept", "is_text"
+_OURS, _OF, _KEPT, _IS_TEXT = "autonomy", "of", "kept", "is_text"
 _FIELDS = frozenset(("role", "content", "tool_calls", "tool_call_id"))
 
 
-class Said(dict[str, Any]):
-    """A message that was read, and what it was read from: unchanged, it goes to a model as it was said."""
+class ReadMessage(dict[str, Any]):
+    """A message that was read, with the items it shows: unchanged, it goes to a model as it was recorded."""
 
     behind: tuple[Item, ...] = ()
-
-    @classmethod
-    def of(cls, fields: Mapping[str, Any], behind: Iterable[Item]) -> Self:
-        """A message with the items that it shows."""
-        message = cls(fields)
-        message.behind = tuple(behind)
-        return message
-
-
-def messages_of(items: Iterable[Item]) -> list[Said]:
-    """Items as messages. Thoughts and the like have none of their own, and go with the one they belong to."""
-    found: list[Said] = []
-    unsaid: list[Item] = []
-    for item in items:
-        last = found[-1] if found else None
-        if isinstance(item, ToolCall) and last is not None and not unsaid and _belongs(item, last):
-            last.setdefault("tool_calls", []).append(_call(item))
-            last.behind += (item,)
-            continue
-        fields = _fields(item)
-        if fields is None:
-            unsaid.append(item)
-        else:
-            # A summary stands for others, which are not here: on its own it is words like any other.
-            behind = () if isinstance(item, Summary | Note) else (*unsaid, item)
-            found.append(Said.of(fields, behind))
-            unsaid = []
-    return found
-
-
-def items_in(messages: object, section: str) -> tuple[Item, ...]:
-    """What a section gave, as items: those it was read from where they are unchanged, else read anew."""
-    if not isinstance(messages, list | tuple):
-        raise WrongType(f"section {section!r} gives a list of messages, not {type(messages).__name__}")
-    given: list[Any] = []
-    for message in cast("list[Any]", messages):
-        given += _unchanged(message) or [_plain(message)]
-    return items_of(given, section)
-
-
-def recorded(message: Mapping[str, Any], called: Mapping[str, str]) -> list[Item]:
-    """A message as items to be kept, said now; `called` are the names of tools by the ids of their calls."""
-    plain: Mapping[str, Any] = _plain(message)
-    if plain.get("role") == "tool" and not plain.get("name"):
-        plain = {**plain, "name": called.get(str(plain.get("tool_call_id")))}
-    read = items_of([plain], "memory")
-    items = [replace(item, id=new_id(), created_at=now()) for item in read]
-    first = items[0].id
-    own: dict[str, Any] = {_IS_TEXT: True} if isinstance(message.get("content"), str) else {}
-    kept = {name: value for name, value in message.items() if name not in _FIELDS}
-    if kept:
-        own[_KEPT] = kept
-    for place, item in enumerate(items):
-        marks = {**({_OF: first} if isinstance(item, ToolCall) else {}), **(own if place == 0 else {})}
-        if marks:
-            items[place] = replace(item, extras={OURS: marks})
-    return items
 
 
 def text_content(text: str) -> dict[str, str]:
@@ -101,68 +52,314 @@ def text_content(text: str) -> dict[str, str]:
     return {"text": text, "type": "text"}
 
 
+def system_message(text: str) -> dict[str, Any]:
+    """A message of the system."""
+    return {"role": "system", "content": text_content(text), "phase": "system"}
+
+
+def messages_of(items: Iterable[Item]) -> list[ReadMessage]:
+    """Items as messages. Reasoning and the like have none of their own, and belong to the next one."""
+    found: list[ReadMessage] = []
+    silent: list[Item] = []
+    for item in items:
+        if isinstance(item, ToolCall) and found and not silent and _belongs(item, found[-1]):
+            found[-1].setdefault("tool_calls", []).append(_call_of(item))
+            found[-1].behind += (item,)
+            continue
+        fields = _fields_of(item)
+        if fields is None:
+            silent.append(item)
+            continue
+        message = ReadMessage(fields)
+        # A summary stands for items that are not here: on its own it is a message like any other.
+        message.behind = () if isinstance(item, Summary | Note) else (*silent, item)
+        found.append(message)
+        silent = []
+    return found
+
+
+def items_in(messages: object, section: str) -> tuple[Item, ...]:
+    """What a section returned, as items: those a message was read from if it is unchanged, else new ones."""
+    if not isinstance(messages, list | tuple):
+        raise WrongType(f"section {section!r} returns a list of messages, not {type(messages).__name__}")
+    given: list[Any] = []
+    for message in cast("Sequence[Any]", messages):
+        behind: tuple[Item, ...] = getattr(message, "behind", ())
+        given += behind if behind and messages_of(behind) == [message] else [_readable(message)]
+    return items_of(given, section)
+
+
+def recorded(message: Mapping[str, Any], called: Mapping[str, str]) -> list[Item]:
+    """A message as items to record now; `called` are the names of tools by the ids of their calls."""
+    if not isinstance(message, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a message is a dictionary with a role, not {type(message).__name__}")
+    readable = _readable(message)
+    if readable.get("role") == "tool" and not readable.get("name"):
+        readable = {**readable, "name": called.get(str(readable.get("tool_call_id")))}
+    items = [replace(item, id=new_id(), created_at=now()) for item in items_of([readable], "memory")]
+    own: dict[str, Any] = {_IS_TEXT: True} if isinstance(message.get("content"), str) else {}
+    if kept := {name: value for name, value in message.items() if name not in _FIELDS}:
+        own[_KEPT] = kept
+    for place, item in enumerate(items):
+        marks = {_OF: items[0].id} if isinstance(item, ToolCall) else {}
+        marks |= own if place == 0 else {}
+        items[place] = replace(item, extras={_OURS: marks}) if marks else item
+    return items
+
+
 def content_in(message: object) -> Content:
-    """What somebody sends, as content: a text, a content, a message, or several of these."""
+    """What somebody sends, as content: a text, a content, a message of the user, or several of these."""
     if isinstance(message, Mapping) and "role" in message:
         told = cast("Mapping[str, Any]", message)
         if told["role"] != "user":
             raise WrongType("an agent is sent messages of the user; others are added to its memory")
         return parse_content(told.get("content"))
     if isinstance(message, list | tuple):
-        parts = [part for one in cast("list[object]", message) for part in parts_of(content_in(one))]
+        parts = [part for one in cast("Sequence[object]", message) for part in parts_of(content_in(one))]
         return parse_content(parts) if parts else ""
     return parse_content(message)  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _unchanged(message: Any) -> list[Item]:
-    if not isinstance(message, Said) or not message.behind:
-        return []
-    return list(message.behind) if messages_of(message.behind) == [message] else []
-
-
-def _plain(message: Any) -> Any:
+def _readable(message: Any) -> Any:
     """A message in the shape that the engine reads: a reply of calls alone has no content."""
     if not isinstance(message, Mapping):
         return message
     told = cast("Mapping[str, Any]", message)
     content: Any = told.get("content")
-    empty = content.get("text") == "" if isinstance(content, Mapping) else not content  # pyright: ignore
-    return {**told, "content": None} if empty and told.get("tool_calls") else told
+    is_empty = content.get("text") == "" if isinstance(content, Mapping) else not content  # pyright: ignore
+    return {**told, "content": None} if is_empty and told.get("tool_calls") else told
 
 
-def _fields(item: Item) -> dict[str, Any] | None:
+def _fields_of(item: Item) -> dict[str, Any] | None:
     match item:
         case Message():
-            fields = {"role": item.role, "content": _content(item, item.content)}
+            fields = {"role": item.role, "content": _content_of(item, item.content)}
         case Note() | Summary():
-            fields = {"role": "system", "content": _content(item, content_for_model(item))}
+            fields = {"role": "system", "content": _content_of(item, content_for_model(item))}
         case ToolCall():
-            fields = {"role": "assistant", "content": text_content(""), "tool_calls": [_call(item)]}
+            fields = {"role": "assistant", "content": text_content(""), "tool_calls": [_call_of(item)]}
         case ToolResult():
-            told = {"tool_call_id": item.call_id, "name": item.name}
-            fields = {"role": "tool", "content": _content(item, item.content), **told}
+            about = {"tool_call_id": item.call_id, "name": item.name}
+            fields = {"role": "tool", "content": _content_of(item, item.content), **about}
         case _:
             return None
     return fields | {"timestamp": item.created_at} | cast("dict[str, Any]", thaw(_own(item).get(_KEPT, {})))
 
 
-def _content(item: Item, content: Content) -> Any:
+def _content_of(item: Item, content: Content) -> Any:
     if not isinstance(content, str):
         return [text_content(part) if isinstance(part, str) else part for part in parts_of(content)]
     return content if _own(item).get(_IS_TEXT) else text_content(content)
 
 
-def _call(item: ToolCall) -> dict[str, Any]:
+def _call_of(item: ToolCall) -> dict[str, Any]:
     function = {"name": item.name, "arguments": item.arguments}
     return {"id": item.call_id, "type": "function", "function": function}
 
 
-def _belongs(call: ToolCall, last: Said) -> bool:
-    if last["role"] != "assistant":
-        return False
+def _belongs(call: ToolCall, last: ReadMessage) -> bool:
     first = _own(call).get(_OF)
-    return first is None or any(item.id == first for item in last.behind)
+    is_of_last = first is None or any(item.id == first for item in last.behind)
+    return last["role"] == "assistant" and is_of_last
 
 
 def _own(item: Item) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", item.extras.get(OURS, {}))
+    return cast("Mapping[str, Any]", item.extras.get(_OURS, {}))
+
+
+# Calls and results
+
+
+def paired(items: Sequence[Item], record: Iterable[Item]) -> Sequence[Item]:
+    """What a section shows, without calls whose results it left out, and results whose calls it left out.
+
+    Otherwise a model would read that such a call was interrupted. In the turn under way a call stays, with a
+    note in place of its result, so that the model does not make it again. A call that waits for its result
+    stays as it is.
+    """
+    found = Answers(items)
+    results = {place for place, item in enumerate(items) if isinstance(item, ToolResult)}
+    alone = (results - found.call_of.keys()) | set(found.open_calls())
+    if not alone:
+        return items
+    result_of, new = _results_in(list(record))
+    shown: list[Item] = []
+    notes: list[Item] = []
+    for place, item in enumerate(items):
+        if not isinstance(item, ToolCall):
+            shown, notes = [*shown, *notes], []
+        call_id = item.call_id if isinstance(item, ToolCall | ToolResult) else ""
+        result = (result_of.get(item.id) or result_of.get(call_id)) if place in alone else None
+        if result is None:
+            shown.append(item)
+        elif isinstance(item, ToolCall) and result.id in new:
+            shown.append(item)
+            told = "failed; the error" if result.is_error else "done; the result"
+            words = f"(This was {told} is left out here.)"
+            notes.append(replace(result, content=words, call_id=call_id, id=f"{result.id}/left-out"))
+        elif isinstance(item, ToolCall):
+            while shown and isinstance(shown[-1], Reasoning):
+                shown.pop()  # it belongs to the call
+    return [*shown, *notes]
+
+
+def _results_in(record: Sequence[Item]) -> tuple[dict[str, ToolResult], set[str]]:
+    """The results by the ids of their items, of the items of their calls, and of the calls; and the new ones.
+
+    New is what came after the last message of the user.
+    """
+    found = Answers(record)
+    result_of: dict[str, ToolResult] = {}
+    for place, call in found.call_of.items():
+        result = record[place]
+        if isinstance(result, ToolResult):
+            result_of |= dict.fromkeys((result.id, record[call].id, result.call_id), result)
+    for place in found.open_calls():
+        waiting = record[place]
+        if isinstance(waiting, ToolCall):
+            result_of.pop(waiting.call_id, None)
+    asked = max((place for place, item in enumerate(record) if is_user_message(item)), default=-1)
+    return result_of, {item.id for item in record[asked + 1 :]}
+
+
+# Memory
+
+Opening = Callable[[str, str], Session]
+"""Opens the session of a scope and a conversation."""
+
+_AT_HAND = 256
+
+
+class Memory:
+    """Conversations by scope and name. Nothing of one scope can be read from another.
+
+    It is in this process alone, unless `store` says where it is kept.
+    """
+
+    def __init__(self, *, store: str | Path | Store | None = None) -> None:
+        kept = MemoryStore() if store is None else store
+        self._begin(lambda scope, name: Session.open(scope=scope, conversation=name, store=kept))
+
+    @classmethod
+    def over(cls, opening: Opening) -> Self:
+        """The memory of sessions that somebody else opens."""
+        memory = cls.__new__(cls)
+        memory._begin(opening)
+        return memory
+
+    def _begin(self, opening: Opening) -> None:
+        self._opening = opening
+        self._sessions: WeakValueDictionary[Place, Session] = WeakValueDictionary()
+        self._at_hand: deque[Session] = deque(maxlen=_AT_HAND)  # holds the sessions used last
+        self._instructions: list[dict[str, Any]] = []
+
+    async def add_message(self, scope: str, conversation: str, message: Mapping[str, Any]) -> None:
+        """Keep a message at the end of a conversation, with the present time."""
+        await self.add_messages(scope, conversation, [message])
+
+    async def add_messages(
+        self, scope: str, conversation: str, messages: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Keep messages in their order, all or none."""
+        session = self.session(scope, conversation)
+        called = {call.call_id: call.name for call in session.view().pending()}
+        items: list[Item] = []
+        for message in messages:
+            items += recorded(message, called)
+            called |= {item.call_id: item.name for item in items if isinstance(item, ToolCall)}
+        if items:
+            await session.aio.append(*items)
+
+    async def get_messages(self, scope: str, conversation: str) -> list[dict[str, Any]]:
+        """The instructions, and then all messages of a conversation."""
+        return [*map(dict, self._instructions), *await self.get_messages_only(scope, conversation)]
+
+    async def get_messages_only(self, scope: str, conversation: str) -> list[ReadMessage]:
+        """All messages of a conversation, oldest first, also those that a summary stands for."""
+        said = self.session(scope, conversation).view().recorded()
+        return messages_of(item for item in said if type(item) not in EDITS and not is_tombstone(item))
+
+    async def get_message_count(self, scope: str, conversation: str) -> int:
+        """The number of messages of a conversation."""
+        return len(await self.get_messages_only(scope, conversation))
+
+    async def clear_short_term_memory(self, scope: str, conversation: str) -> None:
+        """Forget what was said in a conversation, for good."""
+        session = self.session(scope, conversation)
+        view = session.view()
+        last = [item for item in view if is_user_message(item)][-1:]
+        with suppress(EditRefused, InvalidValue):  # of what must stay, a tombstone is shown
+            session.append(Hide(spans_over(view, (item for item in view if item not in last))))
+        session.forget()
+
+    delete_conversation = clear_short_term_memory
+
+    def set_instructions(self, instructions: Sequence[Mapping[str, Any]]) -> None:
+        """The messages that `get_messages` begins with."""
+        self._instructions = [dict(message) for message in instructions]
+
+    def session(self, scope: str, conversation: str) -> Session:
+        """The engine's session of a conversation: the one an agent works in, if it does."""
+        key = place_at(scope=scope, conversation=conversation)
+        session = self._sessions.get(key)
+        if session is None:
+            session = self._sessions[key] = self._opening(scope, conversation)
+        self._at_hand.append(session)
+        return session
+
+    def adopt(self, session: Session, scope: str, conversation: str) -> None:
+        """Read a conversation from this session as long as it is in use."""
+        self._sessions[place_at(scope=scope, conversation=conversation)] = session
+
+
+class _Mirror(Memory):
+    """A copy of a memory of somebody else, which takes in what is new."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._copied: dict[Place, list[Any]] = {}
+        self._given: dict[str, tuple[ReadMessage, Any]] = {}
+
+    async def copy(self, messages: Sequence[Any], scope: str, conversation: str) -> None:
+        """Add what is new. The oldest may be gone; if nothing is as it was, the conversation is another."""
+        place = place_at(scope=scope, conversation=conversation)
+        known = self._copied.setdefault(place, [])
+        gone = next(n for n in range(len(known) + 1) if known[n:] == list(messages[: len(known) - n]))
+        if gone == len(known) and known:
+            await self.clear_short_term_memory(scope, conversation)
+        session = self.session(scope, conversation)
+        called: dict[str, str] = {}
+        for message in messages[len(known) - gone :]:
+            items = recorded(message, called)
+            called |= {item.call_id: item.name for item in items if isinstance(item, ToolCall)}
+            await session.aio.append(*items)
+            self._given[items[0].id] = messages_of(items)[0], message
+        self._copied[place] = list(messages)
+
+    def as_given(self, messages: Iterable[ReadMessage]) -> list[Any]:
+        """The messages, those that did not change as they were given."""
+        rows = [(one, self._given.get(one.behind[0].id) if one.behind else None) for one in messages]
+        return [given[1] if given is not None and given[0] == one else one for one, given in rows]
+
+
+_mirrors: "WeakKeyDictionary[object, _Mirror]" = WeakKeyDictionary()
+
+
+async def memory_like(memory: object, scope: str, conversation: str) -> Memory:
+    """A memory that holds what another has, if it is not one of ours: that needs `get_messages_only`."""
+    if isinstance(memory, Memory):
+        return memory
+    read = getattr(memory, "get_messages_only", None)
+    if not callable(read):
+        raise WrongType(f"a memory has get_messages_only; {type(memory).__name__} has not")
+    mirror = _mirrors.setdefault(memory, _Mirror())
+    await mirror.copy(
+        cast("Sequence[Any]", await cast("Any", read)(scope, conversation)), scope, conversation
+    )
+    return mirror
+
+
+def shown_to(memory: Memory, items: Iterable[Item]) -> list[Any]:
+    """Items as the messages of a memory."""
+    found = messages_of(items)
+    return memory.as_given(found) if isinstance(memory, _Mirror) else list(found)

@@ -1,47 +1,47 @@
-"""Models as they are handed in: the engine's, their names, or anything else that can complete a chat."""
+"""Autonomy's model, which is one of the engine with options; and other models, which write summaries."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Unpack, cast, runtime_checkable
+from typing import Any, Unpack, cast
 
 from quire.bridges.autonomy.messages import messages_of
-from quire.errors import InvalidValue, WrongType
+from quire.bridges.kit import reply_text
+from quire.errors import InvalidValue
 from quire.items import Item, Message
-from quire.models import Answering, AnyModel, Asks, ChatReply, Model, Terms
+from quire.models import Answering, AnyModel, Asks, ChatReply, Model as EngineModel, Terms, model_of
 from quire.providers import CachePlan, Parsed, Rendered
-from quire.tokens import Definition
+from quire.tokens import Definition, whole
 
 USUAL = "claude-sonnet-4-v1"
 """The model of an agent that is given none."""
 
-
-@runtime_checkable
-class Chat(Protocol):
-    """What can complete a chat."""
-
-    async def complete_chat(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Any:
-        """The answer; `str` of it is its text."""
-        ...
+_OWN = ("base_url", "api_key", "timeout", "retries", "client", "answer_schema")
 
 
-def model_of(given: object) -> AnyModel:
-    """The model that is meant: by name, itself, or one that can complete a chat and nothing else."""
-    if isinstance(given, type):
-        raise WrongType(f"a model is needed, not the class {given.__name__}")
-    if given is None or isinstance(given, str):
-        return Model(USUAL if given is None else given)
-    if callable(getattr(given, "send", None)) and callable(getattr(given, "ask", None)):
-        return cast(AnyModel, given)
-    if isinstance(given, Chat):
-        return Writer(given)
-    raise WrongType(f"a model, or the name of one, is needed, not {type(given).__name__}")
+class Model(EngineModel):
+    """A model by name. `max_tokens` limits each answer; other options go with every request.
+
+    `base_url`, `api_key`, `timeout`, `retries` and `client` are those of the engine's `Model`.
+    """
+
+    def __init__(self, name: str, *, max_tokens: int | None = None, **options: Any) -> None:
+        own = {option: options.pop(option) for option in _OWN if option in options}
+        options |= cast("Mapping[str, Any]", options.pop("options", None) or {})
+        super().__init__(name, options=options, **own)
+        self.max_tokens = None if max_tokens is None else whole(max_tokens, "max_tokens", least=1)
+
+    def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
+        """The answer to this payload."""
+        if terms.get("max_tokens") is None and self.max_tokens is not None:
+            terms["max_tokens"] = self.max_tokens
+        return super().send(rendered, stream=stream, **terms)
 
 
-class Writer(Asks):
-    """One that can complete a chat, as a model that writes summaries; it is not asked for anything else."""
+class _Writer(Asks):
+    """An object with `complete_chat`, as a model that writes summaries and nothing else."""
 
     wire = "openai"
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: Any) -> None:
         self._chat = chat
         self.name = str(getattr(chat, "name", None) or type(chat).__name__)
 
@@ -53,14 +53,29 @@ class Writer(Asks):
         plan: CachePlan | None = None,
         **terms: Unpack[Terms],
     ) -> Parsed:
-        """The whole answer."""
+        """The whole answer; `WrongType` if there is no text in it."""
         size = terms.get("max_tokens")
         options: dict[str, Any] = {} if size is None else {"max_tokens": size}
         reply = await self._chat.complete_chat([dict(one) for one in messages_of(items)], **options)
         if isinstance(reply, ChatReply):
             return reply.parsed
-        return Parsed((Message("assistant", str(reply)),), model=self.name)
+        return Parsed((Message("assistant", await reply_text(reply)),), model=self.name)
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
-        """Refused: what an agent is asked has a payload, and this takes messages."""
-        raise InvalidValue(f"{self.name} completes chats and writes summaries: an agent needs a Model")
+        """Refused: it takes messages, and an agent sends payloads."""
+        raise InvalidValue(f"{self.name} writes summaries: an agent needs a Model")
+
+
+def writer_of(given: Any) -> AnyModel:
+    """The model that writes summaries: a model, its name, or an object with `complete_chat`."""
+    is_chat = not isinstance(given, type) and callable(getattr(given, "complete_chat", None))
+    if is_chat and not callable(getattr(given, "send", None)):
+        return _Writer(given)
+    return agent_model(given, "a summarized history")
+
+
+def agent_model(given: Any, whose: str = "an agent") -> AnyModel:
+    """The model of an agent: a model, or its name."""
+    if given is None or isinstance(given, str):
+        return Model(USUAL if given is None else given)
+    return model_of(given, whose)

@@ -1,136 +1,114 @@
-"""Autonomy's sections: those of the engine, which can also be asked for messages."""
+"""Autonomy's context template and its sections. Those of the engine can also be asked for messages."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from copy import copy
+from typing import Any, Protocol, TypedDict, cast
+from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
-from quire.bridges.autonomy.builtin import builtin_definitions, telling
-from quire.bridges.autonomy.memory import Memory
-from quire.bridges.autonomy.messages import items_in, messages_of
-from quire.errors import WrongType
-from quire.items import Item, Message, ToolCall, ToolResult
-from quire.sections import (
-    Ask,
-    Content,
-    History,
-    Instructions,
-    Predicate,
-    ToolGuide,
-    checked_function,
-    maybe_await,
+from quire.bridges.autonomy.messages import (
+    Memory,
+    items_in,
+    memory_like,
+    messages_of,
+    paired,
+    shown_to,
+    system_message,
 )
+from quire.bridges.autonomy.models import writer_of
+from quire.compactors import CONVERSATION, MESSAGES, Room, Summarize, item_text
+from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
+from quire.items import Item, Message, Summary, ToolCall, ToolResult, now
+from quire.models import AnyModel
+from quire.sections import Ask, History, Section, Settings, checked_function, maybe_await
+from quire.session import Metrics, Session
 from quire.state import View
-from quire.tokens import named
+from quire.tokens import MOST, Tally, named
+
+logger = logging.getLogger("quire.bridges.autonomy")
 
 Messages = list[dict[str, Any]]
 Provider = Callable[[str, str, dict[str, Any]], Messages | Awaitable[Messages]]
-"""Given the scope, the conversation and the shared parameters."""
+"""Is called with the scope, the conversation and the shared parameters."""
 
-HISTORY = "conversation_history"
+HISTORY, COUNT = "conversation_history", "conversation_message_count"
+FLOOR, CEILING, SIZE = 10, 20, 2048
 
 
-class Section(Protocol):
-    """What a template needs of a section; one of your own needs no more. It may say that it is `enabled`."""
+class AnySection(Protocol):
+    """What a template needs of a section. It may also have `enabled`, and `required`."""
 
     name: str
 
     async def get_messages(
-        self, memory: Memory, scope: str, conversation: str, params: dict[str, Any]
+        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
     ) -> Sequence[Mapping[str, Any]]:
-        """What it has to show."""
+        """What it shows."""
         ...
 
 
-class Reads:
-    """`get_messages` for sections of the engine."""
+class ContextSection:
+    """A section to inherit from: a name, and whether it is enabled."""
+
+    name: str
+    enabled: bool
+
+    def __init__(self, name: str, enabled: bool = True) -> None:
+        self.name, self.enabled = named(name, "the name of a section"), enabled
 
     async def get_messages(
-        self, memory: Memory, scope: str, conversation: str, params: dict[str, Any]
+        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
     ) -> Messages:
-        """What it has to show, as messages."""
-        return list(messages_of(await self._shown(memory.ask(scope, conversation, params))))
+        """What it shows: nothing, unless a class that inherits says otherwise."""
+        return []
 
-    async def _shown(self, ask: Ask) -> Iterable[Item]:
-        return await self.items(ask)  # type: ignore[attr-defined,no-any-return]  # pyright: ignore
-
-
-class SystemInstructionsSection(Reads, Instructions):
-    """What the model is told before all else: messages, or a text."""
-
-    def __init__(
-        self, instructions: str | Sequence[Mapping[str, Any]], name: str = "system_instructions"
-    ) -> None:
-        super().__init__(instructions, name)
+    def set_enabled(self, enabled: bool) -> None:
+        """Enable or disable the section."""
+        self.enabled = enabled
 
 
-class FrameworkInstructionsSection(Reads, ToolGuide):
-    """How to use the tools that come with an agent, those that it really has.
+class SystemInstructionsSection(ContextSection):
+    """The instructions, which are messages or a text."""
 
-    Where there is no agent, the arguments say which these are.
-    """
+    stability = "static"
+    required = True
 
     def __init__(
         self,
-        enable_ask_for_user_input: bool = False,
-        enable_filesystem: bool = False,
-        subagents: bool = False,
-        name: str = "framework_instructions",
+        instructions: str | Sequence[Mapping[str, Any]],
+        enabled: bool = True,
+        name: str = "system_instructions",
     ) -> None:
-        super().__init__(telling, name)
-        self._tools = builtin_definitions(
-            asks=enable_ask_for_user_input, files=enable_filesystem, delegates=subagents
-        )
+        super().__init__(name, enabled)
+        if isinstance(instructions, str):
+            instructions = [system_message(instructions)] if instructions.strip() else []
+        self.instructions = list(instructions)
 
-    async def _shown(self, ask: Ask) -> Iterable[Item]:
-        return await self.items(replace(ask, tools=self._tools))
-
-
-class ConversationHistorySection(Reads, History):
-    """What was said: all of it, its last `max_messages`, what `filter_fn` says yes to, or changed.
-
-    No call is ever without its result. Both functions are given one message at a time.
-    """
-
-    def __init__(
-        self,
-        max_messages: int | None = None,
-        filter_fn: Callable[[dict[str, Any]], bool] | None = None,
-        transform_fn: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None,
-        name: str = HISTORY,
-    ) -> None:
-        super().__init__(
-            messages=max_messages or None,
-            where=None if filter_fn is None else _asking(checked_function(filter_fn, "filter_fn")),
-            transform=None
-            if transform_fn is None
-            else _changing(checked_function(transform_fn, "transform_fn")),
-            name=name,
-        )
-
-    async def items(self, ask: Ask) -> View | Sequence[Item]:
-        """The history; how many messages it has is said to the sections after it."""
-        shown = await super().items(ask)
-        ask.parameters["conversation_message_count"] = len(shown)
-        return shown
+    async def get_messages(
+        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
+    ) -> Messages:
+        """The instructions."""
+        return [dict(message) for message in self.instructions] if self.enabled else []
 
 
-class AdditionalContextSection:
-    """More that the model should know: messages as they are, and then what a function brings each turn."""
+class AdditionalContextSection(ContextSection):
+    """Messages that are always the same, and then what a function returns each turn."""
 
     def __init__(
         self,
         name: str = "additional_context",
+        enabled: bool = True,
         provider_fn: Provider | None = None,
         messages: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        self.name = named(name, "the name of a section")
-        self.enabled = True
-        self._provider = None if provider_fn is None else checked_function(provider_fn, "provider_fn")
-        self.set_messages(messages)
+        super().__init__(name, enabled)
+        self.provider_fn = None if provider_fn is None else checked_function(provider_fn, "provider_fn")
+        self.set_static_messages(messages)
 
-    def set_messages(self, messages: Sequence[Mapping[str, Any]]) -> None:
-        """Show these messages, in place of those before."""
+    def set_static_messages(self, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Show these messages in place of those before."""
         self._messages = [dict(message) for message in messages]
 
     def add_message(self, message: Mapping[str, Any]) -> None:
@@ -138,37 +116,84 @@ class AdditionalContextSection:
         self._messages.append(dict(message))
 
     def clear_messages(self) -> None:
-        """Show none but what the function brings."""
+        """Show none but what the function returns."""
         self._messages.clear()
 
     async def get_messages(
-        self, memory: Memory, scope: str, conversation: str, params: dict[str, Any]
+        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
     ) -> Messages:
-        """The messages, and what the function gives."""
-        if self._provider is None:
-            return list(self._messages)
-        return [*self._messages, *(await maybe_await(self._provider(scope, conversation, params)) or ())]
+        """The messages, and what the function returns; if it fails, that is logged."""
+        if not self.enabled or self.provider_fn is None:
+            return list(self._messages) if self.enabled else []
+        try:
+            provided = await maybe_await(self.provider_fn(scope, conversation, params))
+        except Exception as fault:
+            logger.warning("the function of section %s failed: %s", self.name, type(fault).__name__)
+            provided = []
+        return [*self._messages, *(provided or ())]
 
 
-def _asking(keep: Callable[[dict[str, Any]], bool]) -> Predicate:
-    def where(item: Item) -> bool:
-        return not _is_message(item) or bool(keep(dict(messages_of([item])[0])))
+class _HistorySection(History, ContextSection):
+    """A history of the engine that can also be asked for messages, of any memory."""
 
-    return where
+    async def get_messages(
+        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
+    ) -> Messages:
+        """What it shows, as messages."""
+        if not self.enabled:
+            return []
+        own = await memory_like(memory, scope, conversation)
+        view = own.session(scope, conversation).view()
+        ask = Ask(views={"main": view}, scope=scope, conversation=conversation, now=now(), parameters=params)
+        return shown_to(own, await self.items(ask))
+
+
+class ConversationHistorySection(_HistorySection):
+    """What was said: all of it, its last `max_messages`, what `filter_fn` accepts, or changed.
+
+    A call is never without its result. Both functions are called with one message at a time.
+    """
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        max_messages: int | None = None,
+        filter_fn: Callable[[dict[str, Any]], bool] | None = None,
+        transform_fn: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None,
+        name: str = HISTORY,
+    ) -> None:
+        self.max_messages, self.filter_fn, self.transform_fn = max_messages, filter_fn, transform_fn
+        History.__init__(
+            self,
+            messages=max_messages or None,
+            where=None if filter_fn is None else _asking(checked_function(filter_fn, "filter_fn")),
+            transform=None
+            if transform_fn is None
+            else _changing(checked_function(transform_fn, "transform_fn")),
+            name=name,
+            enabled=enabled,
+        )
+
+    async def items(self, ask: Ask) -> View | Sequence[Item]:
+        """The history; later sections can read how many messages it has."""
+        shown = await super().items(ask)
+        ask.parameters[COUNT] = len(shown)
+        return shown
+
+
+def _asking(keep: Callable[[dict[str, Any]], bool]) -> Callable[[Item], bool]:
+    return lambda item: not _is_message(item) or bool(keep(dict(messages_of([item])[0])))
 
 
 def _changing(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Callable[[Item], Item | None]:
     def transform(item: Item) -> Item | None:
         if not _is_message(item):
             return item
-        message = messages_of([item])[0]
-        changed = change(message)
-        if changed is None or changed is message:
-            return None if changed is None else items_in([message], "transform_fn")[0]
-        items = items_in([changed], "transform_fn")
-        if len(items) != 1:
-            raise WrongType("transform_fn gives one message for one, with calls where it had calls")
-        return replace(items[0], id=item.id, created_at=item.created_at)
+        changed = change(messages_of([item])[0])
+        items = () if changed is None else items_in([changed], "transform_fn")
+        if changed is not None and len(items) != 1:
+            raise WrongType("transform_fn returns one message for one, with calls if it had calls")
+        return replace(items[0], id=item.id, created_at=item.created_at) if items else None
 
     return transform
 
@@ -177,13 +202,244 @@ def _is_message(item: Item) -> bool:
     return isinstance(item, Message | ToolCall | ToolResult)
 
 
-__all__ = [
-    "HISTORY",
-    "AdditionalContextSection",
-    "Content",
-    "ConversationHistorySection",
-    "FrameworkInstructionsSection",
-    "Reads",
-    "Section",
-    "SystemInstructionsSection",
-]
+# Summaries
+
+
+class ContextSummaryConfig(TypedDict, total=False):
+    """The options of `context_summary`."""
+
+    floor: int
+    ceiling: int
+    size: int
+    model: Any
+    instructions: str | None
+
+
+_OLDER = {"recent_count": "floor", "summarize_threshold": "ceiling", "max_summary_tokens": "size"}
+_ROOM = Room(MOST, Tally("autonomy.characters", lambda item: len(item_text(item)) // 4 + 4))
+"""Room for everything, since the number of messages decides; a summary must be shorter than what it is about,
+and a rough count is enough to tell."""
+
+
+class SummarizedHistorySection(_HistorySection):
+    """What was said, its beginning as a summary once there are more than `ceiling` messages.
+
+    The summary is written in the background: until it is there, everything is shown. Then about `floor`
+    messages follow it, beginning where it ends.
+    """
+
+    def __init__(
+        self,
+        summary_model: Any,
+        floor: int = FLOOR,
+        ceiling: int = CEILING,
+        size: int = SIZE,
+        instructions: str | None = None,
+        enabled: bool = True,
+        name: str = HISTORY,
+        **older: int,
+    ) -> None:
+        """`recent_count`, `summarize_threshold` and `max_summary_tokens` are older names of the limits."""
+        given = {"floor": floor, "ceiling": ceiling, "size": size} | _renamed(older)
+        self.floor, self.ceiling, self.size = given["floor"], given["ceiling"], given["size"]
+        if summary_model is None:
+            raise WrongType("a summarized history needs a model that writes the summaries")
+        History.__init__(self, name=name, enabled=enabled)
+        self.summary_model, self.instructions = summary_model, instructions
+        self._writer = writer_of(summary_model)
+        self._compactor = Summarize(**given, **_guidance(instructions))
+        if self.floor >= self.ceiling:
+            raise InvalidLimit(f"floor ({self.floor:,}) must be less than ceiling ({self.ceiling:,})")
+        self.batch_size = self.ceiling - self.floor
+        self._sessions: WeakKeyDictionary[Session, tuple[str, str]] = WeakKeyDictionary()
+        # All sessions of a conversation share its figures: of each once, and as they were at first.
+        self._figures: dict[int, tuple[Metrics, Metrics]] = {}
+        self._hits = self._misses = 0
+
+    async def get_messages(
+        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
+    ) -> Messages:
+        """The summary, if there is one, and what was said since."""
+        shown = await super().get_messages(memory, scope, conversation, params)
+        if self.enabled:
+            own = await memory_like(memory, scope, conversation)
+            session = own.session(scope, conversation)
+            self.attach(session, scope, conversation)
+            params[COUNT] = len(await own.get_messages_only(scope, conversation))
+            await session.compaction.consider(session.view(), _ROOM, was_cut=False)
+        return shown
+
+    async def items(self, ask: Ask) -> View | Sequence[Item]:
+        """The history; later sections can read how many messages there are in all."""
+        view = ask.view()
+        if _summary_in(view) is not None:
+            self._hits += 1
+        elif view.tokens(MESSAGES) > self.ceiling:
+            self._misses += 1
+        said = view.recorded() if view.was_edited else view
+        ask.parameters[COUNT] = sum(_is_message(item) for item in said)
+        return await super().items(ask)
+
+    def attach(self, session: Session, scope: str, conversation: str) -> None:
+        """Keep the conversation of a session small from now on."""
+        if session.compaction.compactor is self._compactor:
+            return
+        self._sessions[session] = (scope, conversation)
+        session.compaction.use(self._compactor, self._writer)
+        metrics = session.compaction.metrics
+        self._figures.setdefault(id(metrics), (metrics, copy(metrics)))
+
+    def get_metrics(self) -> dict[str, int]:
+        """How often there was a summary and there was none, and what became of those that were begun."""
+        figures = self._figures.values()
+        return {
+            "cache_hits": self._hits,
+            "cache_misses": self._misses,
+            "background_tasks_started": sum(now.started - before.started for now, before in figures),
+            "background_tasks_completed": sum(now.completed - before.completed for now, before in figures),
+            "background_tasks_failed": sum(now.failed - before.failed for now, before in figures),
+        }
+
+    def get_cache_info(self) -> dict[str, Any]:
+        """Which conversations in use have a summary, and how many summaries are being written."""
+        summed = [one for session, one in self._sessions.items() if _summary_in(session.view()) is not None]
+        return {
+            "cached_conversations": len(summed),
+            "pending_summarizations": sum(metrics.pending for metrics, _ in self._figures.values()),
+            "conversations": summed,
+        }
+
+    def clear_cache(self, scope: str | None = None, conversation: str | None = None) -> None:
+        """Undo the summaries of a conversation, and show it again as it was said; by default of all in use.
+
+        A summary that is being written is given up.
+        """
+        for session, (own_scope, own) in list(self._sessions.items()):
+            if scope in (None, own_scope) and conversation in (None, own):
+                session.compaction.give_up()
+                while (summary := _summary_in(session.view())) is not None:
+                    session.undo(summary.id)  # one that was folded into it is shown then
+
+
+def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options under their present names."""
+    unknown = options.keys() - _OLDER.keys() - ContextSummaryConfig.__annotations__.keys()
+    if unknown:
+        raise InvalidValue(f"a summary has no option {', '.join(map(cut, sorted(unknown)))}")
+    for older in options.keys() & _OLDER.keys():
+        logger.warning("%s is an older name of %s", older, _OLDER[older])
+    return {_OLDER.get(name, name): value for name, value in options.items() if value is not None}
+
+
+def summary_section(given: bool | Mapping[str, Any] | None, model: AnyModel) -> Any:
+    """The history of an agent with a `context_summary`, which is a flag or options; `None` without."""
+    if given is None or given is False:
+        return None
+    if given is not True and not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"context_summary is true, false or a dictionary, not {type(given).__name__}")
+    options = {} if given is True else _renamed(given)
+    return SummarizedHistorySection(options.pop("model", model), **options)
+
+
+def _guidance(instructions: str | None) -> dict[str, Any]:
+    """A whole prompt if it says where the conversation goes, else guidance added to the usual prompt."""
+    if not isinstance(instructions, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"instructions are a text, not {type(instructions).__name__}")
+    if instructions is None or not instructions.strip():
+        return {}
+    return {"prompt" if CONVERSATION in instructions else "guidance": instructions}
+
+
+def _summary_in(view: View) -> Summary | None:
+    return next((item for item in view if isinstance(item, Summary)), None)
+
+
+# Templates
+
+
+class ContextTemplate:
+    """Sections in order. They may be added, removed and disabled at any time."""
+
+    def __init__(self, sections: Iterable[AnySection] = ()) -> None:
+        self.sections: list[AnySection] = []
+        for section in sections:
+            self.add_section(section)
+
+    def __repr__(self) -> str:
+        return f"ContextTemplate([{', '.join(self.get_section_names())}])"
+
+    def get_section(self, name: str) -> Any:
+        """The section with this name, or `None`."""
+        return next((section for section in self.sections if section.name == name), None)
+
+    def add_section(self, section: AnySection, index: int | None = None) -> None:
+        """Add a section, at the end or at an index."""
+        if not hasattr(section, "name") or not callable(getattr(section, "get_messages", None)):
+            raise WrongType(f"a section has a name and get_messages; {type(section).__name__} has not")
+        if self.get_section(section.name) is not None:
+            raise InvalidValue(f"two sections are called {cut(section.name)!r}")
+        self.sections.insert(len(self.sections) if index is None else index, section)
+
+    def remove_section(self, name: str) -> bool:
+        """Remove a section, and return whether it was there."""
+        section = self.get_section(name)
+        if section is not None:
+            self.sections.remove(section)
+        return section is not None
+
+    def get_section_names(self) -> list[str]:
+        """The names, in order."""
+        return [section.name for section in self.sections]
+
+    async def build_context(
+        self, memory: Any, scope: str, conversation: str, params: Mapping[str, Any] | None = None
+    ) -> Messages:
+        """What the enabled sections show, in order, with parameters that they share.
+
+        A section that fails is left out, with a warning, unless it has `required = True`.
+        """
+        shared = dict(params or {})
+        built: Messages = []
+        for section in self.sections:
+            if not getattr(section, "enabled", True):
+                continue
+            try:
+                shown = await section.get_messages(memory, scope, conversation, shared)
+                built += cast("Messages", list(shown))
+            except Exception as fault:
+                if getattr(section, "required", False) and not isinstance(section, _HistorySection):
+                    fault.add_note(f"in section {section.name!r}")
+                    raise
+                logger.warning("section %s failed and is left out: %s", section.name, type(fault).__name__)
+        return built
+
+
+class _AgentSection:
+    """A section of a template as one of the engine's, for the agent of a name."""
+
+    keeps = "first"
+
+    def __init__(self, section: AnySection, memory: Memory, agent: str) -> None:
+        self._section, self._memory, self._before = section, memory, f"{agent}/"
+        self.name = section.name
+        self.stability = getattr(section, "stability", "volatile")
+        self.required = bool(getattr(section, "required", section.name == HISTORY))
+        self.keeps = "newest" if section.name == HISTORY else "first"
+
+    @property
+    def enabled(self) -> bool:
+        return bool(getattr(self._section, "enabled", True))
+
+    async def items(self, ask: Ask) -> Sequence[Item]:
+        scope = ask.scope.removeprefix(self._before)
+        given = await self._section.get_messages(self._memory, scope, ask.conversation, ask.parameters)
+        record = self._memory.session(scope, ask.conversation).view().recorded()
+        return paired(items_in(given, self.name), record)
+
+
+def engine_sections(template: ContextTemplate, memory: Memory, agent: str) -> list[Section]:
+    """The sections of a template as sections of the engine."""
+    return [
+        cast("Section", one if isinstance(one, Settings) else _AgentSection(one, memory, agent))
+        for one in template.sections
+    ]
