@@ -1,10 +1,11 @@
 """What several bridges need: reading saved values, and tool calls and models in the frameworks' shapes."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import AsyncIterable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, cast
 
-from quire.errors import CodecError, Damaged
+from quire.errors import CodecError, Damaged, WrongType
 from quire.items import ToolCall
 
 T = TypeVar("T")
@@ -63,3 +64,41 @@ def call_dict(call: ToolCall) -> dict[str, Any]:
     """A tool call in OpenAI's shape."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.call_id, "type": "function", "function": function}
+
+
+async def reply_text(answer: Any) -> str:
+    """The text of what a model of another framework returned.
+
+    That is a text, an object or dictionary with `content` or `choices`, a stream of these, or something to be
+    awaited that gives one of these. Anything without a text is a `WrongType`.
+    """
+    if inspect.isawaitable(answer):
+        answer = await answer
+    if isinstance(answer, AsyncIterable):
+        return "".join([_text_in(piece, "") async for piece in answer])  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(answer, Iterable) and not isinstance(answer, str | bytes | Mapping):
+        return "".join([_text_in(piece, "") for piece in answer])  # pyright: ignore[reportUnknownVariableType]
+    return _text_in(answer)
+
+
+def _text_in(reply: Any, default: str | None = None) -> str:
+    """The text of one reply; the default, if there is one, for a piece of a stream without a text."""
+    if isinstance(reply, str):
+        return reply
+    choices = _field(reply, "choices")
+    if choices:
+        reply = _field(choices[0], "message") or _field(choices[0], "delta") or choices[0]
+    content = _field(reply, "content")
+    parts: list[Any] = [*content] if isinstance(content, list | tuple) else [content]
+    texts = [part if isinstance(part, str) else _field(part, "text") for part in parts]
+    found = [text for text in texts if isinstance(text, str)]
+    if not found and default is None:
+        kind = type(reply).__name__
+        raise WrongType(f"a reply of a model has a text in `content` or `choices`; {kind} has none")
+    return "".join(found) or default or ""
+
+
+def _field(value: object, name: str) -> Any:
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value).get(name)
+    return getattr(value, name, None)

@@ -1,4 +1,4 @@
-"""Items under VideoSDK's names: what they hold, what they refuse, and what the engine keeps."""
+"""Items: their fields, that they are frozen, and their dictionaries."""
 
 import json
 from typing import Any
@@ -9,184 +9,173 @@ from quire.bridges.videosdk import (
     AgentConfigUpdate,
     AgentHandoff,
     ChatContext,
+    ChatItem,
     ChatMessage,
     ChatRole,
     FunctionCall,
     FunctionCallOutput,
     ImageContent,
 )
-from quire.errors import InvalidValue, WrongType
+from quire.errors import Damaged, DuplicateId, QuireError
 from quire.items import Message, Summary
-from tests.bridges.videosdk.talks import talk, words
+from tests.bridges.videosdk.shop import talk
 
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
-
-
-def test_items_know_their_type() -> None:
-    assert ChatMessage(role=ChatRole.USER, content="hi").type == "message"
-    assert FunctionCall(name="f", arguments="{}", call_id="1").type == "function_call"
-    assert FunctionCallOutput(name="f", output="x", call_id="1").type == "function_call_output"
-    assert AgentHandoff(to_agent="b").type == "agent_handoff"
-    assert AgentConfigUpdate().type == "agent_config_update"
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
 
-def test_a_message_keeps_all_its_fields() -> None:
-    message = ChatMessage(
-        role="assistant",
-        content=["one", "two"],
-        id="m",
-        created_at=5.0,
-        agent_id="a",
+def message(content: Any = "hello", role: Any = "user", **fields: Any) -> ChatMessage:
+    return ChatMessage(role=role, content=content, **fields)
+
+
+@pytest.mark.parametrize(
+    "content", ["words", ["words"], ["two", "texts"], [], [ImageContent("https://x/a.png")]]
+)
+def test_content_keeps_the_form_in_which_it_was_given(content: Any) -> None:
+    given = message(content)
+    (shown,) = ChatContext([given]).messages()
+    assert shown.content == given.content == content and shown == given
+
+
+def test_a_message_keeps_all_its_fields_and_the_engine_what_it_has_no_field_for() -> None:
+    given = message(
+        *("Hi.", ChatRole.ASSISTANT),
+        created_at=0.0,
         interrupted=True,
-        extra={"lang": "de"},
-        confidence=0.9,
-        metrics={"ttft": 0.2},
-        audio_instructions="say it",
-        text_instructions="write it",
+        extra={"table": {"no": 4}},
+        confidence=0.5,
+        metrics={"ms": 20},
+        audio_instructions="Speak up.",
+        text_instructions="Be brief.",
     )
-    assert message.role is ChatRole.ASSISTANT and message.content == ["one", "two"]
-    assert (message.id, message.created_at, message.agent_id, message.interrupted) == ("m", 5.0, "a", True)
-    assert (message.extra, message.confidence, message.metrics) == ({"lang": "de"}, 0.9, {"ttft": 0.2})
-    assert (message.audio_instructions, message.text_instructions) == ("say it", "write it")
+    (shown,) = ChatContext([given]).messages()
+    assert shown == given and shown.created_at == 0.0 and isinstance(shown.item, Message)
+    assert shown.item.extras["videosdk"]["confidence"] == 0.5
+    words = [shown.instructions_for_modality(one) for one in ("audio", "text")]  # type: ignore[arg-type]
+    assert words == ["Speak up.", "Be brief."] and message().instructions_for_modality("audio") == "hello"
+
+
+@pytest.mark.parametrize("extra", [{}, {"table": 4}, {"summary": True}])
+def test_an_item_refuses_every_change(extra: dict[str, Any]) -> None:
+    context = ChatContext([message(role="assistant", extra=extra)])
+    call = context.add_function_call("stock", "{}", metadata={"trace": {"id": 7}})
+    for item in (message(extra=extra), context.messages()[0]):
+        with pytest.raises(TypeError, match="cannot change"):
+            item.extra["k"] = 1
+        with pytest.raises(AttributeError):
+            item.content = "other"  # type: ignore[misc]  # pyright: ignore
+    for one in (call, context.items[1]):
+        with pytest.raises(TypeError, match="cannot change"):
+            one.metadata["trace"]["id"] = 8  # type: ignore[union-attr]  # pyright: ignore
+
+
+def test_a_copy_of_an_item_may_differ() -> None:
+    given = message(extra={"table": 4})
+    other = given.model_copy(update={"extra": {"table": 5}})
+    assert (other.extra, other.id, given.extra) == ({"table": 5}, given.id, {"table": 4})
+    assert given.model_copy(deep=True) == given != other and hash(given) == hash(other)
+
+
+def test_a_message_that_says_so_is_a_summary_of_the_engine() -> None:
+    given = message(["[Conversation Summary]\nIt rained."], "assistant", extra={"summary": True})
+    (shown,) = ChatContext([given]).messages()
+    assert isinstance(shown.item, Summary) and shown == given and shown.extra == {"summary": True}
+    for other in (message(extra={"summary": True}), message("", "assistant", extra={"summary": True})):
+        assert isinstance(other.item, Message) and other.extra == {"summary": True}
+
+
+def test_an_image_is_an_address_or_the_bytes_of_a_file() -> None:
+    assert ImageContent("https://x/a.png", "low").to_data_url() == "https://x/a.png"
+    assert ImageContent(PNG).to_data_url().startswith("data:image/png;base64,iVBOR")
+    assert ImageContent(PNG) == ImageContent(ImageContent(PNG).to_data_url())
+
+
+class Tool:
+    name = "fry"
+
+
+def decorated() -> None: ...
+
+
+decorated._tool_info = Tool()  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
+
+
+def fry() -> None: ...
 
 
 @pytest.mark.parametrize(
-    "content", ["text", ["text"], [], "", ["a", ""], [ImageContent("https://x.io/a.png")]]
+    "tool", ["fry", fry, Tool(), decorated, {"name": "fry"}, {"function": {"name": "fry"}}]
 )
-def test_content_comes_back_in_the_form_it_was_given(content: Any) -> None:
-    message = ChatMessage(role=ChatRole.USER, content=content)
-    context = ChatContext([message])
-    assert context.messages()[0].content == content
-    assert ChatContext.from_dict(context.to_dict()).messages()[0].content == content
-
-
-def test_a_message_has_words_for_each_modality() -> None:
-    message = ChatMessage(role=ChatRole.SYSTEM, content="Be brief.", audio_instructions="Speak slowly.")
-    assert message.instructions_for_modality("audio") == "Speak slowly."
-    assert message.instructions_for_modality("text") == "Be brief."
-
-
-def test_times_that_are_given_are_kept_even_zero() -> None:
-    context = ChatContext()
-    assert context.add_message(ChatRole.USER, "hi", created_at=0).created_at == 0.0
-    assert context.items[0].created_at == 0.0
-
-
-def test_an_item_cannot_change_and_a_copy_can_differ() -> None:
-    message = ChatMessage(role=ChatRole.USER, content="hi", id="m", extra={"a": 1})
-    with pytest.raises(AttributeError):
-        message.content = "ho"  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
-    with pytest.raises(WrongType):
-        message.extra["a"] = 2
-    other = message.model_copy(update={"content": "ho", "role": ChatRole.ASSISTANT})
-    assert (other.id, other.content, other.role) == ("m", "ho", ChatRole.ASSISTANT)
-    assert message.content == "hi" and message.model_copy(deep=True) == message
-
-
-def test_items_are_equal_by_what_they_say() -> None:
-    fields: dict[str, Any] = {"name": "f", "arguments": "{}", "call_id": "1", "id": "x", "created_at": 1.0}
-    call = FunctionCall(**fields)
-    assert call == FunctionCall(**fields) and hash(call) == hash(FunctionCall(**fields))
-    fields["name"] = "g"
-    assert FunctionCall(**fields) != call
-
-
-def test_the_engine_keeps_what_it_has_no_field_for_beside_the_item() -> None:
-    item = ChatMessage(role=ChatRole.USER, content=["hi"], confidence=0.5).item
-    assert isinstance(item, Message) and item.content == "hi"
-    assert item.extras == {"videosdk": {"confidence": 0.5}}
-
-
-def test_a_message_that_says_so_is_a_summary_for_the_engine() -> None:
-    message = ChatMessage(role=ChatRole.ASSISTANT, content=["They met."], extra={"summary": True, "by": "x"})
-    assert isinstance(message.item, Summary) and message.item.text == "They met."
-    assert message.content == ["They met."] and message.extra == {"summary": True, "by": "x"}
-    assert message.role is ChatRole.ASSISTANT
-
-
-@pytest.mark.parametrize("label", ["[Conversation Summary]\n", "[Sub-agent Summary]\n"])
-def test_the_heading_of_a_summary_is_not_part_of_its_text(label: str) -> None:
-    message = ChatMessage(role=ChatRole.ASSISTANT, content=[label + "They met."], extra={"summary": True})
-    assert isinstance(message.item, Summary) and message.item.text == "They met."
-    assert words(message) == label + "They met."
-
-
-def test_instructions_are_never_a_summary() -> None:
-    context = ChatContext()
-    context.add_message(ChatRole.USER, "hi")
-    context.insert(ChatMessage(role=ChatRole.SYSTEM, content="Be brief.", extra={"summary": True}))
-    assert context.active_config_at() == ("Be brief.", None)
-
-
-def test_an_empty_or_pictured_summary_stays_a_message() -> None:
-    for content in ("  ", [ImageContent("https://x.io/a.png")]):
-        message = ChatMessage(role=ChatRole.ASSISTANT, content=content, extra={"summary": True})
-        assert isinstance(message.item, Message) and message.extra == {"summary": True}
-
-
-def test_tools_are_given_as_names_objects_functions_or_definitions() -> None:
-    class Info:
-        name = "decorated"
-
-    class Tool:
-        name = "object"
-
-    def function() -> None: ...
-
-    def wrapped() -> None: ...
-
-    wrapped._tool_info = Info()  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
-    definition = {"type": "function", "function": {"name": "nested"}}
-    update = AgentConfigUpdate(tools=["name", Tool(), function, wrapped, {"name": "flat"}, definition])
-    assert update.tools == ["name", "object", "function", "decorated", "flat", "nested"]
-
-
-def test_an_image_is_an_address_or_bytes() -> None:
-    image = ImageContent("https://x.io/a.png", inference_detail="low")
-    assert (image.image, image.inference_detail, image.type) == ("https://x.io/a.png", "low", "image")
-    assert ImageContent(PNG).to_data_url().startswith("data:image/png;base64,")
-    assert ImageContent(PNG) == ImageContent(PNG) != image
-
-
-def test_a_signature_in_bytes_is_kept_as_text() -> None:
-    call = FunctionCall(name="f", arguments="{}", call_id="1", metadata={"thought_signature": b"abc", "n": 1})
-    assert call.metadata == {"thought_signature": "YWJj", "n": 1}
-    assert json.dumps(call.model_dump())
+def test_tools_are_names_functions_objects_or_definitions(tool: Any) -> None:
+    context = talk(1)
+    assert context.add_config_update(tools=[tool]).tools == ["fry"] == context.active_config_at()[1]
+    assert len(context.copy(tools=[tool]).items) == 4
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: ChatMessage(role="robot", content="hi"),
-        lambda: ImageContent(b"who knows"),
-        lambda: ChatMessage(role="user", content="hi", created_at=1e13),
-        lambda: FunctionCall(name="", arguments="{}", call_id="1"),
-        lambda: FunctionCallOutput(name="f", output="x", call_id=""),
-        lambda: AgentHandoff(to_agent=""),
-        lambda: ChatMessage(role="user", content=[{"type": "video"}]),
+        lambda: message(7),
+        lambda: message([7]),
+        lambda: message([{"type": "video"}]),
+        lambda: message(role="tool"),
+        lambda: ImageContent(7),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        lambda: ImageContent(b"no image"),
+        lambda: FunctionCall(name="", arguments="{}", call_id="c"),
+        lambda: FunctionCall(name="f", arguments="{}", call_id="c", metadata=7),  # type: ignore[arg-type]  # pyright: ignore
+        lambda: AgentConfigUpdate(tools="fry"),  # type: ignore[arg-type]  # pyright: ignore
+        lambda: AgentConfigUpdate(tools=[object()]),  # type: ignore[list-item]  # pyright: ignore
+        lambda: ChatContext(["hello"]),  # type: ignore[list-item]  # pyright: ignore
     ],
 )
-def test_values_that_cannot_be_are_refused(make: Any) -> None:
-    with pytest.raises(InvalidValue):
+def test_wrong_values_are_refused(make: Any) -> None:
+    with pytest.raises(QuireError):
         make()
+
+
+# Dictionaries
+
+ITEMS: list[ChatItem] = [
+    message(["look", ImageContent(PNG)], "user", id="m", created_at=1.0),
+    FunctionCall(name="f", arguments="{}", call_id="c", metadata={"thought_signature": b"sig"}),
+    FunctionCallOutput(name="f", output="done", call_id="c", is_error=True),
+    AgentHandoff(to_agent="cook", from_agent="waiter", reason="hungry"),
+    AgentConfigUpdate(instructions="Cook.", tools=["fry"]),
+]
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.type)
+def test_an_item_survives_its_dictionary(item: ChatItem) -> None:
+    written = json.loads(json.dumps(ChatContext([item]).to_dict()))
+    assert written["items"][0]["type"] == item.type
+    assert ChatContext.from_dict(written).items == [item]
+
+
+def test_fields_with_a_default_may_be_left_out() -> None:
+    (shown,) = ChatContext.from_dict(
+        {"items": [{"type": "message", "id": "m", "role": "user", "content": "x"}]}
+    ).items
+    assert isinstance(shown, ChatMessage) and shown.extra == {} and shown.agent_id is None
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("items", "path"),
     [
-        lambda: ChatMessage(role="user", content=None),  # type: ignore[arg-type]  # pyright: ignore
-        lambda: ChatMessage(role="user", content=[7]),  # type: ignore[list-item]  # pyright: ignore
-        lambda: ImageContent(object()),  # type: ignore[arg-type]  # pyright: ignore
-        lambda: FunctionCall(name="f", arguments={}, call_id="1"),  # type: ignore[arg-type]  # pyright: ignore
-        lambda: FunctionCall(name="f", arguments="", call_id="1", metadata=7),  # type: ignore[arg-type]  # pyright: ignore
-        lambda: FunctionCallOutput(name="f", output=7, call_id="1"),  # type: ignore[arg-type]  # pyright: ignore
-        lambda: AgentConfigUpdate(tools="search"),
-        lambda: AgentConfigUpdate(tools=[7]),
-        lambda: AgentConfigUpdate(tools=7),  # type: ignore[arg-type]  # pyright: ignore
-        lambda: ChatContext(["hi"]),  # type: ignore[list-item]  # pyright: ignore
-        lambda: talk().insert("hi"),  # type: ignore[type-var]  # pyright: ignore
+        ("none", "$.items"),
+        (["text"], "$.items[0]"),
+        ([{"type": "message", "role": "user", "content": "x"}], "$.items[0].id"),
+        ([{"type": "melody", "id": "m"}], "$.items[0].type"),
+        ([{"type": "message", "id": "m", "role": "king", "content": "x"}], "$.items[0]"),
+        ([{"type": "message", "id": "m", "role": "user", "content": 7}], "$.items[0]"),
+        ([{"type": "function_call", "id": "m", "name": "f"}], "$.items[0]"),
+        ([{"type": "message", "id": "m", "role": "user", "content": "x", "mood": 1}], "$.items[0]"),
     ],
 )
-def test_types_that_cannot_be_are_refused(make: Any) -> None:
-    with pytest.raises(WrongType):
-        make()
+def test_what_cannot_be_read_is_an_error_with_its_place(items: Any, path: str) -> None:
+    with pytest.raises(Damaged) as caught:
+        ChatContext.from_dict({"items": items})
+    assert caught.value.path == path
+
+
+def test_an_id_that_comes_twice_is_an_error() -> None:
+    with pytest.raises(DuplicateId):
+        ChatContext([ITEMS[0], ITEMS[0]])

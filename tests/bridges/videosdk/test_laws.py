@@ -14,128 +14,91 @@ from quire.bridges.videosdk import (
     FunctionCallOutput,
     ImageContent,
 )
-from tests.bridges.videosdk.strategies import histories
-from tests.bridges.videosdk.talks import Streaming, words
-from tests.bridges.videosdk.test_converting import faults
+from quire.providers import provider_for
+from tests.bridges.videosdk.shop import Streaming, words
 
 Steps = list[tuple[str, int]]
 
 
 class History:
-    """A context that verbs are done to."""
+    """A context that verbs are done to, and another that is merged into it."""
 
     def __init__(self) -> None:
-        self.context = ChatContext()
-        self.child = ChatContext()
+        self.context, self.child = ChatContext(), ChatContext()
         self.calls = 0
 
     def play(self, steps: Steps) -> ChatContext:
         for verb, number in steps:
-            getattr(self, verb.replace(" ", "_"))(number)
+            VERBS[verb](self, number)
         return self.context
 
-    def user(self, number: int) -> None:
-        self.context.add_message(ChatRole.USER, f"ask {number}", agent_id="ab"[number % 2])
-
-    def assistant(self, number: int) -> None:
-        self.context.add_message(ChatRole.ASSISTANT, f"say {number}")
-
-    def developer(self, number: int) -> None:
-        self.context.add_message(ChatRole.DEVELOPER, f"be {number}")
-
-    def system(self, number: int) -> None:
-        self.context.add_message(ChatRole.SYSTEM, f"be {number}")
-
-    def replace(self, number: int) -> None:
-        self.context.add_message(ChatRole.SYSTEM, f"be {number}", replace=True)
-
-    def image(self, number: int) -> None:
-        role = ChatRole.USER if number % 3 else ChatRole.ASSISTANT
-        self.context.add_message(role, ["", ImageContent("https://x.io/a.png")])
-
-    def call(self, number: int) -> None:
+    def call(self, n: int) -> None:
         self.calls += 1
-        self.context.add_function_call(f"tool {number}", "{}" if number else "{", call_id=f"c{self.calls}")
+        self.context.add_function_call(f"tool {n}", "{}" if n else "{", call_id=f"c{self.calls}")
 
-    def answer(self, number: int) -> None:
-        answered = {i.call_id for i in self.context.items if isinstance(i, FunctionCallOutput)}
-        waiting = [i for i in self.context.items if isinstance(i, FunctionCall) and i.call_id not in answered]
-        if waiting:
-            call = waiting[number % len(waiting)]
-            self.context.add_function_output(call.name, "" if number == 0 else "x", call.call_id, number == 1)
+    def answer(self, n: int) -> None:
+        answered = {item.call_id for item in self.context.items if isinstance(item, FunctionCallOutput)}
+        made = [item for item in self.context.items if isinstance(item, FunctionCall)]
+        for call in [item for item in made if item.call_id not in answered][n % 2 :][:1]:
+            self.context.add_function_output(call.name, "" if n == 0 else "x", call.call_id, n == 1)
 
-    def lone_output(self, number: int) -> None:
-        self.context.add_function_output("tool", "x", call_id=f"lone{number}")
-
-    def handoff(self, number: int) -> None:
-        self.context.add_handoff(f"agent {number}")
-
-    def update(self, number: int) -> None:
-        self.context.add_config_update(instructions=f"be {number}" if number % 2 else None, tools=["t"])
-
-    def insert(self, number: int) -> None:
+    def insert(self, n: int) -> None:
         shown = self.context.items
-        time = shown[number % len(shown)].created_at if shown else 5.0
+        time = shown[n % len(shown)].created_at if shown else 5.0
         self.context.insert(ChatMessage(role=ChatRole.USER, content="late", created_at=time))
 
-    def truncate_items(self, number: int) -> None:
-        self.context.truncate(max_items=number)
-
-    def truncate_tokens(self, number: int) -> None:
-        self.context.truncate(max_tokens=number * 10)
-
-    def summarize(self, number: int) -> None:
-        asyncio.run(self.context.summarize(Streaming(), keep_recent_turns=number % 4))
-
-    def fork(self, _number: int) -> None:
-        self.child, self.context = self.context, self.context.fork()
-
-    def narrow(self, number: int) -> None:
-        self.child, self.context = self.context, self.context.fork_filtered(1 + number % 3)
-
-    def copy(self, number: int) -> None:
-        tools = ["tool 1", "tool 2"] if number % 2 else None
-        self.context = self.context.copy(tools=tools, exclude_empty_messages=True)
-
-    def lend(self, number: int) -> None:
-        """A sub-agent works on a copy, or on what was saved."""
-        self.child = sub_agent(self.context, is_saved=bool(number % 2))
-
-    def save(self, _number: int) -> None:
-        self.context = ChatContext.from_dict(self.context.to_dict())
-
-    def merge(self, _number: int) -> None:
-        asyncio.run(self.context.merge(self.child))
-
-    def merge_result(self, _number: int) -> None:
-        asyncio.run(self.context.merge_result(self.child, agent_id="sub"))
-
-    def merge_summary(self, _number: int) -> None:
-        asyncio.run(self.context.merge_with_summary(self.child, llm=Streaming()))
+    def become(self, context: ChatContext) -> None:
+        self.child, self.context = self.context, context
 
 
-def sub_agent(context: ChatContext, *, is_saved: bool) -> ChatContext:
-    child = ChatContext.from_dict(context.to_dict()) if is_saved else context.copy()
-    child.add_message(ChatRole.USER, "check")
-    child.add_message(ChatRole.ASSISTANT, "checked")
-    return child
+def say(role: str, content: Any, **options: Any) -> Any:
+    return lambda h, n: h.context.add_message(role, content, agent_id="ab"[n % 2], **options)
 
 
-def framing(context: ChatContext) -> list[Any]:
-    """What truncation must never take."""
-    answered = {item.call_id for item in context.items if isinstance(item, FunctionCallOutput)}
-    users = [m.id for m in context.messages() if m.role is ChatRole.USER]
-    kept: list[Any] = users[-1:]
-    for item in context.items:
-        if isinstance(item, ChatMessage):
-            if item.role in (ChatRole.SYSTEM, ChatRole.DEVELOPER) or item.extra.get("summary"):
-                kept.append(item.id)
-        elif isinstance(item, FunctionCall):
-            if item.call_id not in answered:
-                kept.append(item.id)
-        elif not isinstance(item, FunctionCallOutput):
-            kept.append(item.id)
-    return kept
+def run(make: Any) -> Any:
+    return lambda h, n: asyncio.run(make(h, n))
+
+
+VERBS: dict[str, Any] = {
+    "user": say("user", "ask"),
+    "assistant": say("assistant", "say"),
+    "developer": say("developer", "be kind"),
+    "system": say("system", "be brief"),
+    "replace": say("system", "be loud", replace=True),
+    "image": lambda h, n: say("user" if n % 3 else "assistant", ["", ImageContent("https://x.io/a")])(h, n),
+    "call": History.call,
+    "answer": History.answer,
+    "lone output": lambda h, n: h.context.add_function_output("tool", "x", call_id=f"lone{n}"),
+    "handoff": lambda h, n: h.context.add_handoff(f"agent {n}"),
+    "update": lambda h, n: h.context.add_config_update("be odd" if n % 2 else None, ["t"]),
+    "insert": History.insert,
+    "truncate": lambda h, n: h.context.truncate(max_items=n, max_tokens=n * 20),
+    "summarize": run(lambda h, n: h.context.summarize(Streaming(), keep_recent_turns=n % 4)),
+    "fork": lambda h, n: h.become(h.context.fork()),
+    "narrow": lambda h, n: h.become(h.context.fork_filtered(1 + n % 3)),
+    "copy": lambda h, n: h.become(h.context.copy(tools=["tool 1"] if n % 2 else None)),
+    "save": lambda h, n: h.become(ChatContext.from_dict(h.context.to_dict())),
+    "merge": run(lambda h, n: h.context.merge(h.child)),
+    "merge result": run(lambda h, n: h.context.merge_result(h.child, agent_id="sub")),
+    "merge summary": run(lambda h, n: h.context.merge_with_summary(h.child, llm=Streaming())),
+}  # fmt: skip
+histories = st.lists(st.tuples(st.sampled_from(sorted(VERBS)), st.integers(0, 9)), max_size=25)
+
+
+def faults(context: ChatContext) -> list[Any]:
+    """What providers would refuse."""
+    messages, system = context.to_anthropic_messages()
+    contents, told = asyncio.run(context.to_google_contents())
+    marked, blocks = context.to_anthropic_messages(caching=True)
+    return [
+        *provider_for("openai").check({"messages": context.to_openai_messages()}),
+        *provider_for("openai").check({"messages": context.to_openai_messages(reasoning_model=True)}),
+        *provider_for("anthropic").check({"messages": messages} | ({"system": system} if system else {})),
+        *provider_for("anthropic").check({"messages": marked} | ({"system": blocks} if blocks else {})),
+        *provider_for("gemini").check(
+            {"contents": contents} | ({"systemInstruction": {"parts": [{"text": told}]}} if told else {})
+        ),
+    ]
 
 
 @pytest.mark.laws
@@ -144,23 +107,32 @@ def test_no_provider_refuses_any_history(steps: Steps) -> None:
     assert faults(History().play(steps)) == []
 
 
+def is_protected(context: ChatContext, item: Any) -> bool:
+    answered = {one.call_id for one in context.items if isinstance(one, FunctionCallOutput)}
+    users = [one.id for one in context.messages() if one.role is ChatRole.USER]
+    if isinstance(item, ChatMessage):
+        is_instruction = item.role in (ChatRole.SYSTEM, ChatRole.DEVELOPER)
+        return is_instruction or bool(item.extra.get("summary")) or item.id in users[-1:]
+    if isinstance(item, FunctionCallOutput):
+        return False
+    return not isinstance(item, FunctionCall) or item.call_id not in answered
+
+
 @pytest.mark.laws
 @given(histories)
-def test_truncation_keeps_what_must_stay_and_is_done_at_once(steps: Steps) -> None:
+def test_truncation_keeps_what_must_stay_and_truncating_again_changes_nothing(steps: Steps) -> None:
     context = History().play(steps)
-    stays = framing(context)
+    stays = {item.id for item in context.items if is_protected(context, item)}
     for limit in (12, 6, 0):
         context.truncate(max_items=limit)
         shown = [item.id for item in context.items]
-        assert set(stays) <= set(shown)
-        context.truncate(max_items=limit)
-        assert [item.id for item in context.items] == shown
-    assert set(stays) >= {item.id for item in context.messages() if item.role is ChatRole.USER}
+        assert stays <= set(shown) and shown == [item.id for item in context.truncate(max_items=limit).items]
+    assert stays >= {message.id for message in context.messages() if message.role is ChatRole.USER}
 
 
 @pytest.mark.laws
 @given(histories)
-def test_what_is_shown_is_what_is_saved(steps: Steps) -> None:
+def test_what_is_shown_is_what_is_saved_and_copied(steps: Steps) -> None:
     context = History().play(steps)
     assert ChatContext.from_dict(context.to_dict()).to_dict() == context.to_dict()
     assert context.copy().items == context.items
@@ -168,13 +140,13 @@ def test_what_is_shown_is_what_is_saved(steps: Steps) -> None:
 
 @pytest.mark.laws
 @given(histories)
-def test_merging_a_second_time_adds_nothing(steps: Steps) -> None:
+def test_merging_again_adds_nothing(steps: Steps) -> None:
     history = History()
     context = history.play(steps)
-    for verb in ("merge", "merge_result", "merge_summary"):
-        getattr(history, verb)(0)
+    for verb in ("merge", "merge result", "merge summary"):
+        VERBS[verb](history, 0)
         before = context.to_dict()
-        getattr(history, verb)(0)
+        VERBS[verb](history, 0)
         assert context.to_dict() == before
 
 
@@ -185,20 +157,11 @@ def test_what_a_sub_agent_did_after_a_summary_is_all_that_comes_back(
 ) -> None:
     context = History().play(steps)
     asyncio.run(context.summarize(Streaming(), keep_recent_turns=turns))
+    child = ChatContext.from_dict(context.to_dict()) if is_saved else context.copy()
+    child.add_message(ChatRole.USER, "check")
+    child.add_message(ChatRole.ASSISTANT, "checked")
     shown = context.items
-    asyncio.run(context.merge(sub_agent(context, is_saved=is_saved)))
+    asyncio.run(context.merge(child))
     before = {item.id for item in shown}
     assert [item for item in context.items if item.id in before] == shown
-    new = [item for item in context.items if item.id not in before]
-    assert [words(item) for item in new] == ["check", "checked"]
-
-
-@pytest.mark.laws
-@given(histories)
-def test_a_summary_leaves_the_last_turns_and_folds_the_summary_before(steps: Steps) -> None:
-    context = History().play(steps)
-    users = [message.id for message in context.messages() if message.role is ChatRole.USER]
-    asyncio.run(context.summarize(Streaming(), keep_recent_turns=2))
-    asyncio.run(context.summarize(Streaming("again"), keep_recent_turns=1))
-    left = [message.id for message in context.messages() if message.role is ChatRole.USER]
-    assert left == users[-1:]
+    assert [words(item) for item in context.items if item.id not in before] == ["check", "checked"]

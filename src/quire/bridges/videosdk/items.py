@@ -1,203 +1,356 @@
-"""VideoSDK's items other than messages: calls, outputs, handoffs and changes of configuration."""
+"""VideoSDK's items. Each is frozen, and holds the item of the engine that it stands for.
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+What the engine has no field for is in the `extras` of its item under one key.
+"""
 
-from quire.bridges.videosdk.entry import Entry, stamp
-from quire.bridges.videosdk.messages import ChatMessage
-from quire.bridges.videosdk.tools import names_of
-from quire.errors import WrongType
-from quire.items import ConfigChange, Handoff, Item, Message, Summary, ToolCall, ToolResult
-from quire.providers import base64_of
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, ClassVar, Literal, Self, cast
+
+from quire.errors import InvalidValue, WrongType
+from quire.items import (
+    Audio,
+    ConfigChange,
+    Content,
+    File,
+    Handoff,
+    Image,
+    Item,
+    Message,
+    Part,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Wording,
+    freeze,
+    new_id,
+    now,
+    text_of,
+)
+from quire.providers import base64_of, media_type
+from quire.tokens import described
+
+CONVERSATION, SUB_AGENT = "[Conversation Summary]\n", "[Sub-agent Summary]\n"
+_OURS = "videosdk"
+
+# Contents
 
 
-class FunctionCall(Entry[ToolCall]):
-    """A model's wish to have a tool run."""
+@dataclass(frozen=True)
+class ImageContent:
+    """An image: an address, a `data:` address, or the bytes of a file, which become one."""
 
-    __slots__ = ()
+    image: str | bytes
+    inference_detail: Literal["auto", "low", "high"] = "auto"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "image", _address(self.image))
+
+    @property
+    def part(self) -> Image:
+        """The image as a part of the engine."""
+        return Image(url=self.to_data_url(), detail=self.inference_detail)
+
+    def to_data_url(self) -> str:
+        """The address of the image."""
+        return cast("str", self.image)
+
+    def model_dump(self) -> dict[str, Any]:
+        """The image as plain values."""
+        return {"type": "image", "image": self.image, "inference_detail": self.inference_detail}
+
+
+ChatContent = str | ImageContent
+
+
+def _address(image: object, part: Image | None = None) -> str:
+    if isinstance(image, str):
+        return image
+    if not isinstance(image, bytes):
+        given = type(image).__name__
+        raise WrongType(f"an image is an address or the bytes of a file, not {given}: encode it first")
+    kind = media_type(part or Image(data=image))
+    if kind is None:
+        raise InvalidValue("the kind of image cannot be told from the bytes")
+    return f"data:{kind};base64,{base64_of(image)}"
+
+
+def _to_part(content: object) -> Part:
+    if isinstance(content, Mapping):
+        told = cast("Mapping[str, Any]", content)
+        if told.get("type") != "image" or "image" not in told:
+            raise InvalidValue("a part of a content is a text, or an image with 'type' and 'image'")
+        return ImageContent(told["image"], told.get("inference_detail", "auto")).part
+    if isinstance(content, ImageContent):
+        return content.part
+    if not isinstance(content, str):
+        raise WrongType(f"content consists of texts and images, not {type(content).__name__}")
+    return content
+
+
+def _from_part(part: Part) -> ChatContent:
+    if isinstance(part, Image):
+        return ImageContent(part.url or _address(part.data, part), part.detail)
+    return described(part) if isinstance(part, Audio | File) else part
+
+
+def _to_engine(content: object) -> tuple[Content, str | None]:
+    """A content as the engine keeps it, and a mark of its form unless it is a list of parts."""
+    if isinstance(content, str):
+        return content, "text"
+    if not isinstance(content, list | tuple):
+        raise WrongType(f"content is a text or a list of texts and images, not {type(content).__name__}")
+    parts = tuple(map(_to_part, cast("Sequence[object]", content)))
+    if len(parts) == 1 and isinstance(parts[0], str):
+        return parts[0], None
+    return (parts, None) if parts else ("", "empty")
+
+
+def _from_engine(content: Content, form: object) -> str | list[ChatContent]:
+    if isinstance(content, str):
+        return content if form == "text" else [] if form == "empty" else [content]
+    return [_from_part(part) for part in content]
+
+
+# Items
+
+
+class ChatRole(StrEnum):
+    """Who speaks. Tools do not: calls and outputs are items of their own."""
+
+    SYSTEM = "system"
+    DEVELOPER = "developer"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Entry:
+    """What all items have. An item cannot change; `model_copy` makes another."""
+
+    type: ClassVar[str]
+    id: str = field(default_factory=new_id)
+    created_at: float = field(default_factory=now)
+    agent_id: str | None = None
+    item: Any = field(init=False, repr=False)
+    """The item as the engine keeps it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "item", self._to_item())
+
+    @classmethod
+    def over(cls, item: Item) -> Self:
+        """The item of the engine, under this framework's name."""
+        entry = object.__new__(cls)
+        common = {"id": item.id, "created_at": item.created_at, "agent_id": item.agent_id, "item": item}
+        for name, value in (common | cls._values(item, item.extras.get(_OURS, {}))).items():
+            object.__setattr__(entry, name, value)
+        return entry
+
+    def model_dump(self) -> dict[str, Any]:
+        """The item as plain values."""
+        return {"type": self.type, **self._fields()}
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Another item with some fields changed; all copies are deep."""
+        return type(self)(**(self._fields() | dict(update))) if update else self
+
+    def _fields(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+
+    def _common(self, **ours: Any) -> dict[str, Any]:
+        kept = {name: value for name, value in ours.items() if value is not None}
+        extras = {"extras": {_OURS: kept}} if kept else {}
+        return {"id": self.id, "created_at": self.created_at, "agent_id": self.agent_id} | extras
+
+    def _to_item(self) -> Item:
+        raise NotImplementedError
+
+    @classmethod
+    def _values(cls, item: Any, ours: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields, from what the bridge keeps or else from fields of the engine's item."""
+        names = [one.name for one in fields(cls) if one.init]
+        return {name: ours[name] if name in ours else getattr(item, name, None) for name in names}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.model_dump() == other.model_dump()
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ChatMessage(_Entry):
+    """A message. With `extra["summary"]` it is a summary, and the engine keeps it as one."""
+
+    type = "message"
+    role: ChatRole
+    content: str | list[ChatContent]
+    interrupted: bool = False
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    confidence: float | None = None
+    metrics: Any = None
+    audio_instructions: str | None = None
+    text_instructions: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.role not in list(ChatRole):
+            raise InvalidValue("ChatMessage.role is system, developer, user or assistant")
+        object.__setattr__(self, "role", ChatRole(self.role))
+        super().__post_init__()
+        for name, value in self._values(self.item, self.item.extras.get(_OURS, {})).items():
+            object.__setattr__(self, name, value)  # in one form, and frozen
+
+    def model_dump(self) -> dict[str, Any]:
+        """The message as plain values."""
+        parts = self.content if isinstance(self.content, str) else list(self.content)
+        plain = [one if isinstance(one, str) else one.model_dump() for one in parts]
+        content = parts if isinstance(parts, str) else plain
+        return super().model_dump() | {"role": self.role.value, "content": content}
+
+    def instructions_for_modality(self, modality: Literal["audio", "text"]) -> str:
+        """The words for a channel; the content if there are none."""
+        own = self.audio_instructions if modality == "audio" else self.text_instructions
+        return self.item.text if own is None else own
+
+    def _to_item(self) -> Message | Summary:
+        content, form = _to_engine(self.content)
+        common = self._common(
+            form=form, extra=self.extra or None, confidence=self.confidence, metrics=self.metrics
+        )
+        is_text = isinstance(content, str) and bool(content.strip())
+        if self.extra.get("summary") and is_text and self.role is ChatRole.ASSISTANT and not self.interrupted:
+            return Summary(text_of(content), **common)
+        words = self.audio_instructions, self.text_instructions
+        wording = None if words == (None, None) else Wording(voice=words[0], reading=words[1])
+        return Message(self.role.value, content, self.interrupted, wording, **common)
+
+    @classmethod
+    def _values(cls, item: Message | Summary, ours: Mapping[str, Any]) -> dict[str, Any]:
+        values = {name: ours.get(name) for name in ("confidence", "metrics")}
+        if isinstance(item, Summary):
+            # A summary that was given has its heading; one that the engine recorded gets one.
+            text = item.text if "extra" in ours else CONVERSATION + item.text
+            message = Message("assistant", text)
+        else:
+            message = item
+        wording = message.wording or Wording()
+        return values | {
+            "role": ChatRole(message.role),
+            "content": _from_engine(message.content, ours.get("form")),
+            "interrupted": message.interrupted,
+            "extra": ours.get("extra", freeze({"summary": True} if message is not item else {})),
+            "audio_instructions": wording.voice,
+            "text_instructions": wording.reading,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FunctionCall(_Entry):
+    """A call of a tool by a model. `metadata` goes back to the provider with this very call."""
+
     type = "function_call"
+    name: str
+    arguments: str
+    call_id: str
+    metadata: dict[str, Any] | None = None
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        arguments: str,
-        call_id: str,
-        metadata: Mapping[str, Any] | None = None,
-        id: str | None = None,
-        created_at: float | None = None,
-        agent_id: str | None = None,
-    ) -> None:
-        common = stamp(id, created_at, agent_id, metadata=_in_text(metadata))
-        self._item = ToolCall(call_id, name, arguments, **common)
-
-    @property
-    def name(self) -> str:
-        """The tool."""
-        return self._item.name
-
-    @property
-    def arguments(self) -> str:
-        """The arguments, as the JSON that the model wrote."""
-        return self._item.arguments
-
-    @property
-    def call_id(self) -> str:
-        """What the output names to say which call it answers."""
-        return self._item.call_id
-
-    @property
-    def metadata(self) -> dict[str, Any] | None:
-        """What a provider wants back with this very call, such as Gemini's thought signature."""
-        kept: dict[str, Any] | None = self._own("metadata")
-        return kept
-
-    def _fields(self) -> dict[str, Any]:
-        fields = {"name": self.name, "arguments": self.arguments, "call_id": self.call_id}
-        return fields | {"metadata": self.metadata}
+    def _to_item(self) -> ToolCall:
+        if not isinstance(self.metadata, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"metadata is a dictionary, not {type(self.metadata).__name__}")
+        given = self.metadata and {
+            name: base64_of(value) if isinstance(value, bytes) else value
+            for name, value in self.metadata.items()
+        }
+        object.__setattr__(self, "metadata", freeze(given))
+        return ToolCall(self.call_id, self.name, self.arguments, **self._common(metadata=given))
 
 
-class FunctionCallOutput(Entry[ToolResult]):
-    """What a tool gave back."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FunctionCallOutput(_Entry):
+    """The output of a tool."""
 
-    __slots__ = ()
     type = "function_call_output"
+    name: str
+    output: str
+    call_id: str
+    is_error: bool = False
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        output: str,
-        call_id: str,
-        is_error: bool = False,
-        id: str | None = None,
-        created_at: float | None = None,
-        agent_id: str | None = None,
-    ) -> None:
-        self._item = ToolResult(call_id, name, output, is_error, **stamp(id, created_at, agent_id))
+    def _to_item(self) -> ToolResult:
+        return ToolResult(self.call_id, self.name, self.output, self.is_error, **self._common())
 
-    @property
-    def name(self) -> str:
-        """The tool."""
-        return self._item.name
-
-    @property
-    def output(self) -> str:
-        """What it gave, in words."""
-        return self._item.text
-
-    @property
-    def call_id(self) -> str:
-        """The call that it answers."""
-        return self._item.call_id
-
-    @property
-    def is_error(self) -> bool:
-        """Whether the tool failed."""
-        return self._item.is_error
-
-    def _fields(self) -> dict[str, Any]:
-        fields = {"name": self.name, "output": self.output, "call_id": self.call_id}
-        return fields | {"is_error": self.is_error}
+    @classmethod
+    def _values(cls, item: ToolResult, ours: Mapping[str, Any]) -> dict[str, Any]:
+        return super()._values(item, ours) | {"output": item.text}
 
 
-class AgentHandoff(Entry[Handoff]):
-    """One agent gives the conversation to another."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AgentHandoff(_Entry):
+    """One agent hands the conversation to another."""
 
-    __slots__ = ()
     type = "agent_handoff"
+    to_agent: str
+    from_agent: str | None = None
+    reason: str | None = None
 
-    def __init__(
-        self,
-        *,
-        to_agent: str,
-        from_agent: str | None = None,
-        reason: str | None = None,
-        id: str | None = None,
-        created_at: float | None = None,
-        agent_id: str | None = None,
-    ) -> None:
-        self._item = Handoff(to_agent, from_agent, reason, **stamp(id, created_at, agent_id))
-
-    @property
-    def to_agent(self) -> str:
-        """Who takes over."""
-        return self._item.to_agent
-
-    @property
-    def from_agent(self) -> str | None:
-        """Who gave it away."""
-        return self._item.from_agent
-
-    @property
-    def reason(self) -> str | None:
-        """Why."""
-        return self._item.reason
-
-    def _fields(self) -> dict[str, Any]:
-        return {"from_agent": self.from_agent, "to_agent": self.to_agent, "reason": self.reason}
+    def _to_item(self) -> Handoff:
+        return Handoff(self.to_agent, self.from_agent, self.reason, **self._common())
 
 
-class AgentConfigUpdate(Entry[ConfigChange]):
-    """From here on other instructions or other tools are in force; what is left out stays as it was."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AgentConfigUpdate(_Entry):
+    """Other instructions or tools from here on; what is left out stays as it was."""
 
-    __slots__ = ()
     type = "agent_config_update"
+    instructions: str | None = None
+    tools: list[str] | None = None
 
-    def __init__(
-        self,
-        *,
-        instructions: str | None = None,
-        tools: Iterable[object] | None = None,
-        id: str | None = None,
-        created_at: float | None = None,
-        agent_id: str | None = None,
-    ) -> None:
-        names = None if tools is None else names_of(tools)
-        self._item = ConfigChange(instructions, names, **stamp(id, created_at, agent_id))
+    def _to_item(self) -> ConfigChange:
+        names = None if self.tools is None else tool_names(self.tools)
+        object.__setattr__(self, "tools", None if names is None else list(names))
+        return ConfigChange(self.instructions, names, **self._common())
 
-    @property
-    def instructions(self) -> str | None:
-        """The instructions from here on."""
-        return self._item.instructions
-
-    @property
-    def tools(self) -> list[str] | None:
-        """The names of the tools from here on."""
-        return None if self._item.tools is None else list(self._item.tools)
-
-    def _fields(self) -> dict[str, Any]:
-        return {"instructions": self.instructions, "tools": self.tools}
-
-
-def _in_text(metadata: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What comes with a call, fit for JSON: a signature that a client gave as bytes is kept in base64."""
-    if metadata is None:
-        return None
-    if not isinstance(metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"metadata is a dictionary, not {type(metadata).__name__}")
-    return {key: base64_of(value) if isinstance(value, bytes) else value for key, value in metadata.items()}
+    @classmethod
+    def _values(cls, item: ConfigChange, ours: Mapping[str, Any]) -> dict[str, Any]:
+        return super()._values(item, ours) | {"tools": None if item.tools is None else list(item.tools)}
 
 
 ChatItem = ChatMessage | FunctionCall | FunctionCallOutput | AgentHandoff | AgentConfigUpdate
-KINDS: tuple[type[ChatItem], ...] = (
-    *(ChatMessage, FunctionCall, FunctionCallOutput),
-    *(AgentHandoff, AgentConfigUpdate),
-)
+KINDS: dict[type[Item], type[ChatItem]] = {
+    Message: ChatMessage,
+    Summary: ChatMessage,
+    ToolCall: FunctionCall,
+    ToolResult: FunctionCallOutput,
+    Handoff: AgentHandoff,
+    ConfigChange: AgentConfigUpdate,
+}
 
 
-def shown_as(item: Item) -> ChatItem | None:
-    """An item of the engine under its name here; none for kinds that VideoSDK has no name for."""
-    match item:
-        case Message() | Summary():
-            return ChatMessage.over(item)
-        case ToolCall():
-            return FunctionCall.over(item)
-        case ToolResult():
-            return FunctionCallOutput.over(item)
-        case Handoff():
-            return AgentHandoff.over(item)
-        case ConfigChange():
-            return AgentConfigUpdate.over(item)
-        case _:
-            return None
+def engine_item(item: object) -> Item:
+    """The item as the engine keeps it."""
+    if not isinstance(item, _Entry):
+        raise WrongType(f"a chat context takes chat items, not {type(item).__name__}")
+    return cast("Item", item.item)
+
+
+def tool_names(tools: Iterable[object]) -> tuple[str, ...]:
+    """The names of tools, given by name, as functions, as definitions, or as objects with a name."""
+    if isinstance(tools, str) or not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"tools are a list of names or of tools, not {type(tools).__name__}")
+    return tuple(map(_tool_name, tools))
+
+
+def _tool_name(tool: Any) -> str:
+    if isinstance(tool, str):
+        return tool
+    if isinstance(tool, Mapping):
+        told = cast("Mapping[str, Any]", tool)
+        name = cast("Mapping[str, Any]", told.get("function", told)).get("name")
+    else:
+        info = getattr(tool, "_tool_info", None) or tool  # of a function that the framework decorated
+        name = getattr(info, "name", None) or getattr(tool, "__name__", None)
+    if not isinstance(name, str) or not name:
+        kind = type(cast("object", tool)).__name__
+        raise WrongType(f"a tool is a name or has one; this {kind} has none")
+    return name

@@ -1,6 +1,7 @@
-"""Conversations and models for the tests of the bridge."""
+"""A conversation and models for the tests of the bridge."""
 
 from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
 from typing import Any
 
 from quire.bridges.videosdk import (
@@ -16,25 +17,22 @@ from quire.bridges.videosdk import (
 def talk(turns: int = 6) -> ChatContext:
     """Instructions, then turns of a question, a call, its output and an answer."""
     context = ChatContext.empty()
-    context.add_message(ChatRole.SYSTEM, "Be brief.")
+    context.add_message(ChatRole.SYSTEM, "Sell lamps.")
     for n in range(turns):
-        context.add_message(ChatRole.USER, f"question {n}", agent_id="a")
-        context.add_function_call("search", f'{{"q": {n}}}', call_id=f"c{n}", agent_id="a")
-        context.add_function_output("search", f"found {n}", call_id=f"c{n}", agent_id="b")
-        context.add_message(ChatRole.ASSISTANT, f"answer {n}", agent_id="b")
+        context.add_message(ChatRole.USER, f"lamp {n}?", agent_id="a")
+        context.add_function_call("stock", f'{{"lamp": {n}}}', call_id=f"c{n}", agent_id="a")
+        context.add_function_output("stock", f"{n} left", call_id=f"c{n}", agent_id="b")
+        context.add_message(ChatRole.ASSISTANT, f"yes, {n}", agent_id="b")
     return context
 
 
 def words(item: ChatItem) -> str:
     assert isinstance(item, ChatMessage)
-    content = item.content
-    return (
-        content if isinstance(content, str) else " ".join(part for part in content if isinstance(part, str))
-    )
+    parts = [item.content] if isinstance(item.content, str) else item.content
+    return " ".join(part for part in parts if isinstance(part, str))
 
 
 def told(context: ChatContext) -> list[str]:
-    """The words of all messages."""
     return [words(message) for message in context.messages()]
 
 
@@ -46,28 +44,22 @@ def outputs(context: ChatContext) -> list[str]:
     return [item.call_id for item in context.items if isinstance(item, FunctionCallOutput)]
 
 
-class Chunk:
-    def __init__(self, content: str) -> None:
-        self.content = content
-
-
 class Streaming:
-    """A model that answers in pieces and remembers what it was asked."""
+    """A model that answers in pieces, and keeps what it was asked."""
 
     def __init__(self, *pieces: str, meanwhile: Callable[[], Any] = lambda: None) -> None:
-        self.pieces = pieces or ("THE ", "GIST")
-        self.meanwhile = meanwhile
-        self.asked: list[ChatContext] = []
+        self.pieces, self.meanwhile = pieces or ("THE ", "GIST"), meanwhile
+        self.asked: list[str] = []
 
-    async def chat(self, messages: ChatContext, **_options: object) -> AsyncIterator[Chunk]:
-        self.asked.append(messages)
+    async def chat(self, messages: ChatContext, **_options: object) -> AsyncIterator[SimpleNamespace]:
+        self.asked.append(str(messages.to_dict()))
         self.meanwhile()
         for piece in self.pieces:
-            yield Chunk(piece)
+            yield SimpleNamespace(content=piece)
 
 
 class Answering:
-    """A model that gives back one thing, whatever that is."""
+    """A model that returns one value, whatever that is."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer

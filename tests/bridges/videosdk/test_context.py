@@ -1,0 +1,354 @@
+"""Contexts: changing, forking, merging, shrinking and converting."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from quire import Undo
+from quire.bridges.videosdk import (
+    ChatContext,
+    ChatMessage,
+    ChatRole,
+    FunctionCallOutput,
+    ImageContent,
+    ReadOnlyChatContext,
+)
+from quire.errors import InvalidLimit, OutOfRange, UnknownId, WrongType
+from quire.items import use_clock
+from quire.tokens import counter_for
+from tests.bridges.videosdk.shop import Answering, Streaming, calls, outputs, talk, told
+
+
+def at(time: float, text: str = "late", role: str = "user") -> ChatMessage:
+    return ChatMessage(role=ChatRole(role), content=[text], created_at=time)
+
+
+# Reading and changing
+
+
+def test_the_list_of_items_refuses_changes_and_assigning_it_replaces_the_items() -> None:
+    context = talk(2)
+    for change in (lambda: context.items.append(at(1)), lambda: context.items.clear(), context.items.sort):
+        with pytest.raises(TypeError, match="change the context"):
+            change()
+    context._items = [*context.items[:2], at(1.0, "new")]  # pyright: ignore[reportPrivateUsage]
+    assert told(context) == ["Sell lamps.", "lamp 0?", "new"] and context.turn_count() == 2
+    assert context.to_openai_messages()[-1] == {"role": "user", "content": "new"}
+
+
+def test_added_items_come_last_whatever_their_time() -> None:
+    context = talk(1)
+    context.add_message("user", "early", created_at=1.0)
+    with use_clock(lambda: 2.0):
+        context.add_message("assistant", "clock set back")
+    assert told(context)[-2:] == ["early", "clock set back"] and context.items[-2].created_at == 1.0
+
+
+def test_inserted_items_go_by_time_and_never_between_a_call_and_its_output() -> None:
+    context = ChatContext()
+    for time, add in enumerate(
+        [
+            lambda: context.add_message("user", "ask"),
+            lambda: context.add_function_call("f", "{}", call_id="c"),
+            lambda: context.add_function_call("f", "{}", call_id="d"),
+            lambda: context.add_function_output("f", "1", call_id="c"),
+            lambda: context.add_function_output("f", "2", call_id="d"),
+            lambda: context.add_message("assistant", "done"),
+        ]
+    ):
+        with use_clock(lambda time=time: float(time)):  # type: ignore[misc]
+            add()
+    context.insert_many([at(5.0, "last"), at(1.5, "within"), at(-1.0, "first")])
+    kinds = [item.type if item.type != "message" else told(ChatContext([item]))[0] for item in context.items]
+    assert kinds[:2] == ["first", "ask"] and kinds[-3:] == ["within", "done", "last"]
+    context.insert(FunctionCallOutput(name="f", output="3", call_id="x", created_at=0.5))
+    assert outputs(context)[0] == "x" and context.turn_count() == 4
+
+
+def test_the_configuration_in_force_is_found_by_id_or_index() -> None:
+    context = talk(1)
+    update = context.add_config_update(tools=["fry"])
+    context.add_message("developer", ["Be", "kind."])
+    assert context.active_config_at() == ("Be kind.", ["fry"])
+    assert context.active_config_at(update.id) == ("Sell lamps.", ["fry"]) == context.active_config_at(-2)
+    assert context.active_config_at(0) == ("Sell lamps.", None)
+    assert ChatContext().active_config_at() == (None, None)
+    with pytest.raises(OutOfRange):
+        context.active_config_at(99)
+    with pytest.raises(UnknownId):
+        context.active_config_at("missing")
+
+
+def test_tokens_are_counted_by_the_given_counter_in_forks_too() -> None:
+    context = ChatContext(talk().items, counter=counter_for("gpt-4o"))
+    assert context.estimated_tokens() == context.fork().estimated_tokens() != talk().estimated_tokens()
+
+
+def test_a_read_only_context_is_live_and_refuses_changes() -> None:
+    context = talk(2)
+    for view in (ReadOnlyChatContext(context), ReadOnlyChatContext(context.items)):
+        context.truncate(max_items=5)
+        assert view.items == context.items and view.to_openai_messages() == context.to_openai_messages()
+        for verb in ("add_message", "insert", "truncate", "cleanup", "add_handoff", "insert_many"):
+            with pytest.raises(RuntimeError, match="read-only"):
+                getattr(view, verb)("x")
+        for verb in ("merge", "summarize", "merge_result", "merge_with_summary"):
+            with pytest.raises(RuntimeError, match="read-only"):
+                asyncio.run(getattr(view, verb)(context))
+        with pytest.raises(RuntimeError, match="read-only"):
+            view._items = []  # pyright: ignore[reportPrivateUsage]
+        with pytest.raises(RuntimeError, match="read-only"):
+            view.transcript  # noqa: B018  # pyright: ignore[reportUnusedExpression]
+        view.fork().add_message("user", "x")
+        view.copy().add_message("user", "x")
+    assert len(ReadOnlyChatContext(list(context.items)).items) == len(context.items) == 5
+
+
+# Copies and forks
+
+
+def test_an_output_goes_with_its_call_whatever_its_name() -> None:
+    context = talk(0)
+    context.add_function_call("fry", "{}", call_id="f")
+    context.add_function_output("unknown", "done", call_id="f")
+    context.add_function_output("boil", "done", call_id="lost")
+    assert outputs(context.copy(tools=["fry"])) == ["f"] and outputs(context.copy(tools=["boil"])) == ["lost"]
+
+
+def test_a_call_in_flight_is_closed_in_a_fork_and_open_in_a_copy_and_the_parent() -> None:
+    context = talk(1)
+    context.add_function_call("stock", "{}", call_id="open")
+    for fork in (context.fork(), context.fork_filtered()):
+        assert outputs(fork) == ["c0", "open"]
+    assert outputs(context) == outputs(context.copy()) == ["c0"]
+
+
+def test_in_a_filtered_fork_the_same_configuration_is_in_force() -> None:
+    context = talk(4)
+    context.add_config_update(instructions="Sell all.", tools=["stock"])
+    context.add_message("developer", "Be kind.")
+    context.add_message("user", "more")
+    context.add_config_update(instructions="Sell one.")
+    fork = context.fork_filtered(recent_turns=1)
+    assert fork.active_config_at() == context.active_config_at() == ("Sell one.", ["stock"])
+    assert told(fork) == ["Sell lamps.", "Be kind.", "more"] and len(context.fork_filtered(9).items) == 21
+
+
+# Merging
+
+
+async def test_merging_does_not_bring_back_what_was_left_out() -> None:
+    context = talk(4)
+    child = context.fork()
+    child.add_message("assistant", "found")
+    context.truncate(max_items=9)
+    await context.merge(child)
+    assert told(context)[1] == "lamp 2?" and told(context)[-1] == "found"
+
+
+async def test_an_answer_is_merged_once_as_said_now_and_under_a_name() -> None:
+    context = talk(1)
+    child = context.fork_brief("Check.", "Is it true?")
+    child.add_message("assistant", "It is.", agent_id="own")
+    context.add_message("user", "later")
+    for _ in range(2):
+        await context.merge_result(child, agent_id="checker")
+    assert told(context)[-2:] == ["later", "It is."] and context.items[-1].agent_id == "checker"
+    with pytest.raises(WrongType):
+        await context.merge_result([])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_summary_of_a_sub_agent_is_about_what_is_new_and_made_once() -> None:
+    context, model = talk(1), Streaming()
+    child = context.fork()
+    child.add_message("user", "check the lamps")
+    for _ in range(2):
+        await context.merge_with_summary(child, llm=model, agent_id="checker")
+    assert len(model.asked) == 1 and "check the lamps" in model.asked[0]
+    assert "lamp 0?" not in model.asked[0] and told(context)[-1] == "[Sub-agent Summary]\nTHE GIST"
+
+
+# Shrinking
+
+
+def test_parallel_calls_stay_or_go_together() -> None:
+    for limit in range(2, 14):
+        context = talk(0)
+        for turn in range(3):
+            context.add_message("user", f"both {turn}")
+            for name in "ab":
+                context.add_function_call("f", "{}", call_id=f"{turn}{name}")
+            for name in "ab":
+                context.add_function_output("f", "x", call_id=f"{turn}{name}")
+        context.truncate(max_items=limit)
+        assert calls(context) == outputs(context) and len(calls(context)) % 2 == 0
+
+
+def test_where_only_protected_items_are_left_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    context = talk(3)
+    context.add_handoff("cook")
+    context.truncate(max_items=1)
+    assert [item.type for item in context.items] == ["message", "message", "agent_handoff"]
+    assert "must stay" in caplog.text
+    with pytest.raises(InvalidLimit):
+        context.truncate(max_items=-1)
+
+
+async def test_what_was_left_out_can_be_brought_back() -> None:
+    context = talk()
+    before = context.items
+    await context.summarize(Streaming(), keep_recent_turns=2)
+    context.truncate(max_items=6)
+    for edit in reversed(context.transcript.recorded()[25:]):
+        context.transcript.append(Undo(edit.id))
+    assert context.items == before
+
+
+async def test_summaries_fold_and_keep_calls_in_flight() -> None:
+    context = talk(3)
+    context.add_function_call("stock", "{}", call_id="open")
+    for n in range(3):
+        context.add_message("user", f"more {n}")
+        await context.summarize(Streaming(f"gist {n}"), keep_recent_turns=1)
+    summaries = [text for text in told(context) if text.startswith("[Conversation Summary]")]
+    assert summaries == ["[Conversation Summary]\ngist 2"] and calls(context) == ["open"]
+    assert told(context)[-1] == "more 2"
+    saved = ChatContext.from_dict(context.to_dict())
+    saved.add_message("user", "and more")
+    model = Streaming("all of it")
+    await saved.summarize(model, keep_recent_turns=1)
+    assert "gist 2" in model.asked[0] and sum("Summary]" in text for text in told(saved)) == 1
+
+
+async def later() -> Any:
+    return SimpleNamespace(content=["GI", SimpleNamespace(text="ST")])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "GIST",
+        {"content": "GIST"},
+        SimpleNamespace(content="GIST"),
+        {"choices": [{"message": {"content": "GIST"}}]},
+        later,
+        lambda: iter(["GI", SimpleNamespace(content=None), {"content": "ST"}]),
+    ],
+)
+async def test_a_summary_may_come_in_any_usual_shape(answer: Any) -> None:
+    context = talk()
+    await context.summarize(Answering(answer))
+    assert told(context)[1] == "[Conversation Summary]\nGIST"
+
+
+def fails() -> Any:
+    raise ConnectionError("no line")
+
+
+@pytest.mark.parametrize("answer", ["", " \n", None, object(), fails])
+async def test_a_summary_without_text_changes_nothing_and_is_logged(
+    answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    context = talk()
+    before = context.items
+    await context.summarize(Answering(answer))
+    await context.merge_with_summary(talk(2), llm=Answering(answer))
+    assert context.items == before and "summary" in caplog.text
+    with pytest.raises(WrongType, match="chat"):
+        await context.summarize(object())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_late_summary_is_used_only_if_all_it_is_about_is_still_shown() -> None:
+    context, other = talk(), talk()
+    await context.summarize(Streaming(meanwhile=lambda: context.add_message("user", "meanwhile")))
+    await other.summarize(Streaming(meanwhile=lambda: other.truncate(max_items=8)))
+    assert "GIST" in told(context)[1] and told(context)[-1] == "meanwhile"
+    assert "GIST" not in str(told(other))
+
+
+# Converting
+
+CONVERTERS: list[Callable[[ChatContext], Any]] = [
+    lambda context: context.to_openai_messages(),
+    lambda context: context.to_anthropic_messages()[0],
+    lambda context: asyncio.run(context.to_google_contents())[0],
+]
+
+
+@pytest.mark.parametrize("convert", CONVERTERS, ids=["openai", "anthropic", "google"])
+def test_parallel_calls_are_one_message_with_the_words_before_them(convert: Any) -> None:
+    context = ChatContext([at(1.0, "ask")])
+    context.add_message("assistant", "I look.")
+    for name in "ab":
+        context.add_function_call("stock", "{}", call_id=name)
+    for name in "ab":
+        context.add_function_output("stock", "x", call_id=name)
+    messages = convert(context)
+    assert all(one["role"] != two["role"] or one["role"] == "tool" for one, two in pairwise(messages))
+    assert str(messages[1]).count("stock") == 2 and "I look." in str(messages[1])
+
+
+def test_the_next_turn_extends_what_was_cached() -> None:
+    context = talk(2)
+    first = context.to_openai_messages()
+    context.add_message("user", "more")
+    assert context.to_openai_messages()[: len(first)] == first
+    messages, system = context.to_anthropic_messages(caching=True)
+    assert system[0]["cache_control"] == {"type": "ephemeral"} and "cache_control" in str(messages[-1])
+
+
+def test_what_a_wire_cannot_carry_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    context = talk(0)
+    context.add_function_output("stock", "x", call_id="lost")
+    context.add_message("user", ["look", ImageContent("https://x/a.png")])
+    with caplog.at_level(logging.INFO, "quire.bridges.videosdk"):
+        messages = context.to_openai_messages()
+    assert [message["role"] for message in messages] == ["system", "user"] and "anthropic" not in caplog.text
+    assert "openai" in caplog.text
+    assert (
+        ChatContext().to_openai_messages(model="gpt-4o")
+        and ChatContext([at(1)]).to_anthropic_messages()[1] is None
+    )
+
+
+OWN, KEPT = "b3du", "a2VwdA=="
+
+
+@pytest.mark.parametrize(
+    ("steps", "sent"),
+    [
+        (["a"], [KEPT]),
+        (["aa"], [KEPT, None]),
+        (["aa", "aa"], [None, None, KEPT, None]),
+        (["Aa"], [OWN, None]),
+        (["a", "A"], [None, OWN]),
+        (["a", "ba"], [KEPT, None, None]),
+    ],
+)
+async def test_a_signature_kept_for_a_tool_goes_to_the_last_call_it_can_have_come_with(
+    steps: list[str], sent: list[str | None]
+) -> None:
+    context = ChatContext([at(1.0, "ask")])
+    for step in steps:
+        metadata = [{"thought_signature": OWN} if name.isupper() else None for name in step]
+        made = [
+            context.add_function_call(n.lower(), "{}", metadata=m)
+            for n, m in zip(step, metadata, strict=True)
+        ]
+        for call in made:
+            context.add_function_output(call.name, "x", call.call_id)
+
+    async def signatures(context: ChatContext) -> list[str | None]:
+        contents, _ = await context.to_google_contents(thought_signatures={"a": KEPT})
+        parts = [part for content in contents for part in content["parts"] if "functionCall" in part]
+        found = [part.get("thoughtSignature") for part in parts]
+        return [one if one in (OWN, KEPT) else None for one in found]
+
+    assert await signatures(context) == await signatures(context.copy()) == sent
+    context.insert(at(0.0))
+    assert not any(await signatures(context)), "none is sent once something before it changed"
