@@ -67,7 +67,7 @@ async def measured(rounds: int) -> dict[str, dict[str, list[float]]]:
         found[name] = {"sandbox": ours, "exec": await _taken(lambda code=code: _exec(code), several)}
     crowd = await _taken(lambda: asyncio.gather(*(sandbox.run(FAR, functions=HOST) for _ in range(32))), 3)
     found["32 that wait 300 ms"] = {"sandbox": crowd, "exec": []}
-    found["check"] = {"sandbox": await _taken(lambda: sandbox.check(CALLS, STUBS), rounds), "exec": []}
+    found["check"] = {"sandbox": await _taken(lambda: sandbox.diagnose(CALLS, STUBS), rounds), "exec": []}
     return found
 
 

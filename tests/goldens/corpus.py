@@ -111,7 +111,7 @@ def _compared(expected: Any, found: Any, path: str) -> Iterator[_Change]:
         yield from _compared_fields(cast("dict[str, Any]", expected), cast("dict[str, Any]", found), path)
     elif isinstance(expected, list) and isinstance(found, list):
         lists = cast("list[object]", expected), cast("list[object]", found)
-        words = path.endswith(("downgrades", "faults"))
+        words = path.endswith(("downgrades", "faults")) and all(isinstance(one, str) for one in lists[0])
         yield from (_compared_words if words else _compared_lists)(*lists, path)
     else:
         yield path, "changed", expected, found

@@ -8,7 +8,7 @@ from quire import Message
 from quire.agent import tool
 from quire.models import Scripted
 from quire.programs import ProgramFailed, Task
-from quire.programs.checking import code_in
+from quire.programs.blocks import code_in
 from quire.programs.faults import ProgramFault
 from quire.providers import Finish, Parsed
 from tests.programs.coding import coder_of, fenced, run, said

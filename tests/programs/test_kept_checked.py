@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quire.programs import Event, Found, KeptProgram, Program, ProgramFailed, ProgramFault, SetAside, Task
-from quire.programs.checking import checked
+from quire.programs.check import check
 from quire.programs.sandbox import Sandbox, shared_sandbox
 from tests.programs.coding import ADDING, coder_of, heard, run, solving
 
@@ -16,7 +16,7 @@ PLAIN = "output = {'result': '4'}"
 async def without_loops(code: str, task: Task) -> Program:
     if "for " in code:
         raise ProgramFault("answer", "no loops, please")
-    return await checked(code, task.stubs, task.names, task.output or None, shared_sandbox())
+    return await check(code, task, shared_sandbox())
 
 
 async def never(code: str, task: Task) -> Program:

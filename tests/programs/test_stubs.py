@@ -1,4 +1,4 @@
-"""Stubs: any schema becomes Python that the checker accepts, and says what it can of it."""
+"""Stubs: any schema becomes Python that the checker accepts, exact or loose."""
 
 import ast
 import json
@@ -48,18 +48,13 @@ def _object(properties: Any, required: Any, inner: Any) -> dict[str, Any]:
 
 
 OBJECTS: st.SearchStrategy[dict[str, Any]] = st.builds(
-    _object,
-    st.dictionaries(NAMES, SCHEMAS, max_size=3),
-    st.lists(NAMES, max_size=3),
-    SCHEMAS,
+    _object, st.dictionaries(NAMES, SCHEMAS, max_size=3), st.lists(NAMES, max_size=3), SCHEMAS
 )
 FUNCTIONS = st.lists(
     st.builds(Declared, NAMES, st.text(max_size=30), OBJECTS, st.one_of(st.none(), OBJECTS)), max_size=3
 )
-
-
 ONLY_IN_STUBS = ("empty-body", "invalid-return-type", "invalid-parameter-default")
-"""Three dots for a body or for a value are taken in stubs alone."""
+"""Three dots for a body or for a value are allowed in stubs alone."""
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +64,14 @@ def workers() -> Iterator[Monty]:
 
 
 def complaints(workers: Monty, text: str) -> list[str]:
-    """What the checker says of the text itself, taken as a program."""
+    """The diagnostics of the text itself, checked as a program."""
     with workers.checkout(type_check=True, type_check_format="json") as session:
         try:
             session.feed_start(text)
         except MontyTypingError as error:
             rows = json.loads(error.display())
             return [str(row["message"]) for row in rows if row["code"] not in ONLY_IN_STUBS]
-        except MontyError:  # what the sandbox cannot run it may still check
+        except MontyError:  # the checker accepts more than the interpreter runs
             return []
     return []
 
@@ -85,48 +80,73 @@ def complaints(workers: Monty, text: str) -> list[str]:
 @given(
     functions=FUNCTIONS,
     inputs=st.one_of(st.none(), OBJECTS),
-    output=st.one_of(st.none(), OBJECTS, SCHEMAS.filter(lambda x: isinstance(x, dict))),
+    output=st.one_of(st.none(), OBJECTS, SCHEMAS.filter(lambda one: isinstance(one, dict))),
+    loose=st.booleans(),
 )
 def test_any_schema_becomes_python_that_the_checker_accepts(
-    workers: Monty, functions: list[Declared], inputs: Any, output: Any
+    workers: Monty, functions: list[Declared], inputs: Any, output: Any, loose: bool
 ) -> None:
-    text = stubs_of(functions, inputs, output)
+    text = stubs_of(functions, inputs, output, loose=loose)
     ast.parse(text)
     assert complaints(workers, text) == []
 
 
-def test_objects_enums_unions_and_lists_are_said() -> None:
-    parameters = {
+NUMBER, TEXT = {"type": "number"}, {"type": "string"}
+FILTER = {
+    "type": "object",
+    "properties": {"kind": {"enum": ["a", "b"]}, "deep": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["kind"],
+}
+FOUND = {
+    "type": "object",
+    "properties": {"name": TEXT, "score": NUMBER, "parts": {"type": "array", "items": FILTER}},
+    "required": ["name", "score", "parts"],
+}
+SEARCH = Declared(
+    "search",
+    "Find things.",
+    {
         "type": "object",
-        "properties": {
-            "filter": {
-                "type": "object",
-                "properties": {
-                    "kind": {"enum": ["a", "b"]},
-                    "deep": {"type": "array", "items": {"type": "integer"}},
-                },
-                "required": ["kind"],
-            },
-            "limit": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
-        },
+        "properties": {"filter": FILTER, "limit": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
         "required": ["limit"],
-    }
-    text = stubs_of(
-        [Declared("search", "Find things.", parameters, {"type": "array", "items": {"type": "string"}})]
+    },
+    {"type": "array", "items": {"anyOf": [FOUND, {"type": "null"}]}},
+)
+
+
+def test_the_exact_text_has_all_types() -> None:
+    text = stubs_of([SEARCH])
+    assert (
+        "async def search(limit: int | None, filter: SearchFilter = ...) -> list[SearchResultItem | None]:\n"
+        '    """Find things."""' in text
     )
-    assert "async def search(limit: int | None, filter: SearchFilter = ...) -> list[str]:" in text
-    assert '"""Find things."""' in text
     assert (
         "class SearchFilter(TypedDict):\n    kind: Literal['a', 'b']\n    deep: NotRequired[list[int]]"
         in text
     )
+    assert "    name: str\n    score: float\n    parts: list[SearchResultItemParts" in text
+
+
+def test_the_loose_text_keeps_keys_of_what_is_received_and_types_of_what_is_given() -> None:
+    inputs = {"type": "object", "properties": {"row": FOUND, "count": NUMBER}}
+    text = stubs_of([SEARCH], inputs, FOUND, loose=True)
+    assert (
+        "async def search(limit: int | None, filter: SearchFilter = ...) -> list[SearchResultItem]:" in text
+    )
+    assert "class SearchFilter(TypedDict):\n    kind: Literal['a', 'b']" in text
+    assert "class SearchResultItem(TypedDict):\n    name: Any\n    score: Any\n    parts: list[" in text
+    assert "class Output(TypedDict):\n    name: str\n    score: float" in text
+    assert "row: Row\ncount: Any" in text and "class Row(TypedDict):\n    name: Any" in text
 
 
 def test_inputs_are_variables_and_the_answer_has_a_name() -> None:
-    inputs = {"type": "object", "properties": {"problem": {"type": "string"}, "from": {"type": "integer"}}}
-    text = stubs_of([], inputs, {"type": "object", "properties": {"odd key": {}, "n": {"type": "number"}}})
+    inputs = {"type": "object", "properties": {"problem": TEXT, "from": {"type": "integer"}}}
+    text = stubs_of([], inputs, {"type": "object", "properties": {"odd key": {}, "n": NUMBER}})
     assert "problem: str\nfrom_: int" in text
-    assert "Output = TypedDict(\"Output\", {'odd key': NotRequired[Any], 'n': NotRequired[float]})" in text
+    assert (
+        "Output = TypedDict(\"Output\", {\n    'odd key': NotRequired[Any],\n    'n': NotRequired[float],"
+        in text
+    )
     assert "Output = int" in stubs_of([], None, {"type": "integer"})
 
 
@@ -138,4 +158,25 @@ def test_definitions_are_followed_and_circles_end() -> None:
 
 def test_a_description_cannot_break_out_of_its_quotes() -> None:
     text = stubs_of([Declared("f", 'x"""\nimport os\n\\"', {})])
-    assert [type(node) for node in ast.parse(text).body] == [ast.ImportFrom, ast.Assign, ast.AsyncFunctionDef]
+    (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.AsyncFunctionDef)]
+    assert ast.get_docstring(function) is not None and len(function.body) == 2
+
+
+def test_descriptions_defaults_and_formats_are_shown() -> None:
+    parameters = {
+        "properties": {
+            "day": {"type": "string", "format": "date", "description": "The first\nday."},
+            "limit": {"type": "integer", "default": 10},
+            "text": {"type": "string", "default": "x" * 100},
+        },
+        "required": ["day"],
+    }
+    returns = {"type": "array", "items": {"type": "string", "format": "date-time"}}
+    text = stubs_of([Declared("f", "Does it.", parameters, returns)])
+    assert "(day: str, limit: int = 10, text: str = ...) -> list[str]:" in text
+    assert "Args:\n        day: ISO date: The first day.\n    Returns: ISO date and time" in text
+
+
+def test_a_parameter_that_python_cannot_name_is_a_keyword() -> None:
+    schema = {"properties": {"from": TEXT, "x-y": TEXT, "a": TEXT}, "required": ["a"]}
+    assert "async def f(a: str, **others: Any) -> Any:" in stubs_of([Declared("f", "", schema)])

@@ -1,8 +1,7 @@
 """Programs: a model answers with code that is checked, priced, run in a sandbox, and kept."""
 
 from quire.programs.attempts import Checks, Prices, ProgramFailed, Tried, Writes
-from quire.programs.bounds import Bounds
-from quire.programs.checking import Program
+from quire.programs.check import Program, check
 from quire.programs.coder import Answer, Coder
 from quire.programs.events import (
     Answered,
@@ -23,7 +22,7 @@ from quire.programs.events import (
 from quire.programs.faults import ProgramFault
 from quire.programs.keeping import KeptProgram
 from quire.programs.pricing import Cost, Price
-from quire.programs.sandbox import Ran, Sandbox, shared_sandbox
+from quire.programs.sandbox import Bounds, HostFunction, Ran, Sandbox, shared_sandbox
 from quire.programs.task import Task
 
 __all__ = [
@@ -40,6 +39,7 @@ __all__ = [
     "Faulted",
     "Found",
     "Gave",
+    "HostFunction",
     "KeptProgram",
     "NotKept",
     "Price",
@@ -57,5 +57,6 @@ __all__ = [
     "Tried",
     "Writes",
     "Written",
+    "check",
     "shared_sandbox",
 ]

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from quire.errors import ModelFailed, OverBudget, QuireError, cut
 from quire.items import Item, Message
-from quire.programs.checking import Program, code_in
+from quire.programs.blocks import code_in
+from quire.programs.check import Program
 from quire.programs.events import Checked, Faulted, Tell, Written
 from quire.programs.faults import ProgramFault
 from quire.programs.pricing import Price

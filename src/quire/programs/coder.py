@@ -10,8 +10,8 @@ from quire.items import Item, Message
 from quire.models import AnyModel, Model
 from quire.programs.asking import Asking
 from quire.programs.attempts import Attempt, Checks, Prices, ProgramFailed, Tried, Ways, Writes, side_by_side
-from quire.programs.bounds import Bounds
-from quire.programs.checking import Program, checked, written_in
+from quire.programs.blocks import written_in
+from quire.programs.check import Program, check
 from quire.programs.events import Checked, Tell, listening
 from quire.programs.faults import ProgramFault
 from quire.programs.keeping import KeptProgram
@@ -20,7 +20,7 @@ from quire.programs.pricing import Cost, Price, cost_of_model, price_of
 from quire.programs.prompting import RUN, prompt_for
 from quire.programs.recording import ATTEMPT, begin, record_run
 from quire.programs.replaying import MadeCalls
-from quire.programs.sandbox import Sandbox, shared_sandbox
+from quire.programs.sandbox import Bounds, Sandbox, shared_sandbox
 from quire.programs.shelf import Shelf
 from quire.programs.task import Task
 from quire.programs.values import as_text, given_once
@@ -175,7 +175,7 @@ class Coder:
         return written_in(await Asking(self.session, self.model, transcript).answer())
 
     async def _check(self, code: str, task: Task) -> Program:
-        return await checked(code, task.stubs, task.names, task.output or None, self._stage.sandbox)
+        return await check(code, task, self._stage.sandbox)
 
 
 def estimate(program: Program, task: Task) -> Price:

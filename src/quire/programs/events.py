@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from quire.errors import QuireError
 from quire.items import ToolCall, ToolResult
-from quire.programs.checking import Program
+from quire.programs.check import Program
 from quire.programs.pricing import Price
 
 logger = logging.getLogger("quire.programs")

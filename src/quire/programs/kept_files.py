@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from quire.errors import Damaged, StoreFailed
 from quire.items import new_id, now
-from quire.programs.checking import Program
+from quire.programs.check import Program
 from quire.programs.pricing import Price
 from quire.programs.task import Task
 

@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 from quire.agent.calls import Approver, having_acted, told_of_calls
 from quire.agent.run import shield
 from quire.items import Item, Message
-from quire.programs.bounds import Bounds
 from quire.programs.calling import Calls
-from quire.programs.checking import Program
+from quire.programs.check import Program
 from quire.programs.events import Answered, Printed, Started, Tell
 from quire.programs.faults import LONGEST, ProgramFault
 from quire.programs.prompting import RUN, program_in_words, told_of_fault
 from quire.programs.recording import ATTEMPT, begin, record_run
 from quire.programs.replaying import MadeCalls
-from quire.programs.sandbox import Sandbox
+from quire.programs.sandbox import Bounds, Sandbox
 from quire.programs.task import Task
 from quire.programs.values import as_text
 from quire.session import Session

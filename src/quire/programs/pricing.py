@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from quire.programs.check import parse
+from quire.programs.functions import called_as, callees_first, functions_in, standing_in
 from quire.programs.lengths import MOST_TIMES, Lengths
-from quire.programs.sandbox.functions import called_as, callees_first, functions_in, standing_in
-from quire.programs.sandbox.source import tree_of
 from quire.tokens import Usage, cost, facts_for
 
 _TYPICAL = Usage(input=1_000, output=300)
@@ -39,7 +39,7 @@ def cost_of_model(name: str) -> Cost:
 
 def price_of(code: str, costs: Mapping[str, Cost], unknown: int = 10) -> Price:
     """The price of a program; a loop whose length its text does not say is gone through `unknown` times."""
-    tree = tree_of(code)
+    tree = parse(code)
     return _Reader(tree, costs, unknown).of(tree.body)
 
 

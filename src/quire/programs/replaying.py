@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from quire.agent import Tool
 from quire.items import Item, ToolCall, ToolResult
-from quire.programs.bounds import Bounds
 from quire.programs.faults import ProgramFault
+from quire.programs.sandbox import Bounds
 from quire.programs.values import size_of
 
 REPLAYED = "quire.replayed"

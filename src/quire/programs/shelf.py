@@ -6,7 +6,7 @@ from pathlib import Path
 
 from quire.errors import Damaged
 from quire.programs.attempts import Checks
-from quire.programs.checking import Program
+from quire.programs.check import Program
 from quire.programs.events import Found, NotKept, SetAside, Tell
 from quire.programs.faults import ProgramFault
 from quire.programs.kept_files import Kept, file_name, kept_as, read_kept, write_kept

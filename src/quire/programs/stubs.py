@@ -1,23 +1,37 @@
-"""Python text that declares what a program may use: its functions, its inputs, and the type of its answer.
+"""Stubs: Python text that declares what a program may use.
 
-The same text is read by a model and by the type checker.
+A task has two texts with the same names. The exact one is shown to the model. The loose one is given to the
+type checker: what a program gives (arguments, its answer) is declared exactly, what it receives (inputs,
+results of functions) keeps its keys and leaves the values `Any`, so that a right program is not refused for
+what its tools really return.
 """
 
-import unicodedata
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from keyword import iskeyword
 from typing import Any, NamedTuple, cast
+from unicodedata import normalize
 
-from quire.programs.schema_types import Types, comment, commented, described, form_of
-from quire.programs.values import legal_name
+from quire.programs.values import STUB_NAMES, legal_name
 
-_LONGEST_DESCRIPTION = 2_000
-_LONGEST_DEFAULT = 60
-_LARGEST_SHOWN = 10**18
+_SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+_FORMATS = {
+    "date": "ISO date",
+    "date-time": "ISO date and time",
+    "time": "ISO time",
+    "duration": "ISO duration",
+}
+_MAX_DEPTH = 12
+_MAX_RECORDS = 100
+_MAX_LITERALS = 50
+_MAX_COMMENT = 200
+_MAX_DESCRIPTION = 2_000
+_MAX_DEFAULT = 60
+_HEADER = "from typing import Any, Literal, NotRequired, TypedDict"
 
 
 class Declared(NamedTuple):
-    """A function as a program sees it; schemas of JSON, and None for one that returns anything."""
+    """A function as a program sees it, with JSON schemas; `returns` is None if it may return anything."""
 
     name: str
     description: str
@@ -29,101 +43,233 @@ def stubs_of(
     functions: Sequence[Declared],
     inputs: Mapping[str, Any] | None = None,
     output: Mapping[str, Any] | None = None,
+    *,
+    loose: bool = False,
 ) -> str:
-    """Declarations of the functions, of a variable for each input, and of `Output`."""
+    """Declarations of the functions, of a variable for each input, and of `Output`.
+
+    `inputs` is the schema of an object whose properties become variables. With `loose`, what a program
+    receives is declared without the types of its values.
+    """
     given = _properties(inputs)
-    names = _legal_names([*(one.name for one in functions), *given])
-    types = Types({*names})
+    names = list[str]()
+    for name in [*(one.name for one in functions), *given]:
+        names.append(legal_name(name, names))
+    types = _Types(names, loose=loose)
     answer = _output(types, output)
     calls = [_function(types, name, one) for name, one in zip(names, functions, strict=False)]
     variables = [
-        f"{name}: {types.of(schema, name, inputs)}{comment(schema)}"
+        f"{name}: {types.received(schema, name, inputs)}{_comment(schema)}"
         for name, schema in zip(names[len(functions) :], given.values(), strict=True)
     ]
-    parts = [types.header, *types.definitions, answer, *calls, "\n".join(variables)]
+    parts = [_HEADER, *types.definitions, answer, *calls, "\n".join(variables)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _legal_names(names: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    for name in names:
-        found.append(legal_name(name, found))
-    return found
+def _output(types: "_Types", schema: Mapping[str, Any] | None) -> str:
+    written = "Any" if schema is None else types.given(schema, "Output", schema)
+    note = _format(schema)
+    return "" if written == "Output" else f"Output = {written}" + (f"  # {note}" if note else "")
 
 
-def _output(types: Types, schema: Mapping[str, Any] | None) -> str:
-    said = types.word("Any") if schema is None else types.of(schema, "Output", schema)
-    return "" if said == "Output" else f"Output = {said}{commented(form_of(schema))}"
-
-
-def _function(types: Types, name: str, declared: Declared) -> str:
-    returns = types.word("Any")
+def _function(types: "_Types", name: str, declared: Declared) -> str:
+    returns = "Any"
     if declared.returns is not None:
-        returns = types.of(declared.returns, f"{name}_result", declared.returns)
+        returns = types.received(declared.returns, f"{name}_result", declared.returns)
     parameters = ", ".join(_parameters(types, name, declared.parameters))
-    return f"async def {name}({parameters}) -> {returns}:\n    {_docstring(_told(declared))}\n    ..."
+    return f"async def {name}({parameters}) -> {returns}:\n    {_docstring(declared)}\n    ..."
 
 
-def _told(declared: Declared) -> str:
-    """What a function does, and what is said of its parameters: those that have no legal name too."""
-    properties = _properties(declared.parameters)
-    rows = [f"    {name}: {told}" for name, one in properties.items() if (told := described(one))]
-    given, form = ["Args:", *rows] if rows else [], form_of(declared.returns)
-    given += [f"Returns: {form}"] if form else []
-    description = declared.description[:_LONGEST_DESCRIPTION].strip()
-    return "\n".join([description, "", *given, ""]) if given else description
-
-
-def _parameters(types: Types, function: str, schema: Mapping[str, Any]) -> list[str]:
-    """What a function takes: what it must be given comes first, as Python has it."""
-    required, properties = schema.get("required"), _properties(schema)
-    needed: list[Any] = [*cast("Sequence[Any]", required)] if isinstance(required, list | tuple) else []
-    legal = [name for name in properties if _is_legal(name)]
-    said = {name: types.of(properties[name], f"{function}_{name}", schema) for name in legal}
-    found = [f"{name}: {said[name]}" for name in legal if name in needed]
-    found += [f"{name}: {said[name]} = {_default(properties[name])}" for name in legal if name not in needed]
+def _parameters(types: "_Types", function: str, schema: Mapping[str, Any]) -> list[str]:
+    """The parameters of a function, required ones first. Names that Python cannot write are keywords."""
+    properties, required = _properties(schema), _required(schema)
+    legal = [name for name in properties if _is_parameter(name)]
+    written = {name: types.given(properties[name], f"{function}_{name}", schema) for name in legal}
+    found = [f"{name}: {written[name]}" for name in legal if name in required]
+    found += [
+        f"{name}: {written[name]} = {_default(properties[name])}" for name in legal if name not in required
+    ]
     if len(legal) < len(properties) or schema.get("additionalProperties"):
-        found.append(f"**others: {types.word('Any')}")
+        found.append("**others: Any")
     return found
+
+
+def _is_parameter(name: str) -> bool:
+    is_stable = normalize("NFKC", name) == name
+    return name.isidentifier() and not iskeyword(name) and is_stable and name != "others" and name[:2] != "__"
 
 
 def _default(schema: Any) -> str:
-    """A default as Python text; three dots where there is none that a line has room for."""
-    value: Any = ...
-    if isinstance(schema, Mapping):
-        value = cast("Mapping[str, Any]", schema).get("default", ...)
-    match value:
-        case [] | ():
-            return "[]"
-        case {} if not value:
-            return "{}"
-        case None | bool():
-            return repr(value)
-        case str() if len(value) <= _LONGEST_DEFAULT:
-            return repr(value)
-        case int() | float() if abs(value) < _LARGEST_SHOWN:
-            return repr(value)
-        case _:
-            return "..."
+    """A default as Python text; three dots if it has none or is too long for a line."""
+    value = cast("Mapping[str, Any]", schema).get("default", ...) if isinstance(schema, Mapping) else ...
+    is_empty = isinstance(value, list | dict) and not value
+    is_plain = value is None or isinstance(value, bool | int | float | str)
+    text = repr(value) if is_empty or is_plain else "..."
+    return text if len(text) <= _MAX_DEFAULT else "..."
 
 
-def _is_legal(name: str) -> bool:
-    """Whether a parameter can have a name, just as it is written."""
-    stays = unicodedata.normalize("NFKC", name) == name
-    return name.isidentifier() and not iskeyword(name) and stays and name != "others" and name[:2] != "__"
-
-
-def _properties(schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    found = schema.get("properties") if isinstance(schema, Mapping) else None
-    if not isinstance(found, Mapping):
-        return {}
-    return {str(name): one for name, one in cast("Mapping[str, Any]", found).items()}
-
-
-def _docstring(description: str) -> str:
-    """A description between quotes, whatever is in it."""
-    text = description.lstrip().encode("utf-8", "replace").decode()
-    clean = "".join(sign for sign in text if sign.isprintable() or sign == "\n")
-    escaped = clean.replace("\\", "\\\\").replace('"""', "'''").replace("\n", "\n    ")
+def _docstring(declared: Declared) -> str:
+    """The description of a function, of its parameters and of the format of its result, in quotes."""
+    properties = _properties(declared.parameters)
+    rows = [f"    {name}: {text}" for name, one in properties.items() if (text := _described(one))]
+    notes = ["Args:", *rows] if rows else []
+    notes += [f"Returns: {text}"] if (text := _format(declared.returns)) else []
+    description = declared.description[:_MAX_DESCRIPTION].strip()
+    text = "\n".join([description, "", *notes, ""]) if notes else description
+    clean = "".join(sign for sign in _encodable(text) if sign.isprintable() or sign == "\n")
+    escaped = clean.lstrip().replace("\\", "\\\\").replace('"""', "'''").replace("\n", "\n    ")
     escaped = escaped.replace("\n    \n", "\n\n")
     return f'"""{escaped} """' if escaped.endswith('"') else f'"""{escaped}"""'
+
+
+class _Types:
+    """The types of one text: `TypedDict` for objects, `Literal` for enums, unions and lists."""
+
+    def __init__(self, taken: Iterable[str], *, loose: bool) -> None:
+        self._used = {*taken, *STUB_NAMES}
+        self._is_loose = loose
+        self._references: dict[str, str] = {}
+        self._root: Any = None
+        self.definitions: list[str] = []
+
+    def given(self, schema: Any, hint: str, root: Any) -> str:
+        """The type of a value that a program gives. References are looked up in `root`."""
+        return self._start(schema, hint, root, loose=False)
+
+    def received(self, schema: Any, hint: str, root: Any) -> str:
+        """The type of a value that a program receives."""
+        return self._start(schema, hint, root, loose=self._is_loose)
+
+    def _start(self, schema: Any, hint: str, root: Any, *, loose: bool) -> str:
+        self._root, self._references = root, {}
+        return self._type(schema, hint, _MAX_DEPTH, loose)
+
+    def _type(self, schema: Any, hint: str, depth: int, loose: bool) -> str:
+        if not isinstance(schema, Mapping) or not depth:
+            return "Any"
+        known = cast("Mapping[str, Any]", schema)
+        if isinstance(known.get("$ref"), str):
+            return self._reference(known["$ref"], hint, depth, loose)
+        if "const" in known or isinstance(known.get("enum"), list):
+            return "Any" if loose else _literal([known["const"]] if "const" in known else known["enum"])
+        for several in ("anyOf", "oneOf"):
+            if isinstance(known.get(several), list):
+                return self._union(known[several], hint, depth, loose)
+        if isinstance(known.get("allOf"), list) and len(known["allOf"]) == 1:
+            return self._type(known["allOf"][0], hint, depth - 1, loose)
+        kind = known.get("type")
+        if isinstance(kind, list):
+            kinds = [{**known, "type": one} for one in kind]
+            return self._union(kinds, hint, depth, loose)
+        return self._single(kind, known, hint, depth, loose)
+
+    def _single(self, kind: Any, schema: Mapping[str, Any], hint: str, depth: int, loose: bool) -> str:
+        if isinstance(kind, str) and kind in _SCALARS:
+            return "Any" if loose else _SCALARS[kind]
+        if kind == "array":
+            return f"list[{self._type(schema.get('items'), f'{hint}_item', depth - 1, loose)}]"
+        if kind == "object" or (kind is None and isinstance(schema.get("properties"), Mapping)):
+            return self._object(schema, hint, depth, loose)
+        return "Any"
+
+    def _union(self, schemas: Sequence[Any], hint: str, depth: int, loose: bool) -> str:
+        inner = "Output_case" if hint == "Output" else hint
+        if loose:  # that a value may be None, or is one of several, is met when the program runs
+            schemas = [one for one in schemas if one != {"type": "null"}]
+        members = list(dict.fromkeys(self._type(one, inner, depth - 1, loose) for one in schemas))
+        if not members or "Any" in members or (loose and len(members) > 1):
+            return "Any"
+        return " | ".join(members)
+
+    def _object(self, schema: Mapping[str, Any], hint: str, depth: int, loose: bool) -> str:
+        properties, more = _properties(schema), schema.get("additionalProperties")
+        if not properties or more or len(self.definitions) > _MAX_RECORDS:
+            values = None if properties else more
+            return f"dict[str, {self._type(values, f'{hint}_value', depth - 1, loose)}]"
+        name, required = self._new_name(hint), _required(schema)
+        kinds = {key: self._type(one, f"{name}_{key}", depth - 1, loose) for key, one in properties.items()}
+        kinds = {key: one if key in required else f"NotRequired[{one}]" for key, one in kinds.items()}
+        self.definitions.append(self._record(name, kinds, properties))
+        return name
+
+    def _record(self, name: str, kinds: Mapping[str, str], schemas: Mapping[str, Any]) -> str:
+        if all(map(self._is_field, kinds)):
+            rows = (f"    {key}: {kind}{_comment(schemas[key])}" for key, kind in kinds.items())
+            return "\n".join([f"class {name}(TypedDict):", *rows])
+        rows = (f"    {key!r}: {kind},{_comment(schemas[key])}\n" for key, kind in kinds.items())
+        return f'{name} = TypedDict("{name}", {{\n{"".join(rows)}}})'
+
+    def _is_field(self, key: str) -> bool:
+        """Whether a class can declare the key: there it hides a type of its name, and `__` is mangled."""
+        is_name = key.isidentifier() and key.isascii() and not iskeyword(key)
+        return is_name and not key.startswith("__") and key not in self._used
+
+    def _reference(self, reference: str, hint: str, depth: int, loose: bool) -> str:
+        if reference not in self._references:
+            self._references[reference] = "Any"  # what refers to itself cannot be written in full
+            found: Any = self._root
+            for part in reference.removeprefix("#").split("/")[1:]:
+                key = part.replace("~1", "/").replace("~0", "~")
+                found = cast("Mapping[str, Any]", found).get(key) if isinstance(found, Mapping) else None
+            name = hint if hint == "Output" else reference.rpartition("/")[2]
+            self._references[reference] = self._type(found, name, depth - 1, loose)
+        return self._references[reference]
+
+    def _new_name(self, hint: str) -> str:
+        if hint == "Output" and not any(re.match(r"(class )?Output\b", one) for one in self.definitions):
+            return "Output"
+        words = re.findall("[A-Za-z0-9]+", hint)[-4:]
+        name = "".join(word[:1].upper() + word[1:20] for word in words) or "Record"
+        name = name if name[0].isalpha() and not iskeyword(name) else f"Record{name}"
+        number, found = 2, name
+        while found in self._used:
+            found, number = f"{name}{number}", number + 1
+        self._used.add(found)
+        return found
+
+
+def _literal(values: list[Any]) -> str:
+    is_plain = all(value is None or isinstance(value, bool | int | str) for value in values)
+    if not values or not is_plain or len(values) > _MAX_LITERALS:
+        return "Any"
+    return f"Literal[{', '.join(dict.fromkeys(map(repr, values)))}]"
+
+
+def _described(schema: Any) -> str:
+    """The format and the description of a schema, on one short line; empty if it has neither."""
+    told = cast("Mapping[str, Any]", schema).get("description") if isinstance(schema, Mapping) else None
+    line = " ".join(_encodable(told).split()) if isinstance(told, str) else ""
+    line = "".join(sign for sign in line if sign.isprintable())
+    line = line if len(line) <= _MAX_COMMENT else f"{line[:_MAX_COMMENT]}…"
+    return ": ".join(filter(None, [_format(schema), line]))
+
+
+def _format(schema: Any, depth: int = _MAX_DEPTH) -> str:
+    """How a date or time is written, here or within a list, a dict or a union; empty if it is none."""
+    if not isinstance(schema, Mapping) or not depth:
+        return ""
+    known = cast("Mapping[str, Any]", schema)
+    parts: list[Any] = [known.get("items"), known.get("additionalProperties")]
+    for several in ("anyOf", "oneOf", "allOf"):
+        parts += known[several] if isinstance(known.get(several), list) else ()
+    formats = (_FORMATS.get(str(known.get("format")), ""), *(_format(one, depth - 1) for one in parts))
+    return next(filter(None, formats), "")
+
+
+def _comment(schema: Any) -> str:
+    text = _described(schema)
+    return f"  # {text}" if text else ""
+
+
+def _properties(schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    found = schema.get("properties") if isinstance(schema, Mapping) else None
+    return dict(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else {}
+
+
+def _required(schema: Mapping[str, Any]) -> Sequence[Any]:
+    found = schema.get("required")
+    return cast("Sequence[Any]", found) if isinstance(found, list | tuple) else ()
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

@@ -102,12 +102,18 @@ class Task:
 
     @cached_property
     def stubs(self) -> str:
-        """All that a program may use, as Python text, for models and for the checker."""
-        properties = self._input.properties
-        renamed = {self._variables[key]: schema for key, schema in properties.items()}
-        return stubs_of(
-            self.declared, {**self.input, "properties": renamed, "required": list(renamed)}, self.output
-        )
+        """All that a program may use, as Python text for the model."""
+        return stubs_of(self.declared, self._inputs(), self.output)
+
+    @cached_property
+    def checker_stubs(self) -> str:
+        """The same for the type checker, with loose types for what a program receives."""
+        return stubs_of(self.declared, self._inputs(), self.output, loose=True)
+
+    def _inputs(self) -> Mapping[str, Any]:
+        """The schema of the inputs under the names that a program has them by."""
+        renamed = {self._variables[key]: schema for key, schema in self._input.properties.items()}
+        return {**self.input, "properties": renamed, "required": list(renamed)}
 
     @cached_property
     def version(self) -> str:

@@ -3,8 +3,8 @@
 import builtins
 import json
 import keyword
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Collection, Mapping
+from typing import Any
 from unicodedata import normalize
 
 import msgspec
@@ -13,8 +13,13 @@ from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Audio, File, Image, Note, replace_surrogates
 from quire.programs.written import ready
 
-_OWN = frozenset(("output", "Output"))
-"""Names that mean something in every program."""
+STUB_NAMES = frozenset(
+    {
+        *("Any", "Literal", "NotRequired", "TypedDict", "Output", "output"),
+        *("bool", "dict", "float", "int", "list", "str"),
+    }
+)
+"""Names that mean something in every program: no input and no function has them."""
 
 _UNWRITABLE = (TypeError, ValueError, RecursionError, OverflowError)
 
@@ -54,22 +59,13 @@ def size_of(value: Any) -> int:
         return len(json.dumps(value, default=str, skipkeys=True))
 
 
-def writable(value: Any) -> Any:
-    """A plain value whose texts can be written as UTF-8: a name of a file may hold half of a sign."""
+def encodable(value: Any) -> Any:
+    """A plain value whose texts UTF-8 can encode: a file name may hold half of a surrogate pair."""
     try:
         msgspec.json.encode(value)
-    except _UNWRITABLE:  # a large number is no fault, and hides none
-        return _mended_within(value)
-    return value
-
-
-def _mended_within(value: Any) -> Any:
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    if isinstance(value, dict):
-        rows = cast("Mapping[Any, Any]", value).items()
-        return {_mended_within(key): _mended_within(one) for key, one in rows}
-    return [*map(_mended_within, cast("Iterable[Any]", value))] if isinstance(value, list | tuple) else value
+        return value
+    except _UNWRITABLE:  # msgspec also refuses large integers, which are fine
+        return json.loads(replace_surrogates(json.dumps(value, ensure_ascii=False)))
 
 
 def _written(value: Any) -> str:
@@ -84,7 +80,7 @@ def legal_name(name: str, taken: Collection[str] = (), *, is_function: bool = Fa
         legal = f"_{legal}"
     while (
         legal in taken
-        or legal in _OWN
+        or legal in STUB_NAMES
         or keyword.iskeyword(legal)
         or (is_function and hasattr(builtins, legal))
     ):

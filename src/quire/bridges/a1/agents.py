@@ -11,7 +11,6 @@ from quire.bridges.a1.schemas import checked_schema, made_schema, schemas_within
 from quire.bridges.a1.tools import Tool, flattened, model_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel
-from quire.programs.stubs import stubs_of
 from quire.programs.task import Task
 
 
@@ -72,14 +71,11 @@ class AgentTask(Task):
         """What a program finds: schemas too."""
         return super().names | frozenset(self._schemas)
 
-    @cached_property
-    def stubs(self) -> str:
-        """All that a program may use."""
-        given = {self._variables[key]: schema for key, schema in self._input.properties.items()}
-        whole = {**given, **{name: {"type": "object"} for name in self._schemas}}
-        return stubs_of(
-            self.declared, {**self.input, "properties": whole, "required": list(whole)}, self.output
-        )
+    def _inputs(self) -> Mapping[str, Any]:
+        """The inputs, and the schemas as variables."""
+        given = super()._inputs()
+        whole = {**given["properties"], **{name: {"type": "object"} for name in self._schemas}}
+        return {**given, "properties": whole, "required": list(whole)}
 
     @cached_property
     def version(self) -> str:

@@ -11,14 +11,13 @@ from quire.bridges.a1.strategies import Cost, Generate, Verify, is_strategy
 from quire.items import Item, Message
 from quire.models import AnyModel
 from quire.programs.attempts import Checks, Prices, Writes
-from quire.programs.bounds import Bounds
-from quire.programs.checking import Program, checked
+from quire.programs.check import Program, check as check_program
 from quire.programs.coder import Coder
 from quire.programs.faults import ProgramFault
 from quire.programs.performing import Stage
 from quire.programs.pricing import Price
 from quire.programs.prompting import RUN
-from quire.programs.sandbox import Sandbox
+from quire.programs.sandbox import Bounds, Sandbox
 from quire.programs.task import Task
 from quire.session import Session
 
@@ -99,7 +98,7 @@ def _text(given: Any) -> str:
 
 def _checking(verifiers: Sequence[Verify], agent: Agent, sandbox: Sandbox) -> Checks:
     async def check(code: str, task: Task) -> Program:
-        program = await checked(code, task.stubs, task.names, task.output or None, sandbox)
+        program = await check_program(code, task, sandbox)
         for verifier in verifiers:
             coming = verifier.verify(code, agent)
             is_fine, fault = await coming if isawaitable(coming) else coming

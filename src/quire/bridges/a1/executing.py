@@ -12,13 +12,12 @@ from quire.agent import Tool as Function
 from quire.bridges.a1.giving import check_data
 from quire.bridges.a1.strategies import Executor
 from quire.items import Message
-from quire.programs.bounds import Bounds
 from quire.programs.calling import Calls
+from quire.programs.check import Diagnostic
 from quire.programs.events import nobody
 from quire.programs.faults import ProgramFault
 from quire.programs.recording import record_run
-from quire.programs.sandbox import HostFunction, Ran, Sandbox
-from quire.programs.sandbox.source import tree_of
+from quire.programs.sandbox import Bounds, HostFunction, Ran, Sandbox
 from quire.programs.task import Task
 from quire.programs.values import plain
 from quire.session import Session
@@ -50,9 +49,9 @@ class OwnSandbox(Sandbox):
         kind = type(self._executor)
         return f"{kind.__module__}.{kind.__qualname__}"
 
-    async def check(self, code: str, stubs: str) -> None:
-        """The syntax alone: which names and features there are only the executor knows."""
-        tree_of(code)
+    async def diagnose(self, code: str, stubs: str) -> list[Diagnostic]:
+        """Nothing: which names and features there are only the executor knows."""
+        return []
 
     async def run(
         self,
@@ -61,7 +60,7 @@ class OwnSandbox(Sandbox):
         inputs: Mapping[str, Any] | None = None,
         functions: Mapping[str, HostFunction] | None = None,
         bounds: Bounds = Bounds(),  # noqa: B008  # it is frozen
-        tell: Callable[[str], None] | None = None,
+        tell: Callable[[str], object] | None = None,
     ) -> Ran:
         """Run a program: its inputs stand before it, and its functions are tools of the executor's."""
         begun = perf_counter()

@@ -4,7 +4,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from quire.programs.sandbox.naming import bindings
+from quire.programs.check import bindings
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -1,0 +1,181 @@
+"""Processes that run programs, one program each at a time, and the threads that wait for them.
+
+Monty's pool for asyncio aborts the interpreter when the process ends soon after a program (1.4.0), so its
+plain pool is used, with threads that are joined.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from quire.errors import InvalidValue, MissingExtra
+from quire.programs.faults import ProgramFault
+
+if TYPE_CHECKING:
+    from pydantic_monty import MontySession
+
+_MAX_NESTING = 8
+_RUNS_PER_PROCESS = 50
+"""A process is replaced after so many programs, with the memory that it still holds."""
+
+_GRACE = 0.25
+"""Seconds beyond its limit after which a process is killed that did not stop by itself."""
+
+_Result = TypeVar("_Result")
+_nesting: ContextVar[int] = ContextVar("quire_nesting_of_programs", default=0)
+
+
+class Workers:
+    """The processes of one event loop. One that dies is replaced; all end with the loop.
+
+    At most `computing` programs compute at a time, and `programs` have begun: those that wait for the
+    functions they called take little more than their memory.
+    """
+
+    def __init__(self, computing: int, programs: int) -> None:
+        try:
+            from pydantic_monty import Monty
+        except ImportError as missing:
+            raise MissingExtra("pydantic-monty", "programs") from missing
+        _check_process()
+        self._programs = programs
+        self._places = asyncio.Semaphore(programs)
+        self._computing = asyncio.Semaphore(computing)
+        self._threads = ThreadPoolExecutor(2 * computing, "quire-program")  # ending needs no turn to compute
+        self._pool = Monty(
+            max_processes=_MAX_NESTING * programs,
+            max_checkouts_per_worker=_RUNS_PER_PROCESS,
+            feed_duration_limit_grace=_GRACE,
+        )
+        self._pool.__enter__()
+
+    @asynccontextmanager
+    async def admitted(self, wall: float | None) -> AsyncGenerator[float | None, None]:
+        """Wait for a place; yields the deadline of the program, by the clock of the loop.
+
+        A program that another one calls takes no place: the outer one waits for it.
+        """
+        _check_process()
+        nesting = _nesting.get()
+        if nesting >= _MAX_NESTING:
+            raise ProgramFault("limit", f"programs call programs, more than {_MAX_NESTING} deep")
+        deadline = None if wall is None else asyncio.get_running_loop().time() + wall
+        if not nesting:
+            await self._take_place(deadline, wall)
+        token = _nesting.set(nesting + 1)
+        try:
+            yield deadline
+        finally:
+            _nesting.reset(token)
+            if not nesting:
+                self._places.release()
+
+    async def _take_place(self, deadline: float | None, wall: float | None) -> None:
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._places.acquire()
+        except TimeoutError:
+            text = f"it waited longer than {wall} s for one of {self._programs} places"
+            raise ProgramFault("limit", text) from None
+
+    def worker(self, limits: Any, **checking: Any) -> "Worker":
+        """A process for one program, with its limits; it is taken from the pool by the first turn."""
+        session = self._pool.checkout(limits=limits, os_policy={"sleep": "call_host"}, **checking)
+        return Worker(session, self._threads, self._computing)
+
+    async def close(self) -> None:
+        """End the processes and the threads; in a forked process both belong to the parent."""
+        if _first_process() == os.getpid():
+            self._threads.shutdown(wait=True)
+            self._pool.__exit__(None, None, None)
+
+
+@cache
+def _first_process() -> int:
+    """The process that started the first worker. Monty's own threads live there."""
+    return os.getpid()
+
+
+def _check_process() -> None:
+    if _first_process() != os.getpid():
+        raise InvalidValue(
+            "this process was forked from one that had run programs, and can run none: "
+            "fork before the first of them, or start it by 'spawn' or 'forkserver'"
+        )
+
+
+class Worker:
+    """One process while it runs one program. Each turn runs in a thread and can be stopped at once."""
+
+    def __init__(
+        self, session: "MontySession", threads: ThreadPoolExecutor, computing: asyncio.Semaphore
+    ) -> None:
+        self._session = session
+        self._threads = threads
+        self._computing = computing
+        self._process: int | None = None
+        self._is_open = False
+        self._is_stopped = False
+
+    async def begin(self, work: "Callable[[MontySession], _Result]") -> _Result:
+        """Take a process from the pool, and run the first turn in it."""
+
+        def first() -> _Result:
+            self._session.__enter__()
+            self._is_open = True
+            self._process = self._session.worker_pid
+            if self._is_stopped:
+                self._kill()
+            return work(self._session)
+
+        return await self.turn(first)
+
+    async def turn(self, work: Callable[[], _Result]) -> _Result:
+        """Let the program go on until it asks for something or ends."""
+        async with self._computing:
+            running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+            try:
+                return await asyncio.shield(running)
+            except asyncio.CancelledError:
+                self.stop()
+                await _finished(running)
+                raise
+
+    def stop(self) -> None:
+        """Kill the process, from any thread. The turn that is running fails."""
+        self._is_stopped = True
+        self._kill()
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._process, signal.SIGKILL)
+
+    async def leave(self) -> None:
+        """Give the process back to the pool, or what is left of it."""
+        if self._is_open:
+            self._is_open, self._process = False, None
+            leave = asyncio.get_running_loop().run_in_executor(
+                self._threads, self._session.__exit__, None, None, None
+            )
+            if await _finished(leave):
+                raise asyncio.CancelledError
+
+
+async def _finished(work: asyncio.Future[Any]) -> bool:
+    """Wait for work that is about to end, whatever cancels the waiting; whether something did."""
+    was_cancelled = False
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            was_cancelled = True
+    if not work.cancelled():
+        work.exception()  # retrieved, so that asyncio does not log it
+    return was_cancelled
