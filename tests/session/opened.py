@@ -2,98 +2,25 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from quire import Budget, Session, Template
 from quire.items import Item, Message
 from quire.sections import History, Instructions
-from quire.stores import Entry, MemoryStore, Place, Store
-from tests.stores.server import database
+from quire.stores import MemoryStore, Place, Store
+from tests.stores.keeping import kept, stored_bodies, twin as twin
 
 T = TypeVar("T")
-KEY = bytes(range(32))
-FILES = {"sqlite": "kept.db", "sealed": "sealed.db", "jsonl": "kept.jsonl"}
-KINDS = ("memory", *FILES, "postgres")
+KINDS = ("memory", "sqlite", "sealed sqlite", "json lines", "postgres")
 TEMPLATE = Template(Instructions("Be brief."), History(), budget=Budget(window=8_000), model="gpt-5.6")
 SECRET = "the number is swordfish-0815-1234"
 _WRITES = ("append", "replace", "remove", "scrub")
 
 
-class Shelf:
-    """A store that is opened once or several times, as other processes would open it."""
-
-    def __init__(self, url: str | None, folder: Path, key: bytes | None) -> None:
-        self._url, self.folder, self._key = url, folder, key
-        self._opened: list[Store] = []
-        self.store = self.open()
-
-    def open(self) -> Store:
-        """One more opening; entries in memory are copied, since no other process sees them."""
-        if self._url is not None:
-            store = Store.open(self._url, key=self._key)
-        else:
-            store = twin(self._opened[-1]) if self._opened else MemoryStore()
-        self._opened.append(store)
-        return store
-
-    def reopen(self) -> Store:
-        """The store as it is found after a restart."""
-        if self._url is not None:
-            self.close()
-        self.store = self.open()
-        return self.store
-
-    def holding(self, words: str) -> list[str]:
-        """Entries and files that contain some words."""
-        found = [str(place) for place, body in bodies(self.store) if words.encode() in body]
-        files = (path for path in self.folder.rglob("*") if path.is_file())
-        return found + [path.name for path in files if words.encode() in path.read_bytes()]
-
-    def close(self) -> None:
-        """Close all openings."""
-        for store in self._opened:
-            store.close()
-        self._opened.clear()
-
-
-@contextmanager
-def shelf(kind: str) -> Generator[Shelf]:
-    """A fresh store of a kind."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        url = stack.enter_context(database()) if kind == "postgres" else None
-        if kind in FILES:
-            url = str(folder / FILES[kind])
-        found = Shelf(url, folder, KEY if kind == "sealed" else None)
-        stack.callback(found.close)
-        yield found
-
-
-def bodies(store: Store) -> Generator[tuple[Place, bytes]]:
-    """All that is written in a store."""
-    for scope in store.scopes():
-        for name in store.conversations(scope):
-            for entry in store.read(Place(scope, name)):
-                yield Place(scope, name), entry.body
-
-
 def kept_bytes(store: Store) -> bytes:
     """The bodies of all entries."""
-    return b"".join(body for _, body in bodies(store))
-
-
-def twin(other: Store) -> MemoryStore:
-    """The same entries in another store, as another process would read them."""
-    copied = MemoryStore()
-    for scope in other.scopes():
-        for name in other.conversations(scope):
-            place = Place(scope, name)
-            entries = [Entry(stored.stream, stored.body) for stored in other.read(place)]
-            copied.append(place, entries, expected=0)
-    return copied
+    return b"".join(body for _, body in stored_bodies(store))
 
 
 class Died(BaseException):
@@ -139,7 +66,7 @@ def session(store: Store | None = None, **options: Any) -> Session:
 @contextmanager
 def two(kind: str = "sqlite", **options: Any) -> Generator[tuple[Session, Session]]:
     """Two sessions of one conversation that share no memory: the first has the options."""
-    with shelf(kind) as held:
+    with kept(kind) as held:
         yield session(held.store, **options), session(held.open())
 
 

@@ -17,7 +17,8 @@ from quire.items import Message, Note, ToolResult, use_clock
 from quire.models import Scripted
 from quire.session import Added, hook
 from quire.stores import MemoryStore
-from tests.session.opened import answer, run, said, session, shelf, texts, watch
+from tests.session.opened import answer, run, said, session, texts, watch
+from tests.stores.keeping import kept
 
 RUNNER = """
 import asyncio, sys
@@ -183,9 +184,9 @@ def test_a_merge_that_is_cancelled_while_its_summary_is_written_leaves_nothing()
     assert texts(one.merge(child)) == ["look", "found"]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+@pytest.mark.parametrize("kind", ["sqlite", "json lines"])
 def test_readers_beside_a_merge_see_all_of_it_or_nothing(kind: str) -> None:
-    with shelf(kind) as held:
+    with kept(kind) as held:
         one, other = session(held.store), session(held.open())
         one.user("before")
         child = one.fork("x")

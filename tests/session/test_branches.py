@@ -11,7 +11,8 @@ from quire.models import Scripted
 from quire.session import Session
 from quire.stores import MemoryStore
 from quire.tokens import counter_for
-from tests.session.opened import TEMPLATE, ids, run, said, session, shelf, texts, twin, watch
+from tests.session.opened import TEMPLATE, ids, run, said, session, texts, twin, watch
+from tests.stores.keeping import kept
 
 
 def opened(conversation: str, store: MemoryStore) -> Session:
@@ -129,7 +130,7 @@ def test_a_merge_that_would_bring_another_item_of_one_id_is_refused(keep: Any) -
 
 
 def test_a_merge_beside_another_writer_is_done_again_on_what_it_wrote() -> None:
-    with shelf("sqlite") as held:
+    with kept("sqlite") as held:
         one, other = session(held.store), session(held.open())
         one.append(*said(*"abcdef"))
         child = one.fork("x", turns=2)

@@ -14,7 +14,8 @@ from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions
 from quire.session import Compacted, Compacting, Hook, Session, hook
 from quire.stores import MemoryStore
-from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, session, shelf, talk, texts, twin
+from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, session, talk, texts, twin
+from tests.stores.keeping import kept
 
 SUMMARIZE = Summarize(floor=4, ceiling=8)
 COUNTER = counter_for("gpt-5.6")
@@ -149,7 +150,7 @@ def test_a_plan_is_handed_over_and_taken_up() -> None:
 
 def test_two_sessions_ask_for_one_summary() -> None:
     async def conversation() -> None:
-        with shelf("sqlite") as held:
+        with kept("sqlite") as held:
             model, second = Slow(), Slow()
             one = session(held.store, compactor=SUMMARIZE, model=model)
             other = session(held.open(), compactor=SUMMARIZE, model=second)

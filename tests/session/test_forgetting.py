@@ -74,16 +74,6 @@ def test_what_was_made_of_it_goes_and_other_sources_of_a_summary_show_again() ->
     assert texts(one.view())[:6] == ["[forgotten]", "b", "c", "d", "e", "f"]
 
 
-def test_a_summary_goes_with_one_that_it_folds_in() -> None:
-    store = MemoryStore()
-    one = session(store)
-    first, second, third, *_ = one.append(*said("a", "b", "c", "d", "e", "f"))
-    one.append(Summary("a and b", (Span(first.id, second.id),), id="s1"))
-    one.append(Summary(SECRET, (Span("s1", "s1"), Span(third.id, third.id)), id="s2"))
-    one.forget("s1")
-    assert b"swordfish" not in kept_bytes(store) and texts(one.view()) == ["a", "b", "c", "d", "e", "f"]
-
-
 def test_what_only_repeats_it_stays_and_is_found() -> None:
     store = MemoryStore()
     one = session(store)

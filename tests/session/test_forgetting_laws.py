@@ -19,8 +19,9 @@ from quire.errors import DuplicateId, EditRefused, QuireError
 from quire.items import EDITS, Item, Mask, Message, Note, Span, Summary, ToolResult, Undo, new_id
 from quire.models import Scripted
 from quire.stores import Store
-from tests.session.opened import KINDS, Died, Shelf, dies_at, run, shelf
+from tests.session.opened import KINDS, Died, dies_at, run
 from tests.session.recalling import ASKED, PLAIN, QUOTING
+from tests.stores.keeping import Kept, kept
 
 pytestmark = pytest.mark.laws
 EVERY = pytest.mark.parametrize("kind", KINDS)
@@ -173,7 +174,7 @@ class World:
 Held = Mapping[tuple[str, str], list[Item]]
 
 
-def check_gone(held: Shelf, world: World, gone: set[str], before: Held) -> None:
+def check_gone(held: Kept, world: World, gone: set[str], before: Held) -> None:
     for item_id in gone:
         assert held.holding(world.words.get(item_id, "nothing")) == []
     after = world.items()
@@ -194,7 +195,7 @@ def check_gone(held: Shelf, world: World, gone: set[str], before: Held) -> None:
 def test_nothing_is_left_of_an_item_and_of_what_names_it(
     kind: str, steps: list[Step], choice: int, where: int
 ) -> None:
-    with shelf(kind) as held:
+    with kept(kind) as held:
         world = World(held.store)
         world.play(steps)
         one = world.sessions[where % len(world.sessions)]
@@ -214,7 +215,7 @@ def test_nothing_is_left_of_an_item_and_of_what_names_it(
 def test_a_process_that_dies_at_any_write_leaves_it_to_the_next(
     kind: str, steps: list[Step], choice: int, fatal: int, first: int
 ) -> None:
-    with shelf(kind) as held:
+    with kept(kind) as held:
         world = World(held.store)
         world.play(steps)
         one = world.sessions[0]
@@ -242,7 +243,7 @@ def test_each_write_of_forgetting_is_a_step_that_may_be_the_last() -> None:
     fatal, is_over = 0, False
     while not is_over:
         fatal += 1
-        with shelf("sqlite") as held:
+        with kept("sqlite") as held:
             world = World(held.store)
             world.play(steps)
             chosen = world.sessions[0].view().recorded()[0].id
@@ -266,7 +267,7 @@ def test_each_write_of_forgetting_is_a_step_that_may_be_the_last() -> None:
 def test_what_is_written_later_and_names_it_is_a_tombstone(
     steps: list[Step], more: list[Step], choice: int
 ) -> None:
-    with shelf("memory") as held:
+    with kept("memory") as held:
         world = World(held.store)
         world.play(steps)
         one = world.sessions[0]

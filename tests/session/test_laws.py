@@ -13,7 +13,8 @@ from quire.sections import Catalogue, History, Instructions
 from quire.state import Pool, Transcript
 from quire.stores import MemoryStore
 from tests.histories import OPS, Author, Op
-from tests.session.opened import KINDS, ids, session, shelf, texts, twin
+from tests.session.opened import KINDS, ids, session, texts, twin
+from tests.stores.keeping import kept
 
 pytestmark = pytest.mark.laws
 EVERY = pytest.mark.parametrize("kind", KINDS)
@@ -47,7 +48,7 @@ def write(one: Session, author: Author, op: Op) -> Item | None:
 @FEW
 @given(ops=OPS)
 def test_what_is_written_is_what_is_read(kind: str, ops: list[Op]) -> None:
-    with shelf(kind) as held:
+    with kept(kind) as held:
         one, author = session(held.store), Author()
         taken = sum(write(one, author, op) is not None for op in ops)
         assert one.version == taken
@@ -63,7 +64,7 @@ def test_what_is_written_is_what_is_read(kind: str, ops: list[Op]) -> None:
 @FEW
 @given(ops=OPS, turns=st.lists(st.booleans(), min_size=40, max_size=40))
 def test_two_writers_lose_nothing(kind: str, ops: list[Op], turns: list[bool]) -> None:
-    with shelf(kind) as held:
+    with kept(kind) as held:
         store = held.store if kind == "memory" else held.open()
         sessions = {True: session(held.store), False: session(store)}
         authors = {True: Author("x"), False: Author("y")}
@@ -83,7 +84,7 @@ def test_two_writers_lose_nothing(kind: str, ops: list[Op], turns: list[bool]) -
 
 @EVERY
 def test_many_writers_at_once(kind: str) -> None:
-    with shelf(kind) as held:
+    with kept(kind) as held:
 
         def write_some(number: int) -> list[str]:
             one = session(held.store if kind == "memory" or number % 2 else held.open())
@@ -101,7 +102,7 @@ def test_many_writers_at_once(kind: str) -> None:
     scopes=st.lists(st.sampled_from(NAMES), min_size=2, max_size=2, unique=True), name=st.sampled_from(NAMES)
 )
 def test_nothing_of_one_scope_is_readable_from_another(kind: str, scopes: list[str], name: str) -> None:
-    with shelf(kind) as held:
+    with kept(kind) as held:
         mine, theirs = (Session.open(scope=scope, conversation=name, store=held.store) for scope in scopes)
         secret = mine.user("the secret")
         mine.pool.keep(Note("secret", key="k", description="secret"))
@@ -189,7 +190,7 @@ def test_a_draft_is_its_items_after_what_was_written_meanwhile(
     st.none() | st.integers(1, 3),
 )
 def test_a_pool_of_two_writers_is_one_pool(steps: list[tuple[int, str, bool]], limit: int | None) -> None:
-    with shelf("sqlite") as held:
+    with kept("sqlite") as held:
         sessions = {
             True: session(held.store, pool_limit=limit),
             False: session(held.open(), pool_limit=limit),

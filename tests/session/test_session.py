@@ -22,7 +22,8 @@ from quire.errors import (
 from quire.items import Handoff, Hide, Message, Span, ToolCall, ToolResult
 from quire.session import Caps, Session, current_session, timeline
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, ids, run, said, session, shelf, texts, twin, two
+from tests.session.opened import TEMPLATE, ids, run, said, session, texts, twin, two
+from tests.stores.keeping import kept
 
 PUBLIC = """open place version transcripts view at append user assistant call tool pin undo record listen
     build fork child merge draft new forget find follow refresh close pool memory receipts spending compaction
@@ -255,7 +256,7 @@ def test_who_has_not_seen_the_result_of_a_call_may_not_answer_it() -> None:
 
 
 def test_a_conversation_that_was_taken_out_begins_again() -> None:
-    with shelf("sqlite") as held:
+    with kept("sqlite") as held:
         one, other = session(held.store), session(held.open())
         one.append(*said("a", "b", "c"))
         other.refresh()

@@ -1,14 +1,15 @@
 """Every store, made fresh, odd places, and a plain dictionary that says what a store should hold.
 
-Add a store to `SHELVES`, and every law of keeping runs on it.
+Add a store to `FILES`, and every law of keeping runs on it.
 """
 
 import os
 import sqlite3
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
@@ -19,77 +20,42 @@ KEY = bytes(range(32))
 HERE, THERE = Place("ana", "q3"), Place("", "")
 
 
-class Shelf:
-    """A store that can be opened more than once, as another process would."""
+FILES: dict[str, tuple[str, bytes | None]] = {
+    "sqlite": ("kept.db", None),
+    "json lines": ("kept.jsonl", None),
+    "sealed sqlite": ("kept.db", KEY),
+    "sealed json lines": ("kept.jsonl", KEY),
+}
+MEMORY, POSTGRES = "memory", "postgres"
+LASTING = [*FILES, POSTGRES]
+NAMES = [MEMORY, *LASTING]
 
-    def __init__(self, url: str, key: bytes | None = None) -> None:
-        self.url = url
-        self.key = key
+_PLAIN = "|main|ana|Ana|ana |..|../ana|a/b|a%2Fb|%2F|%|/|\\|é|e\u0301"
+_HOSTILE = """'; DROP TABLE entries; --|" OR ""="|' OR '1'='1|%_|*|{"at":{}}|🧵|名前"""
+ODD_NAMES = [*_PLAIN.split("|"), *_HOSTILE.split("|"), "x" * 500]
+STREAMS = ["main", "attempt_a", "a/b", "'", '"', "流", "x" * 500]
+
+
+class Shelf(NamedTuple):
+    """Where a store is that outlives its process."""
+
+    url: str
+    key: bytes | None = None
 
     def open(self) -> Store:
         return Store.open(self.url, key=self.key)
 
 
-@contextmanager
-def _file(folder: Path, name: str, key: bytes | None = None) -> Generator[Shelf, None, None]:
-    yield Shelf(str(folder / name), key)
-
-
-@contextmanager
-def _postgres(_: Path) -> Generator[Shelf, None, None]:
-    with database() as url:
-        yield Shelf(url)
-
-
-SHELVES: dict[str, Callable[[Path], AbstractContextManager[Shelf]]] = {
-    "sqlite": lambda folder: _file(folder, "kept.db"),
-    "json lines": lambda folder: _file(folder, "kept.jsonl"),
-    "sealed sqlite": lambda folder: _file(folder, "kept.db", KEY),
-    "sealed json lines": lambda folder: _file(folder, "kept.jsonl", KEY),
-    "postgres": _postgres,
-}
-MEMORY = "memory"
-NAMES = [MEMORY, *SHELVES]
-FILES = [name for name in SHELVES if name != "postgres"]
-
-ODD_NAMES = [
-    *(
-        "",
-        "main",
-        "ana",
-        "Ana",
-        "ana ",
-        "..",
-        "../ana",
-        "a/b",
-        "a%2Fb",
-        "%2F",
-        "%",
-        "/",
-        "\\",
-        "é",
-        "e\u0301",
-    ),
-    *(
-        "'; DROP TABLE entries; --",
-        '" OR ""="',
-        "' OR '1'='1",
-        "%_",
-        "*",
-        '{"at":{}}',
-        "🧵",
-        "名前",
-        "x" * 500,
-    ),
-]
-STREAMS = ["main", "attempt_a", "a/b", "'", '"', "流", "x" * 500]
+def shelf_in(folder: Path, name: str) -> Shelf:
+    file, key = FILES[name]
+    return Shelf(str(folder / file), key)
 
 
 class Kept:
-    """A store that can be closed and opened again, where it outlives that."""
+    """A store that is opened once or several times, as other processes would open it."""
 
-    def __init__(self, shelf: Shelf | None) -> None:
-        self._shelf = shelf
+    def __init__(self, shelf: Shelf | None, folder: Path) -> None:
+        self._shelf, self.folder = shelf, folder
         self._opened: list[Store] = []
         self.store = self.open()
 
@@ -100,30 +66,56 @@ class Kept:
         return self._shelf
 
     def open(self) -> Store:
-        """One more opening, as another process would have it; in memory there is only the one."""
+        """One more opening; in memory there is only the one."""
         if self._shelf is None and self._opened:
             return self.store
         self._opened.append(MemoryStore() if self._shelf is None else self._shelf.open())
         return self._opened[-1]
 
-    def reopen(self) -> None:
-        """As after a restart."""
-        if self._shelf is not None:
-            self.store.close()
+    def reopen(self) -> Store:
+        """The store as it is found after a restart; entries in memory are copied."""
+        if self._shelf is None:
+            self.store = twin(self.store)
+        else:
+            self.close()
             self.store = self.open()
+        return self.store
+
+    def holding(self, words: str) -> list[str]:
+        """Entries and files that contain some words."""
+        found = [str(place) for place, body in stored_bodies(self.store) if words.encode() in body]
+        files = (path for path in self.folder.rglob("*") if path.is_file())
+        return found + [path.name for path in files if words.encode() in path.read_bytes()]
 
     def close(self) -> None:
         for store in self._opened:
             store.close()
+        self._opened.clear()
 
 
 @contextmanager
 def kept(name: str) -> Generator[Kept, None, None]:
     """A fresh store."""
     with TemporaryDirectory() as folder, ExitStack() as stack:
-        held = Kept(None if name == MEMORY else stack.enter_context(SHELVES[name](Path(folder))))
+        shelf = shelf_in(Path(folder), name) if name in FILES else None
+        if name == POSTGRES:
+            shelf = Shelf(stack.enter_context(database()))
+        held = Kept(shelf, Path(folder))
         stack.callback(held.close)
         yield held
+
+
+def stored_bodies(store: Store) -> Generator[tuple[Place, bytes]]:
+    """All that is written in a store."""
+    return ((place, entry.body) for place in store.places() for entry in store.read(place))
+
+
+def twin(other: Store) -> MemoryStore:
+    """The same entries in another store, as another process would read them."""
+    copied = MemoryStore()
+    for place in other.places():
+        copied.append(place, [Entry(*stored[1:]) for stored in other.read(place)], expected=0)
+    return copied
 
 
 class Oracle:
@@ -193,14 +185,8 @@ def places() -> st.SearchStrategy[Place]:
 def bodies() -> st.SearchStrategy[bytes]:
     """JSON objects, among them some that look like what a store writes around them."""
     odd = [
-        *(
-            b"{}",
-            b"{ }",
-            b'{"at":{}}',
-            b'{"at":{"scope":"x"},"a":1}',
-            b'{"at":1}',
-            b'{ "at" : {} , "b" : [] }',
-        ),
+        *(b"{}", b"{ }", b'{"at":{}}', b'{"at":1}', b'{"at":{"scope":"x"},"a":1}'),
+        b'{ "at" : {} , "b" : [] }',
         b'{"at":{"scope":"","conversation":"","stream":"main","version":1,"sum":1}}',
         b'{"quire":2,"size":               0,"sum":"00000000"}',
     ]

@@ -14,7 +14,7 @@ import pytest
 from quire.errors import StoreFailed
 from quire.stores import Entry, Store
 from quire.stores.postgres import PostgresStore
-from tests.stores.keeping import HERE, SHELVES, kept
+from tests.stores.keeping import HERE, LASTING, kept
 from tests.stores.server import start
 
 pytestmark = pytest.mark.laws
@@ -31,7 +31,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("name", SHELVES)
+@pytest.mark.parametrize("name", LASTING)
 def test_law_16_what_was_acknowledged_outlives_a_kill(name: str) -> None:
     with kept(name) as held:
         held.store.close()

@@ -10,7 +10,7 @@ import pytest
 from quire.errors import InvalidValue, StoreDamaged, StoreError
 from quire.stores import Entry, Place, Store, Stored
 from quire.stores.salvage import LOST, check, salvage
-from tests.stores.keeping import FILES, HERE, SHELVES, THERE, Shelf, entry
+from tests.stores.keeping import FILES, HERE, THERE, Shelf, entry, shelf_in
 
 PLACES = (HERE, THERE, Place("bo", "q3"))
 Log = dict[Place, list[Stored]]
@@ -61,24 +61,24 @@ def test_any_damage_to_a_file_is_noticed_and_what_is_whole_comes_back(
     tmp_path: Path, name: str, way: str
 ) -> None:
     chance = Random(f"{name} {way}")
-    with SHELVES[name](tmp_path) as shelf:
-        log, path = filled(shelf, chance), Path(shelf.url)
-        data = path.read_bytes()
-        for _ in range(12):
-            changed = bytearray(data)
-            if way == "flip":
-                changed[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-            else:
-                del changed[chance.randrange(len(data)) :]
-            for beside in tmp_path.glob(f"{path.name}-*"):
-                beside.unlink()
-            path.write_bytes(changed)
-            given = salvaged(shelf, tmp_path)
-            assert all(set(given[place]) <= set(log[place]) for place in PLACES)
-            if way == "flip":
-                assert sum(map(len, given.values())) >= sum(map(len, log.values())) - 1
-            path.write_bytes(changed)
-            is_refused_or_whole(shelf, log)
+    shelf = shelf_in(tmp_path, name)
+    log, path = filled(shelf, chance), Path(shelf.url)
+    data = path.read_bytes()
+    for _ in range(12):
+        changed = bytearray(data)
+        if way == "flip":
+            changed[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        else:
+            del changed[chance.randrange(len(data)) :]
+        for beside in tmp_path.glob(f"{path.name}-*"):
+            beside.unlink()
+        path.write_bytes(changed)
+        given = salvaged(shelf, tmp_path)
+        assert all(set(given[place]) <= set(log[place]) for place in PLACES)
+        if way == "flip":
+            assert sum(map(len, given.values())) >= sum(map(len, log.values())) - 1
+        path.write_bytes(changed)
+        is_refused_or_whole(shelf, log)
 
 
 AIMED = {
@@ -121,28 +121,28 @@ def test_sqlite_says_the_place_and_the_last_good_version(tmp_path: Path, aim: st
         assert list(store.verify(HERE)) != [] and list(store.verify(THERE)) == []
 
 
-@pytest.mark.parametrize("name", ["sqlite", "json lines", "sealed sqlite", "sealed json lines"])
+@pytest.mark.parametrize("name", FILES)
 def test_salvage_keeps_versions_and_refuses_a_store_that_is_not_empty(tmp_path: Path, name: str) -> None:
-    with SHELVES[name](tmp_path) as shelf:
-        with shelf.open() as store:
-            bodies = [store.append(HERE, [entry(f"hello {at}")], expected=at) for at in range(9)]
-            wanted = store.read(HERE)
-        assert bodies == list(range(1, 10)) and check(shelf.url, key=shelf.key) == []
-        path = Path(shelf.url)
-        data = bytearray(path.read_bytes())
-        raw = Store.open(shelf.url)
-        with raw:
-            fifth = raw.read(HERE)[4].body
-        data[data.find(fifth[20:]) + 3] ^= 1
-        path.write_bytes(data)
-        if name.endswith("sqlite"):
-            assert [one[:2] for one in check(shelf.url, key=shelf.key)] == [(HERE, 4)]
-        with Store.open(tmp_path / "new.db", key=shelf.key) as target:
-            assert salvage(shelf.url, target, key=shelf.key) == (1, 8, 1)
-            assert [one for one in target.read(HERE) if one.version != 5] == [*wanted[:4], *wanted[5:]]
-            assert target.read(HERE)[4].stream == LOST
-            with pytest.raises(InvalidValue):
-                salvage(shelf.url, target, key=shelf.key)
+    shelf = shelf_in(tmp_path, name)
+    with shelf.open() as store:
+        bodies = [store.append(HERE, [entry(f"hello {at}")], expected=at) for at in range(9)]
+        wanted = store.read(HERE)
+    assert bodies == list(range(1, 10)) and check(shelf.url, key=shelf.key) == []
+    path = Path(shelf.url)
+    data = bytearray(path.read_bytes())
+    raw = Store.open(shelf.url)
+    with raw:
+        fifth = raw.read(HERE)[4].body
+    data[data.find(fifth[20:]) + 3] ^= 1
+    path.write_bytes(data)
+    if name.endswith("sqlite"):
+        assert [one[:2] for one in check(shelf.url, key=shelf.key)] == [(HERE, 4)]
+    with Store.open(tmp_path / "new.db", key=shelf.key) as target:
+        assert salvage(shelf.url, target, key=shelf.key) == (1, 8, 1)
+        assert [one for one in target.read(HERE) if one.version != 5] == [*wanted[:4], *wanted[5:]]
+        assert target.read(HERE)[4].stream == LOST
+        with pytest.raises(InvalidValue):
+            salvage(shelf.url, target, key=shelf.key)
 
 
 def test_an_encrypted_conversation_is_salvaged_without_its_key_up_to_what_is_lost(tmp_path: Path) -> None:

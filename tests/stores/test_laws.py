@@ -172,19 +172,6 @@ def test_law_18_nothing_of_one_scope_is_readable_from_another(name: str) -> None
 
 
 @EVERY
-def test_all_odd_places_are_apart_from_each_other(name: str) -> None:
-    with kept(name) as held:
-        oracle = Oracle()
-        for scope in ODD_NAMES[::2]:
-            for conversation in ODD_NAMES[1::3]:
-                place, said = Place(scope, conversation), [entry(str(len(oracle.rows)))]
-                held.store.append(place, said, expected=0)
-                oracle.append(place, said)
-        oracle.check(held.store)
-        oracle.check(held.open())
-
-
-@EVERY
 def test_a_reader_hears_of_what_another_appends(name: str) -> None:
     with kept(name) as held:
         reader, heard = held.open(), list[int]()
@@ -212,15 +199,6 @@ def test_what_is_forgotten_is_gone_for_every_opening(name: str) -> None:
         assert other.version(HERE) == 0 and other.read(HERE) == [] and other.scopes() == []
         assert other.append(HERE, [entry("again")], expected=0) == 1
         assert held.store.read(HERE) == other.read(HERE)
-
-
-@EVERY
-def test_nothing_appended_is_nothing_kept(name: str) -> None:
-    with kept(name) as held:
-        assert held.store.append(HERE, [], expected=0) == 0
-        assert held.store.scopes() == [] and held.store.conversations("ana") == {}
-        with pytest.raises(Conflict):
-            held.store.append(HERE, [], expected=1)
 
 
 @EVERY
@@ -254,12 +232,18 @@ def test_what_is_wrong_is_refused_and_changes_nothing(name: str) -> None:
             (WrongType, HERE, ("main", "{}"), 1),
             (WrongType, HERE, (5, b"{}"), 1),
             (WrongType, Place(5, "q3"), entry("not"), 0),  # type: ignore[arg-type]
+            (Conflict, HERE, entry("not"), -1),
+            (Conflict, HERE, entry("not"), 2**62),
+            (Conflict, HERE, entry("not"), 2**70),
             (InvalidValue, Place("a\0", "q3"), entry("not"), 0),
             (InvalidValue, Place("a\ud800", "q3"), entry("not"), 0),
         ]
         for error, place, one, expected in wrong:
             with pytest.raises(error):
                 store.append(place, [one], expected=expected)
+        with pytest.raises(Conflict):
+            store.append(HERE, [], expected=0)
+        assert store.read(HERE, after=2**80) == [] and len(store.read(HERE, after=-1)) == 1
         for version in (0, -1, 2, 1 << 40):
             with pytest.raises(OutOfRange):
                 store.replace(HERE, {1: b"{}", version: b"{}"})

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from quire.errors import Conflict, InvalidValue, NewerStore, StoreDamaged, StoreFailed
+from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreFailed
 from quire.stores import PostgresStore
 from tests.stores.keeping import HERE, THERE, entry, fill, in_child
 
@@ -41,17 +41,6 @@ def cut_all(connection: "psycopg.Connection[Any]") -> None:
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )
-
-
-@pytest.mark.parametrize("wrong", [0, 1, 3, 1000, 2**62, 2**70, -1])
-def test_an_append_with_another_version_adds_nothing(store: PostgresStore, wrong: int) -> None:
-    fill(store, HERE, "one", "two")
-    for batch in ([entry("a")], [entry("a"), entry("b")], []):
-        with pytest.raises(Conflict) as refused:
-            store.append(HERE, batch, expected=wrong)
-        assert (refused.value.expected, refused.value.found) == (wrong, 2)
-    assert store.version(HERE) == 2 and store.append(HERE, [entry("three")], expected=2) == 3
-    assert store.read(HERE, after=2**80) == [] and len(store.read(HERE, after=-1)) == 3
 
 
 def test_many_who_open_an_empty_database_at_once_all_succeed(url: str) -> None:
