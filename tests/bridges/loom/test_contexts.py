@@ -167,9 +167,9 @@ async def test_knowledge_is_asked_with_the_content_of_the_task_or_its_parameters
             asked.append((query, limit))
             return [SimpleNamespace(content="four", source=""), SimpleNamespace(content="two", source="log")]
 
-    manager = TaskContextManager(knowledge_base=Base(), max_knowledge=2)
+    manager = TaskContextManager(knowledge_base=Base())
     assert (await words(manager, task))[:2] == ["[Knowledge] four", "[Knowledge from log] two"]
-    assert asked == [(question, 2)]
+    assert asked == [(question, 3)]
 
 
 async def test_knowledge_that_fails_is_left_out() -> None:
@@ -216,17 +216,10 @@ TOOLS = {tool["function"]["name"]: tool["function"] for tool in create_all_conte
 @pytest.mark.parametrize("name", TOOLS)
 async def test_every_tool_answers_with_a_count_that_json_can_write(name: str) -> None:
     memory, bus = memory_of(job("dust", session_id="s"), job("sweep", session_id="s")), EventBus()
-    for task in (letter("dust"), thought("dust?", task_id="dust", source_agent="dust")):
-        task.session_id, task.target_agent = "s", "dust"
-        await bus.publish(task)
-    arguments = dict.fromkeys(TOOLS[name]["parameters"]["required"], "dust")
-    if name == "query_events_by_target":
-        arguments["target_agent"] = "dust"
-    if name == "query_events_by_action":
-        arguments["action"] = "node.thinking"
     executor = ContextToolExecutor(memory, bus)
     assert executor.memory is memory and executor.event_bus is bus
-    answer = await executor.execute(name, arguments | {"limit": "1"})
+    arguments = dict.fromkeys(TOOLS[name]["parameters"]["required"], "dust")
+    answer = await executor.execute(name, arguments | {"limit": 1})
     assert answer["count"] == 1 and json.loads(json.dumps(answer)) == answer
     assert (await executor.execute(name, arguments | {"session_id": "other"}))["count"] == 0
 
@@ -254,8 +247,7 @@ async def test_tools_default_to_the_session_of_the_executor_or_of_the_last_conte
     [
         ("query_l9_memory", {}, InvalidValue, "query_l9_memory"),
         ("query_l4_memory", {}, WrongType, "query"),
-        ("query_events_by_target", {}, InvalidValue, "target_agent"),
-        ("query_recent_events", {"limit": 0}, InvalidLimit, "limit"),
+        ("query_l2_memory", {"limit": -1}, InvalidLimit, "limit"),
         ("query_l1_memory", {"limit": "many"}, WrongType, "limit"),
         ("query_l1_memory", "everything", WrongType, "arguments"),
     ],
@@ -265,8 +257,3 @@ async def test_what_is_wrong_with_a_query_is_named(
 ) -> None:
     with pytest.raises(fault, match=named):
         await ContextToolExecutor(LoomMemory("maid"), EventBus()).execute(name, arguments)
-
-
-async def test_events_cannot_be_queried_without_a_bus() -> None:
-    with pytest.raises(InvalidValue, match="bus"):
-        await ContextToolExecutor(LoomMemory("maid")).execute("query_recent_events")

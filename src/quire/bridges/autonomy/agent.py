@@ -34,11 +34,11 @@ from quire.agent.window import budget_for
 from quire.bridges.autonomy.messages import Memory, content_in, messages_of, text_content
 from quire.bridges.autonomy.models import agent_model
 from quire.bridges.autonomy.sections import (
-    AnySection,
     ContextSection,
     ContextTemplate,
     ConversationHistorySection,
     Messages,
+    Params,
     SummarizedHistorySection,
     SystemInstructionsSection,
     engine_sections,
@@ -81,9 +81,7 @@ class FrameworkInstructionsSection(ToolGuide, ContextSection):
         tools += delegating_tools(*roles) if roles else []
         self._tools = tuple(tool.definition for tool in tools)
 
-    async def get_messages(
-        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
-    ) -> Messages:
+    async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """How to use the tools, as messages."""
         return list(messages_of(await self.items(Ask(tools=self._tools)))) if self.enabled else []
 
@@ -254,7 +252,7 @@ class _Hosted:
             *(delegating_tools(*roles) if roles else ()),
             *_checked_tools(tools, "tools"),  # those of the user come last
         ]
-        self._made: tuple[list[AnySection], Template] | None = None
+        self._made: tuple[list[Any], Template] | None = None
         self._own: WeakSet[EngineAgent] = WeakSet()
 
     def make(self, session: Session) -> EngineAgent:

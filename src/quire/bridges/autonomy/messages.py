@@ -7,6 +7,7 @@ call. What the engine has no field for is in the `extras` of an item under one k
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self, cast
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -21,7 +22,6 @@ from quire.items import (
     Item,
     Message,
     Note,
-    Reasoning,
     Summary,
     ToolCall,
     ToolResult,
@@ -33,7 +33,7 @@ from quire.items import (
 from quire.providers import content_for_model
 from quire.sections import items_of, parse_content
 from quire.session import Session
-from quire.state import Answers, is_user_message, spans_over
+from quire.state import Answers, View, is_user_message, spans_over
 from quire.stores import MemoryStore, Place, Store, place_at
 from quire.stores.store import is_tombstone
 
@@ -170,7 +170,7 @@ def _own(item: Item) -> Mapping[str, Any]:
 # Calls and results
 
 
-def paired(items: Sequence[Item], record: Iterable[Item]) -> Sequence[Item]:
+def paired(items: Sequence[Item], view: View) -> list[Item]:
     """What a section shows, without calls whose results it left out, and results whose calls it left out.
 
     Otherwise a model would read that such a call was interrupted. In the turn under way a call stays, with a
@@ -178,48 +178,21 @@ def paired(items: Sequence[Item], record: Iterable[Item]) -> Sequence[Item]:
     stays as it is.
     """
     found = Answers(items)
-    results = {place for place, item in enumerate(items) if isinstance(item, ToolResult)}
-    alone = (results - found.call_of.keys()) | set(found.open_calls())
-    if not alone:
-        return items
-    result_of, new = _results_in(list(record))
+    answered = set(found.call_of.values())
+    waiting = {call.call_id for call in view.pending()}
+    turn = takewhile(lambda item: not is_user_message(item), reversed(view.recorded()))
+    new = {item.call_id: item for item in turn if isinstance(item, ToolResult)}
     shown: list[Item] = []
-    notes: list[Item] = []
     for place, item in enumerate(items):
-        if not isinstance(item, ToolCall):
-            shown, notes = [*shown, *notes], []
-        call_id = item.call_id if isinstance(item, ToolCall | ToolResult) else ""
-        result = (result_of.get(item.id) or result_of.get(call_id)) if place in alone else None
-        if result is None:
+        if isinstance(item, ToolCall) and place not in answered and item.call_id not in waiting:
+            if item.call_id in new:
+                result = new[item.call_id]
+                told = "failed; the error" if result.is_error else "done; the result"
+                note = f"(This was {told} is left out here.)"
+                shown += [item, replace(result, content=note, id=f"{result.id}/left-out")]
+        elif not isinstance(item, ToolResult) or place in found.call_of:
             shown.append(item)
-        elif isinstance(item, ToolCall) and result.id in new:
-            shown.append(item)
-            told = "failed; the error" if result.is_error else "done; the result"
-            words = f"(This was {told} is left out here.)"
-            notes.append(replace(result, content=words, call_id=call_id, id=f"{result.id}/left-out"))
-        elif isinstance(item, ToolCall):
-            while shown and isinstance(shown[-1], Reasoning):
-                shown.pop()  # it belongs to the call
-    return [*shown, *notes]
-
-
-def _results_in(record: Sequence[Item]) -> tuple[dict[str, ToolResult], set[str]]:
-    """The results by the ids of their items, of the items of their calls, and of the calls; and the new ones.
-
-    New is what came after the last message of the user.
-    """
-    found = Answers(record)
-    result_of: dict[str, ToolResult] = {}
-    for place, call in found.call_of.items():
-        result = record[place]
-        if isinstance(result, ToolResult):
-            result_of |= dict.fromkeys((result.id, record[call].id, result.call_id), result)
-    for place in found.open_calls():
-        waiting = record[place]
-        if isinstance(waiting, ToolCall):
-            result_of.pop(waiting.call_id, None)
-    asked = max((place for place, item in enumerate(record) if is_user_message(item)), default=-1)
-    return result_of, {item.id for item in record[asked + 1 :]}
+    return shown
 
 
 # Memory
@@ -312,54 +285,25 @@ class Memory:
         self._sessions[place_at(scope=scope, conversation=conversation)] = session
 
 
-class _Mirror(Memory):
-    """A copy of a memory of somebody else, which takes in what is new."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._copied: dict[Place, list[Any]] = {}
-        self._given: dict[str, tuple[ReadMessage, Any]] = {}
-
-    async def copy(self, messages: Sequence[Any], scope: str, conversation: str) -> None:
-        """Add what is new. The oldest may be gone; if nothing is as it was, the conversation is another."""
-        place = place_at(scope=scope, conversation=conversation)
-        known = self._copied.setdefault(place, [])
-        gone = next(n for n in range(len(known) + 1) if known[n:] == list(messages[: len(known) - n]))
-        if gone == len(known) and known:
-            await self.clear_short_term_memory(scope, conversation)
-        session = self.session(scope, conversation)
-        called: dict[str, str] = {}
-        for message in messages[len(known) - gone :]:
-            items = recorded(message, called)
-            called |= {item.call_id: item.name for item in items if isinstance(item, ToolCall)}
-            await session.aio.append(*items)
-            self._given[items[0].id] = messages_of(items)[0], message
-        self._copied[place] = list(messages)
-
-    def as_given(self, messages: Iterable[ReadMessage]) -> list[Any]:
-        """The messages, those that did not change as they were given."""
-        rows = [(one, self._given.get(one.behind[0].id) if one.behind else None) for one in messages]
-        return [given[1] if given is not None and given[0] == one else one for one, given in rows]
+_copies: "WeakKeyDictionary[object, tuple[Memory, dict[Place, list[Any]]]]" = WeakKeyDictionary()
 
 
-_mirrors: "WeakKeyDictionary[object, _Mirror]" = WeakKeyDictionary()
+async def memory_like(memory: Any, scope: str, conversation: str) -> Memory:
+    """The memory, or a copy of one of somebody else, which needs `get_messages_only`.
 
-
-async def memory_like(memory: object, scope: str, conversation: str) -> Memory:
-    """A memory that holds what another has, if it is not one of ours: that needs `get_messages_only`."""
+    A copy takes in what is new. The oldest may be gone; if nothing is as it was, the conversation is another.
+    """
     if isinstance(memory, Memory):
         return memory
-    read = getattr(memory, "get_messages_only", None)
-    if not callable(read):
+    if not callable(getattr(memory, "get_messages_only", None)):
         raise WrongType(f"a memory has get_messages_only; {type(memory).__name__} has not")
-    mirror = _mirrors.setdefault(memory, _Mirror())
-    await mirror.copy(
-        cast("Sequence[Any]", await cast("Any", read)(scope, conversation)), scope, conversation
-    )
-    return mirror
-
-
-def shown_to(memory: Memory, items: Iterable[Item]) -> list[Any]:
-    """Items as the messages of a memory."""
-    found = messages_of(items)
-    return memory.as_given(found) if isinstance(memory, _Mirror) else list(found)
+    copy, conversations = _copies.setdefault(memory, (Memory(), {}))
+    messages: list[Any] = list(await memory.get_messages_only(scope, conversation))
+    place = place_at(scope=scope, conversation=conversation)
+    known = conversations.get(place, [])
+    gone = next(n for n in range(len(known) + 1) if known[n:] == messages[: len(known) - n])
+    if known and gone == len(known):
+        await copy.clear_short_term_memory(scope, conversation)
+    await copy.add_messages(scope, conversation, messages[len(known) - gone :])
+    conversations[place] = messages
+    return copy

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any, Protocol, TypedDict, cast
+from typing import Any, TypedDict, cast
 from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
@@ -14,7 +14,6 @@ from quire.bridges.autonomy.messages import (
     memory_like,
     messages_of,
     paired,
-    shown_to,
     system_message,
 )
 from quire.bridges.autonomy.models import writer_of
@@ -29,24 +28,13 @@ from quire.tokens import MOST, Tally, named
 
 logger = logging.getLogger("quire.bridges.autonomy")
 
+Params = dict[str, Any]
 Messages = list[dict[str, Any]]
-Provider = Callable[[str, str, dict[str, Any]], Messages | Awaitable[Messages]]
+Provider = Callable[[str, str, Params], Messages | Awaitable[Messages]]
 """Is called with the scope, the conversation and the shared parameters."""
 
 HISTORY, COUNT = "conversation_history", "conversation_message_count"
 FLOOR, CEILING, SIZE = 10, 20, 2048
-
-
-class AnySection(Protocol):
-    """What a template needs of a section. It may also have `enabled`, and `required`."""
-
-    name: str
-
-    async def get_messages(
-        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
-    ) -> Sequence[Mapping[str, Any]]:
-        """What it shows."""
-        ...
 
 
 class ContextSection:
@@ -58,9 +46,7 @@ class ContextSection:
     def __init__(self, name: str, enabled: bool = True) -> None:
         self.name, self.enabled = named(name, "the name of a section"), enabled
 
-    async def get_messages(
-        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
-    ) -> Messages:
+    async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """What it shows: nothing, unless a class that inherits says otherwise."""
         return []
 
@@ -86,9 +72,7 @@ class SystemInstructionsSection(ContextSection):
             instructions = [system_message(instructions)] if instructions.strip() else []
         self.instructions = list(instructions)
 
-    async def get_messages(
-        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
-    ) -> Messages:
+    async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """The instructions."""
         return [dict(message) for message in self.instructions] if self.enabled else []
 
@@ -119,9 +103,7 @@ class AdditionalContextSection(ContextSection):
         """Show none but what the function returns."""
         self._messages.clear()
 
-    async def get_messages(
-        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
-    ) -> Messages:
+    async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """The messages, and what the function returns; if it fails, that is logged."""
         if not self.enabled or self.provider_fn is None:
             return list(self._messages) if self.enabled else []
@@ -136,16 +118,14 @@ class AdditionalContextSection(ContextSection):
 class _HistorySection(History, ContextSection):
     """A history of the engine that can also be asked for messages, of any memory."""
 
-    async def get_messages(
-        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
-    ) -> Messages:
+    async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """What it shows, as messages."""
         if not self.enabled:
             return []
         own = await memory_like(memory, scope, conversation)
         view = own.session(scope, conversation).view()
         ask = Ask(views={"main": view}, scope=scope, conversation=conversation, now=now(), parameters=params)
-        return shown_to(own, await self.items(ask))
+        return list(messages_of(await self.items(ask)))
 
 
 class ConversationHistorySection(_HistorySection):
@@ -256,9 +236,7 @@ class SummarizedHistorySection(_HistorySection):
         self._figures: dict[int, tuple[Metrics, Metrics]] = {}
         self._hits = self._misses = 0
 
-    async def get_messages(
-        self, memory: Any, scope: str, conversation: str, params: dict[str, Any]
-    ) -> Messages:
+    async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """The summary, if there is one, and what was said since."""
         shown = await super().get_messages(memory, scope, conversation, params)
         if self.enabled:
@@ -288,6 +266,11 @@ class SummarizedHistorySection(_HistorySection):
         session.compaction.use(self._compactor, self._writer)
         metrics = session.compaction.metrics
         self._figures.setdefault(id(metrics), (metrics, copy(metrics)))
+
+    async def join(self) -> None:
+        """Wait for the summaries that are being written."""
+        for session in list(self._sessions):
+            await session.compaction.close()
 
     def get_metrics(self) -> dict[str, int]:
         """How often there was a summary and there was none, and what became of those that were begun."""
@@ -360,8 +343,8 @@ def _summary_in(view: View) -> Summary | None:
 class ContextTemplate:
     """Sections in order. They may be added, removed and disabled at any time."""
 
-    def __init__(self, sections: Iterable[AnySection] = ()) -> None:
-        self.sections: list[AnySection] = []
+    def __init__(self, sections: Iterable[Any] = ()) -> None:
+        self.sections: list[Any] = []
         for section in sections:
             self.add_section(section)
 
@@ -372,7 +355,7 @@ class ContextTemplate:
         """The section with this name, or `None`."""
         return next((section for section in self.sections if section.name == name), None)
 
-    def add_section(self, section: AnySection, index: int | None = None) -> None:
+    def add_section(self, section: Any, index: int | None = None) -> None:
         """Add a section, at the end or at an index."""
         if not hasattr(section, "name") or not callable(getattr(section, "get_messages", None)):
             raise WrongType(f"a section has a name and get_messages; {type(section).__name__} has not")
@@ -419,7 +402,7 @@ class _AgentSection:
 
     keeps = "first"
 
-    def __init__(self, section: AnySection, memory: Memory, agent: str) -> None:
+    def __init__(self, section: Any, memory: Memory, agent: str) -> None:
         self._section, self._memory, self._before = section, memory, f"{agent}/"
         self.name = section.name
         self.stability = getattr(section, "stability", "volatile")
@@ -433,8 +416,7 @@ class _AgentSection:
     async def items(self, ask: Ask) -> Sequence[Item]:
         scope = ask.scope.removeprefix(self._before)
         given = await self._section.get_messages(self._memory, scope, ask.conversation, ask.parameters)
-        record = self._memory.session(scope, ask.conversation).view().recorded()
-        return paired(items_in(given, self.name), record)
+        return paired(items_in(given, self.name), self._memory.session(scope, ask.conversation).view())
 
 
 def engine_sections(template: ContextTemplate, memory: Memory, agent: str) -> list[Section]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 from quire.bridges.loom.memory import LoomMemory, TaskSummary, importance_of
 from quire.bridges.loom.tasks import (
@@ -24,6 +24,7 @@ from quire.state import Transcript
 from quire.stores.threads import RECALLING
 from quire.tokens import Budget, Counter, counter_for, named, whole
 
+_MOST_KNOWLEDGE = 3
 _session: ContextVar[str | None] = ContextVar("quire_loom_session", default=None)
 
 # Counting
@@ -96,14 +97,6 @@ def _engine_counter(given: object) -> Counter:
 # Sources
 
 
-class ContextSource(Protocol):
-    """A source of tasks that belong to another task."""
-
-    async def get_context(self, current_task: Task, max_items: int = 10) -> Sequence[Task]:
-        """The tasks, oldest first."""
-        ...
-
-
 class MemoryContextSource:
     """The tasks of a memory, in the session of the current task; without a session, of all."""
 
@@ -160,14 +153,6 @@ def _in_time(tasks: Iterable[Task]) -> list[Task]:
 # The manager
 
 
-class KnowledgeBase(Protocol):
-    """Anything that can be asked for knowledge; items have `content` and `source`."""
-
-    async def query(self, query: str, limit: int = 5) -> Sequence[Any]:
-        """What answers a question, the most relevant first."""
-        ...
-
-
 class TaskContextManager:
     """Builds the messages for a task: system prompt, memory, knowledge, events, direct messages, the task.
 
@@ -178,16 +163,17 @@ class TaskContextManager:
     def __init__(
         self,
         token_counter: object | None = None,
-        sources: Sequence[ContextSource] = (),
+        sources: Sequence[Any] = (),
         converter: MessageConverter | None = None,
         max_tokens: int = 4000,
         system_prompt: str = "",
-        knowledge_base: KnowledgeBase | None = None,
+        knowledge_base: Any = None,
         node_id: str | None = None,
-        *,
-        max_knowledge: int = 3,
     ) -> None:
-        """Direct messages are those to `node_id`, to the nodes of the memories, and to the task's target."""
+        """A source has `async get_context(task, max_items)`, a knowledge base `async query(query, limit)`.
+
+        Direct messages are those to `node_id`, to the nodes of the memories, and to the task's target.
+        """
         self.token_counter = TokenCounter() if token_counter is None else token_counter
         _engine_counter(self.token_counter)
         self.sources = list(sources)
@@ -196,7 +182,6 @@ class TaskContextManager:
         self.system_prompt = system_prompt
         self.knowledge_base = knowledge_base
         self.node_id = node_id
-        self.max_knowledge = whole(max_knowledge, "max_knowledge", least=1)
 
     async def build_context(self, current_task: Task) -> list[ChatMessage]:
         """The messages for a model, in order."""
@@ -252,7 +237,7 @@ class TaskContextManager:
         if self.knowledge_base is None:
             return []
         others = " ".join(str(value) for value in task.parameters.values() if isinstance(value, str))
-        found = await self.knowledge_base.query(task.words or others or task.action, limit=self.max_knowledge)
+        found = await self.knowledge_base.query(task.words or others or task.action, limit=_MOST_KNOWLEDGE)
         return [
             Message(
                 "system",
@@ -292,51 +277,20 @@ _SHORT = 200
 
 
 class _Tool(NamedTuple):
-    """A query tool: the method that answers it, what its answer is called, and its arguments."""
+    """A query tool: the method of the memory that answers it, and what its answer is called."""
 
     method: str
     what: str
     description: str
-    required: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
     limit: int = 10
+    is_search: bool = False
 
 
 _TOOLS = {
     "query_l1_memory": _Tool("get_l1_tasks", "tasks", "The newest tasks, in full."),
     "query_l2_memory": _Tool("get_l2_tasks", "tasks", "The most important tasks, in short."),
-    "query_l3_memory": _Tool("get_l3_summaries", "summaries", "Summaries of what was done.", limit=20),
-    "query_l4_memory": _Tool("search_tasks", "tasks", "Search all sessions.", ("query",), limit=5),
-    "query_events_by_action": _Tool(
-        "query_by_action", "events", "The newest events with an action.", ("action",), ("node_filter",)
-    ),
-    "query_events_by_node": _Tool(
-        "query_by_node", "events", "The newest events of a node.", ("node_id",), ("action_filter",)
-    ),
-    "query_events_by_task": _Tool(
-        "query_by_task", "events", "The newest events about a task.", ("task_id",), ("action_filter",)
-    ),
-    "query_events_by_target": _Tool(
-        *("query_by_target", "events", "Events for an agent or a node, by priority.", ()),
-        ("target_agent", "target_node_id", "action_filter"),
-    ),
-    "query_recent_events": _Tool(
-        "query_recent", "events", "The newest events.", (), ("action_filter", "node_filter")
-    ),
-    "query_thinking_process": _Tool(
-        "query_thinking_process", "thoughts", "Thoughts, in words.", (), ("node_id", "task_id")
-    ),
-}
-_MEANINGS = {
-    "query": "What to look for, in words.",
-    "session_id": "Only of this session.",
-    "action": "The action, such as node.tool_call.",
-    "action_filter": "Only with this action, such as node.thinking.",
-    "node_id": "The node.",
-    "node_filter": "Only of this node.",
-    "task_id": "The task.",
-    "target_agent": "The agent that they are for.",
-    "target_node_id": "The node that they are for.",
+    "query_l3_memory": _Tool("get_l3_summaries", "summaries", "Summaries of what was done.", 20),
+    "query_l4_memory": _Tool("search_tasks", "tasks", "Search all sessions.", 5, is_search=True),
 }
 
 
@@ -346,18 +300,20 @@ def create_all_context_tools() -> list[dict[str, Any]]:
 
 
 def _schema(name: str, tool: _Tool) -> dict[str, Any]:
-    texts = (*tool.required, *tool.optional, "session_id")
-    properties: dict[str, Any] = {one: {"type": "string", "description": _MEANINGS[one]} for one in texts}
-    properties["limit"] = {
-        "type": "integer",
-        "minimum": 1,
-        "description": f"At most so many; {tool.limit} by default.",
+    properties: dict[str, Any] = {
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "description": f"At most so many; {tool.limit} by default.",
+        },
+        "session_id": {"type": "string", "description": "Only of this session."},
     }
-    schema = {"type": "object", "properties": properties, "required": list(tool.required)}
-    return {
-        "type": "function",
-        "function": {"name": name, "description": tool.description, "parameters": schema},
-    }
+    if tool.is_search:
+        properties["query"] = {"type": "string", "description": "What to look for, in words."}
+    required = ["query"] if tool.is_search else []
+    schema = {"type": "object", "properties": properties, "required": required}
+    function = {"name": name, "description": tool.description, "parameters": schema}
+    return {"type": "function", "function": function}
 
 
 class ContextToolExecutor:
@@ -378,41 +334,21 @@ class ContextToolExecutor:
             raise InvalidValue(f"there is no tool {cut(str(tool_name))!r}; tools: {', '.join(_TOOLS)}")
         if not isinstance(args, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the arguments of a tool are a dictionary, not {type(args).__name__}")
-        given, tool = args or {}, _TOOLS[tool_name]
-        asked = {name: named(given.get(name), name) for name in tool.required}
-        asked |= {name: given[name] for name in tool.optional if given.get(name) is not None}
-        if tool.method == "query_by_target" and not asked.keys() & {"target_agent", "target_node_id"}:
-            raise InvalidValue("a target is named by target_agent, by target_node_id, or by both")
-        session_id = given.get("session_id", self._session_for(tool))
-        answer = getattr(self._owner(tool), tool.method)
-        found = await maybe_await(answer(**asked, limit=_limit(given, tool.limit), session_id=session_id))
+        given, tool = dict(args or {}), _TOOLS[tool_name]
+        current = _session.get() if self.session_id is None else self.session_id
+        asked = {
+            "limit": given.get("limit") or tool.limit,
+            "session_id": given.get("session_id", None if tool.is_search else current),
+        }
+        if tool.is_search:
+            asked["query"] = named(given.get("query"), "query")
+        found = await maybe_await(getattr(self.memory, tool.method)(**asked))
         shown = [one.to_dict() if tool.method == "get_l1_tasks" else _short(one) for one in found]
         return {"query_type": tool_name, "count": len(shown), tool.what: shown}
 
-    def _session_for(self, tool: _Tool) -> str | None:
-        if tool.method == "search_tasks":
-            return None
-        return _session.get() if self.session_id is None else self.session_id
 
-    def _owner(self, tool: _Tool) -> LoomMemory | EventBus:
-        if tool.what in ("tasks", "summaries"):
-            return self.memory
-        if self.event_bus is None:
-            raise InvalidValue("there is no event bus: pass one to the executor")
-        return self.event_bus
-
-
-def _limit(args: Arguments, default: int) -> int:
-    """How many at most. Models also write the number as text."""
-    given = args.get("limit")
-    is_number = isinstance(given, str) and given.strip().isdecimal() and len(given) < 10
-    return default if given is None else whole(int(given) if is_number else given, "limit", least=1)
-
-
-def _short(found: Task | TaskSummary | str) -> Any:
+def _short(found: Task | TaskSummary) -> Any:
     """What a tool found, in a few words; the first tier has all of a task."""
-    if isinstance(found, str):
-        return found
     if isinstance(found, TaskSummary):
         return {"summary": found.summary, "task_ids": list(found.task_ids), "session_id": found.session_id}
     content = found.words or ", ".join(f"{name}: {value}" for name, value in found.parameters.items())

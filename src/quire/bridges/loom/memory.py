@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from heapq import nlargest
 from itertools import takewhile
 from math import hypot, isfinite
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from quire.bridges.loom.tasks import EXECUTE, THINKING, TOOL_CALL, TOOL_RESULT, Task, check_task, is_expired
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Note, new_id, thaw
 from quire.memory import IMPORTANCE, Leaf, Memory, Tier, is_reserved
-from quire.memory.times import zone_of
 from quire.session import Session, open_store
 from quire.stores import MemoryStore, Store
 from quire.stores.threads import RECALLING
@@ -65,9 +64,7 @@ class LoomMemory:
         importance_threshold: float = 0.6,
         *,
         store: str | Path | Store | None = None,
-        zone: str | tzinfo | None = None,
     ) -> None:
-        """Days in queries are those of `zone` ("Europe/Paris" or a `datetime.tzinfo`), by default of UTC."""
         self.node_id = node_id
         self.max_l1_size = whole(max_l1_size, "max_l1_size", least=1)
         self.max_l2_size = whole(max_l2_size, "max_l2_size", least=1)
@@ -75,7 +72,6 @@ class LoomMemory:
         self.importance_threshold = number(importance_threshold, "importance_threshold", least=0)
         self._store = MemoryStore() if store is None else open_store(store)
         self._memory = Memory.of(self._store, node_id)
-        self._zone = None if zone is None else zone_of(zone)
 
     def add_task(self, task: Task) -> None:
         """Keep a task; a task with the same id in the same session is replaced."""
@@ -130,7 +126,7 @@ class LoomMemory:
         tier: Tier = "knowledge" if within is None else "recent"
 
         def found(many: int) -> list[Leaf]:
-            hits = self._memory.search(query, tiers=tier, conversation=within, limit=many, zone=self._zone)
+            hits = self._memory.search(query, tiers=tier, conversation=within, limit=many)
             return [hit.leaf for hit in hits.hits]
 
         return await RECALLING.do(self._enough, most, found)
@@ -193,26 +189,6 @@ class KnowledgeItem:
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-class EmbeddingProvider(Protocol):
-    """Makes vectors of texts."""
-
-    async def embed(self, text: str) -> Sequence[float]:
-        """The vector of a text."""
-        ...
-
-
-class VectorStore(Protocol):
-    """Keeps vectors. What it finds has an `id` and a `score`."""
-
-    async def add(self, id: str, embedding: Sequence[float], metadata: Mapping[str, Any]) -> None:
-        """Keep a vector."""
-        ...
-
-    async def search(self, query_embedding: Sequence[float], top_k: int) -> Sequence[Any]:
-        """The nearest, nearest first."""
-        ...
-
-
 class VectorMatch(NamedTuple):
     """A vector that was found; `score` is the cosine."""
 
@@ -263,9 +239,13 @@ class InMemoryVectorStore:
 
 
 class VectorKnowledgeBase:
-    """Knowledge found by vectors. The items are in this process, their vectors in the vector store."""
+    """Knowledge found by vectors. The items are in this process, their vectors in the vector store.
 
-    def __init__(self, embedding_provider: EmbeddingProvider, vector_store: VectorStore) -> None:
+    The provider has `async embed(text)`. The store has `add(id, embedding, metadata)` and
+    `search(query_embedding, top_k)`, to be awaited; what it finds has an `id` and a `score`.
+    """
+
+    def __init__(self, embedding_provider: Any, vector_store: Any) -> None:
         self.embedding_provider, self.vector_store = embedding_provider, vector_store
         self.items: dict[str, KnowledgeItem] = {}
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn, Protocol, Self, TypeVar, cast
+from typing import Any, NoReturn, Self, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -25,8 +25,6 @@ from quire.bridges.videosdk.items import (
 from quire.compactors import (
     Plan,
     Request,
-    Room,
-    TruncateOldest,
     leaving_out,
     record,
     summary_prompt,
@@ -52,16 +50,7 @@ from quire.tokens import Counter, Tally, counter_for, whole
 logger = logging.getLogger("quire.bridges.videosdk")
 
 _Added = TypeVar("_Added", bound=ChatItem)
-_TO_THE_LIMIT = TruncateOldest(floor=1.0)  # the caller says how much is to be left
 _ITEMS = Tally("videosdk.items", lambda item: 1)
-
-
-class LLM(Protocol):
-    """Anything with a `chat` that returns a text, something with a `content`, or a stream of either."""
-
-    def chat(self, messages: Any, /) -> Any:
-        """An answer, at once or to be awaited."""
-        ...
 
 
 def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
@@ -413,7 +402,7 @@ class ChatContext:
         return self
 
     async def merge_with_summary(
-        self, other: "ChatContext", *, llm: LLM, agent_id: str | None = None
+        self, other: "ChatContext", *, llm: Any, agent_id: str | None = None
     ) -> Self:
         """Take over a summary of another context; what was summarized once is not summarized again."""
         ours, theirs = self._kept.transcript, _of(other)
@@ -434,9 +423,10 @@ class ChatContext:
 
     # Shrinking
 
-    async def summarize(self, llm: LLM, *, keep_recent_turns: int = 3) -> Self:
+    async def summarize(self, llm: Any, *, keep_recent_turns: int = 3) -> Self:
         """Replace all turns but the last by a summary; an earlier summary becomes part of it.
 
+        `llm.chat(context)` returns a text, something with a `content`, or a stream, at once or to be awaited.
         A summary that fails or is empty changes nothing, and is logged.
         """
         transcript = self._kept.transcript
@@ -528,7 +518,7 @@ def _read_item(fields: object, path: str) -> ChatItem:
         raise Damaged(str(fault).partition("__init__() ")[2] or str(fault), path) from None
 
 
-async def _summary(llm: LLM, items: Iterable[Item]) -> str:
+async def _summary(llm: Any, items: Iterable[Item]) -> str:
     """What a model writes about items; empty if it failed, which is logged."""
     if not callable(getattr(llm, "chat", None)):
         raise WrongType(f"a summary is written by something with a chat, not by {type(llm).__name__}")
@@ -573,20 +563,8 @@ def _shrink(transcript: Transcript, most: int, counter: Counter) -> None:
     """Leave out the oldest until a limit holds, or else all that may go."""
     view = transcript.view
     try:
-        plan = _TO_THE_LIMIT.plan(view, Room(most, counter))
-    except Irreducible:
-        stays = _protected(view, most, counter)
-        logger.warning("%d items must stay, and they exceed the limit of %d", len(stays), most)
-        edit = leaving_out(view, stays)
-        transcript.extend(() if edit is None else (edit,))
-    else:
-        if plan is not None:
-            record(transcript, plan)
-
-
-def _protected(view: View, most: int, counter: Counter) -> tuple[str, ...]:
-    try:
-        truncate(view, tokens=most, counter=counter)
+        edit = truncate(view, tokens=most, counter=counter)
     except Irreducible as fault:
-        return fault.parts
-    return tuple(item.id for item in view)
+        logger.warning("%d items must stay, and they exceed the limit of %d", len(fault.parts), most)
+        edit = leaving_out(view, fault.parts)
+    transcript.extend([] if edit is None else [edit])
