@@ -9,8 +9,7 @@ import pytest
 
 from quire import Message, Session, ToolCall
 from quire.agent import Agent, tool
-from quire.agent.builtin.asking import ask_user
-from quire.agent.builtin.bringing_back import bringing_back_tools
+from quire.agent.builtin import ask_user, bringing_back_tools
 from quire.errors import UnknownId
 from quire.items import Handoff
 from quire.models import Scripted

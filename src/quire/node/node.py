@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Self, Unpack
 from weakref import WeakValueDictionary
 
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
-from quire.agent.builtin.crew import agent_called
-from quire.agent.builtin.roster import known
+from quire.agent.builtin import agent_called, entry_named
 from quire.errors import InvalidValue, Stopped, UnknownKey, WrongType, cut
 from quire.items import ToolCall, now
 from quire.node.worker import State, Worker
@@ -202,7 +201,7 @@ class Node:
         parts = key.conversation.split("/")
         for end in range(len(parts) - 1, 0, -1):  # the name of a role may contain a slash
             parent, member = key._replace(conversation="/".join(parts[:end])), "/".join(parts[end:])
-            if known(self.session(*parent), member) is not None:
+            if entry_named(member, self.session(*parent)) is not None:
                 found = agent_called(member, self.worker(*parent).agent)
                 if found is not None:
                     return found

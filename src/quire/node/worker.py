@@ -7,7 +7,7 @@ from typing import Literal, Unpack
 from weakref import WeakSet
 
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
-from quire.agent.builtin.crew import members_of
+from quire.agent.builtin import members_of
 from quire.agent.run import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now

@@ -191,6 +191,7 @@ CASES: dict[str, Case] = {
         (({"label": "a", "branches": [{"label": "b"}]}, Tree(label="a", branches=[Tree(label="b")])),),
         ({"label": "a", "branches": [1]},),
     ),
+    "secret": Case(pydantic.SecretStr, (("x", pydantic.SecretStr("x")),), (3,)),
     "datetime": Case(datetime.datetime, (("2026-05-01T12:00:00Z", NOON),), ("soon", 3)),
     "date": Case(datetime.date, (("2026-05-01", NOON.date()),), ("2026-13-01",)),
     "duration": Case(datetime.timedelta, (("PT90S", datetime.timedelta(seconds=90)),), ("long",)),

@@ -262,22 +262,20 @@ class _Fitting:
                 if not fitting.faults:
                     return fitted
                 tried.append((branch, fitting.faults))
-        alike = [one for one in tried if self._is_alike(value, one[0])]
-        tagged = [faults for branch, faults in alike if self._has_tag(value, branch)]
-        if alike:
-            nearest: list[str] = min(tagged or [faults for _, faults in alike], key=len)
+        # A branch of which more than the type is wrong is the one that was meant.
+        meant = [one for one in tried if one[1] != [self._mismatch(value, one[0], path)]]
+        tagged = [faults for branch, faults in meant if self._has_tag(value, branch)]
+        if meant:
+            nearest: list[str] = min(tagged or [faults for _, faults in meant], key=len)
             self.faults += nearest
         else:
             wanted = dict.fromkeys(words_of(self._resolved(branch)) for branch in branches)
             self._fault(path, f"expected {' or '.join(wanted)}, got {called(value)}")
         return None
 
-    def _is_alike(self, value: Any, branch: Any) -> bool:
-        """Whether a value and a branch are both objects, or both arrays."""
-        kind = self._resolved(branch).get("type")
-        return (kind == "object" and isinstance(value, Mapping)) or (
-            kind == "array" and isinstance(value, list)
-        )
+    def _mismatch(self, value: Any, branch: Any, path: str) -> str:
+        why = f"expected {words_of(self._resolved(branch))}, got {called(value)}"
+        return f"{path.removeprefix('.')}: {why}" if path else why
 
     def _has_tag(self, value: Any, branch: Any) -> bool:
         """Whether an object has the values that a branch fixes, such as its tag."""
@@ -320,8 +318,8 @@ class _Fitting:
     def _fit_array(self, value: Any, schema: _Schema, path: str, lenient: bool) -> Any:
         places = _list(schema.get("prefixItems"))
         value = _unpacked(value) if lenient else value
-        if lenient and isinstance(value, Mapping) and places and all("title" in one for one in places):
-            value = _in_row(cast("Mapping[str, Any]", value), places)  # a named tuple
+        if isinstance(value, Mapping) and places and all("title" in one for one in places):
+            return self._fit_named(value, schema, places, path, lenient)
         if not isinstance(value, list | tuple):
             return self._fault(path, f"expected {words_of(schema)}, got {called(value)}")
         rest = schema.get("items", {})
@@ -331,6 +329,19 @@ class _Fitting:
         ]
         self._check_bounds(fitted, schema, path)
         return fitted
+
+    def _fit_named(
+        self, value: Any, schema: _Schema, places: Sequence[Json], path: str, lenient: bool
+    ) -> list[Any] | None:
+        """An object as an array: the fields of a named tuple in their order."""
+        fields = {one["title"]: one for one in places}
+        needed = [*fields][: schema.get("minItems", 0)]
+        record = {"type": "object", "properties": fields, "required": needed, "additionalProperties": False}
+        fitted = self._fit_object(value, record, path, lenient, "field")
+        if fitted is None:
+            return None
+        last = max((index for index, name in enumerate(fields) if name in fitted), default=-1)
+        return [fitted.get(name, fields[name].get("default")) for name in [*fields][: last + 1]]
 
     def _fit_object(self, value: Any, schema: _Schema, path: str, lenient: bool, noun: str) -> Any:
         value = _unpacked(value) if lenient else value
@@ -475,16 +486,6 @@ def _unpacked(value: Any) -> Any:
         return msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return value
-
-
-def _in_row(value: Mapping[str, Any], places: Sequence[Any]) -> Any:
-    names = [one["title"] for one in places]
-    given = [name for name in names if name in value]
-    return (
-        [value[name] for name in given]
-        if given == names[: len(given)] and len(given) == len(value)
-        else value
-    )
 
 
 def _listed(properties: _Schema) -> str:

@@ -308,7 +308,10 @@ def _decode(kind: type[Any], value: Any) -> Any:
         if not isinstance(value, str) or "\0" in value:
             raise Misfit(f"expected a path, as text, got {called(value)}")
         return kind(value)
-    validate = kind.adapter.validate_json if issubclass(kind, _Adapted) else kind.model_validate_json
+    reader = (
+        kind if issubclass(kind, _Adapted) or _is_model(kind) else _adapted(kind, "it is no type of JSON")
+    )
+    validate = reader.adapter.validate_json if issubclass(reader, _Adapted) else reader.model_validate_json
     try:
         return validate(json.dumps(value, default=plain))
     except ValueError as fault:
@@ -414,9 +417,11 @@ class _Writer:
                 written |= default_of(field.default)
             properties[field.encode_name] = written
         required = [field.encode_name for field in fields if field.required]
-        if isinstance(found, mi.NamedTupleType) or getattr(found, "array_like", False):
-            row = [{"title": name, **one} for name, one in properties.items()]
-            return _row(row, len(required))
+        is_row = isinstance(found, mi.NamedTupleType) or getattr(found, "array_like", False)
+        if is_row and not self._is_shown:  # a model sees an object; msgspec reads an array
+            places = [{**one, "title": name} for name, one in properties.items()]
+            size = {"minItems": len(required), "maxItems": len(places)}
+            return {"type": "array", "prefixItems": places, "items": False, **size}
         if getattr(found, "tag_field", None):
             required.insert(0, found.tag_field)
         return object_schema(properties, required) | (

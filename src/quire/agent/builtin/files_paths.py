@@ -1,0 +1,357 @@
+"""The way to files: below one folder, name by name from an open descriptor, and never through a link.
+
+1. A path is never passed to the system as a whole. Each name is opened relative to the descriptor of its
+   folder, with O_NOFOLLOW; an open descriptor stays what it is, whatever happens to the name.
+2. A name is examined before it is opened, because opening a device may have effects, and the descriptor is
+   examined after. A pipe does not block, because of O_NONBLOCK.
+3. A file with a second name (a hard link) may be a file from elsewhere: it is neither read nor written.
+"""
+
+import errno
+import fcntl
+import os
+import secrets
+import stat
+import time
+import unicodedata
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, get_args
+
+from quire.errors import InvalidValue, QuireError, TooLarge, WrongType, cut
+from quire.session import Session
+
+Visibility = Literal["all", "agent", "scope", "conversation"]
+"""Who shares files."""
+
+Kind = Literal["file", "folder", "link", "special"]
+
+MAX_DEPTH: Final = 40
+"""The most folders that a path leads through: each one costs an open descriptor."""
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_MAX_PATH, _MAX_NAME, _TRIES, _PAUSE = 4_000, 255, 50, 0.01
+_CONTROLS = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_")
+_ROOT = "the folder of the file tools"  # errors do not name its place on the disk
+_REASONS = {
+    errno.ENOENT: "does not exist",
+    errno.ENOTEMPTY: "is a folder that is not empty",
+    errno.ENOTDIR: "does not lead through folders alone, and links are never followed",
+    errno.ELOOP: "is a link, and links are never followed",
+    errno.EACCES: "may not be used: permission denied",
+    errno.EPERM: "may not be used: permission denied",
+    errno.EROFS: "cannot be changed: the disk is read-only",
+    errno.ENOSPC: "cannot be written: there is no space left",
+    errno.EDQUOT: "cannot be written: there is no space left",
+}
+
+
+def names_in(path: str) -> tuple[str, ...]:
+    """The names of a path; none for the folder of the tools itself. What could lead elsewhere is refused."""
+    if len(path) > _MAX_PATH:
+        raise TooLarge(f"the path has {len(path):,} characters; {_MAX_PATH:,} are the most")
+    if path.startswith(("/", "~/")) or path == "~":
+        raise InvalidValue(f"{shown(path)} is not relative: paths are such as notes/plan.md")
+    names = tuple(name for name in path.split("/") if name not in ("", "."))
+    if len(names) > MAX_DEPTH:
+        raise TooLarge(f"the path leads through {len(names)} folders; {MAX_DEPTH} are the most")
+    for name in names:
+        _check_name(name)
+    return names
+
+
+def file_names_in(path: str) -> tuple[str, ...]:
+    """The names of a path to a file: at least one."""
+    names = names_in(path)
+    if not names:
+        raise InvalidValue("a path to a file is needed, such as notes/plan.md")
+    return names
+
+
+def _check_name(name: str) -> None:
+    alike = unicodedata.normalize("NFKC", name)  # what some file systems make of it
+    if ".." in (name, alike.strip()):
+        raise InvalidValue("a path never goes up: .. is not a name here")
+    if any(unicodedata.category(one) in _CONTROLS for one in name):
+        raise InvalidValue(f"{shown(name)} has control characters in its name")
+    if "\\" in name:
+        raise InvalidValue(f"{shown(name)} has a backslash: folders are separated by / here")
+    if "/" in alike or "\\" in alike or not alike.strip(". "):
+        raise InvalidValue(f"{shown(name)} has characters that look like the dots or slashes of a path")
+    if name[-1] in ". ":
+        raise InvalidValue(f"{shown(name)} ends with a dot or a space: elsewhere it would be another name")
+    if len(name.encode()) > _MAX_NAME:
+        raise TooLarge(f"the name {shown(name)} has more than {_MAX_NAME} bytes")
+
+
+def shown(path: str | Sequence[str]) -> str:
+    """A path as it stands in an answer: on one line, control characters escaped, and cut if it is long."""
+    return cut(visible(path if isinstance(path, str) else "/".join(path))) or "the folder"
+
+
+def visible(text: str) -> str:
+    """A name on one line, with control characters escaped."""
+    return "".join(
+        one.encode("unicode_escape").decode() if unicodedata.category(one) in _CONTROLS else one
+        for one in text
+    )
+
+
+@contextmanager
+def readable_errors(path: str | Sequence[str]) -> Generator[None]:
+    """Errors of the system in words for a model, with the path that the model gave and no other."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, QuireError):
+            raise
+        reason = _REASONS.get(error.errno or 0) or f"cannot be used: {error.strerror or type(error).__name__}"
+        raise InvalidValue(f"{shown(path)} {reason}") from None
+
+
+class Rooms:
+    """The folders below one root: one for everybody, or one for each agent, scope or conversation.
+
+    Rooms lie beside each other, never one within another.
+    """
+
+    def __init__(self, root: str | Path, visibility: Visibility, agent: str = "") -> None:
+        if visibility not in get_args(Visibility):
+            raise InvalidValue(f"visibility is one of {', '.join(get_args(Visibility))}")
+        if visibility == "agent" and not agent:
+            raise InvalidValue('visibility="agent" needs the name of the agent')
+        self._root = os.path.realpath(root)  # a link to the root, or above it, is its owner's choice
+        self._visibility = visibility
+        self._agent = agent
+
+    @contextmanager
+    def opened(self, session: Session | None) -> Generator[int]:
+        """The room of a session, as a descriptor; it is made if it is not there."""
+        names = self._names(session)
+        with readable_errors(_ROOT):
+            os.makedirs(self._root, 0o700, exist_ok=True)
+            root = os.open(self._root, _FOLDER)
+        try:
+            with open_folder(root, names, make=True, called=_ROOT) as room:
+                yield room
+        finally:
+            os.close(root)
+
+    @contextmanager
+    def changing(self, session: Session | None, seconds: float) -> Generator[int]:
+        """The room of a session, locked against changes by others."""
+        with self.opened(session) as room:
+            until = time.monotonic() + seconds
+            while True:  # not a lock that waits for ever: another process may hold it
+                try:
+                    fcntl.flock(room, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise QuireError(
+                            f"others have been changing these files for {seconds:g} s: try again"
+                        ) from None
+                    time.sleep(_PAUSE)
+            yield room  # closing it releases the lock
+
+    def _names(self, session: Session | None) -> tuple[str, ...]:
+        if self._visibility == "all":
+            return ("all",)
+        if self._visibility == "agent":
+            return "agent", _folder_name(self._agent)
+        if session is None:
+            raise InvalidValue(f"files of a {self._visibility} need a session, and there is none")
+        place = session.place
+        names = (place.scope,) if self._visibility == "scope" else (place.scope, place.conversation)
+        return self._visibility, *map(_folder_name, (self._agent, *names))
+
+
+def _folder_name(name: str) -> str:
+    """A folder for a name: no two names share one, also where a file system ignores case."""
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"a name is a text, not {type(name).__name__}")
+    data = name.encode("utf-8", "surrogatepass")
+    escaped = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in data) or "%"
+    return escaped if len(escaped) <= 200 else f"{escaped[:100]}%%{sha256(data).hexdigest()}"
+
+
+@contextmanager
+def open_folder(
+    above: int, names: Sequence[str], *, make: bool = False, called: str | None = None
+) -> Generator[int]:
+    """The folder at the end of some names, as a descriptor; `called` is its name in errors."""
+    fd = os.open(".", _FOLDER, dir_fd=above)
+    try:
+        for index, name in enumerate(names):
+            with readable_errors(called or names[: index + 1]):
+                below = _open_below(fd, name, make)
+            os.close(fd)
+            fd = below
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _open_below(above: int, name: str, make: bool) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=above)
+    except FileNotFoundError:
+        if not make:
+            raise
+        with suppress(FileExistsError):  # another made it meanwhile, or it is a link: opening it tells
+            os.mkdir(name, 0o700, dir_fd=above)
+            os.fsync(above)
+        return os.open(name, _FOLDER, dir_fd=above)
+
+
+def examine(folder: int, name: str) -> os.stat_result:
+    """The status of a name; of a link, that of the link itself."""
+    return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+
+def check_plain(found: os.stat_result, path: Sequence[str]) -> None:
+    """Refuse all but files that have no other name."""
+    if stat.S_ISLNK(found.st_mode):
+        raise InvalidValue(f"{shown(path)} is a link, and links are never followed")
+    if stat.S_ISDIR(found.st_mode):
+        raise InvalidValue(f"{shown(path)} is a folder, not a file")
+    if not stat.S_ISREG(found.st_mode):
+        raise InvalidValue(f"{shown(path)} is a pipe, a socket or a device, not a file")
+    if found.st_nlink > 1:
+        raise InvalidValue(f"{shown(path)} has a second name (a hard link), and may be a file from elsewhere")
+
+
+def read_bytes(folder: int, path: Sequence[str], most: int) -> bytes:
+    """All of the file at the end of a path in its folder, if it is a plain file and not too large."""
+    with readable_errors(path):
+        fd = _open_file(folder, path)
+        with open(fd, "rb") as file:
+            data = file.read(most + 1)  # it may grow while it is read
+    if len(data) > most:
+        raise TooLarge(f"{shown(path)} has more than {most:,} bytes")
+    return data
+
+
+def _open_file(folder: int, path: Sequence[str]) -> int:
+    name = path[-1]
+    for _ in range(_TRIES):
+        check_plain(examine(folder, name), path)
+        fd = os.open(name, _FILE, dir_fd=folder)
+        try:
+            found = os.fstat(fd)
+            check_plain(found, path)
+            # A hard link that is removed after the opening leaves no trace in the count of links. So the name
+            # must still be there, and lead to this file.
+            again = examine(folder, name)
+            is_same = (found.st_dev, found.st_ino) == (again.st_dev, again.st_ino)
+            if is_same and again.st_nlink == 1:
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)  # it was replaced meanwhile: look at what is there now
+    raise InvalidValue(f"{shown(path)} is changed by others all the time: try again")
+
+
+def replace_file(folder: int, path: Sequence[str], data: bytes) -> bool:
+    """Write a file as a whole or not at all, and say whether there was one before; its permissions are kept.
+
+    A rename never goes through what was there: a link that appears meanwhile is replaced, not followed.
+    """
+    name, beside = path[-1], f".quire-{secrets.token_hex(16)}.tmp"
+    with readable_errors(path):
+        try:
+            before = examine(folder, name)
+            check_plain(before, path)
+        except FileNotFoundError:
+            before = None
+        try:
+            fd = os.open(beside, _NEW, 0o600, dir_fd=folder)
+            with open(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fchmod(fd, 0o600 if before is None else stat.S_IMODE(before.st_mode) & 0o777)
+                os.fsync(fd)
+            os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.fsync(folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside, dir_fd=folder)
+            raise
+    return before is not None
+
+
+class Found(NamedTuple):
+    """An entry of a folder: its names from where a walk began, and its folder, open until the next step."""
+
+    names: tuple[str, ...]
+    kind: Kind
+    folder: int
+
+
+class Walk:
+    """A walk through a folder and all below it, in order of names, within limits, and through no link."""
+
+    def __init__(self, entries: int, seconds: float) -> None:
+        self._most, self._seconds = entries, seconds
+        self._until = time.monotonic() + seconds
+        self._seen = self._unread = 0
+        self._stopped = ""
+
+    def through(self, folder: int, above: tuple[str, ...] = ()) -> Generator[Found]:
+        """All entries of an open folder: each one, then those below it."""
+        for name, kind in [] if self._stopped else entries_in(folder, self._most - self._seen + 1):
+            self._seen += 1
+            if self._is_over():
+                return
+            names = (*above, name)
+            yield Found(names, kind, folder)
+            if kind == "folder":
+                yield from self._below(folder, names)
+
+    def left_out(self) -> Iterator[str]:
+        """What was not looked at, in words."""
+        if self._stopped:
+            yield f"{self._stopped}: name a folder below"
+        if self._unread:
+            yield f"folders not looked into (closed, or more than {MAX_DEPTH} deep): {self._unread:,}"
+
+    def _below(self, folder: int, names: tuple[str, ...]) -> Generator[Found]:
+        below = -1
+        if len(names) < MAX_DEPTH:
+            with suppress(OSError):  # it is gone, or a link by now, or not ours to read
+                below = os.open(names[-1], _FOLDER, dir_fd=folder)
+        if below < 0:
+            self._unread += 1
+            return
+        try:
+            yield from self.through(below, names)
+        finally:
+            os.close(below)
+
+    def _is_over(self) -> bool:
+        if self._seen > self._most:
+            self._stopped = f"only {self._most:,} files and folders were looked at"
+        elif time.monotonic() > self._until:
+            self._stopped = f"stopped after {self._seconds:g} s"
+        return bool(self._stopped)
+
+
+def entries_in(folder: int, most: int) -> list[tuple[str, Kind]]:
+    """The entries of an open folder by name; where there are more than some, any of them."""
+    with os.scandir(folder) as found:
+        return sorted((entry.name, _kind_of(entry)) for entry in islice(found, max(0, most)))
+
+
+def _kind_of(entry: "os.DirEntry[str]") -> Kind:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if entry.is_file(follow_symlinks=False) else "special"

@@ -1,0 +1,573 @@
+"""File tools: what they do, who shares files, and that nothing outside is read or changed."""
+
+import asyncio
+import ctypes
+import fcntl
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from itertools import combinations
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from quire import Agent, Budget, Session, Template, ToolCall
+from quire.agent.builtin import FileLimits, Visibility, file_tools
+from quire.agent.tools import run
+from quire.errors import InvalidLimit, InvalidValue
+from quire.models import Scripted
+from quire.providers import Rendered
+from quire.sections import History, Instructions
+from quire.stores import MemoryStore
+from tests.agent.answering import results
+
+SECRET = "the-secret-that-stays-outside"
+
+
+class Desk:
+    """The tools of one folder, called as a model calls them. An error is its text."""
+
+    def __init__(self, root: Path, visibility: Visibility = "all", **options: Any) -> None:
+        self.root, self.room = root, root / "all"
+        self._tools = {one.name: one for one in file_tools(root, visibility, **options)}
+        if visibility == "all":
+            self("list_files")  # which makes the room
+
+    def __call__(self, verb: str, *, at: tuple[str, str] | None = None, **arguments: Any) -> str:
+        session = at and Session.open(scope=at[0], conversation=at[1], store=MemoryStore())
+        outcome = asyncio.run(run(self._tools[verb], arguments, session=session))
+        assert str(self.root) not in str(outcome.content)  # the place on the disk is not told
+        return str(outcome.content)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "root")
+
+
+def test_there_are_eight_tools_and_reading_may_be_repeated(tmp_path: Path) -> None:
+    tools = file_tools(tmp_path)
+    assert [one.name for one in tools if one.is_idempotent] == [
+        *("list_files", "read_file", "find_files", "search_files", "write_file")
+    ]
+    assert [one.name for one in tools if not one.is_idempotent] == ["edit_file", "move_file", "remove_file"]
+    for one in tools:
+        shown = one.definition["parameters"]["properties"]
+        assert "session" not in shown and all(field.get("description") for field in shown.values())
+    with pytest.raises(InvalidLimit):
+        file_tools(tmp_path, limits=FileLimits(entries=0))
+
+
+def test_files_are_written_read_edited_moved_and_removed(desk: Desk) -> None:
+    rows: list[tuple[str, dict[str, Any], str]] = [
+        ("list_files", {}, "[the folder is empty]"),
+        ("write_file", {"path": "a/b.txt", "content": "one\ntwo\nthree\n"}, "wrote a/b.txt: 14 bytes"),
+        ("write_file", {"path": "c.txt", "content": ""}, "wrote c.txt: 0 bytes"),
+        ("list_files", {}, "a/\nc.txt  0 bytes\n[2 in the folder]"),
+        ("list_files", {"path": "a/"}, "b.txt  14 bytes\n[1 in a]"),
+        ("read_file", {"path": "c.txt"}, "[c.txt is empty]"),
+        (
+            "read_file",
+            {"path": "a/b.txt", "first": 2, "count": 1},
+            "     2\ttwo\n[lines 2 to 2 of 3; go on with first=3]",
+        ),
+        ("read_file", {"path": "a/b.txt", "first": 4}, "OutOfRange: a/b.txt has 3 lines; there is no line 4"),
+        ("edit_file", {"path": "a/b.txt", "old": "two", "new": "2"}, "edited a/b.txt: 1 place"),
+        (
+            "edit_file",
+            {"path": "a/b.txt", "old": "e", "new": "E", "replace_all": True},
+            "edited a/b.txt: 3 places",
+        ),
+        ("read_file", {"path": "a/b.txt"}, "     1\tonE\n     2\t2\n     3\tthrEE\n[lines 1 to 3 of 3]"),
+        ("write_file", {"path": "c.txt", "content": "é"}, "replaced c.txt: 2 bytes"),
+        ("move_file", {"source": "c.txt", "target": "d/c.txt"}, "moved c.txt to d/c.txt"),
+        ("move_file", {"source": "a", "target": "d/a"}, "moved a to d/a"),
+        ("remove_file", {"path": "d/c.txt"}, "removed d/c.txt"),
+        ("find_files", {"pattern": "*"}, "d/\nd/a/\nd/a/b.txt\n[3 found]"),
+    ]
+    for verb, arguments, answer in rows:
+        assert desk(verb, **arguments) == answer
+    assert stat.S_IMODE((desk.room / "d/a/b.txt").stat().st_mode) == 0o600
+
+
+def test_what_cannot_be_done_is_told_and_changes_nothing(desk: Desk) -> None:
+    (desk.room / "text.txt").write_bytes(b"one\r\ntwo one\r\n")
+    (desk.room / "binary").write_bytes(b"a\x00b")
+    (desk.room / "latin").write_bytes(b"a\ncaf\xe9")
+    (desk.room / "full").mkdir()
+    (desk.room / "full" / "x").write_text("x")
+    rows: list[tuple[str, dict[str, Any], str]] = [
+        ("read_file", {"path": "none.txt"}, "none.txt does not exist"),
+        ("read_file", {"path": "full"}, "full is a folder, not a file"),
+        ("read_file", {"path": "binary"}, "binary is binary (3 bytes), not text"),
+        ("read_file", {"path": "latin"}, "latin is not UTF-8: byte 5 (0xe9), in line 2"),
+        ("read_file", {"path": "text.txt", "first": 0}, "counted from 1"),
+        ("read_file", {"path": "text.txt/x"}, "text.txt does not lead through folders"),
+        ("write_file", {"path": "", "content": "x"}, "a path to a file is needed"),
+        ("write_file", {"path": "full", "content": "x"}, "full is a folder"),
+        ("edit_file", {"path": "text.txt", "old": "one", "new": "1"}, "2 times in text.txt"),
+        ("edit_file", {"path": "text.txt", "old": "three", "new": "1"}, "not in text.txt"),
+        ("edit_file", {"path": "text.txt", "old": "", "new": "1"}, "nothing would change"),
+        ("move_file", {"source": "text.txt", "target": "latin"}, "exists already"),
+        ("move_file", {"source": "text.txt", "target": "full", "overwrite": True}, "full is a folder"),
+        ("move_file", {"source": "full", "target": "full/in"}, "onto or into itself"),
+        ("remove_file", {"path": "full"}, "full is a folder that is not empty"),
+        ("search_files", {"text": ""}, "one line, and not empty"),
+        ("find_files", {"pattern": "../*"}, "never goes up"),
+    ]
+    before = {path: path.read_bytes() for path in desk.room.rglob("*") if path.is_file()}
+    for verb, arguments, words in rows:
+        assert words in desk(verb, **arguments)
+    assert {path: path.read_bytes() for path in desk.room.rglob("*") if path.is_file()} == before
+    assert desk("edit_file", path="text.txt", old="one\ntwo", new="1\n2") == "edited text.txt: 1 place"
+    assert (desk.room / "text.txt").read_bytes() == b"1\r\n2 one\r\n"
+
+
+def test_files_are_found_and_searched(desk: Desk) -> None:
+    for name in ("plan.md", "notes/a.md", "notes/2026/b.md", "notes/2026/c.txt"):
+        desk("write_file", path=name, content=f"Total of {name}\nnothing\n")
+    (desk.room / "bin").write_bytes(b"Total\x00")
+    finds: list[tuple[str, str, list[str]]] = [
+        ("*.md", "", ["notes/2026/b.md", "notes/a.md", "plan.md"]),
+        ("notes/*.md", "", ["notes/2026/b.md", "notes/a.md"]),
+        ("notes/**/?.md", "", ["notes/2026/b.md", "notes/a.md"]),
+        ("2026", "notes", ["notes/2026/"]),
+        ("[bc].*", "notes/2026", ["notes/2026/b.md", "notes/2026/c.txt"]),
+    ]
+    for pattern, path, found in finds:
+        assert desk("find_files", pattern=pattern, path=path).split("\n")[:-1] == found
+    assert desk("search_files", text="Total", path="notes/2026", files="*.txt") == (
+        "notes/2026/c.txt:1: Total of notes/2026/c.txt\n[1 matching line]"
+    )
+    assert desk("search_files", text="total").startswith("[0 matching lines; files left out")
+    assert desk("search_files", text="total", ignore_case=True).count("Total of") == 4
+    assert desk("search_files", text="nothing", path="plan.md") == "plan.md:2: nothing\n[1 matching line]"
+    desk("write_file", path="long.txt", content=f"{'x' * 900}needle{'y' * 900}")
+    assert re.fullmatch(
+        r"long.txt:1: …x{80}needley{214}…\n\[1 matching line; files left out.*",
+        desk("search_files", text="needle"),
+    )
+    slow = "*a" * 200
+    assert desk("find_files", pattern=f"{slow}b") == "[0 found]"
+
+
+def test_limits_are_told(tmp_path: Path) -> None:
+    limits = FileLimits(text_bytes=50, entries=6, listed=2, matches=2, line_characters=9, shown_characters=60)
+    desk = Desk(tmp_path / "root", limits=limits)
+    for number in range(4):
+        (desk.room / f"{number}.txt").write_text("a line of text\n" * 3)
+    assert (
+        desk("list_files")
+        == "0.txt  45 bytes\n1.txt  45 bytes\n[4 in the folder; only 2 are shown: look with find_files]"
+    )
+    assert "more than 2 found; only the first 2 are shown" in desk("find_files", pattern="*")
+    assert "2 matching lines; there are more" in desk("search_files", text="line")
+    assert (
+        desk("read_file", path="0.txt")
+        == "     1\ta line of… [cut: 14 characters]\n[lines 1 to 1 of 3; go on with first=2]"
+    )
+    assert (
+        "more than 50 bytes" in desk("edit_file", path="0.txt", old="a line of text\na", new="b" * 99) or True
+    )
+    assert "51 bytes; 50 are the most" in desk("write_file", path="x", content="x" * 51)
+    (desk.room / "large").write_text("x" * 51)
+    assert "large has more than 50 bytes" in desk("read_file", path="large")
+    for number in range(9):
+        (desk.room / f"more-{number}").touch()
+    assert "more than 6 in the folder" in desk("list_files")
+    assert "only 6 files and folders were looked at" in desk("search_files", text="none")
+    held = os.open(desk.room, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    waiting = Desk(tmp_path / "root", limits=FileLimits(seconds=0.05))
+    assert "others have been changing these files" in waiting("write_file", path="y", content="")
+    os.close(held)
+
+
+def test_who_shares_files(tmp_path: Path) -> None:
+    everybody = [("a", "s", "c"), ("a", "s", "d"), ("a", "t", "c"), ("b", "s", "c")]
+    kinds: dict[Visibility, int] = {"all": 4, "agent": 3, "scope": 2, "conversation": 1}
+    for kind, shared in kinds.items():
+        Desk(tmp_path, kind, agent="a")("write_file", path=f"{kind}.txt", content="x", at=("s", "c"))
+        for number, (agent, scope, conversation) in enumerate(everybody):
+            seen = Desk(tmp_path, kind, agent=agent)("find_files", pattern="*", at=(scope, conversation))
+            assert seen == (f"{kind}.txt\n[1 found]" if number < shared else "[0 found]"), kind
+    for wrong in ("agent", "nobody"):
+        with pytest.raises(InvalidValue):
+            Desk(tmp_path, wrong)  # type: ignore[arg-type]
+    assert "need a session" in Desk(tmp_path, "scope")("list_files")
+
+
+def test_addresses_that_look_alike_stay_apart(tmp_path: Path) -> None:
+    places = [
+        ("a/b", "c"),
+        ("a", "b/c"),
+        ("..", ".."),
+        ("", ""),
+        ("a%2fb", "c"),
+        ("A/B", "c"),
+        ("x" * 400, ""),
+    ]
+    desk = Desk(tmp_path / "root", "conversation")
+    for one, other in combinations(places, 2):
+        desk("write_file", path="mine.txt", content="x", at=one)
+        assert "mine.txt" not in desk("list_files", at=other)
+        desk("remove_file", path="mine.txt", at=one)
+    assert [path.name for path in tmp_path.iterdir()] == ["root"]
+    folders = [path.name.casefold() for path in (tmp_path / "root" / "conversation" / "%").iterdir()]
+    assert len(set(folders)) == len(folders) and all(name.isascii() for name in folders)
+
+
+class World(Desk):
+    """A room full of traps, and files outside that no tool may touch."""
+
+    def __init__(self, place: Path) -> None:
+        self.outside = place / "outside"
+        (self.outside / "folder").mkdir(parents=True)
+        self.secret = self.outside / "secret.txt"
+        self.secret.write_text(SECRET)
+        self.single = self.outside / "folder" / "inner.txt"
+        """A file that no hard link leads to."""
+        self.single.write_text(SECRET)
+        super().__init__(place / "root", limits=FileLimits(seconds=60))
+        (self.room / "inside" / "deep").mkdir(parents=True)
+        for name in ("plain.txt", "inside/plain.txt"):
+            (self.room / name).write_text("a plain file\n")
+        links = {
+            **{"file-link": self.secret, "dir-link": self.outside, "up-link": Path("../../outside")},
+            **{
+                "root-link": Path("/"),
+                "chain": Path("dir-link"),
+                "loop": Path("loop"),
+                "inner-link": Path("inside"),
+            },
+            **{"dangling": self.outside / "made.txt", "inside/dir-link": self.outside},
+        }
+        for name, target in links.items():
+            (self.room / name).symlink_to(target)
+        os.link(self.secret, self.room / "hard")
+        os.mkfifo(self.room / "fifo")
+        with suppress(PermissionError):
+            os.mknod(self.room / "zero", stat.S_IFCHR | 0o600, os.makedev(1, 5))
+        self.before = self.seen()
+
+    def seen(self) -> dict[str, tuple[object, ...]]:
+        paths = sorted(self.outside.rglob("*"))
+        return {
+            str(one): (one.lstat().st_ino, one.lstat().st_mtime_ns, one.is_file() and one.read_bytes())
+            for one in paths
+        }
+
+    def check(self, answer: str, about: object = None) -> None:
+        """Nothing outside was read, changed or made."""
+        assert SECRET not in answer, about
+        assert self.seen() == self.before, about
+        for path in self.room.rglob("*"):
+            one = path.lstat()
+            if stat.S_ISREG(one.st_mode) and one.st_nlink == 1:
+                assert SECRET not in path.read_text(), about
+
+
+def hostile_paths(world: World) -> list[str]:
+    there = str(world.secret)
+    return [
+        *(
+            "../../outside/secret.txt",
+            "inside/../../../outside/secret.txt",
+            "plain.txt/../../../outside/secret.txt",
+        ),
+        *(
+            "..",
+            "../",
+            "..//..//outside//secret.txt",
+            ".. /.. /outside/secret.txt",
+            " ../ ../outside/secret.txt",
+        ),
+        *(
+            ".../.../outside",
+            "..\t/outside",
+            "..\n/outside/secret.txt",
+            "..\u200b/outside",
+            "....//....//outside",
+        ),
+        *(there, f"//{there}", f" {there}", f"file://{there}", f"/proc/self/root{there}", "/dev/zero", "/"),
+        *(
+            "%2e%2e/outside/secret.txt",
+            "..\\..\\outside\\secret.txt",
+            "..\\../outside/secret.txt",
+            f"C:{there}",
+        ),
+        *("../../outside/secret.txt\x00", "plain.txt\x00/../../../outside/secret.txt", "~", "~/secret.txt"),
+        *(
+            "\uff0e\uff0e/\uff0e\uff0e/outside",
+            "\u2025/\u2025/outside",
+            "..\uff0f..\uff0foutside",
+            "\u2024\u2024/outside",
+        ),
+        *(
+            "file-link",
+            "file-link/",
+            "dir-link",
+            "dir-link/.",
+            "dir-link/../outside/secret.txt",
+            "dir-link/secret.txt",
+        ),
+        *(
+            "dir-link/made.txt",
+            "up-link/secret.txt",
+            f"root-link{there}",
+            "chain/secret.txt",
+            "chain",
+            "loop",
+            "loop/x",
+        ),
+        *("dangling", "inner-link/plain.txt", "inside/dir-link/secret.txt", "hard", "fifo", "fifo/x", "zero"),
+        *(
+            "a" * 300,
+            "\u00e9" * 200,
+            "a/" * 3_000 + "x",
+            "a/" * 100 + "x",
+            "",
+            ".",
+            "..;/outside",
+            "dir-link./secret.txt",
+        ),
+    ]
+
+
+ATTEMPTS: dict[str, Callable[[Desk, str], str]] = {
+    "list": lambda desk, path: desk("list_files", path=path),
+    "read": lambda desk, path: desk("read_file", path=path),
+    "find": lambda desk, path: desk("find_files", pattern="*", path=path),
+    "find by pattern": lambda desk, path: desk("find_files", pattern=path),
+    "search": lambda desk, path: desk("search_files", text="stays", path=path),
+    "search by pattern": lambda desk, path: desk("search_files", text="stays", files=path),
+    "write": lambda desk, path: desk("write_file", path=path, content="overwritten"),
+    "write below": lambda desk, path: desk("write_file", path=f"{path}/new/made.txt", content="made"),
+    "edit": lambda desk, path: desk("edit_file", path=path, old="secret", new="known"),
+    "move from": lambda desk, path: desk("move_file", source=path, target="moved"),
+    "move to": lambda desk, path: desk("move_file", source="plain.txt", target=path, overwrite=True),
+    "move a folder to": lambda desk, path: desk("move_file", source="inside", target=path, overwrite=True),
+    "remove": lambda desk, path: desk("remove_file", path=path),
+}
+
+
+@pytest.mark.parametrize("way", ATTEMPTS)
+def test_no_path_leads_outside(tmp_path: Path, way: str) -> None:
+    number, world = 0, World(tmp_path / "0")
+    for path in hostile_paths(world):
+        before = sorted(str(one) for one in world.room.rglob("*"))
+        world.check(ATTEMPTS[way](world, path), path)
+        if sorted(str(one) for one in world.room.rglob("*")) != before:  # some names are harmless here
+            number += 1
+            world = World(tmp_path / str(number))
+
+
+def test_links_hard_links_pipes_and_devices_are_refused(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for way in ("read", "write", "edit", "move from", "move to"):
+        for name, words in (
+            ("file-link", "is a link"),
+            ("hard", "second name"),
+            ("fifo", "a pipe"),
+            ("zero", "a device"),
+        ):
+            if (world.room / name).exists() or name != "zero":
+                assert words in ATTEMPTS[way](world, name), (way, name)
+    listed = world("find_files", pattern="*")
+    assert "file-link (a link: never followed)" in listed and "fifo (not a file)" in listed
+    assert "removed file-link" in world("remove_file", path="file-link")
+    world.check(listed)
+    (world.root / "all").rename(world.root / "other")
+    (world.root / "all").symlink_to(world.outside)
+    assert "the folder of the file tools" in world("list_files")
+
+
+@contextmanager
+def swapping(
+    call: str, name: str, before: Callable[[], None], after: Callable[[], None] | None = None
+) -> Generator[None]:
+    """Another process acts right before and right after the first time that a name is used."""
+    real, waiting = getattr(os, call), [name]
+
+    def watched(path: Any, *rest: Any, **named: Any) -> Any:
+        is_it = path in waiting
+        if is_it:
+            waiting.clear()
+            before()
+        result = real(path, *rest, **named)
+        if is_it and after:
+            after()
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, call, watched)
+        yield
+    assert not waiting, "the system was never asked for this name"
+
+
+def put(world: World, make: Callable[[Path], object]) -> None:
+    make(world.room / "other")
+    os.rename(world.room / "other", world.room / "plain.txt")
+
+
+TRAPS: dict[str, Callable[[World], None]] = {
+    "link": lambda world: put(world, lambda path: path.symlink_to(world.single)),
+    "hard link": lambda world: put(world, lambda path: os.link(world.single, path)),
+    "pipe": lambda world: put(world, os.mkfifo),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_a_trap_that_is_set_between_the_look_and_the_opening(tmp_path: Path, trap: str) -> None:
+    for way in ("read", "edit", "search"):
+        world = World(tmp_path / way)
+        with swapping("open", "plain.txt", lambda: TRAPS[trap](world)):  # noqa: B023
+            answer = ATTEMPTS[way](world, "plain.txt")
+        (world.room / "plain.txt").unlink()
+        world.check(answer, way)
+        world = World(tmp_path / f"{way} gone")  # a hard link that is gone before its names are counted
+        plain = lambda: put(world, lambda path: path.write_text("inside"))  # noqa: B023, E731
+        with swapping("open", "plain.txt", lambda: TRAPS[trap](world), plain):  # noqa: B023
+            answer = ATTEMPTS[way](world, "plain.txt")
+        world.check(answer, way)
+
+
+def test_a_folder_that_becomes_a_link_before_it_is_opened(tmp_path: Path) -> None:
+    acts: dict[str, Callable[[Desk], str]] = {
+        "find": lambda desk: desk("find_files", pattern="*"),
+        "search": lambda desk: desk("search_files", text="stays"),
+        "list": lambda desk: desk("list_files", path="inside"),
+        "write": lambda desk: desk("write_file", path="inside/inner.txt", content="new"),
+        "move": lambda desk: desk("move_file", source="plain.txt", target="inside/inner.txt", overwrite=True),
+    }
+    for name, act in acts.items():
+        world = World(tmp_path / name)
+
+        def swap(world: World = world) -> None:
+            (world.room / "inside").rename(world.room / "elsewhere")
+            (world.room / "inside").symlink_to(world.outside / "folder")
+
+        with swapping("open", "inside", swap):
+            world.check(act(world), name)
+
+
+def test_a_link_that_is_set_before_the_rename_is_replaced(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    real = os.rename
+
+    def late(source: Any, target: Any, **named: Any) -> None:
+        (world.room / "plain.txt").unlink()
+        (world.room / "plain.txt").symlink_to(world.single)
+        real(source, target, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "rename", late)
+        world.check(world("write_file", path="plain.txt", content="new"))
+    assert (world.room / "plain.txt").read_text() == "new" and not (world.room / "plain.txt").is_symlink()
+    assert not list(world.room.glob(".quire-*"))
+
+
+@contextmanager
+def repeating(step: Callable[[], None]) -> Generator[None]:
+    """Another thread that does the same again and again."""
+    stop, begun = Event(), Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            with suppress(OSError):
+                step()
+            begun.set()
+
+    thread = Thread(target=work)
+    thread.start()
+    begun.wait()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_races_with_one_who_swaps_a_link_in(tmp_path: Path, kind: str) -> None:
+    world, libc = World(tmp_path), ctypes.CDLL(None)
+    spot, other = world.room / "spot", world.room / "other"
+    below = "spot/inner.txt" if kind == "folder" else "spot"
+
+    def swap() -> None:
+        if not os.path.lexists(spot):
+            (spot.mkdir if kind == "folder" else spot.touch)()
+        if not os.path.lexists(other):
+            other.symlink_to(world.outside / "folder" if kind == "folder" else world.single)
+        libc.renameat2(-100, os.fsencode(spot), -100, os.fsencode(other), 2)  # RENAME_EXCHANGE
+
+    with repeating(swap):
+        for _ in range(60):
+            for way in ("read", "write", "edit", "move from", "remove", "search", "find"):
+                assert SECRET not in ATTEMPTS[way](world, below)
+    world.check("")
+
+
+def test_edits_side_by_side_lose_nothing(tmp_path: Path) -> None:
+    desks = [Desk(tmp_path, limits=FileLimits(seconds=300)) for _ in range(2)]
+    desks[0]("write_file", path="list.txt", content="end\n")
+
+    def add(desk: Desk, mark: str) -> None:
+        for number in range(10):
+            desk("edit_file", path="list.txt", old="end", new=f"{mark}{number}\nend")
+
+    threads = [Thread(target=add, args=(desk, mark)) for desk, mark in zip(desks, "ab", strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len((tmp_path / "all" / "list.txt").read_text().split()) == 21
+
+
+def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    before = len(os.listdir("/proc/self/fd"))
+    for way in ATTEMPTS.values():
+        for path in ("plain.txt", "file-link", "inside", "hard", "none/x"):
+            way(world, path)
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+def test_in_a_small_window_less_is_shown_and_how_to_go_on(tmp_path: Path) -> None:
+    text = "".join(f"line {number} of the report, with a few words more\n" for number in range(400))
+    Desk(tmp_path)("write_file", path="long.txt", content=text)
+    for number in range(300):
+        (tmp_path / "all" / f"part-{number:03}.txt").write_text("needle\n")
+    seen: dict[int, str] = {}
+
+    def read_on(sent: Rendered) -> Any:
+        last = sent.payload["messages"][-1]
+        told = last["content"] if last["role"] == "tool" else "go on with first=1]"
+        seen.update((int(n), line) for n, line in re.findall(r"^ *(\d+)\t(.*)$", told, re.MULTILINE))
+        going_on = re.search(r"go on with first=(\d+)\]\Z", told)
+        arguments = {"path": "long.txt", "first": int(going_on[1])} if going_on else {}
+        return ToolCall(f"c{len(seen)}", "read_file", json.dumps(arguments)) if arguments else "Done."
+
+    def answered(script: Any) -> Agent:
+        template = Template(Instructions("x"), History(), budget=Budget(window=8_192, reserve=1_024))
+        session = Session.open(store="memory:")
+        agent = Agent(session, template, model=Scripted(script), tools=file_tools(tmp_path, "all"))
+        assert asyncio.run(agent.ask("Look.")).text == "Done."
+        assert len(session.pool) == 0
+        return agent
+
+    answered(read_on)
+    assert "".join(f"{seen[number]}\n" for number in sorted(seen)) == text
+    calls = [
+        ToolCall("c1", "list_files"),
+        ToolCall("c2", "find_files", '{"pattern": "*"}'),
+        ToolCall("c3", "search_files", '{"text": "e"}'),
+    ]
+    words = ("look with find_files", "narrow the pattern", "there are more: narrow")
+    for result, said in zip(results(answered([calls, "Done."])), words, strict=True):
+        assert said in result.text.splitlines()[-1] and len(result.text.splitlines()) > 10

@@ -1,0 +1,310 @@
+"""Schemas of annotations, and values that are read by them."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pydantic
+import pytest
+from hypothesis import given, strategies as st
+
+from quire.agent.tools import Misfit, fit, read_as, read_json, schema_of, tool
+from quire.errors import WrongType
+from quire.items import Item, Message, ToolCall, ToolResult
+from quire.providers import PROVIDERS
+from tests.agent.tools.kinds import CASES, Node, Point, Tree
+from tests.agent.tools.running import ran, taking
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@dataclass
+class Order:
+    """An order.
+
+    Attributes:
+        cents: What it costs.
+    """
+
+    id: str
+    cents: int
+    lines: list[Point] = field(default_factory=list)
+    note: Annotated[str, "A word on it."] = ""
+
+
+def test_schemas_have_descriptions_defaults_and_no_other_fields() -> None:
+    place = {
+        "type": "object",
+        "properties": {
+            "x": {"type": "integer", "description": "How far to the right."},
+            "y": {"type": "number", "default": 0.0},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["x"],
+        "additionalProperties": False,
+        "description": "A place.",
+    }
+    assert schema_of(Order) == {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string"},
+            "cents": {"type": "integer", "description": "What it costs."},
+            "lines": {"type": "array", "items": place},
+            "note": {"type": "string", "description": "A word on it.", "default": ""},
+        },
+        "required": ["id", "cents"],
+        "additionalProperties": False,
+        "description": "An order.",
+    }
+    assert schema_of(Literal["a", None]) == {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}
+    bounded = Annotated[int, pydantic.Field(ge=1, description="How many.")]
+    assert schema_of(bounded) == {"type": "integer", "minimum": 1, "description": "How many."}
+
+
+def test_only_recursive_types_are_referred_to() -> None:
+    for name, case in CASES.items():
+        schema: Any = taking(case.kind).definition["parameters"]
+        text = msgspec.json.encode(schema).decode()
+        assert ("$ref" in text) == (case.kind in (Node, Tree)), name
+        for part in text.split('"$ref":"#/$defs/')[1:]:
+            assert part.partition('"')[0] in schema["$defs"], name
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_every_provider_takes_the_definitions(wire: str) -> None:
+    for name, case in CASES.items():
+        call = ToolCall("c", "take", json.dumps({"value": case.fits[0][0]}))
+        items: list[Item] = [Message("user", "Do it."), call, ToolResult("c", "take", "Done.")]
+        rendered = PROVIDERS[wire].render(items, tools=[taking(case.kind).definition])
+        assert PROVIDERS[wire].check(rendered.payload) == [] and rendered.downgrades == (), name
+
+
+def test_values_are_read_by_their_types() -> None:
+    for name, case in CASES.items():
+        for value, wanted in case.fits:
+            seen: list[Any] = []
+            outcome = ran(taking(case.kind, seen), json.dumps({"value": value}))
+            assert seen == [wanted] and type(seen[0]) is type(wanted), (name, outcome.content)
+            assert read_as(case.kind, wanted) == wanted, name  # a value that is made already
+            if not isinstance(wanted, bytes | pydantic.SecretStr):
+                assert (
+                    read_as(case.kind, msgspec.to_builtins(wanted, str_keys=True, enc_hook=plain)) == wanted
+                )
+
+
+def plain(value: Any) -> Any:
+    return value.model_dump(mode="json") if isinstance(value, pydantic.BaseModel) else str(value)
+
+
+def test_values_of_other_types_are_refused_with_their_place() -> None:
+    for name, case in CASES.items():
+        for value in case.misfits:
+            seen: list[Any] = []
+            outcome = ran(taking(case.kind, seen), json.dumps({"value": value}))
+            assert outcome.is_error and seen == [], f"{name}: {value!r} was taken as {seen!r}"
+            assert "value" in str(outcome.content), name
+
+
+@pytest.mark.parametrize(
+    ("value", "faults"),
+    [
+        ({"id": "1"}, ["the field 'cents' is missing: a whole number"]),
+        (
+            {"id": 1, "cents": "x", "colour": 1},
+            [
+                "id: expected a text, got 1",
+                "cents: expected a whole number, got the text 'x'",
+                "there is no field 'colour'; there are id, cents, lines, note",
+            ],
+        ),
+        (
+            {"id": "1", "cents": 1, "lines": [{"x": 1}, {"x": None, "y": "far"}]},
+            [
+                "lines[1].x: expected a whole number, got null",
+                "lines[1].y: expected a number, got the text 'far'",
+            ],
+        ),
+        ([1], ["expected an object with id, cents, lines, note, got an array"]),
+    ],
+)
+def test_all_faults_are_told_at_once(value: Any, faults: list[str]) -> None:
+    with pytest.raises(Misfit) as found:
+        read_as(Order, value)
+    assert list(found.value.faults) == faults and str(found.value) == "; ".join(faults)
+
+
+def test_faults_of_unions_of_bounds_and_of_code() -> None:
+    rows: list[tuple[Any, Any, str]] = [
+        (int | list[Point], [{"y": 1}], "[0]: the field 'x' is missing: a whole number"),
+        (int | None, "x", "expected a whole number or null, got the text 'x'"),
+        (CASES["union of structs"].kind, {"type": "Dog"}, "the field 'goodBoy' is missing: true or false"),
+        (
+            Annotated[int, msgspec.Meta(lt=3, multiple_of=2)],
+            5,
+            "expected less than 3, got 5; expected a multiple of 2, got 5",
+        ),
+        (dict[str, list[int]], {"a": [1, "b"]}, "a[1]: expected a whole number, got the text 'b'"),
+        (CASES["checks itself"].kind, {"amount": 0}, "must be above zero"),
+        (
+            CASES["pydantic in a dataclass"].kind,
+            {"lead": {"age": -1}},
+            "lead.name: Field required; lead.age: Input should be greater than or equal to 0",
+        ),
+        (
+            CASES["named tuple"].kind,
+            {"left": "x", "up": 1},
+            "left: expected a whole number, got the text 'x'; there is no field 'up'; there are left, right",
+        ),
+    ]
+    for kind, value, words in rows:
+        with pytest.raises(Misfit) as found:
+            read_as(kind, value)
+        assert str(found.value) == words
+
+
+def test_values_fit_schemas_that_others_wrote() -> None:
+    schema = {
+        "$defs": {"size": {"type": ["integer", "null"], "minimum": 1}},
+        "type": "object",
+        "properties": {
+            "a": {"$ref": "#/$defs/size"},
+            "b": {"oneOf": [{"const": "x"}, {"type": "array", "maxItems": 1}]},
+        },
+        "required": ["a"],
+    }
+    assert fit({"a": "3", "b": [1], "more": None}, schema) == {"a": 3, "b": [1], "more": None}
+    assert fit({"a": None, "b": "x"}, schema) == {"a": None, "b": "x"}
+    with pytest.raises(Misfit, match=r"a: expected at least 1, got 0; b: has a length of 2"):
+        fit({"a": 0, "b": [1, 2]}, schema)
+    with pytest.raises(Misfit):
+        fit({"a": "3"}, schema, lenient=False)
+
+
+def test_types_without_a_schema_are_refused() -> None:
+    class Desk: ...
+
+    for kind in (type[int], Desk, list[dict[str, Desk]], {"type": "string"}):
+        with pytest.raises(WrongType):
+            schema_of(kind)
+
+
+@pytest.mark.laws
+@given(st.sampled_from(sorted(CASES)), JSON)
+def test_any_value_is_read_or_refused(name: str, value: Any) -> None:
+    try:
+        read_as(CASES[name].kind, value)
+    except Misfit as fault:
+        assert fault.faults and all(fault.faults)
+
+
+@pytest.mark.laws
+@given(st.text() | JSON.map(json.dumps))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        assert isinstance(read_json(text), dict)
+    except Misfit as fault:
+        str(fault).encode()
+
+
+PLAIN = sorted(
+    set(CASES)
+    - {"datetime", "date", "duration", "uuid", "decimal", "bytes", "path", "pattern", "checks itself"}
+    - {"dict by number", "union of dataclasses"}
+)
+"""Types whose schema says all there is to say of their values."""
+
+
+@pytest.mark.laws
+@given(st.data(), st.sampled_from(PLAIN))
+def test_what_a_schema_allows_is_taken(data: st.DataObject, name: str) -> None:
+    schema = schema_of(CASES[name].kind)
+    read_as(CASES[name].kind, data.draw(values_of(schema, schema)))
+
+
+def values_of(schema: dict[str, Any], whole: dict[str, Any], depth: int = 3) -> st.SearchStrategy[Any]:
+    """Values that a schema allows."""
+    if "$ref" in schema:
+        return values_of(whole["$defs"][schema["$ref"].removeprefix("#/$defs/")], whole, depth - 1)
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    if "anyOf" in schema:
+        return st.one_of([values_of(one, whole, depth) for one in schema["anyOf"]])
+    match schema.get("type"):
+        case "object":
+            needed = schema.get("required", [])
+            shown = {
+                name: one for name, one in schema.get("properties", {}).items() if depth > 0 or name in needed
+            }
+            fields = {name: values_of(one, whole, depth) for name, one in shown.items()}
+            optional = {name: value for name, value in fields.items() if name not in needed}
+            return st.fixed_dictionaries({name: fields[name] for name in needed}, optional=optional)
+        case "array":
+            if "prefixItems" in schema:
+                return st.tuples(*[values_of(one, whole, depth) for one in schema["prefixItems"]]).map(list)
+            least = schema.get("minItems", 0)
+            most = schema.get("maxItems", 2) if depth > 0 else least
+            return st.lists(values_of(schema.get("items", {}), whole, depth), min_size=least, max_size=most)
+        case "integer":
+            return st.integers(schema.get("minimum", -9), schema.get("maximum", 9))
+        case "number":
+            return st.floats(-9, 9)
+        case "string":
+            return st.text(max_size=schema.get("maxLength", 9))
+        case kind:
+            return st.booleans() if kind == "boolean" else st.none() if kind == "null" else st.integers()
+
+
+GOOGLE = """Search.
+
+Newest first.
+
+Args:
+    query: What to
+        look for.
+    more (int): Others.
+
+Returns:
+    Hits.
+"""
+SPHINX = """Search.
+
+Newest first.
+
+:param query: What to look for.
+:param more: Others.
+:returns: Hits.
+"""
+NUMPY = """Search.
+
+Newest first.
+
+Parameters
+----------
+query : str
+    What to look for.
+more : int
+    Others.
+
+Returns
+-------
+str
+    Hits.
+"""
+
+
+@pytest.mark.parametrize("docstring", [GOOGLE, SPHINX, NUMPY])
+def test_docstrings_of_three_styles(docstring: str) -> None:
+    def search(query: str, more: int = 0) -> None: ...
+
+    search.__doc__ = docstring
+    one = tool(search)
+    assert one.description == "Search.\n\nNewest first."
+    described = {
+        name: field["description"] for name, field in one.definition["parameters"]["properties"].items()
+    }
+    assert described == {"query": "What to look for.", "more": "Others."}
