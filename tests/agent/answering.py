@@ -1,10 +1,10 @@
-"""Agents for tests: with a scripted model, tools that can be watched, and checks of what is on the record."""
+"""Agents for tests: scripted models, tools that can be watched, and checks of what is recorded."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from quire import Session, ToolCall, ToolResult
+from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import Agent, Limits, tool
 from quire.models import Scripted
 from quire.providers import PROVIDERS
@@ -18,19 +18,26 @@ def call(name: str, arguments: str = "{}", call_id: str | None = None) -> ToolCa
     return ToolCall(call_id or f"call_{name}", name, arguments)
 
 
-def agent_of(*replies: Answer, tools: Any = (), store: Store | None = None, **options: Any) -> Agent:
-    """An agent whose model says what it is given to say."""
-    session = Session.open("ana/one", store=store or MemoryStore())
+def agent_of(
+    *replies: Answer, tools: Any = (), store: Store | None = None, hooks: Any = (), **options: Any
+) -> Agent:
+    """An agent whose model gives these replies."""
+    session = Session.open("ana/one", store=store or MemoryStore(), hooks=hooks)
     return Agent(session, model=Scripted(replies), tools=tools, instructions="Be brief.", **options)
 
 
 def results(agent: Agent) -> list[ToolResult]:
-    """All results on the record."""
+    """All results in the conversation."""
     return [item for item in agent.session.view() if isinstance(item, ToolResult)]
 
 
+def said(agent: Agent) -> list[str]:
+    """The texts of all messages in the conversation."""
+    return [item.text for item in agent.session.view() if isinstance(item, Message)]
+
+
 def assert_whole(agent: Agent) -> None:
-    """No call waits, and every provider takes the history."""
+    """No call is open, and every provider accepts the history."""
     assert agent.session.steps.standing() == []
     for provider in PROVIDERS.values():
         payload = provider.render(agent.session.view()).payload
@@ -38,7 +45,7 @@ def assert_whole(agent: Agent) -> None:
 
 
 class Gate:
-    """A tool that tells when it is begun, and waits until it is let through."""
+    """A tool that says when it has begun, and waits until it may go on."""
 
     def __init__(self, name: str = "gate", **options: Any) -> None:
         self.begun = asyncio.Event()
@@ -52,6 +59,27 @@ class Gate:
         self.begun.set()
         await self.go.wait()
         return "through"
+
+
+class Payments:
+    """A tool that pays, and the amounts that it paid."""
+
+    def __init__(self, name: str = "pay", **options: Any) -> None:
+        self.paid: list[int] = []
+        self.tool = tool(name=name, **options)(self._pay)
+
+    async def _pay(self, amount: int = 1) -> str:
+        """Pay."""
+        self.paid.append(amount)
+        return f"paid {amount}"
+
+
+async def soon(work: Awaitable[Any]) -> Any:
+    """The result of work that must not wait for itself."""
+    task = asyncio.ensure_future(work)
+    await asyncio.wait([task], timeout=20)
+    assert task.done(), "it waits for itself"
+    return task.result()
 
 
 def run(work: Callable[[], Any]) -> None:

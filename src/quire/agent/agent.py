@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from typing import Any, NamedTuple, TypedDict, Unpack, cast
 from weakref import ref
 
-from quire.agent.answer import AnswerType, answer_type
+from quire.agent.answer import AnswerType
 from quire.agent.calls import having_acted
 from quire.agent.handoff import Approver, Speaks, calling_speaker, current_speaker, speaker_of
 from quire.agent.limits import Limits, Tally, limits_or
@@ -55,20 +55,20 @@ class Asking(TypedDict, total=False):
 
 def message_of(input: Input, verb: str = "Agent.ask") -> Message:
     """A question as a message of the user; errors name the public verb."""
-    if isinstance(input, Message):
-        if input.role != "user":
-            raise InvalidValue(f"{verb}: the role of the message is user, not {input.role}")
-        message = input
-    else:
+    if not isinstance(input, Message):
         content = tuple(input) if isinstance(input, list) else input
+        if content in ("", ()):
+            raise InvalidValue(f"{verb}: the input is empty")
         try:
-            message = Message("user", cast(Content, content))
+            return Message("user", cast(Content, content))
         except WrongType:
             kind = type(input).__name__
             raise WrongType(f"{verb}: the input is a text, parts or a Message, not {kind}") from None
-    if not message.parts or message.content == "":
+    if input.role != "user":
+        raise InvalidValue(f"{verb}: the role of the message is user, not {input.role}")
+    if not input.content:
         raise InvalidValue(f"{verb}: the input is empty")
-    return message
+    return input
 
 
 class _Options(NamedTuple):
@@ -205,8 +205,8 @@ class Agent:
         parameters = asking.get("parameters")
         if parameters is not None and not isinstance(parameters, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"{verb}: parameters are a mapping, not {type(parameters).__name__}")
-        limits = limits_or(self.limits, asking.get("limits"))
-        return _Options(answer_type(asking.get("output")), limits, parameters)
+        limits, output = limits_or(self.limits, asking.get("limits")), asking.get("output")
+        return _Options(None if output is None else AnswerType(output), limits, parameters)
 
     async def _finish(self, opening: Opening, options: _Options, *, interrupts: bool) -> Reply:
         run = await begin_turn(self.session, interrupts=interrupts)

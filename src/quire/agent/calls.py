@@ -282,8 +282,6 @@ class Calls:
         return within
 
     async def _verdict(self, call: ToolCall, speaker: Speaker) -> Literal[True] | str | None:
-        if is_forgotten(self._session, call):
-            return FORGOTTEN
         if call.id in self.decided:
             return checked_verdict(self.decided[call.id])
         tool = speaker.tools.get(call.name)

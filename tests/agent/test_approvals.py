@@ -1,0 +1,287 @@
+"""Calls that a person answers or approves: waiting, deciding, approvers, and calls that were forgotten."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from quire import Message, Session, ToolCall
+from quire.agent import Agent, Limits, tool
+from quire.agent.builtin import ask_user
+from quire.errors import Forgotten, InvalidValue, QuireError, WrongType
+from quire.models import Scripted
+from quire.session import Built, Calling, Hook
+from quire.stores import MemoryStore
+from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, results, said
+
+ASK = call("ask_user", '{"question": "Which colour?"}')
+LARGE = lambda given: given["amount"] > 100  # noqa: E731
+
+
+def pay(amount: int, call_id: str = "c1") -> ToolCall:
+    return call("pay", f'{{"amount": {amount}}}', call_id)
+
+
+async def test_the_next_message_answers_a_question_of_a_tool_also_after_a_restart() -> None:
+    store = MemoryStore()
+    reply = await agent_of(ASK, tools=[ask_user], store=store).ask("A pen, please.")
+    assert reply.stop == "waiting" and [one.name for one in reply.waiting] == ["ask_user"]
+    agent = agent_of("A blue pen.", tools=[ask_user], store=store)
+    assert (await agent.ask("Blue.")).text == "A blue pen."
+    assert [one.text for one in results(agent)] == ["Blue."] and said(agent) == [
+        "A pen, please.",
+        "A blue pen.",
+    ]
+    assert_whole(agent)
+
+
+async def test_several_questions_are_answered_one_by_one() -> None:
+    asked = [
+        call("ask_user", '{"question": "Size?"}', "c1"),
+        call("ask_user", '{"question": "Colour?"}', "c2"),
+    ]
+    agent = agent_of(asked, "Done.", tools=[ask_user])
+    assert len((await agent.ask("A pen.")).waiting) == 2
+    assert [one.call_id for one in (await agent.ask("Small.")).waiting] == ["c2"]
+    assert (await agent.ask("Blue.")).text == "Done."
+    assert [one.text for one in results(agent)] == ["Small.", "Blue."]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told", "paid"),
+    [
+        (True, "paid 500", [500]),
+        (False, "This was not run: it was not approved.", []),
+        ("", "This was not run: it was not approved.", []),
+        ("too much", "This was not run: too much.", []),
+    ],
+)
+@pytest.mark.parametrize("who", ["person", "approver"])
+async def test_a_verdict_runs_or_refuses_a_call(verdict: Any, told: str, paid: list[int], who: str) -> None:
+    async def approve(_: ToolCall) -> Any:
+        return verdict
+
+    payments = Payments(approve=LARGE)
+    asked = approve if who == "approver" else None
+    agent = agent_of([pay(50, "c0"), pay(500)], "Done.", tools=[payments.tool], approver=asked)
+    reply = await agent.ask("Pay.")
+    if who == "person":
+        assert reply.stop == "waiting" and payments.paid == [50]
+        reply = await agent.decide({"c1": verdict})
+    assert reply.text == "Done." and payments.paid == [50, *paid]
+    assert [one.text for one in results(agent)] == ["paid 50", told]
+    assert_whole(agent)
+
+
+async def test_an_approver_may_leave_a_call_to_a_person() -> None:
+    payments = Payments(approve=True)
+    agent = agent_of(pay(5), "Done.", tools=[payments.tool], approver=lambda _: None)
+    waiting = (await agent.ask("Pay.")).waiting
+    assert [type(delta).__name__ async for delta in agent.decide_stream({waiting[0].id: True})][-1] == "Done"
+    assert payments.paid == [5]
+
+
+@pytest.mark.parametrize("approver", [None, lambda _: pytest.fail("nobody is asked")])
+@pytest.mark.parametrize("made", [call("pay", '{"amount": "much"}'), call("ask_user", '{"quest": "?"}')])
+async def test_nobody_is_asked_about_arguments_that_do_not_fit(made: ToolCall, approver: Any) -> None:
+    agent = agent_of(made, "Oh.", tools=[Payments(approve=True).tool, ask_user], approver=approver)
+    assert (await agent.ask("Pay.")).text == "Oh." and "was not run" in results(agent)[0].text
+
+
+WRONG: list[tuple[Any, str, str]] = [
+    ({"c9": True}, "UnknownId", "'c9'"),
+    ({"c1": 1}, "WrongType", "not by int"),
+    ({"c1": None}, "WrongType", "not by None"),
+    ({"c2": True}, "InvalidValue", "`ask` answers it"),
+    ({"c3": True}, "InvalidValue", "does not have"),
+    ({"c1": True, "c9": True}, "UnknownId", "'c9'"),
+]
+
+
+async def test_a_wrong_decision_is_an_error_and_changes_nothing() -> None:
+    payments = Payments(approve=True)
+    agent = agent_of(tools=[payments.tool, ask_user])
+    asked = call("ask_user", '{"question": "?"}', "c2")
+    agent.session.append(Message("user", "go"), pay(5), asked, call("another", "{}", "c3"))
+    version = agent.session.version
+    for decisions, error, words in WRONG:
+        with pytest.raises(QuireError, match=words) as caught:
+            await agent.decide(decisions)
+        assert type(caught.value).__name__ == error
+        assert agent.session.version == version and payments.paid == []
+
+
+async def test_a_call_is_decided_once_by_one_of_its_ids() -> None:
+    payments = Payments(approve=True)
+    agent = agent_of([pay(5), pay(6, "c2")], "Done.", tools=[payments.tool])
+    one, other = (await agent.ask("Pay.")).waiting
+    with pytest.raises(InvalidValue, match="both of its ids"):
+        await agent.decide({one.id: True, one.call_id: False})
+    assert [call.id for call in (await agent.decide({one.id: True})).waiting] == [other.id]
+    assert (await agent.decide({other.call_id: True})).text == "Done." and payments.paid == [5, 6]
+
+
+async def test_calls_with_a_repeated_id_are_decided_apart() -> None:
+    payments = Payments(approve=True)
+    agent = agent_of([pay(5), pay(6)], "Done.", tools=[payments.tool])
+    one, other = (await agent.ask("Pay.")).waiting
+    assert one.call_id != other.call_id
+    assert (await agent.decide({one.id: False, other.id: True})).text == "Done." and payments.paid == [6]
+    assert_whole(agent)
+
+
+async def test_a_message_closes_calls_that_wait_for_approval_unless_it_answers_a_question() -> None:
+    payments = Payments(approve=True)
+    agent = agent_of([pay(5)], "Well.", tools=[payments.tool])
+    await agent.ask("Pay.")
+    assert (await agent.ask("No, wait.")).text == "Well."
+    assert results(agent)[0].text == "This was not run: the user said something else first."
+    agent = agent_of([pay(5), ASK], "Paid.", tools=[payments.tool, ask_user])
+    await agent.ask("Pay.")
+    assert [one.name for one in (await agent.ask("Blue.")).waiting] == ["pay"]
+    assert (await agent.decide({"c1": True})).text == "Paid." and payments.paid == [5]
+    assert_whole(agent)
+
+
+async def test_refused_calls_do_not_count_and_calls_beyond_the_limit_are_not_asked_about() -> None:
+    asked: list[str] = []
+
+    def approver(call: ToolCall) -> bool:
+        asked.append(call.call_id)
+        return call.call_id != "c1"
+
+    payments = Payments(approve=True)
+    calls = [pay(1, "c1"), pay(2, "c2"), pay(3, "c3")]
+    agent = agent_of(calls, tools=[payments.tool], approver=approver, limits=Limits(calls=1))
+    assert (await agent.ask("Pay.")).stop == "calls"
+    assert asked == ["c1", "c2"] and payments.paid == [2] and "limit of calls" in results(agent)[2].text
+    waiting = agent_of(calls, tools=[payments.tool], limits=Limits(calls=1))
+    assert [one.call_id for one in (await waiting.ask("Pay.")).waiting] == ["c1"]
+    assert len(results(waiting)) == 2  # the other two are closed
+
+
+async def test_the_agent_that_made_a_call_is_asked_about_it_and_runs_it() -> None:
+    asked: list[str] = []
+
+    def approver(name: str) -> Any:
+        def approve(_: ToolCall) -> bool:
+            asked.append(name)
+            return True
+
+        return approve
+
+    payments, session = Payments(approve=True), Session.open("ana/one", store=MemoryStore())
+    bills = Agent(
+        session,
+        model=Scripted([pay(5), "Paid."]),
+        name="bills",
+        tools=[payments.tool],
+        approver=approver("bills"),
+    )
+    front = Agent(
+        session,
+        model=Scripted([call("hand_over_to_bills")]),
+        name="front",
+        handoffs=[bills],
+        approver=approver("front"),
+    )
+    assert (await front.ask("Pay.")).agent == "bills" and asked == ["bills"]
+
+
+async def test_a_call_that_waits_when_another_agent_speaks_is_run_by_the_agent_that_made_it() -> None:
+    payments, session = Payments(approve=True), Session.open("ana/one", store=MemoryStore())
+    bills = Agent(session, model=Scripted(["Bills here."]), name="bills")
+    made = [pay(5), call("hand_over_to_bills", "{}", "c2")]
+    front = Agent(session, model=Scripted([made]), name="front", tools=[payments.tool], handoffs=[bills])
+    assert (await front.ask("Pay.")).stop == "waiting"
+    reply = await front.decide({"c1": True})
+    assert reply.agent == "bills" and payments.paid == [5]
+
+
+# Calls that were forgotten
+
+
+async def test_a_forgotten_call_is_not_decided_and_not_run() -> None:
+    payments = Payments(approve=True)
+    agent = agent_of([pay(5), pay(6, "c2")], "Done.", tools=[payments.tool])
+    one, other = (await agent.ask("Pay.")).waiting
+    agent.session.forget(one.id)
+    with pytest.raises(Forgotten):
+        await agent.decide({one.id: True})
+    assert (await agent.decide({other.id: True})).text == "Done." and payments.paid == [6]
+    assert results(agent)[0].text == "This was not run: its content was forgotten."
+    assert_whole(agent)
+
+
+@pytest.mark.parametrize("is_begun", [False, True])
+async def test_resume_closes_a_forgotten_call(is_begun: bool) -> None:
+    payments = Payments(idempotent=True)
+    agent = agent_of("Well.", tools=[payments.tool])
+    agent.session.append(Message("user", "Pay."), made := pay(5))
+    if is_begun:
+        await agent.session.steps.begin(made)
+    agent.session.forget(made.id)
+    assert (await agent.resume()).text == "Well." and payments.paid == []
+    assert results(agent)[0].extras.get("uncertain", False) is is_begun
+    assert_whole(agent)
+
+
+@pytest.mark.parametrize("when", ["approver", "hook"])
+async def test_a_call_that_is_forgotten_while_others_look_at_it_is_not_run(when: str) -> None:
+    async def forget(_: Any) -> bool:
+        await asyncio.to_thread(agent.session.forget)
+        return True
+
+    payments = Payments(approve=when == "approver")
+    hooks = [Hook(forget, (Calling,))] if when == "hook" else []
+    agent = agent_of(pay(5), "Well.", tools=[payments.tool], hooks=hooks, approver=forget)
+    assert (await agent.ask("Pay.")).text == "Well." and payments.paid == []
+    assert_whole(agent)
+
+
+async def test_a_message_is_no_answer_to_a_forgotten_question() -> None:
+    agent = agent_of(ASK, "Hello.", tools=[ask_user])
+    await agent.ask("Report.")
+    agent.session.forget()
+    assert (await agent.ask("Something else")).text == "Hello." and "Something else" in said(agent)
+    assert_whole(agent)
+
+
+async def test_what_is_forgotten_before_a_request_is_sent_is_not_in_it() -> None:
+    calls = 0
+
+    @tool
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    async def forgets(_: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            await asyncio.to_thread(agent.session.forget, agent.session.view()[0].id)
+
+    agent = agent_of(call("look"), "Done.", tools=[look], hooks=[Hook(forgets, (Built,))])
+    assert (await agent.ask("the secret")).text == "Done."
+    requests = agent.model.requests  # type: ignore[attr-defined]
+    assert "the secret" in str(requests[0].payload) and "the secret" not in str(requests[1].payload)
+
+
+async def test_a_call_that_runs_when_it_is_forgotten_ends_as_others_do() -> None:
+    gate = Gate()
+    agent = agent_of(call("gate"), "Done.", tools=[gate.tool])
+    asking = asyncio.ensure_future(agent.ask("Go."))
+    await gate.begun.wait()
+    await asyncio.to_thread(agent.session.forget)
+    gate.go.set()
+    assert (await asking).text == "Done." and gate.ran == 1
+    assert_whole(agent)
+
+
+async def test_an_approver_that_gives_anything_else_runs_nothing() -> None:
+    payments = Payments(approve=True)
+    agent = agent_of(pay(5), tools=[payments.tool], approver=lambda _: 1)
+    with pytest.raises(WrongType, match="not by int"):
+        await agent.ask("Pay.")
+    assert payments.paid == []
+    assert_whole(agent)

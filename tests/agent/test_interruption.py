@@ -1,0 +1,232 @@
+"""Interruption and cancellation: one turn at a time, and a history that every provider accepts."""
+
+import asyncio
+import threading
+from typing import Any, Literal
+
+import pytest
+
+from quire import Message, ToolResult
+from quire.agent import Agent, Began, Limits, tool
+from quire.errors import TurnBusy
+from quire.models import Scripted
+from quire.session import Added, Adding, Building, Built, Called, Calling, Hook
+from quire.stores import MemoryStore
+from tests.agent.answering import Gate, agent_of, assert_whole, call, results, said, soon
+
+How = Literal["message", "interrupt", "cancel", "seconds"]
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
+async def test_a_message_interrupts_a_turn_of_any_agent_of_the_conversation() -> None:
+    gate, store = Gate(), MemoryStore()
+    agent = agent_of(call("gate"), "Never.", tools=[gate.tool], store=store)
+    asking = asyncio.create_task(agent.ask("first"))
+    await gate.begun.wait()
+    other = agent_of("Here.", tools=[gate.tool], store=store)
+    for verb in (other.resume(), other.decide({"call_gate": True})):
+        with pytest.raises(TurnBusy):
+            await verb
+    assert (await other.ask("second")).text == "Here." and (await asking).stop == "interrupted"
+    assert results(agent)[0].extras["uncertain"] is True and said(agent) == ["first", "second", "Here."]
+    assert_whole(agent)
+
+
+@pytest.mark.parametrize("how", ["interrupt", "cancel", "close"])
+async def test_what_came_of_an_answer_that_is_broken_off_is_recorded(how: str) -> None:
+    agent = agent_of("word " * 2_000)
+    stream = agent.stream("go")
+    for _ in range(40):
+        await anext(stream)
+    if how == "interrupt":
+        await soon(agent.interrupt())  # though nobody reads the stream
+    elif how == "cancel":
+        reading = asyncio.ensure_future(_read(stream))
+        await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    await stream.aclose()
+    answer = agent.session.view()[-1]
+    assert isinstance(answer, Message) and answer.interrupted and answer.text.startswith("word word")
+    assert_whole(agent)
+
+
+async def _read(stream: Any) -> None:
+    async for _ in stream:
+        await asyncio.sleep(0)
+
+
+async def test_three_questions_at_once_are_answered_one_after_the_other() -> None:
+    agent = Agent("x", model=Scripted(["Yes."], repeat=True))
+    replies = await asyncio.gather(*(agent.ask(f"question {n}") for n in range(3)))
+    assert replies[-1].text == "Yes." and {reply.stop for reply in replies} <= {"done", "interrupted"}
+    assert [text for text in said(agent) if text != "Yes."] == [f"question {n}" for n in range(3)]
+    assert_whole(agent)
+
+
+class Paying:
+    """Calls that pay, of which one may hang; `paid` are those whose tool has ended."""
+
+    def __init__(self, *, hangs: bool = False) -> None:
+        self.paid: set[int] = set()
+        self._hangs = hangs
+        self.calls = [call("pay", f'{{"number": {n}}}', f"c{n}") for n in range(3)]
+        self.tool = tool(name="pay")(self._pay)
+
+    async def _pay(self, number: int) -> str:
+        """Pay."""
+        if number == 0 and self._hangs:
+            await asyncio.Event().wait()
+        await asyncio.sleep(0)
+        self.paid.add(number)
+        return "PAID"
+
+    def check(self, agent: Agent, ended: set[int]) -> None:
+        """What had ended has its own result."""
+        told = {result.call_id: result.content for result in results(agent)}
+        assert {told[f"c{number}"] for number in ended} <= {"PAID"}
+        assert_whole(agent)
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+@pytest.mark.parametrize("how", ["message", "cancel"])
+def test_a_turn_may_be_broken_off_at_any_step(how: How, hangs: bool) -> None:
+    async def talk(steps: int) -> bool:
+        paying = Paying(hangs=hangs)
+        agent = agent_of(paying.calls, "Paid.", "Second.", tools=[paying.tool])
+        asking = asyncio.ensure_future(agent.ask("first"))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        if asking.done() or (hangs and steps > 100):
+            asking.cancel()
+            return False
+        ended = set(paying.paid)
+        if how == "message":
+            replies = await asyncio.gather(agent.ask("second"), asking)
+            assert {reply.stop for reply in replies} <= {"interrupted", "done"}
+            assert {"first", "second"} <= set(said(agent))
+        else:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+        paying.check(agent, ended)
+        return True
+
+    steps = 0
+    while asyncio.run(talk(steps)):
+        steps += 1
+    assert steps > 5
+
+
+@pytest.mark.parametrize(
+    ("how", "event"),
+    [("message", Called), ("interrupt", Adding), ("cancel", Called), ("cancel", Adding), ("seconds", Added)],
+)
+async def test_a_result_is_recorded_though_the_turn_is_broken_off_while_a_hook_hears_of_it(
+    how: How, event: type
+) -> None:
+    reached, go = asyncio.Event(), asyncio.Event()
+
+    async def audit(event: Any) -> None:
+        if isinstance(event, Called) or any(isinstance(item, ToolResult) for item in event.items):
+            reached.set()
+            await go.wait()
+
+    paying = Paying()
+    agent = agent_of(paying.calls, "Paid.", "Second.", tools=[paying.tool], hooks=[Hook(audit, (event,))])
+    limits = Limits(seconds=0.2) if how == "seconds" else None
+    asking = asyncio.ensure_future(agent.ask("first", limits=limits))
+    await reached.wait()
+    others: list[Any] = []
+    if how == "message":
+        others.append(asyncio.ensure_future(agent.ask("second")))
+    elif how == "interrupt":
+        others.append(asyncio.ensure_future(agent.interrupt()))
+    elif how == "cancel":
+        asking.cancel()
+        asking.cancel()
+    await asyncio.sleep(0.3 if how == "seconds" else 0.01)
+    ended = set(paying.paid)
+    go.set()
+    came = await asyncio.gather(asking, *others, return_exceptions=True)
+    if how == "cancel":
+        assert isinstance(came[0], asyncio.CancelledError)
+    else:
+        assert came[0].stop in ("seconds", "interrupted")
+    paying.check(agent, ended)
+
+
+EVENTS = [(Calling, None), (Called, None), (Adding, ToolResult), (Added, ToolResult), (Adding, Message)]
+
+
+@pytest.mark.parametrize(("event", "of"), [*EVENTS, (Added, Message), (Building, None), (Built, None)])
+async def test_a_hook_interrupts_the_turn_that_waits_for_it(event: type, of: type | None) -> None:
+    async def stop(event: Any) -> None:
+        if of is None or any(isinstance(item, of) for item in event.items):
+            await agent.interrupt()
+
+    agent = agent_of(call("look"), call("look"), "Never.", tools=[look], hooks=[Hook(stop, (event,))])
+    assert (await soon(agent.ask("first"))).stop == "interrupted" and "first" in said(agent)
+    if event is Called:
+        assert [one.text for one in results(agent)] == ["seen"]
+    assert_whole(agent)
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+async def test_a_tool_that_interrupts_its_own_turn_still_gives_its_result(is_elsewhere: bool) -> None:
+    @tool
+    async def stop() -> str:
+        """Stop."""
+        if is_elsewhere:
+            await asyncio.to_thread(lambda: asyncio.run(agent.interrupt()))
+        else:
+            await agent.interrupt()
+        return "stopped"
+
+    agent = agent_of(call("stop"), "Never.", tools=[stop])
+    assert (await soon(agent.ask("first"))).stop == "interrupted"
+    assert_whole(agent)
+
+
+def test_a_turn_is_interrupted_from_another_event_loop() -> None:
+    store, begun, stops = MemoryStore(), threading.Event(), list[str]()
+
+    async def first() -> None:
+        gate = Gate()
+        asking = asyncio.create_task(agent_of(call("gate"), tools=[gate.tool], store=store).ask("first"))
+        await gate.begun.wait()
+        begun.set()
+        stops.append((await asking).stop)
+
+    thread = threading.Thread(target=lambda: asyncio.run(first()))
+    thread.start()
+    assert begun.wait(60)
+    other = agent_of("Here.", tools=[Gate().tool], store=store)
+    assert asyncio.run(other.ask("second")).text == "Here."
+    thread.join(60)
+    assert stops == ["interrupted"]
+    assert_whole(other)
+
+
+def test_an_event_loop_that_was_left_holds_up_nobody() -> None:
+    store, loop = MemoryStore(), asyncio.new_event_loop()
+    stream = agent_of("word " * 500, store=store).stream("first")
+    loop.run_until_complete(anext(stream))
+    assert asyncio.run(agent_of("Here.", store=store).ask("second")).text == "Here."
+    loop.run_until_complete(stream.aclose())
+    loop.close()
+
+
+async def test_a_reader_that_leaves_at_a_call_leaves_no_call_open() -> None:
+    gate = Gate()
+    agent = agent_of(call("gate"), tools=[gate.tool])
+    stream = agent.stream("go")
+    while not isinstance(await anext(stream), Began):
+        pass
+    await stream.aclose()
+    assert agent.session.steps.at_work is None
+    assert_whole(agent)

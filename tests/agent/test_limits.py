@@ -1,0 +1,166 @@
+"""Limits of a question: requests, seconds, calls and cost, also of agents that are asked on the way."""
+
+import asyncio
+import contextvars
+from typing import Any
+
+import pytest
+
+from quire import Message, Session, ToolCall
+from quire.agent import Agent, Limits, tool
+from quire.agent.builtin import Role, delegating_tools
+from quire.errors import InvalidValue, QuireError
+from quire.models import Scripted
+from quire.providers import Parsed
+from quire.session import Metered
+from quire.stores import MemoryStore
+from quire.tokens import Prices, Usage
+from tests.agent.answering import Gate, agent_of, assert_whole, call, results
+
+USED = Usage(input=100, output=10_000)
+NAME = "gpt-5.6"
+TASK = call("delegate", '{"to": "worker", "task": "Look."}')
+TASKS = call("delegate_in_parallel", '{"role": "worker", "tasks": ["1", "2", "3"]}')
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def priced(*replies: str | ToolCall, name: str = NAME) -> Scripted:
+    """A model whose every answer costs the same."""
+    items = [Message("assistant", one) if isinstance(one, str) else one for one in replies]
+    return Scripted([Parsed((item,), USED, "stop", NAME) for item in items], name=name, repeat=True)
+
+
+async def price() -> float:
+    return (await Agent("x", model=priced("x")).ask("x")).cost
+
+
+@pytest.mark.parametrize(
+    ("limits", "calls", "requests"),
+    [({"requests": 2}, 2, 2), ({"calls": 1}, 1, 2), ({"calls": 0}, 0, 1), ({"seconds": 0}, 0, 0)],
+)
+async def test_a_limit_ends_a_turn_with_a_whole_history(limits: Any, calls: int, requests: int) -> None:
+    agent = agent_of(*(call("look", "{}", f"c{n}") for n in range(9)), tools=[look], limits=Limits(**limits))
+    assert (await agent.ask("go")).stop == next(iter(limits))
+    assert sum(not one.is_error for one in results(agent)) == calls
+    assert len(agent.model.requests) == requests  # type: ignore[attr-defined]
+    assert_whole(agent)
+
+
+async def test_seconds_stop_a_tool_that_hangs() -> None:
+    gate = Gate()
+    agent = agent_of(call("gate"), "Well.", tools=[gate.tool])
+    assert (await agent.ask("go", limits=Limits(seconds=0.05))).stop == "seconds"
+    assert "uncertain" in results(agent)[0].extras
+    assert (await agent.resume()).text == "Well."
+    assert_whole(agent)
+
+
+def test_wrong_limits_are_errors_that_name_them() -> None:
+    wrong: dict[str, list[Any]] = {
+        "requests": [0, "3", 1.5],
+        "calls": [-1, True],
+        "seconds": ["soon", -1],
+        "cost": [-1.0, float("nan")],
+    }
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(QuireError, match=rf"Limits\.{name}"):
+                Limits(**{name: value})
+
+
+def worker(session: Session) -> Agent:
+    return Agent(session, model=priced(call("look"), "Looked."), tools=[look])
+
+
+def boss(given: ToolCall, cost: float | None = None, tools: Any = (), make: Any = worker) -> Agent:
+    own = [*delegating_tools(Role(name="worker", description="Works.", make=make)), *tools]
+    session = Session.open("ana/one", store=MemoryStore())
+    return Agent(session, model=priced(given, "Done."), tools=own, limits=Limits(cost=cost))
+
+
+@pytest.mark.parametrize(("given", "requests"), [(TASK, 4), (TASKS, 8)])
+async def test_the_reply_counts_agents_that_were_asked_on_the_way(given: ToolCall, requests: int) -> None:
+    reply = await boss(given).ask("go")
+    assert reply.usage.output == requests * USED.output
+    assert reply.cost == pytest.approx(requests * await price())
+
+
+async def test_a_limit_of_cost_stops_them_too() -> None:
+    one = await price()
+    agent = boss(TASK, cost=1.5 * one)
+    reply = await agent.ask("go")
+    assert reply.stop == "cost" and reply.cost == pytest.approx(2 * one)
+    assert "stopped before it was done (cost)" in results(agent)[0].text
+
+
+async def test_an_agent_that_a_tool_asks_is_counted_however_it_is_asked() -> None:
+    inner = Agent("Within.", model=priced("x"))
+
+    @tool
+    async def awaited() -> str:
+        """Ask another."""
+        return str(await inner.ask("x"))
+
+    @tool
+    async def streamed() -> str:
+        """Stream from another."""
+        return str([delta async for delta in inner.stream("x")])
+
+    @tool
+    def in_a_thread() -> str:
+        """Ask another from a thread."""
+        return str(Agent("Within.", model=priced("x")).ask_sync("x"))
+
+    for one in (awaited, streamed, in_a_thread):
+        assert (await boss(call(one.name), tools=[one]).ask("go")).usage.output == 3 * USED.output, one.name
+
+
+async def test_a_turn_that_a_tool_left_for_later_is_not_limited_by_it() -> None:
+    contexts: list[contextvars.Context] = []
+
+    @tool
+    async def remember() -> str:
+        """Leave something for later."""
+        contexts.append(contextvars.copy_context())
+        return "remembered"
+
+    assert (await boss(call("remember"), tools=[remember], cost=await price()).ask("go")).stop == "cost"
+    later = Agent("x", model=priced("Later.")).ask("x")
+    task = asyncio.get_running_loop().create_task(later, context=contexts[0])
+    assert (await task).text == "Later."
+
+
+class Paid(Metered):
+    """A model that costs money, unlike `Scripted`."""
+
+    def __init__(self, *replies: Any, name: str = "own-model") -> None:
+        super().__init__(scripted := Scripted(replies, name=name, repeat=True), {})
+        self.requests = scripted.requests
+
+
+async def test_a_cost_limit_with_an_unknown_price_is_an_error_before_the_next_request() -> None:
+    model = Paid(call("look"), "Looked.")
+    agent = Agent("x", model=model, tools=[look])
+    with pytest.raises(InvalidValue, match=r"Limits\.cost.*'own-model'"):
+        await agent.ask("look", limits=Limits(cost=1.0))
+    assert len(model.requests) == 1
+    assert (await agent.resume(limits=Limits(requests=5))).text == "Looked."
+    with pytest.raises(InvalidValue, match="own-model"):
+        await boss(TASK, cost=1e6, make=lambda session: Agent(session, model=Paid("Looked."))).ask("go")
+
+
+async def test_prices_come_from_the_session_and_local_models_cost_nothing() -> None:
+    class Here(Paid):
+        context = 4_096
+
+    session = Session.open(store=MemoryStore(), prices={"own-model": Prices(input=1.0, output=1.0)})
+    for model, is_paid in ((Paid, True), (Here, False)):
+        place = session if is_paid else Session.open(store=MemoryStore())
+        agent = Agent(place, model=model(call("look"), "Looked."), tools=[look], limits=Limits(cost=1.0))
+        reply = await agent.ask("look")
+        assert reply.text == "Looked." and (reply.cost > 0) is is_paid

@@ -1,0 +1,262 @@
+"""What is recorded of calls: hooks that refuse results, crashes, and other processes in the conversation."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire import Message, Note, Session, ToolCall
+from quire.agent import Agent, tool
+from quire.agent.builtin import ask_user
+from quire.errors import Conflict, ModelFailed, TurnBusy
+from quire.items import ToolResult
+from quire.models import Scripted
+from quire.session import Adding, Hook
+from quire.stores import Entry, MemoryStore, SQLiteStore
+from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, results, said
+
+SECRET = "card 4111 1111"
+
+
+@tool
+async def slow() -> str:
+    """Wait a little."""
+    await asyncio.sleep(0.01)
+    return "waited"
+
+
+@tool
+async def customer(note: str = "") -> Any:
+    """Look up a customer; a note may come with it."""
+    return ("found", Note(SECRET, key=note or None)) if note else SECRET
+
+
+def no_cards(event: Adding) -> None:
+    if "4111 1111" in str(event.items):
+        raise ValueError(SECRET)
+
+
+GUARD = Hook(no_cards, (Adding,))
+CUSTOMER, SLOW = call("customer", "{}", "c1"), call("slow", "{}", "c2")
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [[CUSTOMER], [SLOW, CUSTOMER], [CUSTOMER, SLOW], [SLOW, call("customer", '{"note": "n"}', "c1")]],
+    ids=["alone", "early", "late", "with a note"],
+)
+async def test_nothing_of_a_result_that_a_hook_refuses_is_stored(
+    calls: list[ToolCall], tmp_path: Path
+) -> None:
+    agent = agent_of(
+        calls, "Done.", tools=[slow, customer], hooks=[GUARD], store=SQLiteStore(tmp_path / "a.db")
+    )
+    assert (await agent.ask("go")).text == "Done."
+    told = {one.call_id: one.text for one in results(agent)}
+    assert told["c1"] == "The result of this call was refused by a hook: ValueError."
+    assert told.get("c2", "waited") == "waited" and len(agent.session.pool) == 0
+    agent.session.close()
+    assert not any(b"4111" in path.read_bytes() for path in tmp_path.iterdir())
+    assert_whole(agent)
+
+
+async def test_hooks_hear_of_each_item_once() -> None:
+    heard: list[str] = []
+    hook = Hook(lambda event: heard.extend(item.id for item in event.items), (Adding,))
+    calls = [call("slow", "{}", "c1"), call("customer", "{}", "c2")]
+    agent = agent_of(calls, "Done.", tools=[slow, customer], hooks=[hook])
+    await agent.ask("go")
+    assert heard == list(dict.fromkeys(heard)) and set(heard) >= {item.id for item in agent.session.view()}
+
+
+async def test_a_hook_that_refuses_what_the_user_says_refuses_the_question_and_closes_nothing() -> None:
+    payments = Payments(approve=True)
+    asked = call("ask_user", '{"question": "Which?"}', "c2")
+    for made in (call("pay"), asked):
+        agent = agent_of(made, "Done.", tools=[payments.tool, ask_user], hooks=[GUARD])
+        assert (await agent.ask("go")).stop == "waiting"
+        with pytest.raises(ValueError, match="4111"):
+            await agent.ask(SECRET)
+        assert results(agent) == [] and len(agent.session.steps.standing()) == 1 and said(agent) == ["go"]
+
+
+async def test_a_result_that_cannot_be_recorded_stops_nothing() -> None:
+    @tool
+    async def odd() -> Note:
+        """Return what no store can keep."""
+        return Note({"raw": object()})
+
+    agent = agent_of([call("odd", "{}", "c1"), call("slow", "{}", "c2")], "Done.", tools=[odd, slow])
+    assert (await agent.ask("go")).text == "Done."
+    first, second = results(agent)
+    assert "its result could not be kept" in first.text and second.text == "waited"
+    assert_whole(agent)
+
+
+# After a crash
+
+
+def left_by_a_crash(*begun: bool, **options: Any) -> tuple[Agent, Payments]:
+    """An agent that finds calls of an earlier process, some of them begun."""
+    store, payments = MemoryStore(), Payments(**options)
+    before = Session.open("ana/one", store=store)
+    calls = [call("pay", "{}", f"c{number}") for number in range(len(begun))]
+    before.append(Message("user", "pay"), *calls)
+    asyncio.run(before.steps.begin(*(one for one, is_begun in zip(calls, begun, strict=True) if is_begun)))
+    return agent_of("Well.", tools=[payments.tool], store=store), payments
+
+
+@pytest.mark.parametrize(
+    ("verb", "is_idempotent", "told", "paid"),
+    [
+        ("resume", False, ["uncertain", "paid"], 1),
+        ("resume", True, ["paid", "paid"], 2),
+        ("ask", False, ["uncertain", "not run"], 0),
+        ("ask", True, ["uncertain", "not run"], 0),
+    ],
+)
+def test_calls_of_a_process_that_ended(verb: str, is_idempotent: bool, told: list[str], paid: int) -> None:
+    agent, payments = left_by_a_crash(True, False, idempotent=is_idempotent)
+    reply = asyncio.run(agent.resume() if verb == "resume" else agent.ask("are you there?"))
+    assert reply.text == "Well." and len(payments.paid) == paid
+    assert all(word in one.text for word, one in zip(told, results(agent), strict=True))
+    assert_whole(agent)
+
+
+async def test_a_result_that_is_held_is_kept_and_its_tool_does_not_run_again() -> None:
+    store, slow, payments = MemoryStore(), Gate("wait"), Payments()
+    agent = agent_of([call("wait"), call("pay")], tools=[slow.tool, payments.tool], store=store)
+    asking = asyncio.create_task(agent.ask("go"))
+    while [how for _, how in agent.session.steps.standing()] != ["begun", "held"]:
+        await asyncio.sleep(0)
+    copy, place = MemoryStore(), agent.session.place
+    copy.append(place, [Entry(row.stream, row.body) for row in store.read(place)], expected=0)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    assert [one.text for one in results(agent)][1:] == ["paid 1"]
+    again = agent_of("Well.", tools=[slow.tool, payments.tool], store=copy)
+    await again.resume()
+    first, second = results(again)
+    assert payments.paid == [1] and "uncertain" in first.extras and second.text == "paid 1"
+    assert_whole(again)
+
+
+# Other processes
+
+
+def agent_in(folder: Path, *replies: Any, tools: Any) -> Agent:
+    """An agent with a store of its own over the same file, as another process has it."""
+    session = Session.open("ana/one", store=SQLiteStore(folder / "chats.db"))
+    return Agent(session, model=Scripted(replies), tools=tools)
+
+
+async def test_a_call_that_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
+    gate = Gate()
+    one = agent_in(tmp_path, call("gate"), "Done.", tools=[gate.tool])
+    other = agent_in(tmp_path, "Here.", tools=[gate.tool])
+    asking = asyncio.create_task(one.ask("first"))
+    await gate.begun.wait()
+    for verb in (other.ask("second"), other.resume()):
+        with pytest.raises(TurnBusy, match="call_gate"):
+            await verb
+    gate.go.set()
+    assert (await asking).text == "Done." and gate.ran == 1
+    assert (await other.ask("third")).text == "Here."
+    assert said(other) == ["first", "Done.", "third", "Here."]
+    assert_whole(other)
+
+
+@pytest.mark.parametrize("verb", ["resume", "decide"])
+async def test_of_two_processes_that_go_on_one_runs_the_call(verb: str, tmp_path: Path) -> None:
+    gate = Gate("pay", approve=verb == "decide")
+    agent_in(tmp_path, tools=[]).session.append(Message("user", "Pay."), call("pay"))
+    agents = [agent_in(tmp_path, "Paid.", tools=[gate.tool]) for _ in range(2)]
+    verbs: dict[str, Callable[[Agent], Any]] = {
+        "resume": lambda agent: agent.resume(),
+        "decide": lambda agent: agent.decide({"call_pay": True}),
+    }
+    tasks = [asyncio.ensure_future(verbs[verb](agent)) for agent in agents]
+    await gate.begun.wait()
+    (busy,), _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    assert isinstance(busy.exception(), TurnBusy)
+    gate.go.set()
+    replies = await asyncio.gather(*tasks, return_exceptions=True)
+    assert sorted(map(str, replies))[0] == "Paid." and gate.ran == 1
+    agents[0].session.refresh()
+    assert [one.text for one in results(agents[0])] == ["through"]
+    assert_whole(agents[0])
+
+
+async def test_of_two_processes_that_decide_calls_of_one_reply_the_last_goes_on(tmp_path: Path) -> None:
+    gates = [Gate(name, approve=True) for name in ("pay", "ship")]
+    tools = [gate.tool for gate in gates]
+    agent_in(tmp_path, tools=[]).session.append(Message("user", "Go."), call("pay"), call("ship"))
+    one, other = (agent_in(tmp_path, "Done.", tools=tools) for _ in range(2))
+    paying = asyncio.ensure_future(one.decide({"call_pay": True}))
+    await gates[0].begun.wait()
+    with pytest.raises(TurnBusy):
+        await other.resume()
+    gates[0].go.set()
+    gates[1].go.set()
+    assert (await paying).stop == "waiting"
+    assert (await other.decide({"call_ship": True})).text == "Done."
+    assert_whole(other)
+
+
+async def test_a_turn_that_fails_closes_no_call_of_another(tmp_path: Path) -> None:
+    gate, asked = Gate("pay"), asyncio.Event()
+
+    async def first(_: Any) -> ToolCall:
+        await asked.wait()
+        return call("pay")
+
+    async def fails(_: Any) -> Any:
+        asked.set()
+        await gate.begun.wait()
+        raise ModelFailed("down")
+
+    one, other = agent_in(tmp_path, first, "Paid.", tools=[gate.tool]), agent_in(tmp_path, fails, tools=[])
+    paying = asyncio.create_task(one.ask("Pay it."))
+    await asyncio.sleep(0)
+    with pytest.raises(ModelFailed):
+        await other.ask("And hurry.")
+    gate.go.set()
+    assert str(await paying) == "Paid." and [one.text for one in results(one)] == ["through"]
+    assert_whole(one)
+
+
+async def test_the_other_results_are_kept_if_a_call_is_answered_by_hand() -> None:
+    gate, other = Gate(), Gate("other")
+    agent = agent_of([call("gate"), call("other")], "Never.", tools=[gate.tool, other.tool])
+    asking = asyncio.create_task(agent.ask("first"))
+    await asyncio.gather(gate.begun.wait(), other.begun.wait())
+    agent.session.tool("by hand", call_id="call_gate")
+    gate.go.set()
+    await asyncio.sleep(0.01)
+    other.go.set()
+    with pytest.raises(Conflict, match="call_gate"):
+        await asking
+    assert [one.text for one in results(agent)] == ["by hand", "through"]
+    assert_whole(agent)
+
+
+@pytest.mark.parametrize("made", [call("pay", "{}", "c1"), call("ask_user", '{"question": "?"}', "c1")])
+async def test_a_message_is_recorded_though_another_answers_the_call_first(made: ToolCall) -> None:
+    store, is_watching = MemoryStore(), False
+
+    def answer_first(_: Adding) -> None:
+        nonlocal is_watching
+        if is_watching:
+            is_watching = False
+            Session.open("ana/one", store=store).tool("by hand", call_id="c1")
+
+    tools = [Payments(approve=True).tool, ask_user]
+    agent = agent_of(made, "Well.", tools=tools, store=store, hooks=[Hook(answer_first, (Adding,))])
+    await agent.ask("go")
+    is_watching = True
+    assert (await agent.ask("Blue.")).text == "Well."
+    assert [one.text for one in results(agent)] == ["by hand"] and "Blue." in said(agent)
+    assert isinstance(results(agent)[0], ToolResult)
+    assert_whole(agent)

@@ -1,0 +1,300 @@
+"""A turn: what is recorded, what the model is sent, the stream, the public verbs and their errors."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from quire import Message, Note, Session
+from quire.agent import Agent, Began, Done, Ended, Limits, Recorded, Words, tool
+from quire.errors import ModelFailed, QuireError, TurnBusy
+from quire.items import Handoff, Image
+from quire.models import Scripted
+from quire.session import Adding, Called, Calling, Hook
+from quire.stores import MemoryStore
+from tests.agent.answering import agent_of, assert_whole, call, results, said
+
+
+@tool
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool
+async def fail() -> str:
+    """Fail."""
+    raise LookupError("no such page")
+
+
+@tool(timeout=0.05)
+async def hang() -> str:
+    """Never end."""
+    await asyncio.Event().wait()
+    return ""
+
+
+async def test_a_turn_records_the_question_the_call_its_result_and_the_answer() -> None:
+    agent = agent_of(call("add", '{"a": 1, "b": 2}'), "Three.", tools=[add])
+    reply = await agent.ask("1 + 2?")
+    assert str(reply) == "Three." and reply.stop == "done" and reply.usage.input > 0
+    assert [
+        item.text if isinstance(item, Message) else type(item).__name__ for item in agent.session.view()
+    ] == [
+        "1 + 2?",
+        "ToolCall",
+        "ToolResult",
+        "Three.",
+    ]
+    assert reply.items == tuple(agent.session.view())[1:] and results(agent)[0].content == "3"
+    assert "'3'" in str(agent.model.requests[1].payload["messages"][-1])  # type: ignore[attr-defined]
+    assert_whole(agent)
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (call("nobody"), "there is no tool 'nobody'; the tools are: add, fail, hang"),
+        (call("add", '{"a": "x", "b": 2}'), "a: "),
+        (call("add", '{"a": 1, "b'), "not JSON"),
+        (call("fail"), "LookupError: no such page"),
+        (call("hang"), "0.05 seconds"),
+    ],
+)
+async def test_the_model_reads_what_goes_wrong_with_a_call(made: Any, told: str) -> None:
+    agent = agent_of(made, "Oh.", tools=[add, fail, hang])
+    assert (await agent.ask("go")).text == "Oh."
+    assert results(agent)[0].is_error and told in results(agent)[0].text
+    assert_whole(agent)
+
+
+async def test_calls_of_one_reply_run_side_by_side_and_are_recorded_in_order() -> None:
+    ended: list[int] = []
+    second = asyncio.Event()
+
+    @tool
+    async def wait(number: int) -> int:
+        """Wait for the second call."""
+        if number == 1:
+            await second.wait()
+        ended.append(number)
+        second.set()
+        return number
+
+    calls = [call("wait", f'{{"number": {number}}}', f"c{number}") for number in (1, 2)]
+    agent = agent_of(calls, "Done.", tools=[wait])
+    async with asyncio.timeout(20):
+        await agent.ask("go")
+    assert ended == [2, 1] and [one.content for one in results(agent)] == ["1", "2"]
+    assert_whole(agent)
+
+
+async def test_a_stream_has_text_calls_results_records_and_the_reply() -> None:
+    agent = agent_of(
+        [Message("assistant", "Let me see."), call("add", '{"a": 1, "b": 2}')], "Three.", tools=[add]
+    )
+    deltas = [delta async for delta in agent.stream("1 + 2?")]
+    kinds = [type(delta) for delta in deltas]
+    assert "".join(one.text for one in deltas if isinstance(one, Words)) == "Let me see.Three."
+    assert [kind for kind in kinds if kind is not Words] == [Recorded, Began, Ended, Recorded, Done]
+    assert deltas[-1].reply.text == "Three."  # type: ignore[union-attr]
+
+
+async def test_a_slow_reader_is_waited_for() -> None:
+    agent = agent_of("word " * 2_000, "Next.")
+    stream = agent.stream("go")
+    await anext(stream)
+    await asyncio.sleep(0.05)
+    assert said(agent) == ["go"]  # the answer is not complete, because it is not read
+    assert [delta async for delta in stream][-1].reply.stop == "done"  # type: ignore[union-attr]
+
+
+async def test_notes_of_a_tool_go_to_the_pool_or_the_transcript() -> None:
+    @tool
+    async def write(key: str | None = None) -> Note:
+        """Write a note."""
+        return Note("text", key=key, description="a note")
+
+    agent = agent_of([call("write", '{"key": "k"}', "c1"), call("write", "{}", "c2")], "Done.", tools=[write])
+    await agent.ask("go")
+    assert [note.key for note in agent.session.pool] == ["k"]
+    kinds = [type(item).__name__ for item in agent.session.view()]
+    assert kinds[1:6] == ["ToolCall", "ToolCall", "ToolResult", "ToolResult", "Note"]
+
+
+async def test_preview_shows_the_next_context_and_records_nothing() -> None:
+    agent = agent_of("Fine.", "Never.")
+    await agent.ask("How are you?")
+    version = agent.session.version
+    context = await agent.preview()
+    assert agent.session.version == version and "How are you?" in str(context.render("openai").payload)
+    assert len(agent.model.requests) == 1  # type: ignore[attr-defined]
+
+
+async def test_a_failed_turn_keeps_the_question_and_can_be_resumed() -> None:
+    agent = agent_of(call("add", '{"a": 1, "b": 2}'), ModelFailed("down"), "Three.", tools=[add])
+    with pytest.raises(ModelFailed) as caught:
+        await agent.ask("1 + 2?")
+    assert caught.value.has_acted is True  # type: ignore[attr-defined]  # a tool ran before it failed
+    assert (await agent.resume()).text == "Three." and len(results(agent)) == 1
+    assert (await agent.resume()).text == "Three."  # a complete answer is not asked for again
+    assert len(agent.model.requests) == 3  # type: ignore[attr-defined]
+    deltas = [delta async for delta in agent.resume_stream()]
+    assert deltas[0] == Words("Three.") and isinstance(deltas[-1], Done)
+
+
+async def test_an_agent_hands_over_and_the_other_goes_on() -> None:
+    session = Session.open("ana/one", store=MemoryStore())
+    model = Scripted(["Bills here.", "Still bills."])
+    bills = Agent(session, model=model, name="bills", instructions="You do bills.")
+    handing = call("hand_over_to_bills")
+    front = Agent(
+        session, model=Scripted([handing]), name="front", handoffs=[bills], limits=Limits(requests=2)
+    )
+    reply = await front.ask("My bill?")
+    assert (reply.text, reply.agent) == ("Bills here.", "bills")
+    assert [item.to_agent for item in session.view() if isinstance(item, Handoff)] == ["bills"]
+    assert "You do bills." in str(model.requests[0].payload["messages"])
+    assert (await front.ask("And now?")).agent == "bills"
+    assert_whole(front)
+
+
+async def test_a_hook_that_refuses_a_hand_off_keeps_the_speaker() -> None:
+    def stays(event: Adding) -> None:
+        if any(isinstance(item, Handoff) for item in event.items):
+            raise PermissionError
+
+    session = Session.open("ana/one", store=MemoryStore(), hooks=[Hook(stays, (Adding,))])
+    bills = Agent(session, model=Scripted(["Never."]), name="bills")
+    front = Agent(
+        session, model=Scripted([call("hand_over_to_bills"), "I stay."]), name="front", handoffs=[bills]
+    )
+    assert (await front.ask("My bill?")).agent == "front"
+    assert "refused by a hook" in results(front)[0].text
+
+
+async def test_hooks_hear_of_calls_and_may_refuse_them() -> None:
+    heard: list[Any] = []
+
+    def before(event: Calling) -> None:
+        heard.append((event.name, "before"))
+        if event.name == "fail":
+            raise PermissionError("secret")
+
+    def after(event: Called) -> None:
+        heard.append((event.name, event.fault))
+
+    hooks = [Hook(before, (Calling,)), Hook(after, (Called,))]
+    calls = [call("add", '{"a": 1, "b": 2}', "c1"), call("fail", "{}", "c2")]
+    agent = agent_of(calls, "Done.", tools=[add, fail], hooks=hooks)
+    await agent.ask("go")
+    assert sorted(heard, key=str) == [("add", "before"), ("add", None), ("fail", "before")]
+    assert results(agent)[1].text == "This was not run: a hook refused it: PermissionError."
+
+
+def test_plain_verbs_work_without_and_within_a_loop() -> None:
+    @tool(approve=True)
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    agent = agent_of(call("pay"), "Paid.", "Hello.", tools=[pay])
+
+    async def notebook() -> None:
+        assert agent.ask_sync("pay").stop == "waiting"
+        assert agent.decide_sync({"call_pay": True}).text == "Paid."
+
+    asyncio.run(notebook())
+    assert agent.resume_sync().text == "Paid."
+    assert "Paid." in str(agent.preview_sync().render("openai").payload)
+
+
+def test_a_plain_verb_in_a_tool_of_a_plain_verb_is_an_error_and_no_deadlock() -> None:
+    @tool
+    async def nested() -> str:
+        """Ask within."""
+        return str(agent_of("x").ask_sync("hi"))
+
+    agent = agent_of(call("nested"), "Ended.", tools=[nested])
+    assert str(agent.ask_sync("go")) == "Ended." and "_sync" in results(agent)[0].text
+
+
+WRONG: list[tuple[Any, str]] = [
+    (lambda agent: agent.ask(None), "WrongType: Agent.ask: the input is"),
+    (lambda agent: agent.ask(3), "WrongType: Agent.ask: the input is"),
+    (lambda agent: agent.ask(""), "InvalidValue: Agent.ask: the input is empty"),
+    (lambda agent: agent.ask([]), "InvalidValue: Agent.ask: the input is empty"),
+    (lambda agent: agent.ask(Message("assistant", "x")), "InvalidValue: Agent.ask: the role"),
+    (lambda agent: agent.ask("x", limits=3), "WrongType: limits are Limits"),
+    (lambda agent: agent.ask("x", output=[int]), "WrongType: the output"),
+    (lambda agent: agent.ask("x", parameters=3), "WrongType: Agent.ask: parameters"),
+    (lambda agent: agent.ask("x", outputs=int), "InvalidValue: Agent.ask has no option 'outputs'"),
+    (lambda agent: anext(agent.stream(None)), "WrongType: Agent.stream: the input is"),
+    (lambda agent: agent.decide(None), "WrongType: Agent.decide: decisions are a mapping"),
+    (lambda agent: agent.decide([("c1", True)]), "WrongType: Agent.decide: decisions are a mapping"),
+    (lambda agent: anext(agent.decide_stream(None)), "WrongType: Agent.decide_stream: decisions"),
+    (lambda agent: agent.decide({"c1": True}), "UnknownId: no call 'c1' waits"),
+    (lambda agent: agent.resume(), "InvalidValue: there is nothing to resume"),
+    (lambda agent: agent.resume(limit=3), "InvalidValue: Agent.resume has no option 'limit'"),
+    (lambda agent: agent.preview(parameters=3), "WrongType: Agent.preview: parameters"),
+]
+
+
+async def test_wrong_values_at_public_verbs_are_errors_that_name_the_verb() -> None:
+    for verb, error in WRONG:
+        agent = agent_of("Never.")
+        with pytest.raises(QuireError) as caught:
+            await verb(agent)
+        assert f"{type(caught.value).__name__}: {caught.value}".startswith(error)
+        assert agent.session.version == 0, error
+
+
+def test_wrong_parts_of_an_agent_are_errors() -> None:
+    model: Any = Scripted([])
+    wrong: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+        ((3,), {"model": model}, "a Session or instructions, not int"),
+        (("x", 3), {"model": model}, "is a Template, not int"),
+        (("x",), {"model": 3}, "a model, or the name of one"),
+        (("x",), {"model": model, "name": ""}, "the name of an agent is empty"),
+        (("x",), {"model": model, "limits": 3}, "limits are Limits"),
+    ]
+    for given, named, error in wrong:
+        with pytest.raises(QuireError, match=error):
+            Agent(*given, **named)
+
+
+async def test_a_question_may_have_parts_and_agents_of_instructions_share_nothing() -> None:
+    one, other = (Agent("Be brief.", model=Scripted(["Seen."])) for _ in range(2))
+    picture = Image(media_type="image/png", data=b"\x89PNG")
+    assert (await one.ask(["Look:", picture])).text == "Seen."
+    assert len(other.session.view()) == 0
+
+
+async def test_a_conversation_cannot_be_asked_from_its_own_turn() -> None:
+    store = MemoryStore()
+
+    @tool
+    async def nested() -> str:
+        """Ask the same conversation."""
+        return str(await agent_of("x", store=store).ask("hm"))
+
+    agent = agent_of(call("nested"), "Oh.", tools=[nested], store=store)
+    assert (await agent.ask("go")).text == "Oh." and said(agent) == ["go", "Oh."]
+    assert "InvalidValue: a tool or hook cannot ask" in results(agent)[0].text
+
+
+async def test_resume_waits_for_a_stream_that_was_dropped_and_not_for_one_that_is_held() -> None:
+    agent = agent_of("word " * 500, "Again.")
+
+    async def read_a_little() -> None:
+        async for _ in agent.stream("go"):
+            break
+
+    await read_a_little()
+    assert (await agent.resume()).text == "Again."
+    held = agent_of("word " * 500, "Never.")
+    stream = held.stream("go")
+    await anext(stream)
+    with pytest.raises(TurnBusy):
+        await held.resume()
+    await stream.aclose()
