@@ -190,7 +190,7 @@ LIMITS = {
     "an argument": ("await give('x' * 20)", Bounds(answer=10), "is given is too large"),
     "all arguments": ("for _ in range(9): await give('x' * 100)\n1", Bounds(handed=500), "hand over more"),
     "all results": ("for _ in range(9): await give()\n1", Bounds(handed=500), "hand over more"),
-    "what is shared": ("x = ['a']\nfor _ in range(60): x = [x, x]\nx", Bounds(), "memory limit"),
+    "what is shared": ("x = ['a']\nfor _ in range(60): x = [x, x]\nx", Bounds(memory=2 << 20), "memory limit"),
 }
 
 
@@ -245,15 +245,23 @@ def test_what_is_printed_is_told_as_it_comes() -> None:
 
 
 def test_calls_run_side_by_side_and_so_do_programs() -> None:
-    gather = "import asyncio\nawait asyncio.gather(*[slow() for _ in range(5)])"
+    """Each call waits until all 25 have begun."""
+    code = "import asyncio\nawait asyncio.gather(*[meet() for _ in range(5)])"
 
-    async def several() -> float:
-        await SANDBOX.run(gather, functions=FUNCTIONS)
-        begun = perf_counter()
-        await asyncio.gather(*(SANDBOX.run(gather, functions=FUNCTIONS) for _ in range(5)))
-        return perf_counter() - begun
+    async def several() -> list[Ran]:
+        begun, all_begun = 0, asyncio.Event()
 
-    assert RUNNER.run(several()) < 4.0  # one after the other they take 5 s
+        async def meet() -> int:
+            nonlocal begun
+            begun += 1
+            if begun == 25:
+                all_begun.set()
+            await all_begun.wait()
+            return begun
+
+        return await asyncio.gather(*(SANDBOX.run(code, functions={"meet": meet}) for _ in range(5)))
+
+    assert [one.value for one in RUNNER.run(several())] == [[25] * 5] * 5
 
 
 @pytest.mark.parametrize(

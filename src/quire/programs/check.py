@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import msgspec
 
 from quire.programs.faults import Kind, ProgramFault, at_line
+from quire.programs.task import Task
 from quire.stores.threads import COMPUTING
 
 RESERVED = "_quire"
@@ -50,20 +51,6 @@ class Diagnostic(NamedTuple):
     message: str
 
 
-class Checked(Protocol):
-    """What `check` needs of a task."""
-
-    @property
-    def checker_stubs(self) -> str:
-        """The loose stubs of the task."""
-        ...
-
-    @property
-    def names(self) -> Collection[str]:
-        """The variables and functions that a program finds."""
-        ...
-
-
 class TypeChecker(Protocol):
     """What `check` needs of a sandbox."""
 
@@ -72,7 +59,7 @@ class TypeChecker(Protocol):
         ...
 
 
-async def check(code: str, task: Checked, sandbox: TypeChecker) -> Program:
+async def check(code: str, task: Task, sandbox: TypeChecker) -> Program:
     """The checked program, or the `ProgramFault` that is found without running it."""
     stubs = declared_in(task.checker_stubs)
     functions = {name for name in stubs.functions if name in task.names}
@@ -191,12 +178,11 @@ def wrapped(code: str, wraps: Sequence[Wrap]) -> str:
 
 
 class Stubs(NamedTuple):
-    """The names that stubs declare. `types` are known to the type checker alone, `records` are dicts."""
+    """The names that stubs declare. `types` are known to the type checker alone."""
 
     functions: tuple[str, ...]
     variables: tuple[str, ...]
     types: frozenset[str]
-    records: frozenset[str]
 
 
 @lru_cache(64)
@@ -207,14 +193,7 @@ def declared_in(stubs: str) -> Stubs:
     annotated = [node.target for node in body if isinstance(node, ast.AnnAssign)]
     variables = tuple(target.id for target in annotated if isinstance(target, ast.Name))
     bound = {name for node in body for part in (node, *ast.iter_child_nodes(node)) for name in bound_by(part)}
-    records = {node.name for node in body if isinstance(node, ast.ClassDef)}
-    for node in body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()):
-                records.add(name)
-            case _:
-                pass
-    return Stubs(functions, variables, frozenset(bound.difference(functions, variables)), frozenset(records))
+    return Stubs(functions, variables, frozenset(bound.difference(functions, variables)))
 
 
 def bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -424,14 +403,15 @@ def _assigned_keys(tree: ast.Module) -> set[str]:
 
 
 def _is_of_record(one: Diagnostic, tree: ast.Module, stubs: Stubs) -> bool:
-    quoted = _QUOTED.findall(one.message)
-    return any(re.match(rf"{re.escape(name)}\b", text) for name in stubs.records for text in quoted)
+    """Only attributes of records count: a program means their keys."""
+    first = {re.split(r"\W", text)[0] for text in _QUOTED.findall(one.message)}
+    return bool(first & stubs.types - {"Any"})
 
 
 def _is_wrong_argument(one: Diagnostic, tree: ast.Module, stubs: Stubs) -> bool:
     key = re.search(r"on TypedDict `(\w+)`: value of type `([^`]*)`", one.message)
     if key is not None:
-        return key[1] in stubs.records and _CONVERTED.search(f"`{key[2]}` is not") is None
+        return key[1] in stubs.types and _CONVERTED.search(f"`{key[2]}` is not") is None
     called = re.search(r"Argument to (?:async )?function `(\w+)`", one.message)
     if called is None or called[1] not in stubs.functions:
         return False

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from functools import cache
 from inspect import isawaitable
 from keyword import iskeyword
-from math import isfinite
+from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
@@ -61,22 +61,16 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     handed: int = 32_000_000
 
     def __post_init__(self) -> None:
-        _check_seconds(self.seconds, "Bounds.seconds")
-        if self.wall is not None:
-            _check_seconds(self.wall, "Bounds.wall")
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise WrongType(f"Bounds.{name} is a whole number, not {type(value).__name__}")
-            if value < least:
-                raise InvalidLimit(f"Bounds.{name} must be at least {least}")
-
-
-def _check_seconds(value: Any, what: str) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise WrongType(f"{what} is a number of seconds, not {type(value).__name__}")
-    if not isfinite(value) or value <= 0:
-        raise InvalidLimit(f"{what} must be finite and more than zero")
+        for name in self.__struct_fields__:
+            value, is_time = getattr(self, name), name in ("seconds", "wall")
+            if name == "wall" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float if is_time else int):
+                raise WrongType(f"Bounds.{name} is a number, not {type(value).__name__}")
+            if is_time and not 0 < value < inf:
+                raise InvalidLimit(f"Bounds.{name} must be finite and more than zero")
+            if not is_time and value < _LEAST[name]:
+                raise InvalidLimit(f"Bounds.{name} must be at least {_LEAST[name]}")
 
 
 _CHECKING = Bounds(seconds=10.0, memory=256 << 20)
@@ -224,7 +218,10 @@ def _quire_text(value):
         return _quire_json.dumps(_quire_plain(value), allow_nan=False, ensure_ascii=False)
 def _quire_plain(value):
     if _quire_isinstance(value, _quire_dict):
-        return {_quire_key(key): _quire_plain(one) for key, one in value.items()}
+        return {
+            key if _quire_isinstance(key, _quire_rows) else _quire_plain(key): _quire_plain(one)
+            for key, one in value.items()
+        }
     if _quire_isinstance(value, _quire_rows):
         return [_quire_plain(one) for one in value]
     if _quire_isinstance(value, _quire_times):
@@ -234,20 +231,12 @@ def _quire_plain(value):
     if _quire_hasattr(value, "__dataclass_fields__"):
         return {name: _quire_plain(_quire_getattr(value, name)) for name in value.__dataclass_fields__}
     return value
-def _quire_key(key):
-    return key if _quire_isinstance(key, _quire_rows) else _quire_plain(key)
-def _quire_called(name, given, named):
-    _quire_left[name] = _quire_left.get(name, 0) + 1
-    return _quire_begun(name, given, named)
-async def _quire_begun(name, given, named):
-    _quire_left[name] -= 1
-    return await _quire_host(name, _quire_text([given, named]))
-def _quire_own(name, function):
+def _quire_counted(name, function):
     def called(*given, **named):
         _quire_left[name] = _quire_left.get(name, 0) + 1
-        return _quire_own_begun(name, function(*given, **named))
+        return _quire_begun(name, function(*given, **named))
     return called
-async def _quire_own_begun(name, coroutine):
+async def _quire_begun(name, coroutine):
     _quire_left[name] -= 1
     return await coroutine
 def next(iterator, *default):
@@ -261,7 +250,11 @@ def next(iterator, *default):
 """
 """`next` is there because Monty's generator expressions, `zip` and the like are lists."""
 
-_FUNCTION = 'def {name}(*given, **named):\n    return _quire_called("{name}", given, named)\n'
+_FUNCTION = """
+async def {name}(*given, **named):
+    return await _quire_host("{name}", _quire_text([given, named]))
+{name} = _quire_counted("{name}", {name})
+"""
 _ENDING = "\n[_quire_text({answer}), _quire_left]\n"
 
 
@@ -275,7 +268,7 @@ def _with_ending(code: str) -> str:
     tree = parse(code)
     last = answer_of(tree)
     wraps: list[Wrap] = [] if last is None else [(last, f"{_LAST} = (", ")")]
-    wraps += ((node, f'_quire_own("{node.id}", ', ")") for node in _own_functions(tree))
+    wraps += ((node, f'_quire_counted("{node.id}", ', ")") for node in _own_functions(tree))
     return wrapped(code, wraps) + _ENDING.format(answer="output" if last is None else _LAST)
 
 
@@ -299,7 +292,9 @@ def _declared(code: str) -> str:
     last = answer_of(tree)
     if last is not None:
         return f"{_STOP}()\n{wrapped(code, [(last, f'{_LAST}: Output = (', ')')])}"
-    return f"{_STOP}()\n{code}" if _annotates_output(tree) else f"output: Output; {_STOP}()\n{code}"
+    annotated = [node.target for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
+    is_declared = any(isinstance(target, ast.Name) and target.id == "output" for target in annotated)
+    return f"{_STOP}()\n{code}" if is_declared else f"output: Output; {_STOP}()\n{code}"
 
 
 def _exporting(stubs: str) -> str:
@@ -307,16 +302,6 @@ def _exporting(stubs: str) -> str:
     declared = declared_in(stubs)
     names = [*declared.functions, *declared.variables, *sorted(declared.types), _STOP]
     return f"{stubs}\ndef {_STOP}() -> None: ...\n__all__ = {names}\n"
-
-
-def _annotates_output(tree: Any) -> bool:
-    for node in ast.walk(tree):
-        match node:
-            case ast.AnnAssign(target=ast.Name(id="output")):
-                return True
-            case _:
-                pass
-    return False
 
 
 def _input_values(inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -249,9 +249,12 @@ def _format(schema: Any, depth: int = _MAX_DEPTH) -> str:
     if not isinstance(schema, Mapping) or not depth:
         return ""
     known = cast("Mapping[str, Any]", schema)
-    parts: list[Any] = [known.get("items"), known.get("additionalProperties")]
-    for several in ("anyOf", "oneOf", "allOf"):
-        parts += known[several] if isinstance(known.get(several), list) else ()
+    union = known.get("anyOf")
+    parts = [
+        known.get("items"),
+        known.get("additionalProperties"),
+        *(union if isinstance(union, list) else ()),
+    ]
     formats = (_FORMATS.get(str(known.get("format")), ""), *(_format(one, depth - 1) for one in parts))
     return next(filter(None, formats), "")
 
