@@ -16,8 +16,8 @@ from quire.session import (
     Built,
     Compacted,
     Compacting,
-    Evicted,
-    Removing,
+    Dropped,
+    Dropping,
     Session,
     hook,
 )
@@ -49,7 +49,7 @@ def refuse(event: Any) -> None:
         raise PermissionError("no secrets here")
 
 
-@hook(Added, Evicted)
+@hook(Added, Dropped)
 def fail(event: Any) -> None:
     raise RuntimeError("broken")
 
@@ -117,7 +117,7 @@ async def _no(event: Any) -> None:
 veiled = hook(Adding, name="veiled")(lambda event: _no(event))
 
 
-@hook(Removing, name="hear_removals_later")
+@hook(Dropping)
 async def hear_removals(event: Any) -> None:
     heard.append(event)
 
@@ -151,7 +151,7 @@ def test_a_draft_with_async_hooks_is_awaited() -> None:
             assert heard == []
 
     run(drafted())
-    assert kinds() == ["Removing"] and len(one.pool) == 0
+    assert kinds() == ["Dropping"] and len(one.pool) == 0
 
 
 def test_what_is_no_hook() -> None:

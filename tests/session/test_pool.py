@@ -9,18 +9,7 @@ import pytest
 from quire.compactors import Offload
 from quire.errors import Conflict, UnknownKey
 from quire.items import Note, ToolResult
-from quire.session import (
-    Added,
-    Adding,
-    Cleared,
-    Clearing,
-    Evicted,
-    Evicting,
-    Removed,
-    Removing,
-    Session,
-    hook,
-)
+from quire.session import Added, Adding, Dropped, Dropping, Session, hook
 from quire.stores import MemoryStore
 from tests.session.opened import run, session, twin, two
 
@@ -37,18 +26,15 @@ def _nothing_heard() -> None:  # pyright: ignore[reportUnusedFunction]
     at_hand.clear()
 
 
-@hook(Adding, Added, Removing, Removed, Evicting, Evicted, Clearing, Cleared, name="hear_the_pool")
+@hook(Adding, Added, Dropping, Dropped)
 def hear(event: Any) -> None:
-    one: Any = event
-    notes = one.items if isinstance(event, Adding | Added) else getattr(event, "notes", None)
-    notes = (one.note,) if notes is None else notes
+    notes = event.items if isinstance(event, Adding | Added) else event.notes
     heard.append((type(event).__name__, [note.content for note in notes]))
 
 
-@hook(Removing, Evicting, Clearing, name="guard_the_pool")
-def guard(event: Any) -> None:
-    notes = event.notes if isinstance(event, Clearing) else (event.note,)
-    if any(note.content == KEPT for note in notes):
+@hook(Dropping)
+def guard(event: Dropping) -> None:
+    if any(note.content == KEPT for note in event.notes):
         raise PermissionError("it stays")
 
 
@@ -101,11 +87,11 @@ def test_hooks_hear_of_each_change_before_and_after() -> None:
     one = session(hooks=[hear], pool_limit=1)
     one.pool.keep(note("a", "1"))
     one.pool.keep(note("b", "2"))
-    assert heard[2:] == [("Evicting", ["1"]), ("Adding", ["2"]), ("Evicted", ["1"]), ("Added", ["2"])]
+    assert heard[2:] == [("Dropping", ["1"]), ("Adding", ["2"]), ("Dropped", ["1"]), ("Added", ["2"])]
     heard.clear()
     one.pool.drop("b")
-    one.pool.clear()
-    assert heard == [("Removing", ["2"]), ("Removed", ["2"]), ("Clearing", []), ("Cleared", [])]
+    assert one.pool.clear() == []
+    assert heard == [("Dropping", ["2"]), ("Dropped", ["2"])]
 
 
 @each({**KEEPS, **{f"drop {name}": act for name, act in DROPS.items()}, "clear": CLEARS["plain"]})
@@ -122,7 +108,7 @@ def test_a_note_of_another_is_not_dropped_unheard(act: Act) -> None:
     with two(hooks=[guard, hear]) as (one, other):
         one.pool.keep(note("plan", "v1"))
         other.pool.keep(note("plan", "v2"))
-        assert act(one).content == "v2" and ("Removed", ["v2"]) in heard and ("Removed", ["v1"]) not in heard
+        assert act(one).content == "v2" and ("Dropped", ["v2"]) in heard and ("Dropped", ["v1"]) not in heard
         one.pool.keep(note("plan", "sketch"))
         other.pool.keep(note("plan", KEPT))
         with pytest.raises(PermissionError):
@@ -138,13 +124,13 @@ def test_which_note_gives_way_is_decided_on_what_is_there(act: Act) -> None:
         other.refresh()
         other.pool.drop("a")
         act(one)
-        assert contents(one) == ["2", "new"] and ("Evicted", ["2"]) not in heard
+        assert contents(one) == ["2", "new"] and ("Dropped", ["2"]) not in heard
 
 
-@hook(Removing, Evicting, name="replace_what_goes")
-def replace_it(event: Any) -> None:
-    heard.append(("gone", event.note.content))
-    at_hand[0].pool.keep(Note(f"v{len(heard)}", key=event.note.key))
+@hook(Dropping)
+def replace_it(event: Dropping) -> None:
+    heard.append(("gone", event.notes[0].content))
+    at_hand[0].pool.keep(Note(f"v{len(heard)}", key=event.notes[0].key))
 
 
 @each({**DROPS, **{f"keep {name}": act for name, act in KEEPS.items()}})
@@ -174,7 +160,7 @@ def test_notes_of_drafts_make_room_when_they_are_merged() -> None:
         first.pool.keep(note("c", "c"))
         second.pool.keep(note("d", "d"))
         assert heard == []
-    assert contents(one) == ["d", "c"] and ("Evicted", ["a"]) in heard and ("Evicted", ["b"]) in heard
+    assert contents(one) == ["d", "c"] and ("Dropped", ["a"]) in heard and ("Dropped", ["b"]) in heard
 
 
 def offloaded(limit: int) -> Session:

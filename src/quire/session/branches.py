@@ -16,7 +16,7 @@ from quire.session.aio import AWAITED, INLINE, IO, Change, run
 from quire.session.erasure import finish_erasing, is_related, merged_with
 from quire.session.hooks import RECORDING, Added, Adding, DraftHooks, Hooks
 from quire.session.log import Entries, Guard, Log, open_log
-from quire.session.pool import SessionPool, handle_of, handles_named, removing
+from quire.session.pool import SessionPool, dropping, handle_of, handles_named
 from quire.session.receipts import bare, is_receipt, shifted
 from quire.session.spending import Metered, Spending
 from quire.session.state import State, Written
@@ -332,7 +332,7 @@ class Draft(Generic[S]):
         if isinstance(item, Hide) and "by" not in item.extras:
             key = str(item.extras.get("key", ""))
             if key in pool and pool.get(key).id == item.spans[0].first:  # else others dropped it first
-                return removing(self._writer.place, pool.remove(key))
+                return dropping(self._writer.place, [pool.remove(key)])
         return Change([])
 
 

@@ -35,44 +35,18 @@ class Added(_OfItems):
     """Items were recorded."""
 
 
-class _OfNote(NamedTuple):
-    place: Place
-    note: Note
-
-
-class Removing(_OfNote):
-    """A note is about to be dropped from the pool."""
-
-
-class Removed(_OfNote):
-    """A note was dropped from the pool."""
-
-
 class _OfNotes(NamedTuple):
     place: Place
     notes: tuple[Note, ...]
+    by: Note | None = None
 
 
-class Clearing(_OfNotes):
-    """All notes are about to be dropped from the pool."""
+class Dropping(_OfNotes):
+    """Notes are about to be dropped from the pool; `by` is the note that evicts them, if one does."""
 
 
-class Cleared(_OfNotes):
-    """All notes were dropped from the pool."""
-
-
-class _OfEviction(NamedTuple):
-    place: Place
-    note: Note
-    by: Note
-
-
-class Evicting(_OfEviction):
-    """A note is about to be evicted by another, because the pool is full."""
-
-
-class Evicted(_OfEviction):
-    """A note was evicted by another."""
+class Dropped(_OfNotes):
+    """Notes were dropped from the pool."""
 
 
 class Compacting(NamedTuple):
@@ -124,11 +98,11 @@ class Called(NamedTuple):
     fault: str | None = None
 
 
-_Recording = Adding | Added | Removing | Removed | Clearing | Cleared | Evicting | Evicted
+_Recording = Adding | Added | Dropping | Dropped
 Event = _Recording | Compacting | Compacted | Building | Built | Calling | Called
 
-_BEFORE = (Adding, Removing, Clearing, Evicting, Compacting, Building, Calling)
-_AFTER = (Added, Removed, Cleared, Evicted, Compacted, Built, Called)
+_BEFORE = (Adding, Dropping, Compacting, Building, Calling)
+_AFTER = (Added, Dropped, Compacted, Built, Called)
 RECORDING = get_args(_Recording)
 """The events of what is written, which comes to nothing where a draft does."""
 

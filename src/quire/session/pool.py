@@ -7,7 +7,7 @@ from quire.compactors import HANDLE, HANDLE_DIGITS
 from quire.errors import InvalidValue
 from quire.items import Hide, Item, Mask, Note, Span, ToolResult
 from quire.session.aio import IO, Change, Writer, checked_type, plain
-from quire.session.hooks import Added, Adding, Cleared, Clearing, Evicted, Evicting, Removed, Removing
+from quire.session.hooks import Added, Adding, Dropped, Dropping
 from quire.session.state import State, Written
 from quire.state import Pool
 from quire.stores import Place
@@ -54,27 +54,26 @@ class AioPool:
         """Drop a note, and return it."""
         if checked_type(key, str, "a note has a key") not in self._pool:
             await self._io.do(self._log, self._log.catch_up)  # another may have kept it
-        place, dropped = self._writer.place, list[Note]()
+        dropped = list[Note]()
 
-        def dropping(state: State) -> Change:
+        def decide(state: State) -> Change:
             dropped[:] = [state.pool.get(key)]
-            return removing(place, dropped[0])
+            return dropping(self._writer.place, dropped)
 
-        await self._writer.write_change(self._io, dropping)
+        await self._writer.write_change(self._io, decide)
         return dropped[0]
 
     async def clear(self) -> list[Note]:
         """Drop all notes, and return them. What is kept while hooks hear of it stays."""
         await self._io.do(self._log, self._log.catch_up)
-        heard, place, cleared = {note.id: note for note in self._pool}, self._writer.place, list[Note]()
-        clearing = Clearing(place, tuple(heard.values()))
+        heard, dropped = {note.id: note for note in self._pool}, list[Note]()
 
-        def change(state: State) -> Change:
-            cleared[:] = [note for note in state.pool if heard.get(note.id) == note]
-            return Change([_dropped(note) for note in cleared], [clearing], [Cleared(place, tuple(cleared))])
+        def decide(state: State) -> Change:
+            dropped[:] = [note for note in state.pool if heard.get(note.id) == note]
+            return dropping(self._writer.place, dropped)
 
-        await self._writer.write_change(self._io, change)
-        return cleared
+        await self._writer.write_change(self._io, decide)
+        return dropped
 
 
 class SessionPool:
@@ -139,17 +138,20 @@ class SessionPool:
 
     def _keeping(self, note: Note, pool: Pool | None) -> Change:
         place = self.writer.place
-        leaving = [] if pool is None else _put_into(pool, note, self.limit)
-        return Change(
-            [*(_dropped(one, note) for one in leaving), Written(POOL, note)],
-            [*(Evicting(place, one, note) for one in leaving), Adding(place, POOL, (note,))],
-            [*(Evicted(place, one, note) for one in leaving), Added(place, POOL, (note,))],
-        )
+        evicted = [] if pool is None else _put_into(pool, note, self.limit)
+        kept = Change([Written(POOL, note)], [Adding(place, POOL, (note,))], [Added(place, POOL, (note,))])
+        return Change.joined([dropping(place, evicted, note), kept])
 
 
-def removing(place: Place, note: Note) -> Change:
-    """The change that drops a note."""
-    return Change([_dropped(note)], [Removing(place, note)], [Removed(place, note)])
+def dropping(place: Place, notes: Sequence[Note], by: Note | None = None) -> Change:
+    """The change that drops notes; `by` is the note that evicts them, if one does."""
+    reason = {} if by is None else {"by": by.id}
+    entries = [
+        Written(POOL, Hide((Span(note.id, note.id),), extras={"key": note.key, **reason})) for note in notes
+    ]
+    if not notes:
+        return Change([])
+    return Change(entries, [Dropping(place, tuple(notes), by)], [Dropped(place, tuple(notes), by)])
 
 
 def _put_into(pool: Pool, note: Note, limit: int | None) -> list[Note]:
@@ -162,9 +164,3 @@ def _put_into(pool: Pool, note: Note, limit: int | None) -> list[Note]:
         pool.remove(str(one.key))
     pool.add(note)
     return leaving
-
-
-def _dropped(note: Note, by: Note | None = None) -> Written:
-    """The entry that drops a note; it names the note that evicts it, if one does."""
-    reason = {} if by is None else {"by": by.id}
-    return Written(POOL, Hide((Span(note.id, note.id),), extras={"key": note.key, **reason}))
