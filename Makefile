@@ -13,7 +13,7 @@ help: ## print what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: .venv/.test ## play a support conversation on the embedded model, and show what it sees and why
-	@$(BIN)/quire demo
+	@$(BIN)/python examples/support.py
 
 test: .venv/.test ## run the whole suite
 	@$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-3} --dist loadgroup -q

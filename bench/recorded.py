@@ -28,7 +28,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from quire.cli.replay import KEEP_ALL, POLICIES, Replay, replay
+from quire.cli.simulate import KEEP_ALL, POLICIES, Replay, replay
 from quire.errors import Irreducible
 from quire.items import Item
 from quire.providers import PROVIDERS
@@ -86,17 +86,17 @@ def measured(shifts: Sequence[list[Item]], name: str, budget: int, volatile: int
 
 
 def summed(replays: list[Replay], base: float) -> dict[str, Any]:
-    tokens = sum(replay.tokens for replay in replays)
+    tokens = sum(call.tokens for replay in replays for call in replay.calls)
     calls = [call for replay in replays for call in replay.calls]
     return {
-        "cached_share": round(sum(replay.cached for replay in replays) / tokens, 4) if tokens else None,
+        "cached_share": round(sum(call.cached for replay in replays for call in replay.calls) / tokens, 4) if tokens else None,
         "bill": round(sum(replay.bill() for replay in replays) / base, 4),
         "invalid": sum(call.faults > 0 for call in calls),
         "over_budget": sum(call.over_budget for call in calls),
         "refused": sum(replay.refused for replay in replays),
         "calls": len(calls),
-        "compactions": sum(replay.compactions for replay in replays),
-        "peak": max(replay.peak for replay in replays),
+        "compactions": sum(call.compacted for replay in replays for call in replay.calls),
+        "peak": max(call.tokens for replay in replays for call in replay.calls),
         "mean": round(tokens / max(len(calls), 1)),
     }
 

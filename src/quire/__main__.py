@@ -1,6 +1,6 @@
 """`python -m quire` is the command `quire`."""
 
-from quire.cli.door import main
+from quire.cli import main
 
 if __name__ == "__main__":
     main()

@@ -1,20 +1,19 @@
 """`quire program`: a task from a file, done by a program that a scripted model writes, shown as it goes."""
 
+import asyncio
+import io
 import json
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
-from typer import Exit
-
-from quire import Message
-from quire.cli.terminal import Terminal
+from quire import Message, ToolCall
+from quire.cli.program import Watching
 from quire.programs import Event, Printed
-from tests.cli.keeping import conversation_in
+from tests.cli.command_line import ran, refused, run, view_of, written
 
 TASK = '''
 from quire import tool
@@ -55,88 +54,51 @@ model = Scripted(["```python\\noutput = {'total': lamps * 5}\\n```"])
 GIVEN = ("--input", "number=21", "--input", "why=007", "--candidates", "1")
 
 
-def quire(*arguments: str, cwd: Path, given: str | None = None) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", "from quire.cli.door import main; main()", "program", *arguments]
-    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=300, cwd=cwd)
+@pytest.fixture(autouse=True)
+def _in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("QUIRE_STORE", "QUIRE_MODEL"):
+        monkeypatch.delenv(name, raising=False)
 
 
-def written(folder: Path, text: str = TASK) -> str:
-    path = folder / "twice.py"
-    path.write_text(text)
-    return str(path)
+@pytest.fixture
+def task(tmp_path: Path) -> str:
+    return written(tmp_path / "twice.py", TASK)
 
 
-def test_attempts_checks_prices_calls_and_prints_are_shown_and_the_answer_is_json(tmp_path: Path) -> None:
-    run = quire(written(tmp_path), *GIVEN, cwd=tmp_path)
-    assert (run.returncode, run.stdout) == (0, "42\n")
-    shown = run.stderr.splitlines()
+def test_attempts_checks_prices_calls_and_prints_are_shown_and_the_answer_is_json(task: str) -> None:
+    done = ran("program", task, *GIVEN)
+    assert done.stdout == "42\n"
+    shown = done.stderr.splitlines()
     assert shown[0] == "attempt_a: round 1, 3 lines written"
     assert shown[1].startswith("attempt_a: names:") and "nmber" in shown[1]
     assert shown[3].startswith("attempt_a: passed the checks, about ") and shown[3].endswith(" 1 call")
-    assert shown[4:] == [
-        "attempt_a: runs",
-        "  | so far",
-        '· double {"number": 21}',
-        "· double: 42",
-        shown[-1],
-    ]
-    assert shown[-1] == "attempt_a: answered"
+    calls = ['· double {"number": 21}', "· double: 42"]
+    assert shown[4:] == ["attempt_a: runs", "  | so far", *calls, "attempt_a: answered"]
 
 
-def test_a_folder_that_is_none_is_told_before_a_model_is_asked(tmp_path: Path) -> None:
-    (tmp_path / "programs").write_text("no folder")
-    run = quire(written(tmp_path), "--keep", "--candidates", "1", cwd=tmp_path)
-    assert run.returncode == 2 and "cannot be kept" in run.stderr and "round 1" not in run.stderr
+def test_with_json_nothing_else_is_printed(task: str) -> None:
+    done = ran("program", task, *GIVEN, "--json")
+    answer = json.loads(done.stdout)
+    assert done.stderr == "" and answer["value"] == 42 and answer["printed"] == "so far\n"
+    assert [len(tried["faults"]) for tried in answer["attempts"]] == [1]
+    assert "await double(number)" in answer["program"]
 
 
-def test_a_program_that_there_is_no_place_for_is_used_and_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from quire.cli.program import program
-
-    def refuse(path: Path, other: Path) -> Path:
-        raise PermissionError(13, "Permission denied")
-
-    task, folder = written(tmp_path), str(tmp_path / "programs")
-    program(task, keep=True, candidates=1, folder=folder)
-    path = Path(json.loads(capsys.readouterr().out))
-    path.unlink()
-    path.mkdir()
-    monkeypatch.setattr(Path, "rename", refuse)
-    program(task, ["number=21", "why=so"], keep=True, candidates=1, folder=folder)
-    said = capsys.readouterr()
-    assert said.out == "42\n" and "in memory alone" in said.err
-    with pytest.raises(Exit):
-        program(task, keep=True, candidates=1, folder=folder)
-    assert "could not be kept" in capsys.readouterr().err
+def test_the_input_may_be_a_file(task: str) -> None:
+    asked = ("--input-json", "-", "--input", "number=4", "--candidates", "1")
+    assert ran("program", task, *asked, given={"number": 3, "why": "so"}).stdout == "8\n"
 
 
-def test_with_json_nothing_else_is_printed(tmp_path: Path) -> None:
-    run = quire(written(tmp_path), *GIVEN, "--json", cwd=tmp_path)
-    said = json.loads(run.stdout)
-    assert run.stderr == "" and said["value"] == 42 and said["printed"] == "so far\n"
-    assert [len(tried["faults"]) for tried in said["attempts"]] == [1]
-    assert "await double(number)" in said["program"]
-
-
-def test_what_is_given_may_be_a_file(tmp_path: Path) -> None:
-    run = quire(
-        *(written(tmp_path), "--input-json", "-", "--input", "number=4", "--candidates", "1"),
-        cwd=tmp_path,
-        given='{"number": 3, "why": "so"}',
-    )
-    assert (run.returncode, run.stdout) == (0, "8\n")
-
-
-def test_where_no_program_answers_the_exit_status_is_1(tmp_path: Path) -> None:
-    run = quire(written(tmp_path), *GIVEN, "--rounds", "1", cwd=tmp_path)
-    assert run.returncode == 1 and run.stdout == ""
-    assert "no program did 'twice'" in run.stderr and "\\n" not in run.stderr
-    assert run.stderr.splitlines()[-1].startswith("  attempt_a: names")
+def test_where_no_program_answers_the_exit_status_is_1(task: str) -> None:
+    done = run("program", task, *GIVEN, "--rounds", "1")
+    assert done.exit_code == 1 and done.stdout == ""
+    assert "no program did 'twice'" in done.stderr and "\\n" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("  attempt_a: names")
 
 
 @pytest.mark.parametrize(
-    ("text", "arguments", "expected"),
+    ("text", "arguments", "says"),
     [
         (TASK, ("--input", "nmber=1"), "nmber"),
         (TASK, ("--input", "number"), "name=value"),
@@ -146,52 +108,61 @@ def test_where_no_program_answers_the_exit_status_is_1(tmp_path: Path) -> None:
         ("def", (), "SyntaxError"),
     ],
 )
-def test_mistakes_are_told_in_words(
-    text: str, arguments: tuple[str, ...], expected: str, tmp_path: Path
-) -> None:
-    run = quire(written(tmp_path, text), *arguments, cwd=tmp_path)
-    assert run.returncode == 2 and expected in run.stderr and "Traceback" not in run.stderr
+def test_mistakes_are_errors(text: str, arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    assert says in refused(2, "program", written(tmp_path / "t.py", text), *arguments)
+    assert "nowhere.py" in refused(2, "program", "nowhere.py")
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    run = quire("nowhere.py", cwd=tmp_path)
-    assert run.returncode == 2 and "nowhere.py" in run.stderr and "Traceback" not in run.stderr
-
-
-def test_a_kept_program_is_written_and_found_again(tmp_path: Path) -> None:
-    first = quire(written(tmp_path), "--keep", "--candidates", "1", cwd=tmp_path)
-    assert first.returncode == 0 and "quire program" in Path(tmp_path / json.loads(first.stdout)).read_text()
-    again = quire(written(tmp_path), "--keep", *GIVEN, cwd=tmp_path)
+def test_a_program_is_kept_and_found_again(task: str, tmp_path: Path) -> None:
+    first = ran("program", task, "--keep", "--candidates", "1")
+    assert "quire program" in (tmp_path / json.loads(first.stdout)).read_text()
+    again = ran("program", task, "--keep", *GIVEN)
     assert again.stdout == "42\n" and "no model is asked" in again.stderr.splitlines()[0]
-    assert "round 1" not in again.stderr
+    written(tmp_path / "none", "no folder")
+    reported = refused(2, "program", task, "--keep", "--folder", "none")
+    assert "cannot be kept" in reported and "round 1" not in reported
 
 
-def test_a_conversation_keeps_what_succeeded(tmp_path: Path) -> None:
+def test_a_conversation_keeps_what_succeeded(task: str, tmp_path: Path) -> None:
     store = str(tmp_path / "chats.db")
-    run = quire(written(tmp_path), *GIVEN, "--store", store, "--conversation", "ana/sums", cwd=tmp_path)
-    assert run.returncode == 0
-    kept = conversation_in(store, "ana/sums")
-    assert [item.text for item in kept if isinstance(item, Message)] == ['{"number": 21, "why": "007"}', "42"]
-    assert len(kept) == 4
+    ran("program", task, *GIVEN, "--store", store, "--conversation", "ana/sums")
+    kept = view_of(store, "ana/sums")
+    said = [item.text for item in kept if isinstance(item, Message)]
+    assert said == ['{"number": 21, "why": "007"}', "42"] and len(kept) == 4
 
 
-def test_an_agent_is_a_task_of_its_instructions(tmp_path: Path) -> None:
-    run = quire(written(tmp_path, AGENT), "--input", "input=hello", "--candidates", "1", cwd=tmp_path)
-    assert (run.returncode, run.stdout) == (0, '"HELLO"\n')
+def test_an_agent_is_a_task_too(tmp_path: Path) -> None:
+    louder = written(tmp_path / "louder.py", AGENT)
+    assert ran("program", louder, "--input", "input=hello", "--candidates", "1").stdout == '"HELLO"\n'
+    seller = written(tmp_path / "seller.py", A1_AGENT)
+    asked = ("program", seller, "--input", "lamps=3", "--candidates", "1")
+    assert json.loads(ran(*asked).stdout) == {"total": 15}
+    assert json.loads(ran(*asked, "--keep", "--json").stdout)["value"] == {"total": 15}
 
 
-def test_an_agent_of_a_bridge_is_its_task(tmp_path: Path) -> None:
-    run = quire(written(tmp_path, A1_AGENT), "--input", "lamps=3", "--candidates", "1", cwd=tmp_path)
-    assert (run.returncode, json.loads(run.stdout)) == (0, {"total": 15}), run.stderr
-
-
-def test_what_is_printed_is_shown_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
-    from quire.cli.program_telling import Telling
-
-    telling = Telling(Terminal())
+def test_printed_text_is_shown_line_by_line_and_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    watching = Watching(is_silent=False)
     events: list[Event] = [Printed("attempt_a", text) for text in ("a", "b\nc", "d\n", "\x1b[2Je")]
     for event in events:
-        telling(event)
+        watching(event)
     assert capsys.readouterr().err == "  | ab\n  | cd\n"
-    telling.end_line()
+    watching.end_line()
     assert capsys.readouterr().err == "  | \\x1b[2Je\n"
+
+
+class Person(io.StringIO):
+    """Standard input at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("typed", "verdict"), [("yes", True), (" No ", False), ("it is mine", "it is mine")])
+def test_a_person_approves_calls_and_without_one_none_is_approved(
+    typed: str, verdict: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleting = ToolCall("call_1", "delete", '{"path": "a"}')
+    assert isinstance(asyncio.run(Watching(is_silent=False).approve(deleting)), str)
+    monkeypatch.setattr("sys.stdin", Person())
+    monkeypatch.setattr("builtins.input", lambda _prompt: typed)
+    assert asyncio.run(Watching(is_silent=False).approve(deleting)) == verdict

@@ -1,100 +1,166 @@
-"""A conversation at the command line: lines in, answers as they come, and questions to the person between."""
+"""The command `chat`: lines in, answers as they come, and questions to the person between."""
 
 import asyncio
+import inspect
+import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
+from os.path import expanduser
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
-from quire.agent import Agent, Began, Delta, Done, Ended, Reply, Thoughts, Words
-from quire.agent.calls import Approver
-from quire.cli.beside import Beside
-from quire.cli.chat_commands import COMMANDS, Command
-from quire.cli.chat_words import STOPS, call_in_words, question_of
-from quire.cli.interrupts import interrupts_to
-from quire.cli.terminal import Terminal
-from quire.cli.words import glimpse, named, several
-from quire.context import Context
-from quire.errors import InvalidValue, QuireError
-from quire.items import ToolCall
-from quire.session import Built, Hook, Session
+import msgspec
+import typer
+
+from quire.cli.options import KeyFile, StoreUrl
+from quire.cli.phrases import STOPS, call, item_rows, named, outcome, plural, question
+from quire.cli.stores import at_store, place_of
+from quire.cli.terminal import Terminal, interrupts_to, note, write_json
+from quire.errors import InvalidValue, MissingExtra, QuireError, cut
+from quire.items import JSON, ToolCall
+
+if TYPE_CHECKING:
+    from quire.agent import Delta, Reply, Tool
+    from quire.context import Context
+    from quire.models import AnyModel
+    from quire.session import Built, Session
+    from quire.stores import Store
 
 T = TypeVar("T")
 
-PROMPT = "> "
+_ADDRESS = "me/chat"
+_FOLDER = "quire-files"
+_INSTRUCTIONS = "You are a helpful assistant. Answer briefly."
+_TOOL_GROUPS = ("files", "time", "ask")
+_READ_ONLY = ("list_files", "read_file", "find_files", "search_files")
 _YES, _NO = ("y", "yes"), ("", "n", "no")
-_PATIENCE = 10.0
-"""Seconds that the end of a conversation waits for a compaction before it leaves it to the next one."""
 
-_HEARING = 0.5
-"""Seconds to wait for a word before waiting again: an interrupt that came just before is heard between."""
+_CLOSING = 10.0
+"""Seconds that the end of a conversation waits for a compaction."""
+
+_POLL = 0.5
+"""Seconds between two looks for an interrupt."""
+
+_MOST_SHOWN = 40
+"""Items that `/context` lists, the last ones."""
+
+_WAYS = (
+    "name another model with --model: openai:gpt-5.6, anthropic:claude-sonnet-4-5 or google:gemini-2.5-pro "
+    "with a key in the environment, local:/path/to/weights.gguf, "
+    "or openai:NAME@http://127.0.0.1:8000/v1 for a service of your own"
+)
 
 
-class _May(NamedTuple):
-    """A call that a person is to approve."""
+def chat(
+    address: Annotated[str, typer.Argument(help="scope/conversation, begun or continued")] = _ADDRESS,
+    store: StoreUrl = None,
+    model: Annotated[
+        str | None,
+        typer.Option(envvar="QUIRE_MODEL", help="such as openai:gpt-5.6; by default the embedded one"),
+    ] = None,
+    instructions: Annotated[str, typer.Option(help="the instructions of the model")] = _INSTRUCTIONS,
+    tools: Annotated[str, typer.Option(help="groups of tools: files, time, ask, or several")] = "",
+    folder: Annotated[str, typer.Option(help="where the file tools keep their files")] = _FOLDER,
+    key_file: KeyFile = None,
+) -> None:
+    """Talk to a model in a conversation that is kept and can be continued. /help lists its commands."""
+    with at_store(store, key_file, make=True) as found:
+        place_of(address)
+        failed = converse(found, address, model_named(model), instructions, tools_named(tools, folder))
+    if failed:
+        raise typer.Exit(1)
+
+
+def converse(store: "Store", address: str, model: "AnyModel", instructions: str, tools: "list[Tool]") -> bool:
+    """Talk until the input ends; whether something failed and no person was there to see it."""
+    from quire.session import Built, Hook, Session, wait_for
+
+    talk = Chat(model, instructions, tools)
+    hook = Hook(talk.seen_by_model, (Built,), name="quire.chat.seen")
+    talk.continue_in(Session.open(address, store=store, hooks=[hook]))
+    with _warnings_shown():
+        try:
+            talk.run()
+        finally:
+            wait_for(closed(model))
+    return talk.has_failed and not talk.terminal.is_person
+
+
+class _Approval(NamedTuple):
+    """A call that waits for the person's approval."""
 
     call: ToolCall
-    answer: "Future[bool | str]"
+    verdict: "Future[bool | str]"
 
 
 class Chat:
     """One person and one agent.
 
-    `opening` gives a session that a hook hears, `make` the agent of a session, given who approves of calls.
+    The agent runs on the event loop of another thread, so that background work continues while the person
+    types. Only this thread reads lines and hears interrupts.
     """
 
-    def __init__(
-        self,
-        opening: Callable[[Hook], Session],
-        make: Callable[[Session, Approver], Agent],
-        beside: Beside,
-    ) -> None:
-        self._make = make
-        self._told: SimpleQueue[Delta | _May | None] = SimpleQueue()
-        self.beside = beside
+    def __init__(self, model: "AnyModel", instructions: str, tools: "list[Tool]") -> None:
+        self._model, self._instructions, self._tools = model, instructions, tools
+        self._loop = _loop()
+        self._events: SimpleQueue[Delta | _Approval | None] = SimpleQueue()
+        self._stop: Callable[[], object] = bool  # what an interrupt does
         self.terminal = Terminal()
         self.has_failed = False
-        self._stop: Callable[[], object] = bool  # what an interrupt does: now nothing
         self.seen: Context | None = None
         """What the model saw last in this conversation."""
-        self.go_on_in(opening(Hook(self._see, (Built,), name="quire.chat.seen")))
 
-    def go_on_in(self, session: Session) -> None:
-        """Go on in a conversation."""
-        self.agent, self.seen = self._make(session, self._approve), None
+    def continue_in(self, session: "Session") -> None:
+        """Continue in a conversation."""
+        from quire.agent import Agent
+        from quire.compactors import Cascade, ClearToolResults, Summarize, TruncateOldest
+
+        # A small model is not trusted to write summaries.
+        is_small = self._model.name.startswith("SmolLM2-135M")
+        summarize = Cascade(ClearToolResults(ceiling=0.7), Summarize(unit="tokens", ceiling=0.8))
+        self.agent = Agent(
+            session,
+            model=self._model,
+            instructions=self._instructions,
+            tools=self._tools,
+            compactor=TruncateOldest(ceiling=0.9) if is_small else summarize,
+            approver=self._approve,
+        )
+        self.seen = None
+
+    def seen_by_model(self, event: "Built") -> None:
+        """Remember what the model sees."""
+        self.seen = event.context
 
     def run(self) -> None:
-        """Talk until the input ends, or the person has enough. An interrupt stops what is on its way."""
+        """Talk until the input ends or the person quits. An interrupt stops what is running."""
         with interrupts_to(lambda: self._stop()):
-            self._run()
+            self._greet()
+            while (line := self._line()) is not None:
+                if line.startswith("/"):
+                    name, _, rest = line[1:].partition(" ")
+                    if name in ("quit", "exit"):
+                        break
+                    self._obey(name, rest.strip())
+                elif line.strip():
+                    self.follow(self.agent.stream(line.strip()))
+            self.wait(self.agent.session.aio.close(timeout=_CLOSING))
 
-    def _run(self) -> None:
-        self._greet()
-        while (line := self._line(PROMPT)) is not None:
-            if line.startswith("/"):
-                name, _, rest = line[1:].partition(" ")
-                if name in ("quit", "exit"):
-                    break
-                self._obey(COMMANDS.get(name), name, rest.strip())
-            elif line.strip():
-                self.follow(self.agent.stream(line.strip()))
-        self.beside.wait(self.agent.session.aio.close(timeout=_PATIENCE))
-
-    def follow(self, deltas: AsyncGenerator[Delta, None]) -> None:
+    def follow(self, deltas: "AsyncGenerator[Delta, None]") -> None:
         """Show an answer as it comes. An interrupt stops the answer, and nothing else."""
-        work = self.beside.begin(self._tell(deltas))
-        with self._stopped_by(lambda: self.beside.begin(self.agent.interrupt())):
-            while (told := self._next()) is not None:
-                self._show(told)
+        work = self._begin(self._forward(deltas))
+        with self._stopped_by(lambda: self._begin(self.agent.interrupt())):
+            while (event := self._next()) is not None:
+                self._show(event)
         try:
             work.result()
         except QuireError as fault:
             self.fail(fault)
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """What some work gives; an interrupt stops it, and is an error."""
-        begun = self.beside.begin(work)
+        """The result of some work; an interrupt cancels it and is an error."""
+        begun = self._begin(work)
         try:
             with self._stopped_by(begun.cancel):
                 return begun.result()
@@ -102,27 +168,38 @@ class Chat:
             raise InvalidValue("this was interrupted") from None
 
     def fail(self, fault: QuireError) -> None:
-        """Say in a line what went wrong; the conversation goes on."""
+        """Report an error in a line; the conversation continues."""
         self.has_failed = True
-        self.terminal.fault("; ".join([str(fault), *getattr(fault, "__notes__", ())]))
+        self.terminal.error("; ".join([str(fault), *getattr(fault, "__notes__", ())]))
 
-    def _obey(self, command: Command | None, name: str, rest: str) -> None:
+    def _greet(self) -> None:
+        session = self.agent.session
+        here = plural(len(session.view()), "item")
+        self.terminal.note(f"{self.agent.model.name} in {session.place}, {here} so far; /help lists commands")
+        waiting = [made for made, _ in session.steps.standing()]
+        if self._ask(waiting) < len(waiting):
+            self.terminal.note("the last turn was left unfinished: /resume continues it")
+
+    def _obey(self, name: str, rest: str) -> None:
         try:
-            if command is None:
-                raise InvalidValue(f"there is no /{named(name)}; /help lists what there is")
-            command.act(self, rest)
+            if name not in COMMANDS:
+                raise InvalidValue(f"there is no /{named(name)}; /help lists the commands")
+            COMMANDS[name][0](self, rest)
         except QuireError as fault:
             self.fail(fault)
 
-    def _line(self, prompt: str) -> str | None:
-        """The next line; an interrupt of a person who types drops what was typed."""
+    def _line(self) -> str | None:
+        """The next line; an interrupt of a person who types discards the line."""
         while True:
             try:
-                return self.terminal.line(prompt)
+                return self.terminal.line("> ")
             except KeyboardInterrupt:
                 if not self.terminal.is_person:
                     return None
-                self.terminal.note("\n/quit ends this")
+                self.terminal.note("\n/quit ends the conversation")
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     @contextmanager
     def _stopped_by(self, stop: Callable[[], object]) -> Generator[None]:
@@ -132,76 +209,253 @@ class Chat:
         finally:
             self._stop = before
 
-    def _next(self) -> "Delta | _May | None":
+    def _next(self) -> "Delta | _Approval | None":
         while True:
             with suppress(Empty):
-                return self._told.get(timeout=_HEARING)
+                return self._events.get(timeout=_POLL)
 
-    async def _tell(self, deltas: AsyncGenerator[Delta, None]) -> None:
+    async def _forward(self, deltas: "AsyncGenerator[Delta, None]") -> None:
         try:
             async for delta in deltas:
-                self._told.put(delta)
+                self._events.put(delta)
         finally:
-            self._told.put(None)
+            self._events.put(None)
 
-    def _show(self, told: "Delta | _May") -> None:
-        match told:
-            case Words():
-                self.terminal.words(told.text)
-            case Thoughts():
-                self.terminal.words(told.text, dim=True)
+    def _show(self, event: "Delta | _Approval") -> None:
+        from quire.agent import Began, Done, Ended, Thoughts, Words
+
+        match event:
+            case Words() | Thoughts():
+                self.terminal.stream(event.text, dim=isinstance(event, Thoughts))
             case Began():
-                self.terminal.note(f"· {call_in_words(told.call)}")
+                self.terminal.note(f"· {call(event.call)}")
             case Ended():
-                failed = " failed" if told.result.is_error else ""
-                self.terminal.note(f"· {named(told.result.name)}{failed}: {glimpse(told.result)}")
+                self.terminal.note(f"· {outcome(event.result)}")
             case Done():
-                self._end(told.reply)
-            case _May():
-                self._decide(told)
+                self._end(event.reply)
+            case _Approval():
+                self._decide(event)
             case _:
                 self.terminal.end_line()
 
-    def _end(self, reply: Reply) -> None:
+    def _end(self, reply: "Reply") -> None:
         self.terminal.end_line()
         if reply.stop in STOPS:
             self.terminal.note(STOPS[reply.stop])
-        self._ask_what_waits(list(reply.waiting))
+        self._ask(list(reply.waiting))
 
-    def _ask_what_waits(self, calls: list[ToolCall]) -> None:
-        """Put the questions of the model; the next line answers the first."""
-        tools = {tool.name: tool for tool in self.agent.tools}
-        for call in calls:
-            if call.name in tools and tools[call.name].asks_person:
-                self.terminal.say(f"? {question_of(call)}")
+    def _ask(self, calls: list[ToolCall]) -> int:
+        """Print the model's questions and return their number; the next line answers the first."""
+        asking = {tool.name for tool in self.agent.tools if tool.asks_person}
+        questions = [made for made in calls if made.name in asking]
+        for made in questions:
+            self.terminal.say(f"? {question(made)}")
+        return len(questions)
 
-    def _decide(self, asked: _May) -> None:
+    def _decide(self, asked: _Approval) -> None:
         verdict: bool | str = False
         try:
-            self.terminal.say(f"may this be run? {call_in_words(asked.call)}")
-            said = (self.terminal.line("yes, no or why not: ") or "").strip()
-            verdict = said.lower() in _YES if said.lower() in (*_YES, *_NO) else said
+            verdict = approved(self.terminal, asked.call)
         except KeyboardInterrupt:
             self._stop()
-        asked.answer.set_result(verdict)
+        asked.verdict.set_result(verdict)
 
-    async def _approve(self, call: ToolCall) -> bool | str:
-        answer: Future[bool | str] = Future()
-        self._told.put(_May(call, answer))
-        return await asyncio.wrap_future(answer)
-
-    def _see(self, event: Built) -> None:
-        self.seen = event.context
-
-    def _greet(self) -> None:
-        session = self.agent.session
-        here = several(len(session.view()), "item")
-        self.terminal.note(f"{self.agent.model.name} in {session.place}, {here} so far; /help lists commands")
-        waiting = [call for call, _ in session.steps.standing()]
-        self._ask_what_waits(waiting)
-        if any(not _asks(self.agent, call) for call in waiting):
-            self.terminal.note("the last turn was left in the middle: /resume goes on with it")
+    async def _approve(self, made: ToolCall) -> bool | str:
+        verdict: Future[bool | str] = Future()
+        self._events.put(_Approval(made, verdict))
+        return await asyncio.wrap_future(verdict)
 
 
-def _asks(agent: Agent, call: ToolCall) -> bool:
-    return any(tool.name == call.name and tool.asks_person for tool in agent.tools)
+def approved(terminal: Terminal, made: ToolCall) -> bool | str:
+    """Whether a person approves a call; a text is the reason why not."""
+    terminal.say(f"approve this call? {call(made)}")
+    answer = (terminal.line("yes, no or why not: ") or "").strip()
+    return answer.lower() in _YES if answer.lower() in (*_YES, *_NO) else answer
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """The event loop that all plain verbs share."""
+    from quire.session import wait_for
+
+    async def running() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    return wait_for(running())
+
+
+@contextmanager
+def _warnings_shown() -> Generator[None]:
+    """Print the library's warnings, a line each."""
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            note(record.getMessage())
+
+    logger, notes = logging.getLogger("quire"), Notes(logging.WARNING)
+    logger.addHandler(notes)
+    try:
+        yield
+    finally:
+        logger.removeHandler(notes)
+
+
+# Lines that begin with a slash
+
+
+def _help(chat: Chat, _: str) -> None:
+    chat.terminal.say("\n".join(use for _, use in COMMANDS.values()))
+
+
+def _context(chat: Chat, _: str) -> None:
+    when = "the model saw" if chat.seen is not None else "nothing was sent yet; the model would see"
+    context = _seen(chat)
+    head, *rows = item_rows(context.items, context.model or chat.agent.model.name)
+    left = len(rows) - _MOST_SHOWN
+    before = [f"… {plural(left, 'item')} before these"] if left > 0 else []
+    chat.terminal.say("\n".join((f"{when}:", head, *before, *rows[-_MOST_SHOWN:], "", str(context.receipt))))
+
+
+def _budget(chat: Chat, _: str) -> None:
+    context, budget = _seen(chat), chat.agent.speaker.template.budget
+    receipt, work = context.receipt, chat.agent.session.compaction
+    rows = [
+        *((line.section, line.tokens) for line in receipt.lines()),
+        *([("tool definitions", receipt.schemas)] if receipt.schemas else []),
+        ("in all", receipt.tokens),
+        ("free", receipt.available - receipt.tokens),
+        ("kept for the answer", budget.reserve),
+        ("window", budget.window),
+    ]
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{named(name):{width}}  {tokens:>9,}" for name, tokens in rows]
+    done = f"compactions: {work.metrics.completed:,} done, {work.metrics.pending:,} running"
+    fault = f"; the last one failed: {work.metrics.fault}" if work.metrics.fault else ""
+    chat.terminal.say("\n".join((*lines, _spent(chat.agent.session), f"{done}{fault}")))
+
+
+def _compact(chat: Chat, _: str) -> None:
+    counter, session = _seen(chat).room().counter, chat.agent.session
+    before = session.view().tokens(counter)
+    if chat.wait(session.aio.compaction.run()):
+        now = session.view().tokens(counter)
+        chat.terminal.say(f"the history has {now:,} tokens now, {before:,} before; /undo restores it")
+    else:
+        chat.terminal.say("there is nothing to compact")
+
+
+def _undo(chat: Chat, _: str) -> None:
+    session = chat.agent.session
+    before = len(session.view())
+    undone = session.undo()
+    now = plural(len(session.view()), "item is shown", "items are shown")
+    chat.terminal.say(f"{named(undone.target)} is undone: {now}, {before:,} before")
+
+
+def _fork(chat: Chat, name: str) -> None:
+    if not name:
+        raise InvalidValue("a fork needs a name: /fork NAME")
+    before = chat.agent.session
+    child = before.fork(name)
+    chat.wait(before.aio.close())
+    chat.continue_in(child)
+    chat.terminal.say(f"continuing in {child.place}; {before.place} stays as it is")
+
+
+def _save(chat: Chat, file: str) -> None:
+    if not file:
+        raise InvalidValue("a file needs a name: /save FILE")
+    items = chat.agent.session.view().recorded()
+    write_json([msgspec.Raw(JSON.encode_item(item)) for item in items], expanduser(file))
+    chat.terminal.say(f"{plural(len(items), 'item')} written to {file}")
+
+
+def _resume(chat: Chat, _: str) -> None:
+    if not len(chat.agent.session.view()):
+        raise InvalidValue("there is nothing to resume")
+    chat.follow(chat.agent.resume_stream())
+
+
+COMMANDS: dict[str, tuple[Callable[[Chat, str], None], str]] = {
+    "context": (_context, "/context     show what the model saw last, and why"),
+    "budget": (_budget, "/budget      show tokens by section, what is free, what was spent"),
+    "compact": (_compact, "/compact     compact the history now"),
+    "undo": (_undo, "/undo        undo the last edit, such as a compaction"),
+    "fork": (_fork, "/fork NAME   continue in a copy; this conversation stays as it is"),
+    "save": (_save, "/save FILE   write everything recorded, for `quire import`"),
+    "resume": (_resume, "/resume      continue a turn that was left unfinished"),
+    "help": (_help, "/help        list these commands\n/quit        end; so does the end of input"),
+}
+
+
+def _seen(chat: Chat) -> "Context":
+    """What the model saw last; where nothing was sent, what it would see."""
+    if chat.seen is not None:
+        return chat.seen
+    would_see = chat.wait(chat.agent.preview())
+    chat.seen = None  # it was built, not sent
+    return would_see
+
+
+def _spent(session: "Session") -> str:
+    spending, usage = session.spending, session.spending.usage
+    share = f", {usage.cache_read / usage.input:.0%} of it from the cache" if usage.cache_read else ""
+    cost = f", {spending.cost:.4f} USD" if spending.cost else ""
+    # Compactions send requests without a receipt, and some endpoints report no usage.
+    sent = max(spending.requests, len(session.receipts))
+    unknown = sent - spending.requests
+    left = f"; {plural(unknown, 'request')} without reported usage" if unknown else ""
+    tokens = f"{usage.input:,} tokens read{share}, {usage.output:,} written{cost}"
+    return f"spent so far: {plural(sent, 'request')}, {tokens}{left}"
+
+
+# Models and tools by name
+
+
+def model_named(name: str | None) -> "AnyModel":
+    """The model of a name; without a name the embedded one, or an error that lists the ways to name one."""
+    from quire.models import LOCAL, Local, Model, read_name
+
+    found = read_name(name or LOCAL)
+    if found.client != LOCAL:
+        return Model(name or LOCAL)
+    try:
+        return Local(found.model or None)
+    except (InvalidValue, MissingExtra) as fault:
+        if name is not None:
+            raise
+        raise InvalidValue(f"no model runs on this machine: {fault}; or {_WAYS}") from None
+
+
+async def closed(model: "AnyModel") -> None:
+    """Close the connections or the weights of a model."""
+    close: Any = getattr(model, "close", None)
+    done = close() if close is not None else None
+    if inspect.isawaitable(done):
+        await done
+
+
+def tools_named(names: str, folder: str) -> "list[Tool]":
+    """The tools of groups, such as `files,time`; with any, also those that read long outputs back."""
+    from quire.agent.builtin import ask_user, bringing_back_tools, file_tools, time_tools
+
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    for name in wanted:
+        if name not in _TOOL_GROUPS:
+            raise InvalidValue(f"no tools are called {cut(name)!r}; there are {', '.join(_TOOL_GROUPS)}")
+    found: list[Tool] = []
+    if "files" in wanted:
+        found += map(_approved_first, file_tools(folder))
+    if "time" in wanted:
+        found += time_tools()
+    if "ask" in wanted:
+        found.append(ask_user)
+    return [*found, *bringing_back_tools()] if found else []
+
+
+def _approved_first(one: "Tool") -> "Tool":
+    """The tool; one that changes files needs the person's approval."""
+    from quire.agent import tool
+
+    if one.name in _READ_ONLY:
+        return one
+    return tool(one.function, name=one.name, idempotent=one.is_idempotent, approve=True)

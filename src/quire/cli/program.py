@@ -1,24 +1,28 @@
-"""The command that has a task done by a program that a model writes, or has the program kept."""
+"""The command `program`: a model writes a program that does a task, and the program can be kept."""
 
 import asyncio
-from collections.abc import Generator
+import json as json_module
+import runpy
+import sys
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
-from quire.cli.arguments import AsJson, KeyFile, StoreUrl
-from quire.cli.escaping import readable
-from quire.cli.files import as_json, write_text
-from quire.cli.storing import at_store, place_of
-from quire.cli.telling import clear_errors, print_error
-from quire.errors import StoreFailed
+from quire.cli.chat import approved, closed, model_named
+from quire.cli.options import AsJson, KeyFile, StoreUrl
+from quire.cli.phrases import fields_of, program_event
+from quire.cli.stores import at_store, open_session, place_of
+from quire.cli.terminal import Terminal, error, errors_reported, read_bytes, say, write_json
+from quire.errors import Damaged, InvalidValue, QuireError, StoreFailed, cut
+from quire.items import Message, ToolCall
 
 if TYPE_CHECKING:
-    from quire.cli.program_approving import Approving
-    from quire.cli.program_files import Defined
-    from quire.cli.program_telling import Telling
-    from quire.programs import Answer, Coder, KeptProgram, Tell
+    from quire.agent import Agent
+    from quire.models import AnyModel
+    from quire.programs import Answer, Coder, Event, KeptProgram, Task
     from quire.session import Session
 
 _FOLDER = "programs"
@@ -26,16 +30,17 @@ _ADDRESS = "me/program"
 
 
 def program(
-    agent_file: Annotated[str, typer.Argument(help="a Python file with a task, or an agent")],
-    input: Annotated[list[str] | None, typer.Option(help="name=value, as often as it takes")] = None,
+    agent_file: Annotated[str, typer.Argument(help="a Python file that defines a task or an agent")],
+    input: Annotated[list[str] | None, typer.Option(help="name=value; may be repeated")] = None,
     input_json: Annotated[
         str | None, typer.Option("--input-json", help="a JSON file with the input; - is standard input")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(envvar="QUIRE_MODEL", help="who writes; else the file says, or it is local")
+        str | None,
+        typer.Option(envvar="QUIRE_MODEL", help="writes the program; by default the model of the file"),
     ] = None,
     candidates: Annotated[int, typer.Option(min=1, help="programs that are written side by side")] = 3,
-    rounds: Annotated[int, typer.Option(min=1, help="how often each may be written again")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="how often each may be rewritten")] = 3,
     keep: Annotated[bool, typer.Option("--keep", help="keep a program for any input")] = False,
     folder: Annotated[str, typer.Option(help="where programs are kept")] = _FOLDER,
     json: AsJson = False,
@@ -43,85 +48,50 @@ def program(
     conversation: Annotated[str | None, typer.Option(help="scope/conversation to record it in")] = None,
     key_file: KeyFile = None,
 ) -> None:
-    """Have a task done by a program that a model writes; attempts, checks, prices and calls are shown."""
-    from quire.cli.program_approving import Approving
-    from quire.cli.program_files import defined_in, given_to
-    from quire.cli.program_telling import Telling
-    from quire.cli.terminal import Terminal
-    from quire.programs.events import nobody
-
-    with clear_errors(), _session(store, conversation, key_file) as session:
-        defined = defined_in(agent_file)
-        given = given_to(defined.task, input or (), input_json)
-        has_input = bool(given) or not keep
-        telling = Telling(Terminal())
-        approving, tell = Approving(telling), nobody if json else telling
-        coder = _coder(defined, model, session, candidates, rounds, folder if keep else None, approving)
-        with _faults_told(telling):
-            done = asyncio.run(_done(coder, defined, given if has_input else None, keep, tell))
-    write_text(as_json(done if json else done.get("value", done.get("path"))), None)
-
-
-@contextmanager
-def _session(store: str | None, conversation: str | None, key_file: str | None) -> "Generator[Session]":
-    """The conversation that is named; where none is, one that nobody keeps."""
-    from quire.session import Session
-
-    if store is None and conversation is None:
-        yield Session.open(store="memory:")
-        return
-    with at_store(store, key_file, make=True) as found:
-        place = place_of(conversation or _ADDRESS)
-        yield Session.open(scope=place.scope, conversation=place.conversation, store=found)
-
-
-def _coder(
-    defined: "Defined",
-    name: str | None,
-    session: "Session",
-    candidates: int,
-    rounds: int,
-    kept: str | None,
-    approver: "Approving",
-) -> "Coder":
-    from quire.cli.answering_models import model_named
+    """Have a model write a program that does a task; attempts, checks, prices and calls are shown."""
     from quire.programs import Coder
 
-    given = defined.model if name is None else name
-    return Coder(
-        model_named(given) if given is None or isinstance(given, str) else given,
-        session=session,
-        candidates=candidates,
-        rounds=rounds,
-        kept=kept,
-        approver=approver,
-    )
+    with errors_reported(), _session(store, conversation, key_file) as session:
+        defined = _defined_in(agent_file)
+        given = _input(defined.task, input or (), input_json)
+        writer = model or defined.model
+        watching = Watching(is_silent=json)
+        coder = Coder(
+            model_named(writer) if writer is None or isinstance(writer, str) else writer,
+            session=session,
+            candidates=candidates,
+            rounds=rounds,
+            kept=folder if keep else None,
+            approver=watching.approve,
+        )
+        with _faults_reported():
+            done = asyncio.run(
+                _done(coder, defined.task, given if given or not keep else None, keep, watching)
+            )
+        write_json(done if json else done.get("value", done.get("path")))
 
 
 async def _done(
-    coder: "Coder", defined: "Defined", given: dict[str, Any] | None, keep: bool, tell: "Tell"
+    coder: "Coder", task: "Task", given: dict[str, Any] | None, keep: bool, tell: "Watching"
 ) -> dict[str, Any]:
-    """What there is to say of it at the end."""
-    from quire.cli.answering_models import closed
     from quire.programs.values import plain
 
     try:
         if not keep:
-            return _told(await coder.answer(defined.task, given, tell=tell))
-        kept = await coder.keep(defined.task, tell=tell)
+            return _answer_as_data(await coder.answer(task, given, tell=tell))
+        kept = await coder.keep(task, tell=tell)
         if given is not None:
-            return {**_kept(kept), "value": plain(await kept.run(given, tell=tell))}
+            return {**_program_as_data(kept), "value": plain(await kept.run(given, tell=tell))}
         if kept.path is None:
-            raise StoreFailed(
-                "the program was written, and could not be kept: there is no place for its file"
-            )
-        return _kept(kept)
+            raise StoreFailed("the program was written and could not be kept: there is no place for its file")
+        return _program_as_data(kept)
     finally:
+        tell.end_line()
         if coder.model is not None:
             await closed(coder.model)
 
 
-def _told(answer: "Answer") -> dict[str, Any]:
+def _answer_as_data(answer: "Answer") -> dict[str, Any]:
     from quire.programs.values import plain
 
     tries = [
@@ -137,7 +107,7 @@ def _told(answer: "Answer") -> dict[str, Any]:
     }
 
 
-def _kept(kept: "KeptProgram") -> dict[str, Any]:
+def _program_as_data(kept: "KeptProgram") -> dict[str, Any]:
     from quire.programs.values import plain
 
     return {
@@ -149,26 +119,150 @@ def _kept(kept: "KeptProgram") -> dict[str, Any]:
 
 
 @contextmanager
-def _faults_told(telling: "Telling") -> "Generator[None]":
-    """Say why no program came to an answer, with exit status 1."""
+def _session(store: str | None, conversation: str | None, key_file: str | None) -> "Generator[Session]":
+    """The conversation that is named; without a name, one in memory."""
+    from quire.session import Session
+
+    if store is None and conversation is None:
+        yield Session.open(store="memory:")
+        return
+    with at_store(store, key_file, make=True) as found:
+        yield open_session(found, place_of(conversation or _ADDRESS))
+
+
+@contextmanager
+def _faults_reported() -> Generator[None]:
+    """Report why no program succeeded, with exit status 1."""
     from quire.programs import ProgramFailed, ProgramFault
 
     try:
-        try:
-            yield
-        finally:
-            telling.end_line()
+        yield
     except (ProgramFailed, ProgramFault) as fault:
-        _print_fault(fault)
-        raise typer.Exit(1) from None
+        first, *rest = str(fault).split("\n")  # a line for each attempt
+        error(first)
+        for line in rest:
+            say(line, to_errors=True, fg="red")
     except KeyboardInterrupt:
-        print_error("this was interrupted")
-        raise typer.Exit(1) from None
+        error("this was interrupted")
+    else:
+        return
+    raise typer.Exit(1)
 
 
-def _print_fault(fault: Exception) -> None:
-    """What became of it, line by line: an error of several attempts has one for each."""
-    first, *rest = str(fault).split("\n")
-    print_error(first)
-    for line in rest:
-        typer.secho(readable(line), err=True, fg="red")
+class Watching:
+    """Shows what happens to programs on standard error, and asks the person to approve calls."""
+
+    def __init__(self, *, is_silent: bool) -> None:
+        self._is_silent = is_silent
+        self._terminal = Terminal()
+        self._printed = ""
+        self._asking = asyncio.Lock()
+
+    def __call__(self, event: "Event") -> None:
+        """Show an event on a line; lines that a program prints begin with a bar."""
+        from quire.programs import Printed
+
+        if self._is_silent:
+            return
+        if isinstance(event, Printed):
+            *lines, self._printed = (self._printed + event.text).split("\n")
+            for line in lines:
+                self._terminal.note(f"  | {line}")
+            return
+        self.end_line()
+        self._terminal.note(program_event(event))
+
+    def end_line(self) -> None:
+        """Show what was printed without the end of its line."""
+        if self._printed:
+            self._terminal.note(f"  | {self._printed}")
+            self._printed = ""
+
+    async def approve(self, made: ToolCall) -> bool | str:
+        """Ask the person, one call at a time; without a person nothing is approved."""
+        if not self._terminal.is_person:
+            return "nobody is there to approve of it"
+        async with self._asking:
+            return await asyncio.to_thread(approved, self._terminal, made)
+
+
+# The task and its input
+
+
+class _Defined(NamedTuple):
+    task: "Task"
+    model: "AnyModel | str | None"
+
+
+def _defined_in(file: str) -> _Defined:
+    """The `task` of a Python file, or that of its `agent`, and the `model` that writes."""
+    from quire.agent import Agent
+    from quire.programs import Task
+
+    names = _run(file)
+    task, agent, model = (names.get(name) for name in ("task", "agent", "model"))
+    if isinstance(task, Task):
+        return _Defined(task, model)
+    if isinstance(given := getattr(agent, "task", None), Task):
+        return _Defined(given, model)  # an agent of a bridge
+    if isinstance(agent, Agent):
+        return _Defined(Task(agent.name, _instructions(agent), tools=agent.tools), model or agent.model)
+    raise InvalidValue(f"{file} defines no `task` that is a quire.programs.Task, and no `agent`")
+
+
+def _run(file: str) -> dict[str, Any]:
+    """The names that a Python file defines; it can import from its own folder."""
+    if not Path(file).is_file():
+        raise InvalidValue(f"there is no file {file}")
+    sys.path.insert(0, folder := str(Path(file).resolve().parent))
+    try:
+        return runpy.run_path(file, run_name="quire_program")
+    except QuireError:
+        raise
+    except (Exception, SystemExit) as fault:
+        raise InvalidValue(f"{file} cannot be run: {type(fault).__name__}: {fault}") from fault
+    finally:
+        sys.path.remove(folder)
+
+
+def _instructions(agent: "Agent") -> str:
+    from quire.sections import Instructions
+
+    async def read() -> list[Any]:
+        sections = (one for one in agent.speaker.template.sections if isinstance(one, Instructions))
+        return [item for section in sections for item in await section.items(cast(Any, None))]
+
+    return "\n\n".join(item.text for item in asyncio.run(read()) if isinstance(item, Message))
+
+
+def _input(task: "Task", pairs: Sequence[str], file: str | None) -> dict[str, Any]:
+    """The fields of a JSON file, and over them `name=value` pairs."""
+    given = {} if file is None else _fields(file)
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise InvalidValue(f"an input is given as name=value, not as {cut(pair)!r}")
+        given[name] = _value(text, task.input.get("properties", {}).get(name, {}))
+    return given
+
+
+def _value(text: str, schema: Mapping[str, Any]) -> Any:
+    """A text where the schema wants one or the value is not JSON; else the JSON value."""
+    if schema.get("type") == "string":
+        return text
+    try:
+        return json_module.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _fields(file: str) -> dict[str, Any]:
+    try:
+        value = json_module.loads(read_bytes(file))
+    except OSError as fault:
+        raise Damaged(f"it cannot be read: {fault.strerror}", file) from None
+    except (ValueError, RecursionError):
+        raise Damaged("it is not JSON", file) from None
+    if not isinstance(value, dict):
+        raise Damaged("the input is an object with a value for each name", file)
+    return fields_of(cast(Any, value))

@@ -1,66 +1,227 @@
-"""Where a person types and reads, or where lines come from a pipe and go to one."""
+"""The only place that prints, writes files and reads lines. No text that is printed can drive a terminal.
 
+Control characters, characters that change the direction of writing and invisible ones are printed as escapes.
+In JSON an escape means the same as the character, so nothing is lost.
+"""
+
+import errno
+import os
+import re
+import signal
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import typer
 
-from quire.cli.escaping import readable
-from quire.cli.interrupts import interrupts_to, raising
-from quire.cli.telling import print_error
+from quire.errors import Conflict, EditRefused, QuireError, Unencodable
+
+_UNSAFE = (
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+_on_a_line = re.compile(_UNSAFE)
+_in_lines = re.compile(_UNSAFE.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))  # line ends and tabs stay
+_in_json = re.compile(_UNSAFE.replace("\x00-\x1f", ""))  # JSON has escaped these itself
+
+
+# Escapes
+
+
+def one_line(text: str) -> str:
+    """A text on one line, with escapes for everything that is not a plain character."""
+    return _on_a_line.sub(_python_escape, text)
+
+
+def _python_escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+# Output
+
+
+def say(text: str = "", *, end: str = "\n", to_errors: bool = False, **style: Any) -> None:
+    """Print a text to standard output, or to standard error; `style` is bold, dim or a colour."""
+    shown = _in_lines.sub(_python_escape, text)
+    typer.secho(f"{shown}{end}", nl=False, err=to_errors, **style)
+
+
+def note(text: str) -> None:
+    """Print a remark to standard error."""
+    say(one_line(text), to_errors=True)
+
+
+def error(text: str) -> None:
+    """Print what went wrong to standard error."""
+    say(f"quire: {one_line(text)}", to_errors=True, fg="red")
+
+
+def table(rows: list[tuple[str, ...]], left: int = 1, *, to_errors: bool = False) -> None:
+    """Print rows in columns. The first `left` columns are aligned to the left, the others to the right."""
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        aligned = (
+            f"{cell:<{width}}" if at < left else f"{cell:>{width}}"
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        say("  ".join(aligned).rstrip(), to_errors=to_errors)
+
+
+def write_json(value: Any, name: str | None = None, *, to_errors: bool = False) -> None:
+    """Write a value as indented JSON, to a file or to standard output."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    write_text(_in_json.sub(_json_escape, text) + "\n", name, to_errors=to_errors)
+
+
+def write_lines(values: list[Any], name: str | None = None) -> None:
+    """Write values as JSON lines, to a file or to standard output."""
+    lines = (_in_json.sub(_json_escape, msgspec.json.encode(value).decode()) for value in values)
+    write_text("".join(f"{line}\n" for line in lines), name)
+
+
+def write_text(text: str, name: str | None, *, to_errors: bool = False) -> None:
+    """Write a text to a file that only its owner can read, or to standard output."""
+    if name is None or name == "-":
+        say(text, end="", to_errors=to_errors)
+        return
+    try:
+        descriptor = os.open(name, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as fault:
+        raise Unencodable(f"cannot be written: {fault.strerror}", name) from None
+
+
+@contextmanager
+def errors_reported() -> Generator[None]:
+    """Report errors in a sentence. Exit status 1: the answer is no; 2: something could not be read."""
+    try:
+        yield
+    except RecursionError:
+        error("it is nested too deeply")
+    except (LookupError, Conflict, EditRefused) as fault:
+        if not isinstance(fault, QuireError):
+            raise
+        error(str(fault))
+        raise typer.Exit(1) from None
+    except QuireError as fault:
+        error(str(fault))
+    else:
+        return
+    raise typer.Exit(2)
+
+
+Advance = Callable[[str, int], None]
+"""Called with what is being done and the number of steps that were done."""
+
+
+@contextmanager
+def progress(steps: int) -> Generator[Advance]:
+    """A progress bar on standard error, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _doing, _done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=steps)
+        yield lambda doing, done: bar.update(task, advance=done, description=one_line(doing))
+
+
+# Input
+
+
+def read_bytes(name: str) -> bytes:
+    """The content of a file; `-` is standard input. `OSError` where it cannot be read."""
+    if name == "-":
+        return sys.stdin.buffer.read()
+    if Path(name).is_char_device():  # such as /dev/zero, which has no end
+        raise OSError(errno.EINVAL, "it is a device")
+    return Path(name).read_bytes()
+
+
+def confirmed(question: str) -> bool:
+    """Whether a person says yes."""
+    return typer.confirm(one_line(question), err=True)
 
 
 class Terminal:
-    """Lines in, words out. What was said is on standard output; what is said about it, on standard error."""
+    """A dialogue: lines come in, answers go to standard output, remarks to standard error."""
 
     def __init__(self) -> None:
         self.is_person = sys.stdin.isatty()
         self._is_within_line = False
         if self.is_person:
             with suppress(ImportError):
-                import_module("readline")  # input() edits lines with it, where it was imported
+                import_module("readline")  # once imported, it edits the lines of input()
 
     def line(self, prompt: str) -> str | None:
-        """The next line; none at the end of input. A prompt is for a person alone.
-
-        Only here is an interrupt an exception: nothing else would stop the wait for a line.
-        """
+        """The next line; None at the end of input. Only a person sees the prompt."""
         self.end_line()
         try:
-            with interrupts_to(raising):
+            with interrupts_to(_raise_interrupt):
                 text = input(prompt) if self.is_person else sys.stdin.readline()
         except EOFError:
-            typer.echo()
+            say()
             return None
-        if not self.is_person:
-            return text.rstrip("\r\n") if text else None
-        return text
+        if self.is_person:
+            return text
+        return text.rstrip("\r\n") if text else None
 
-    def words(self, text: str, *, dim: bool = False) -> None:
-        """Words as they come, with nothing after them."""
+    def stream(self, text: str, *, dim: bool = False) -> None:
+        """A piece of an answer."""
         if text:
-            self._is_within_line = not text.endswith("\n")  # first: an interrupt may come while it is written
-            typer.secho(readable(text), nl=False, dim=dim or None)
+            self._is_within_line = not text.endswith("\n")  # first: printing may be interrupted
+            say(text, end="", dim=dim or None)
             sys.stdout.flush()
 
     def say(self, text: str) -> None:
-        """A line, or several."""
+        """One line or several."""
         self.end_line()
-        typer.echo(readable(text))
+        say(text)
 
     def note(self, text: str) -> None:
-        """A remark on what goes on."""
+        """A remark."""
         self.end_line()
-        typer.secho(readable(text), err=True, dim=True)
+        say(text, to_errors=True, dim=True)
 
-    def fault(self, text: str) -> None:
+    def error(self, text: str) -> None:
         """What went wrong."""
         self.end_line()
-        print_error(text)
+        error(text)
 
     def end_line(self) -> None:
-        """End the line that words stand on, if there is one."""
+        """End the line of a streamed answer."""
         if self._is_within_line:
-            typer.echo()
+            say()
             self._is_within_line = False
+
+
+@contextmanager
+def interrupts_to(react: Callable[[], object]) -> Generator[None]:
+    """Call a function at an interrupt from the keyboard; nothing is raised unless it raises."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: react())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _raise_interrupt() -> None:
+    raise KeyboardInterrupt

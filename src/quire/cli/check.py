@@ -1,0 +1,225 @@
+"""The commands `check`, `convert` and `tokens`."""
+
+from typing import Annotated, Any, cast
+
+import typer
+
+from quire.cli.histories import (
+    READ,
+    History,
+    format_of,
+    note_downgrades,
+    read_histories,
+    render,
+    unwritten,
+    write_payloads,
+)
+from quire.cli.options import COUNTED_AS, AsJson, File, KeyFile, Model, Output, Source
+from quire.cli.phrases import fields_of, kind, plural, title
+from quire.cli.terminal import errors_reported, note, progress, say, table, write_json
+from quire.cli.transfer import check_store
+from quire.providers import HISTORY, Downgrade, Fault, provider_for
+from quire.tokens import counter_for, schema_tokens
+
+
+def check(
+    file: Annotated[str, typer.Argument(help="a history, or a store by its path or URL", show_default=False)],
+    provider: Annotated[
+        str | None, typer.Option(help="for a history: openai, openai-responses, anthropic or gemini")
+    ] = None,
+    model: Model = None,
+    fix: Annotated[bool, typer.Option("--fix", help="write the history with its faults repaired")] = False,
+    output: Output = None,
+    salvage: Annotated[
+        str | None, typer.Option(help="write everything readable of a damaged store to this new store")
+    ] = None,
+    key_file: KeyFile = None,
+    json: AsJson = False,
+) -> None:
+    """Validate a history against a provider's rules, or verify a store.
+
+    Without --provider the file is a store. The exit status is 1 if anything is found.
+    """
+    if provider is None:
+        check_store(file, key_file, salvage, json)
+        return
+    with errors_reported():
+        wire, histories = provider_for(provider), read_histories(file)
+        with progress(len(histories)) as advance:
+            found: list[tuple[History, list[Fault]]] = []
+            for history in histories:
+                found.append((history, wire.check(history.payload, model)))
+                advance("checking", 1)
+        to_errors = fix and output in (None, "-")  # standard output is for the repaired history
+        if json:
+            rows = [{"line": history.line, **one._asdict()} for history, faults in found for one in faults]
+            write_json(rows, to_errors=to_errors)
+        else:
+            _print_faults(found, file, to_errors)
+        has_faults = _fix(histories, provider, model, output) if fix else any(faults for _, faults in found)
+    raise typer.Exit(1 if has_faults else 0)
+
+
+def convert(
+    file: File,
+    to: Annotated[str, typer.Option(help="the format to write: a provider, or quire for items")],
+    source: Source = None,
+    model: Model = None,
+    output: Output = None,
+) -> None:
+    """Write a history in another format. What the format cannot carry is reported on standard error."""
+    with errors_reported():
+        histories = read_histories(file)
+        converted = [_converted(history, source, to, model) for history in histories]
+        write_payloads([payload for payload, _ in converted], histories, output)
+        for history, (_, downgrades) in zip(histories, converted, strict=True):
+            remark = unwritten(history, format_of(history.payload, source), to)
+            note_downgrades(history, downgrades, remark)
+
+
+def tokens(
+    file: File,
+    model: Annotated[
+        str | None,
+        typer.Option(help=f"count as this model does [default: as the file says, or {COUNTED_AS}]"),
+    ] = None,
+    source: Source = None,
+    json: AsJson = False,
+) -> None:
+    """Count the tokens of a history, by kind of item and in all."""
+    with errors_reported():
+        rows = [_counted(history, source, model) for history in read_histories(file)]
+        if json:
+            write_json(rows if len(rows) > 1 else rows[0])
+            return
+        for row in rows:
+            say(title(file, row["line"]), bold=True)
+            kinds = [(name, f"{items:,}", f"{count:,}") for name, (items, count) in row["kinds"].items()]
+            whole = ("all, as a request", f"{row['items']:,}", f"{row['tokens']:,}")
+            table([("what", "items", "tokens"), *kinds, whole])
+
+
+def _counted(history: History, source: str | None, model: str | None) -> dict[str, Any]:
+    """Items and tokens of each kind, and of all as one request."""
+    counted_as = model or history.model or COUNTED_AS
+    counter, items = counter_for(counted_as), history.items(source)
+    sizes = [(kind(item), 1, counter.count(item)) for item in items]
+    if history.tools:
+        sizes.append(("tool definition", len(history.tools), schema_tokens(history.tools, counter)))
+    kinds: dict[str, tuple[int, int]] = {}
+    for name, number, size in sizes:
+        before = kinds.get(name, (0, 0))
+        kinds[name] = (before[0] + number, before[1] + size)
+    return {
+        "line": history.line,
+        "model": counted_as,
+        "counter": counter.key,
+        "items": len(items),
+        "kinds": kinds,
+        "tokens": counter.total(sum(size for _, _, size in sizes)),
+    }
+
+
+def _converted(
+    history: History, source: str | None, to: str, model: str | None
+) -> tuple[Any, tuple[Downgrade, ...]]:
+    # Within one format the model made the history itself, so its opaque state stays usable.
+    items = history.items(source, model if source == to else None)
+    return render(items, to, model=model or history.model, tools=history.tools)
+
+
+def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors: bool) -> None:
+    for history, faults in found:
+        if faults and history.line is not None:
+            say(title(file, history.line), to_errors=to_errors, bold=True)
+        for fault in faults:
+            say(f"{fault.place}  {fault.text}  {fault.rule}", to_errors=to_errors)
+    count = sum(len(faults) for _, faults in found)
+    histories = f" in {len(found)} histories" if len(found) > 1 else ""
+    say(f"{plural(count, 'fault') if count else 'no fault'}{histories}", to_errors=to_errors)
+
+
+# Repairs
+
+
+def _fix(histories: list[History], provider: str, model: str | None, output: str | None) -> bool:
+    """Write the histories with their faults repaired; whether a fault is left."""
+    wire = provider_for(provider)
+    repaired = [_repaired(history, provider, model) for history in histories]
+    write_payloads([payload for payload, _ in repaired], histories, output)
+    has_faults = False
+    for history, (payload, downgrades) in zip(histories, repaired, strict=True):
+        note_downgrades(history, downgrades, outgrown(payload, history.payload))
+        for fault in wire.check(payload, model):
+            note(f"{history.place}not repaired: {fault}")
+            has_faults = True
+    return has_faults
+
+
+def _repaired(history: History, provider: str, model: str | None) -> tuple[Any, tuple[Downgrade, ...]]:
+    if not provider_for(provider).check(history.payload, model):
+        return history.payload, ()
+    payload, downgrades = _converted(history, provider, provider, model)
+    return shaped(payload, history.payload, provider), reportable(downgrades, history.payload)
+
+
+def shaped(rendered: dict[str, Any], original: Any, provider: str) -> Any:
+    """A rendered payload in the shape of the original, with the settings of the original."""
+    if isinstance(original, list):
+        # Tools are added for a whole request; a list of messages has no place for them.
+        rest = {name: value for name, value in rendered.items() if name not in ("tools", "tool_choice")}
+        return rest[HISTORY[provider]] if rest.keys() == {HISTORY[provider]} else rest
+    given = fields_of(original)
+    kept = {name: value for name, value in given.items() if name not in READ[provider]}
+    return _gemini(rendered, given, kept) if provider == "gemini" else {**kept, **rendered}
+
+
+def reportable(downgrades: tuple[Downgrade, ...], original: Any) -> tuple[Downgrade, ...]:
+    """The changes to report: not that tools were added, where the original is a list and has none."""
+    return tuple(one for one in downgrades if not isinstance(original, list) or one.change != "tools_added")
+
+
+def outgrown(fixed: Any, original: Any) -> str | None:
+    """A sentence for where a list was read and a whole payload is written."""
+    if not isinstance(original, list) or isinstance(fixed, list):
+        return None
+    return f"a list of messages cannot hold all of it, so a whole payload is written: {', '.join(fields_of(fixed))}"
+
+
+_REST = {"system_instruction": "systemInstruction", "tools": "tools", "tool_config": "toolConfig"}
+"""Fields of the `config` of Gemini's client, with the names that they have in a request over HTTP."""
+
+_REST_ONLY = {*_REST.values(), "generationConfig", "safetySettings", "cachedContent"}
+_FUNCTION_FIELDS = {
+    "parameters_json_schema": "parametersJsonSchema",
+    "response_json_schema": "responseJsonSchema",
+}
+
+
+def _gemini(rendered: dict[str, Any], given: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+    """A payload for Gemini's client, which has a `config`, or for its HTTP interface, as the original is."""
+    contents, config = {"contents": rendered["contents"]}, fields_of(rendered.get("config"))
+    if "config" not in given and not _REST_ONLY.isdisjoint(given):
+        tools = [_rest_tool(tool) for tool in config.get("tools", ())]
+        fields = {**config, **({"tools": tools} if tools else {})}
+        if "tool_config" in fields:
+            fields["tool_config"] = {
+                **fields_of(kept.get("toolConfig")),
+                "includeServerSideToolInvocations": True,
+            }
+        return {**kept, **contents, **{_REST[name]: value for name, value in fields.items()}}
+    before = {
+        name: value for name, value in fields_of(given.get("config")).items() if name not in READ["gemini"]
+    }
+    if "tool_config" in config:
+        config = {**config, "tool_config": {**fields_of(before.get("tool_config")), **config["tool_config"]}}
+    merged = {**before, **config}
+    return {**kept, **contents, **({"config": merged} if merged or "config" in given else {})}
+
+
+def _rest_tool(tool: dict[str, Any]) -> dict[str, Any]:
+    declared = cast("list[dict[str, Any]] | None", tool.get("function_declarations"))
+    if declared is None:
+        return tool
+    functions = [{_FUNCTION_FIELDS.get(name, name): value for name, value in one.items()} for one in declared]
+    return {"functionDeclarations": functions}

@@ -1,0 +1,390 @@
+"""The commands `ls`, `show`, `log`, `follow`, `undo` and `forget`."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from quire.cli.options import COUNTED_AS, Address, AsJson, CountAs, KeyFile, StoreUrl, Transcript
+from quire.cli.phrases import entry, item_rows, kind, listed, moment, named, plural
+from quire.cli.stores import (
+    at_store,
+    existing_place,
+    place_of,
+    readable_place,
+    readable_session,
+)
+from quire.cli.terminal import Advance, confirmed, error, note, progress, say, table, write_json, write_lines
+from quire.errors import Conflict, InvalidValue, StoreDamaged, UnknownId, UnknownKey, cut
+from quire.items import JSON, Item, Note, Undo, kind_of
+from quire.tokens import counter_for
+
+if TYPE_CHECKING:
+    from quire.session import Kept, Session
+    from quire.state import View
+    from quire.stores import Place, Store, Stored
+
+_POLL = 0.5
+"""Seconds between two looks for an interrupt."""
+
+After = Annotated[int | None, typer.Option(min=0, help="only what comes after this version")]
+
+
+# ls
+
+
+def ls(
+    address: Annotated[
+        str | None, typer.Argument(help="a scope, or scope/conversation; all by default", show_default=False)
+    ] = None,
+    store: StoreUrl = None,
+    key_file: KeyFile = None,
+    json: AsJson = False,
+) -> None:
+    """List the conversations of a store: entries, items, the last time, tokens spent. No content is shown."""
+    with at_store(store, key_file) as found:
+        places = _places(found, address)
+        with progress(len(places)) as advance:
+            rows = [_row(found, place, advance) for place in places]
+    if json:
+        write_json(rows)
+    else:
+        figures = [(row["address"], row["version"], row["items"], row["last"], row["tokens"]) for row in rows]
+        cells = [
+            (address, _number(version), _number(items), moment(last or 0), _number(tokens))
+            for address, version, items, last, tokens in figures
+        ]
+        table([("conversation", "version", "items", "last (UTC)", "tokens spent"), *cells])
+    damage = [row["damage"] for row in rows if row["damage"]]
+    for reason in damage:
+        error(reason)
+    if damage:
+        raise typer.Exit(2)
+
+
+def _places(store: "Store", address: str | None) -> "list[Place]":
+    """All conversations, those of a scope, or one with its forks; without those that hold documents."""
+    from quire.memory import is_reserved
+    from quire.stores import Place
+
+    scopes = store.scopes() if address is None else []
+    if address is not None and "/" not in address:
+        scopes = [place_of(f"{address}/").scope]
+    all_names = {scope: store.conversations(scope) for scope in scopes}
+    places = [
+        Place(scope, name) for scope, names in all_names.items() for name in names if not is_reserved(name)
+    ]
+    if address is None:
+        return places
+    scope, wanted = place_of(address)
+    names = [name for name in store.conversations(scope) if name == wanted or name.startswith(f"{wanted}/")]
+    if not any(all_names.values()) and not names:
+        raise UnknownId(f"there is neither a scope nor a conversation {named(address)!r} in this store")
+    return [*places, *(Place(scope, name) for name in names)]
+
+
+class _Head(msgspec.Struct, gc=False):
+    """What `ls` reads of an entry."""
+
+    kind: str = ""
+    created_at: float = 0.0
+
+
+_read_head = msgspec.json.Decoder(_Head).decode
+
+
+def _row(store: "Store", place: "Place", advance: Advance) -> dict[str, Any]:
+    advance("reading", 1)
+    row = {"address": str(place), "scope": place.scope, "conversation": place.conversation}
+    try:
+        return {**row, **_figures(place, store.read(place)), "damage": None}
+    except StoreDamaged as fault:
+        unknown = dict.fromkeys(("items", "last", "tokens", "cost"))
+        return {**row, "version": store.version(place), **unknown, "damage": str(fault)}
+
+
+def _figures(place: "Place", stored: "list[Stored]") -> dict[str, Any]:
+    from quire.session import Spending
+    from quire.stores import items_in
+    from quire.stores.store import SEALED, is_own
+    from quire.stores.streams import USAGE
+
+    try:
+        heads = [_read_head(one.body) for one in stored]
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise StoreDamaged(f"{place}: an entry is damaged") from None
+    is_sealed = any(head.kind == SEALED for head in heads)
+    spent = Spending()
+    for item in [] if is_sealed else items_in(place, [one for one in stored if one.stream == USAGE]):
+        spent = spent.with_usage(item.content) if isinstance(item, Note) else spent
+    return {
+        "version": len(stored),
+        "items": sum(not is_own(one.stream) for one in stored),
+        "last": max((head.created_at for head in heads), default=None),
+        "tokens": None if is_sealed else spent.tokens,
+        "cost": None if is_sealed else spent.cost,
+    }
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+# show
+
+
+def show(
+    address: Address,
+    store: StoreUrl = None,
+    transcript: Transcript = "main",
+    at: Annotated[int | None, typer.Option(min=0, help="as it was at this version")] = None,
+    receipt: Annotated[
+        str | None,
+        typer.Option(help="what the model saw: the version of a request in `quire log`, or last"),
+    ] = None,
+    model: CountAs = COUNTED_AS,
+    key_file: KeyFile = None,
+    json: AsJson = False,
+) -> None:
+    """Show the view of a conversation, or with --receipt what a model saw; --json has the full content."""
+    with at_store(store, key_file) as found:
+        session = readable_session(found, address)
+        if receipt is not None:
+            _show_request(_request(session, receipt), model, json)
+            return
+        view, version = _view(session, transcript, at), session.version if at is None else at
+        if json:
+            write_json(_view_as_data(session, transcript, version, view, model))
+            return
+        say(f"{session.place}, {named(transcript)} at version {version:,}: {len(view):,} items\n")
+        for row in item_rows(view, model, view):
+            say(row)
+
+
+def _view(session: "Session", transcript: str, at: int | None) -> "View":
+    if at is None:
+        return session.view(transcript)
+    views = session.at(at)
+    if transcript not in views:
+        raise UnknownKey(f"there was no transcript {cut(transcript)!r} at version {at:,}")
+    return views[transcript]
+
+
+def _view_as_data(
+    session: "Session", transcript: str, version: int, view: "View", model: str
+) -> dict[str, Any]:
+    counter = counter_for(model)
+    return {
+        "address": str(session.place),
+        "version": version,
+        "transcript": transcript,
+        "transcripts": list(session.transcripts),
+        "model": model,
+        "tokens": view.tokens(counter),
+        "items": [
+            {
+                "tokens": counter.count(item),
+                "state": view.fate(item.id).state,
+                "item": msgspec.Raw(JSON.encode_item(item)),
+            }
+            for item in view
+        ],
+    }
+
+
+def _request(session: "Session", asked: str) -> "Kept":
+    kept = session.receipts
+    if not kept:
+        raise UnknownId(f"no request was kept in {session.place}")
+    found = kept[-1:] if asked == "last" else [one for one in kept if str(one.version) == asked]
+    if not found:
+        known = ", ".join(str(one.version) for one in kept[-10:])
+        raise UnknownId(f"no request was kept at version {cut(asked)!r}; the last are {known}")
+    return found[0]
+
+
+def _show_request(kept: "Kept", model: str, json: bool) -> None:
+    rendered = kept.payload()  # an error if its digest differs, or if parts of it were forgotten
+    if json:
+        write_json(rendered.payload)
+        return
+    to = " ".join(named(name) for name in (kept.provider, kept.model) if name)
+    say(f"request of version {kept.version:,}, {moment(kept.created_at)} UTC, to {to}")
+    say(f"{kept.tokens:,} tokens: {', '.join(f'{named(name)} {n:,}' for name, n in kept.sections.items())}")
+    say(f"sha256 {kept.digest}, as it was sent\n")
+    for row in item_rows(kept.items, kept.model or model):
+        say(row)
+
+
+# log and follow
+
+
+def log(
+    address: Address,
+    store: StoreUrl = None,
+    after: After = None,
+    key_file: KeyFile = None,
+    json: AsJson = False,
+) -> None:
+    """Print every entry of a conversation, in order, with its edits and what they do."""
+    with at_store(store, key_file) as found:
+        entries = list(_entries(found, readable_place(found, address)))
+        undone = _undone(entries)
+        shown = [one for one in entries if one[0].version > (after or 0)]
+        if json:
+            write_json([_entry_as_data(*one, undone) for one in shown])
+            return
+        for one in shown:
+            say(_entry_line(*one, undone))
+
+
+def follow(
+    address: Address,
+    store: StoreUrl = None,
+    after: After = None,
+    key_file: KeyFile = None,
+    json: Annotated[bool, typer.Option("--json", help="print each entry as JSON on a line")] = False,
+) -> None:
+    """Print new entries of a conversation as they are added, until interrupted."""
+    try:
+        with at_store(store, key_file) as found:
+            place = place_of(address)
+            version = found.version(place)
+            if version:
+                readable_place(found, address)
+            else:
+                note(f"{place}: there is nothing yet")
+            for stored, item in _coming(found, place, version if after is None else after):
+                if json:
+                    write_lines([_entry_as_data(stored, item, set())])
+                else:
+                    say(_entry_line(stored, item, set()))
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None
+
+
+def _coming(store: "Store", place: "Place", version: int) -> "Iterator[tuple[Stored, Item]]":
+    while True:
+        for stored, item in _entries(store, place, version):
+            version = stored.version
+            yield stored, item
+        if store.wait(place, version, _POLL) < version:
+            note(f"{place} was forgotten")
+            version = 0
+
+
+def _entries(store: "Store", place: "Place", after: int = 0) -> "Iterator[tuple[Stored, Item]]":
+    from quire.stores import items_in
+
+    stored = store.read(place, after=after)
+    return zip(stored, items_in(place, stored), strict=True)
+
+
+def _undone(entries: "Sequence[tuple[Stored, Item]]") -> set[tuple[str, str]]:
+    """Edits that are undone, by stream and id. The last word counts: an undo can be undone."""
+    undone: set[tuple[str, str]] = set()
+    for stored, item in reversed(entries):
+        if isinstance(item, Undo) and (stored.stream, item.id) not in undone:
+            undone.add((stored.stream, item.target))
+    return undone
+
+
+def _entry_line(stored: "Stored", item: Item, undone: set[tuple[str, str]]) -> str:
+    mark = "[undone] " if (stored.stream, item.id) in undone else ""
+    where = f"{named(stored.stream):10} {kind(item):17} {named(item.id)}"
+    when = moment(item.created_at)
+    return f"{stored.version:>7,}  {when:19}  {where}  {mark}{entry(stored.stream, item)}".rstrip()
+
+
+def _entry_as_data(stored: "Stored", item: Item, undone: set[tuple[str, str]]) -> dict[str, Any]:
+    return {
+        "version": stored.version,
+        "stream": stored.stream,
+        "kind": kind_of(item),
+        "id": item.id,
+        "created_at": item.created_at,
+        "undone": (stored.stream, item.id) in undone,
+        "item": msgspec.Raw(JSON.encode_item(item)),
+    }
+
+
+# undo and forget
+
+
+def undo(
+    address: Address,
+    edit: Annotated[
+        str | None, typer.Argument(help="its id; by default the last one in force", show_default=False)
+    ] = None,
+    store: StoreUrl = None,
+    transcript: Transcript = "main",
+    key_file: KeyFile = None,
+    json: AsJson = False,
+) -> None:
+    """Undo an edit of a conversation: a summary, a mask, a cut, a pin, or an undo."""
+    with at_store(store, key_file) as found:
+        session = readable_session(found, address)
+        session.view(transcript)  # an error where there is none
+        names = (transcript, *session.transcripts)
+        name = next((one for one in names if edit and _has(session.view(one), edit)), transcript)
+        before = len(session.view(name))
+        undone = session.undo(edit, to=name)
+        now = len(session.view(name))
+        if json:
+            write_json(
+                {"address": str(session.place), "undone": undone.target, "shown": now, "before": before}
+            )
+        else:
+            shown = plural(now, "item is shown", "items are shown")
+            say(f"{named(undone.target)} is undone: {shown}, {before:,} before")
+
+
+def _has(view: "View", item_id: str) -> bool:
+    return any(item.id == item_id for item in view.recorded())
+
+
+def forget(
+    address: Address,
+    items: Annotated[list[str] | None, typer.Argument(help="their ids", show_default=False)] = None,
+    store: StoreUrl = None,
+    all: Annotated[bool, typer.Option("--all", help="forget the whole conversation")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask before forgetting a conversation")] = False,
+    key_file: KeyFile = None,
+    json: AsJson = False,
+) -> None:
+    """Forget items of a conversation, or all of it: their content is removed from the store for good."""
+    from quire.session import remove_conversation
+
+    with at_store(store, key_file) as found:
+        if all == bool(items):
+            raise InvalidValue("name the items to forget, or say --all: one of the two")
+        if all and not found.version(place_of(address)):
+            remove_conversation(found, place_of(address))  # an earlier attempt may have been interrupted
+        place = existing_place(found, address)  # also one whose key is lost
+        ids = list(dict.fromkeys(items or ()))
+        if ids:
+            readable_session(found, address).forget(*ids)
+            gone = f"{plural(len(ids), 'item')} of {place} forgotten"
+        else:
+            entries = plural(found.version(place), "entry", "entries")
+            _check_forks(found, place)
+            if not yes and not confirmed(f"Forget all of {place}, {entries}, for ever?"):
+                raise typer.Exit(1)
+            remove_conversation(found, place)
+            gone = f"{place} forgotten: {entries}"
+        if json:
+            write_json({"address": str(place), "forgotten": "all" if all else ids})
+        else:
+            say(gone)
+
+
+def _check_forks(store: "Store", place: "Place") -> None:
+    """Refuse to forget what forks begin with: a fork reads its past from its parent."""
+    from quire.stores.streams import ORIGIN
+
+    names = [name for name in store.conversations(place.scope) if name.startswith(f"{place.conversation}/")]
+    below = [place._replace(conversation=name) for name in names]
+    forks = [str(one) for one in below if any(e.stream == ORIGIN for e in store.read(one)[:1])]
+    if forks:
+        raise Conflict(f"{place} has forks that begin with its past; forget them first: {listed(forks)}")

@@ -1,0 +1,256 @@
+"""The commands `fit` and `explain`: what a model would see of a history within a budget, and why."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+import typer
+
+from quire.cli.check import outgrown, reportable, shaped
+from quire.cli.histories import (
+    OWN,
+    History,
+    format_of,
+    known_format,
+    note_downgrades,
+    read_histories,
+    render,
+    write_payloads,
+)
+from quire.cli.options import COUNTED_AS, AsJson, BudgetTokens, File, Model, Output, Policy, Reserve, Source
+from quire.cli.phrases import content, kind, largest, title
+from quire.cli.simulate import POLICIES, known_policy
+from quire.cli.terminal import error, errors_reported, say, write_json
+from quire.compactors import Plan, Room, Summarize, record
+from quire.context import Context, Piece, Template
+from quire.errors import InvalidValue, Irreducible, OverBudget, UnknownId, cut
+from quire.items import Item, Message, Summary
+from quire.providers import Downgrade
+from quire.sections import Ask, History as HistorySection
+from quire.state import Pool, Transcript
+from quire.tokens import Budget, counter_for, schema_tokens, summarized
+
+
+def fit(
+    file: File,
+    budget: BudgetTokens,
+    model: Model = None,
+    source: Source = None,
+    to: Annotated[str | None, typer.Option(help="the format to write; by default that of the file")] = None,
+    reserve: Reserve = 0,
+    policy: Policy = None,
+    output: Output = None,
+    json: AsJson = False,
+) -> None:
+    """Write what a model would see of a history within a budget, and print why.
+
+    The receipt goes to standard error where the payload goes to standard output. The exit status is 1 if
+    the history does not fit.
+    """
+    with errors_reported():
+        wanted = _wanted(budget, reserve, model, source, to, policy)
+        histories = read_histories(file)
+        fits = _fitted(histories, wanted)
+        written = [_payload(each, wanted) for each in fits]
+        write_payloads([payload for payload, _, _ in written], histories, output)
+        to_errors = output in (None, "-")
+        if json:
+            rows = [_receipt(each, *made[1:]) for each, made in zip(fits, written, strict=True)]
+            write_json(rows[0] if histories[0].line is None else rows, to_errors=to_errors)
+            return
+        for each, (_, downgrades, remark) in zip(fits, written, strict=True):
+            if each.history.line is not None:
+                say(title(file, each.history.line), to_errors=to_errors, bold=True)
+            say(str(each.context.receipt), to_errors=to_errors)
+            if each.compacted:
+                say(_compaction(each.compacted), to_errors=to_errors)
+            note_downgrades(each.history, downgrades, remark)
+
+
+def explain(
+    file: File,
+    item: Annotated[
+        str, typer.Argument(help="its id, or its number: 1 is the first, -1 the last", show_default=False)
+    ],
+    budget: BudgetTokens,
+    model: Model = None,
+    source: Source = None,
+    reserve: Reserve = 0,
+    policy: Policy = None,
+    line: Annotated[int | None, typer.Option(min=1, help="the line, where each is a history")] = None,
+    show: Annotated[bool, typer.Option("--show", help="print the content of the item, too")] = False,
+    json: AsJson = False,
+) -> None:
+    """Explain what became of one item of a history within a budget. The exit status is 1 if there is none."""
+    with errors_reported():
+        wanted = _wanted(budget, reserve, model, source, None, policy)
+        (found,) = _fitted([_on_line(read_histories(file), line)], wanted)
+        number = _number(found.items, item)
+        meant = found.items[number - 1]
+        entry = found.context.explain(meant)
+        compaction = None if found.compacted is None else _compaction(found.compacted)
+        if json:
+            row = {"line": found.history.line, "number": number, **entry._asdict()}
+            row |= {"called": kind(meant), "policy": compaction}
+            write_json({**row, "content": content(meant)} if show else row)
+            return
+        rows = [
+            ("item", f"{number:,}" if meant.id == str(number) else f"{number:,}, id {cut(meant.id)!r}"),
+            ("kind", kind(meant)),
+            *((name, str(getattr(entry, name))) for name in ("fate", "rule", "section")),
+            ("tokens", f"{entry.tokens:,}"),
+            ("reason", entry.reason),
+            *([("policy", compaction)] if compaction else []),
+        ]
+        for name, value in rows:
+            say(f"{name:9}{value}")
+        if show:
+            say(f"\n{content(meant)}")
+
+
+class Wanted(NamedTuple):
+    """How to fit a history."""
+
+    budget: Budget
+    model: str | None
+    source: str | None
+    to: str | None
+    policy: str | None
+
+
+class Fit(NamedTuple):
+    """A fitted history; `compacted` is what the policy did before."""
+
+    history: History
+    items: list[Item]
+    context: Context
+    model: str
+    compacted: Plan | None = None
+
+
+def _wanted(
+    budget: int, reserve: int, model: str | None, source: str | None, to: str | None, policy: str | None
+) -> Wanted:
+    if policy is not None and isinstance(POLICIES[known_policy(policy)], Summarize):
+        others = ", ".join(name for name, one in POLICIES.items() if not isinstance(one, Summarize))
+        raise InvalidValue(f"the policy {policy!r} needs a model to write the summary; without one: {others}")
+    wire = None if to is None else known_format(to)
+    return Wanted(Budget(window=budget, reserve=reserve), model, source, wire, policy)
+
+
+def _fitted(histories: list[History], wanted: Wanted) -> list[Fit]:
+    """All histories fitted; where some do not fit, all of these are reported and nothing is written."""
+    fits: list[Fit] = []
+    for history in histories:
+        try:
+            fits.append(_fit(history, wanted))
+        except (OverBudget, Irreducible) as fault:
+            error(f"{history.place}{fault}")
+    if len(fits) < len(histories):
+        raise typer.Exit(1)
+    return fits
+
+
+def _fit(history: History, wanted: Wanted) -> Fit:
+    source = format_of(history.payload, wanted.source)
+    items = history.items(source, wanted.model if wanted.to in (None, source) else None)
+    if source != OWN:  # providers' histories have no ids of their own: number the items
+        items = [msgspec.structs.replace(item, id=str(number)) for number, item in enumerate(items, 1)]
+    asked = wanted.model or history.model
+    transcript, model = Transcript(items), asked or COUNTED_AS
+    plan = _compacted(transcript, wanted, model, history.tools)
+    template = Template(HistorySection(), budget=wanted.budget, model=asked)
+    pieces = (Piece(HistorySection(), transcript.view),)
+    context = template.fit(pieces, Ask(tools=history.tools), counter=counter_for(model))
+    return Fit(history, items, context, model, plan)
+
+
+def _compacted(transcript: Transcript, wanted: Wanted, model: str, tools: list[Any]) -> Plan | None:
+    """What the policy removed."""
+    compactor = POLICIES[wanted.policy] if wanted.policy else None
+    counter = counter_for(model)
+    left = wanted.budget.available - (schema_tokens(tools, counter) if tools else 0)
+    if compactor is None or left < 0:  # fitting reports tool definitions that are too large
+        return None
+    try:
+        plan = compactor.plan(transcript.view, Room(left, counter))
+    except Irreducible as fault:
+        parts = largest(transcript.view, fault.parts, counter)
+        raise Irreducible(f"{fault}; what must stay: {parts}", fault.parts) from None
+    if plan is None:
+        return None
+    edits = (  # named after the policy, so that the receipt says what removed an item
+        msgspec.structs.replace(edit, id=f"{wanted.policy}-{number}")
+        for number, edit in enumerate(plan.edits, 1)
+    )
+    plan = plan._replace(edits=tuple(edits))
+    return plan if record(transcript, plan, pool=Pool()).fate == "kept" else None
+
+
+def _payload(fit: Fit, wanted: Wanted) -> tuple[Any, tuple[Downgrade, ...], str | None]:
+    """The payload, what its format could not carry, and a remark if it changed its shape."""
+    source = format_of(fit.history.payload, wanted.source)
+    to, original = wanted.to or source, fit.history.payload
+    if to == OWN:
+        return render(_readable_alone(fit.context.items), to)[0], (), None
+    rendered = fit.context.render(to)
+    if to != source:
+        return rendered.payload, rendered.downgrades, None
+    payload = shaped(rendered.payload, original, to)
+    return payload, reportable(rendered.downgrades, original), outgrown(payload, original)
+
+
+def _readable_alone(items: Iterable[Item]) -> list[Item]:
+    """Items without their log: a summary, which would name items that are gone, becomes a message."""
+    found: list[Item] = []
+    for item in reversed(list(items)):
+        if isinstance(item, Summary):  # no later than the next item: files are read in order of time
+            made = min(item.created_at, found[-1].created_at) if found else item.created_at
+            item = Message("user", summarized(item.text), id=item.id, created_at=made)
+        found.append(item)
+    return found[::-1]
+
+
+def _compaction(plan: Plan) -> str:
+    return f"compacted from {plan.before:,} to {plan.after:,} tokens by {plan.by}: {plan.reason}"
+
+
+def _receipt(fit: Fit, downgrades: tuple[Downgrade, ...], remark: str | None) -> dict[str, Any]:
+    """The receipt with every item, as JSON."""
+    receipt, plan = fit.context.receipt, fit.compacted
+    numbers = {item.id: number for number, item in enumerate(fit.items, 1)}
+    return {
+        "line": fit.history.line,
+        "model": fit.model,
+        "tokens": receipt.tokens,
+        "available": receipt.available,
+        "tool_definitions": receipt.schemas,
+        "sections": [line._asdict() for line in receipt.lines()],
+        "entries": [{"number": numbers.get(one.item_id), **one._asdict()} for one in receipt.entries],
+        "compaction": plan
+        and {"by": plan.by, "before": plan.before, "after": plan.after, "reason": plan.reason},
+        "notes": [*receipt.advice, *([remark] if remark else [])],
+        "downgrades": [{"change": each.change, "reason": each.reason} for each in downgrades],
+    }
+
+
+def _on_line(histories: list[History], line: int | None) -> History:
+    if line is None and len(histories) > 1:
+        raise InvalidValue(f"there are {len(histories):,} histories in it: choose one with --line")
+    for history in histories:
+        if line is None or line == (history.line or 1):
+            return history
+    raise InvalidValue(f"no history begins on line {line}")
+
+
+def _number(items: Sequence[Item], asked: str) -> int:
+    """The number of the item with an id or a number, counted from 1, or from -1 at the end."""
+    for number, item in enumerate(items, 1):
+        if item.id == asked:
+            return number
+    number = int(asked) if asked.lstrip("-").isdecimal() else 0
+    if not 1 <= abs(number) <= len(items):
+        raise UnknownId(
+            f"no item {cut(asked)!r} in the history; it has items 1 to {len(items)}, -1 is the last"
+        )
+    return number if number > 0 else len(items) + number + 1

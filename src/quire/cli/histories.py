@@ -1,0 +1,236 @@
+"""Histories in files: JSON, or JSON lines with a message or a whole history on each; and their formats."""
+
+import json
+import re
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from quire.cli.phrases import fields_of, listed
+from quire.cli.terminal import note, read_bytes, write_json, write_lines
+from quire.errors import Damaged, InvalidValue, cut
+from quire.items import JSON, Item
+from quire.providers import HISTORY, PROVIDERS, Downgrade, provider_for
+
+OWN = "quire"
+FORMATS = (*PROVIDERS, OWN)
+
+READ: dict[str, set[str]] = {
+    "openai": {"messages", "tools"},
+    "openai-responses": {"input", "instructions", "tools"},
+    "anthropic": {"messages", "system", "tools"},
+    "gemini": {"contents", "system_instruction", "systemInstruction", "tools"},
+}
+"""The fields of a payload that become items and tools."""
+
+_LINES = (".jsonl", ".ndjson")
+_MOST_FIELDS = 20
+_lone_surrogate = re.compile("[\ud800-\udfff]")
+
+_ENVELOPES = ("body", "params", "request", "message", "payload")
+"""Fields that hold a request in providers' batch files, or a message in agents' logs."""
+
+
+class History(NamedTuple):
+    """One history. `line` is its line, or None where the whole file is one history."""
+
+    payload: Any
+    line: int | None = None
+    is_in_lines: bool = False
+
+    @property
+    def place(self) -> str:
+        """The line, to begin a sentence with; empty where the history is the whole file."""
+        return "" if self.line is None else f"line {self.line}: "
+
+    @property
+    def tools(self) -> list[Any]:
+        """The tool definitions, in whichever format."""
+        fields = fields_of(self.payload)
+        tools = fields.get("tools") or fields_of(fields.get("config")).get("tools")
+        return [tools] if fields_of(tools) else _list(tools)
+
+    @property
+    def model(self) -> str | None:
+        """The model that the payload names."""
+        model = fields_of(self.payload).get("model")
+        return model if isinstance(model, str) and model else None
+
+    def items(self, source: str | None = None, model: str | None = None) -> list[Item]:
+        """The items. `model` is the one that made opaque state in it, where the payload names none."""
+        wire = format_of(self.payload, source)
+        if wire == OWN:
+            items = JSON.decode(msgspec.json.encode(self.payload))
+        else:
+            items = provider_for(wire).read_history(self.payload, model=self.model or model)
+        if not items:
+            raise InvalidValue(f"{self.place}no messages were found; is the format right?")
+        return items
+
+
+# Reading
+
+
+def read_histories(name: str) -> list[History]:
+    """The histories in a file; `-` is standard input."""
+    try:
+        text = read_bytes(name).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Damaged("it is not UTF-8", name) from None
+    except OSError as fault:
+        raise Damaged(f"it cannot be read: {fault.strerror}", name) from None
+    if not text.strip():
+        raise Damaged("there is nothing in it", name)
+    is_one_line = name.lower().endswith(_LINES) and "\n" not in text.strip()
+    try:
+        whole = _decoded(text)
+        return _from_lines([(1, whole)], name) if is_one_line else [History(_checked(whole, name))]
+    except msgspec.DecodeError as fault:
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        return _from_lines(_decoded_lines(lines, name, fault), name)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        if "\\ud" not in text.lower():
+            raise
+    try:  # Python writes lone surrogates, and no provider accepts them
+        return msgspec.json.decode(
+            _lone_surrogate.sub("\ufffd", json.dumps(json.loads(text), ensure_ascii=False))
+        )
+    except ValueError as fault:
+        raise msgspec.DecodeError(str(fault)) from None
+
+
+def _decoded_lines(lines: list[tuple[int, str]], name: str, fault: Exception) -> list[tuple[int, Any]]:
+    found: list[tuple[int, Any]] = []
+    for number, line in lines:
+        try:
+            found.append((number, _decoded(line)))
+        except msgspec.DecodeError as inner:
+            if not found or len(lines) < 2:
+                raise Damaged(f"it is not JSON: {fault}", name) from None
+            raise Damaged(f"it is not JSON: {inner}", f"{name}, line {number}") from None
+    return found
+
+
+def _from_lines(values: list[tuple[int, Any]], name: str) -> list[History]:
+    """Each line a history, if all lines are; else each a message of one history."""
+    _refuse_envelopes([value for _, value in values], name)
+    if all(_is_whole(value) for _, value in values):
+        return [History(value, number, is_in_lines=True) for number, value in values]
+    for number, value in values:
+        if not isinstance(value, dict) or _is_whole(value):
+            raise Damaged("lines are messages, or lines are histories, not both", f"{name}, line {number}")
+    return [History([value for _, value in values], is_in_lines=True)]
+
+
+def _checked(value: Any, name: str) -> Any:
+    fields = fields_of(value)
+    _refuse_envelopes([value], name)
+    if not _is_whole(value) and ("role" in fields or "type" in fields):
+        return [value]  # a single message
+    if not isinstance(value, dict | list):
+        raise Damaged("a history is a list of messages, or an object that has one", name)
+    return cast(Any, value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, list) or any(key in fields_of(value) for key in HISTORY.values())
+
+
+def _refuse_envelopes(values: list[Any], name: str) -> None:
+    """Name the field to extract, where no value is a message or a history, and one holds such."""
+    if any(_is_whole(value) or "role" in fields_of(value) for value in values):
+        return
+    for value in values:
+        for field in _ENVELOPES:
+            inner = fields_of(fields_of(value).get(field))
+            if "role" in inner or _is_whole(inner):
+                text = (
+                    f"messages and histories are under {field!r}: extract them with jq -c '.{field} // empty'"
+                )
+                raise Damaged(text, name)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+# Formats
+
+
+def known_format(name: str) -> str:
+    """The name of a format, or an error that lists all."""
+    if name not in FORMATS:
+        raise InvalidValue(f"no format {cut(name)!r}; there are {', '.join(FORMATS)}")
+    return name
+
+
+def format_of(payload: Any, given: str | None = None) -> str:
+    """The format as given, or guessed from the payload; OpenAI's where nothing else is found."""
+    if given is not None:
+        return known_format(given)
+    fields = fields_of(payload)
+    if "contents" in fields:
+        return "gemini"
+    if "input" in fields:
+        return "openai-responses"
+    messages = [fields_of(message) for message in _list(fields.get("messages") if fields else payload)]
+    blocks = [fields_of(block) for message in messages for block in _list(message.get("content"))]
+    kinds = {kind for block in blocks if isinstance(kind := block.get("type"), str)}
+    if "system" in fields or kinds & {"tool_use", "tool_result", "thinking", "redacted_thinking"}:
+        return "anthropic"
+    for message in messages:
+        if "kind" in message:
+            return OWN
+        if "parts" in message:
+            return "gemini"
+        if str(message.get("type")).startswith(("function_call", "reasoning")):
+            return "openai-responses"
+    return "openai"
+
+
+def render(
+    items: list[Item], to: str, *, model: str | None = None, tools: list[Any] | None = None
+) -> tuple[Any, tuple[Downgrade, ...]]:
+    """Items in a format, and what the format could not carry."""
+    if known_format(to) == OWN:
+        return msgspec.json.decode(JSON.encode(items)), ()
+    rendered = provider_for(to).render(items, model=model, tools=tools or [])
+    return rendered.payload, rendered.downgrades
+
+
+def unwritten(history: History, source: str, to: str) -> str | None:
+    """A sentence on fields that are not written: settings are no part of a conversation."""
+    read = READ.get(source, set())
+    fields = {name: value for name, value in fields_of(history.payload).items() if name not in read}
+    config = fields_of(fields.pop("config", None)) if source == "gemini" else {}
+    fields |= {f"config.{name}": value for name, value in config.items() if name not in read}
+    names = [cut(name) for name, value in fields.items() if value is not None]
+    if to == OWN and history.tools:
+        names.append("tools")
+    return f"not written: {listed(names, _MOST_FIELDS)}" if names else None
+
+
+# Writing
+
+
+def write_payloads(payloads: list[Any], histories: list[History], name: str | None) -> None:
+    """Write payloads as they came: one as JSON, histories on lines, or messages on lines."""
+    if not histories[0].is_in_lines:
+        write_json(payloads[0], name)
+    elif histories[0].line is None and isinstance(payloads[0], list):
+        write_lines(_list(payloads[0]), name)
+    else:
+        write_lines(payloads, name)
+
+
+def note_downgrades(history: History, downgrades: tuple[Downgrade, ...], remark: str | None = None) -> None:
+    """Print what a format could not carry, and a remark, to standard error."""
+    for downgrade in downgrades:
+        note(f"{history.place}{downgrade.reason} ({downgrade.change})")
+    if remark is not None:
+        note(f"{history.place}{remark}")

@@ -1,0 +1,232 @@
+"""The commands `recall` and `knowledge`: what a question would bring back, and the documents of a scope."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from quire.cli.options import COUNTED_AS, AsJson, CountAs, KeyFile, Scope, StoreUrl
+from quire.cli.phrases import beginning, moment, named, plural
+from quire.cli.stores import at_store, place_of, readable_place
+from quire.cli.terminal import errors_reported, note, progress, say, table, write_json
+from quire.errors import InvalidValue, UnknownId, UnknownKey
+from quire.items import Message
+from quire.tokens import counter_for
+
+if TYPE_CHECKING:
+    from quire.memory import Knowledge, Quote, Report
+    from quire.stores import Place, Store
+
+knowledge = typer.Typer(no_args_is_help=True, help="Add, list and remove the documents of a scope.")
+
+_BUDGET = 1_024
+_LISTED = 10
+"""Quotes that are listed whether or not they fit."""
+
+_MOST_SCOPES = 10
+_LONGEST = 200
+
+
+def recall(
+    question: Annotated[str, typer.Argument(help="a question", show_default=False)],
+    scope: Scope = "",
+    conversation: Annotated[
+        str | None,
+        typer.Option(help="where recent, working and episodes look; by default in all of the scope"),
+    ] = None,
+    tier: Annotated[
+        list[str] | None, typer.Option(help="recent, working, episodes or knowledge; may be repeated")
+    ] = None,
+    budget: Annotated[int, typer.Option(min=1, help="tokens that all quotes may take")] = _BUDGET,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="the most quotes; by default as many as fit")
+    ] = None,
+    zone: Annotated[str, typer.Option(help='the time zone of days, such as "Europe/Paris"')] = "UTC",
+    model: CountAs = COUNTED_AS,
+    store: StoreUrl = None,
+    key_file: KeyFile = None,
+    json: AsJson = False,
+) -> None:
+    """List what a question would bring back, the best first, with scores, reasons and what would fit."""
+    from quire.memory import Memory, checked_tiers, recalled
+
+    with at_store(store, key_file) as found:
+        place = _searched(found, scope, conversation)
+        memory = Memory.of(found, place.scope, zone=zone)
+        where, tiers = None if conversation is None else place.conversation, tier or ("knowledge",)
+        quotes = recalled(memory, question, tiers=checked_tiers(tiers), conversation=where, limit=limit)
+        if not quotes:
+            raise UnknownId(f"nothing was found in the scope {named(place.scope)!r}")
+        rows, used = _rows(quotes, budget, limit, model)
+    if json:
+        write_json(
+            {"question": question, "scope": place.scope, "budget": budget, "tokens": used, "found": rows}
+        )
+    else:
+        _print(rows, budget, used, question)
+
+
+def _searched(store: "Store", scope: str, conversation: str | None) -> "Place":
+    """The scope or conversation to search, which exists and which the key opens."""
+    place = place_of(f"{scope}/{conversation or ''}")
+    names = store.conversations(place.scope)
+    if not names:
+        scopes = [str(place._replace(scope=one)).partition("/")[0] for one in store.scopes()[:_MOST_SCOPES]]
+        others = f"; --scope may be {', '.join(map(repr, scopes))}" if scopes else ""
+        raise UnknownId(f"there is nothing in the scope {named(place.scope)!r} of this store{others}")
+    if conversation is not None and place.conversation not in names:
+        raise UnknownId(f"there is no conversation {place} in this store")
+    for name in names:
+        readable_place(store, str(place._replace(conversation=name)))
+    return place
+
+
+def _rows(
+    quotes: "Sequence[Quote]", budget: int, limit: int | None, model: str
+) -> tuple[list[dict[str, Any]], int]:
+    """The quotes as the section `Recall` would show them, and the tokens that the block of quotes takes.
+
+    Quotes that do not fit are listed too: those before the last that fits, and so many in any case.
+    """
+    from quire.memory import Quotes
+
+    count = counter_for(model).count
+    chosen = Quotes(quotes, limit=limit, tokens=budget).select(None, count)
+    lines = {quote.key: quote.line for quote in chosen.quotes}
+    last = max((nth for nth, quote in enumerate(quotes, 1) if quote.key in lines), default=0)
+    rows = [
+        {
+            "id": quote.id,
+            "ids": list(quote.covers),
+            "from": quote.heading.strip("[]"),
+            "source": quote.source,
+            "at": quote.at or None,
+            "tokens": count(Message("user", line)),
+            "fits": quote.key in lines,
+            "score": quote.score or None,
+            "reason": chosen.reason(quote),
+            "text": line,
+        }
+        for quote in quotes[: max(last, limit or _LISTED)]
+        for line in (lines.get(quote.key, quote.line),)
+    ]
+    return rows, sum(map(count, chosen.items))
+
+
+def _print(rows: list[dict[str, Any]], budget: int, used: int, question: str) -> None:
+    from quire.memory import Excerpt, term_worths
+    from quire.memory.words import terms
+
+    worths = term_worths(terms(question))
+    for number, row in enumerate(rows, 1):
+        score = "" if row["score"] is None else f"{row['score']:.2f}  "
+        fits = "fits" if row["fits"] else "is left out"
+        say(f"{number:>4}. {score}{row['from']}  {plural(row['tokens'], 'token')}, {fits}")
+        text = row["text"] if len(row["text"]) <= _LONGEST else Excerpt(row["text"], worths).cut(_LONGEST)
+        for line in (row["reason"], beginning(text, _LONGEST), named(row["id"])):
+            say(f"      {line}")
+        say()
+    kept = sum(row["fits"] for row in rows)
+    fitting = f"{plural(kept, 'fits', 'fit')}, {used:,}" if kept else "none fits into a budget"
+    say(f"{plural(len(rows), 'quote')}; {fitting} of {budget:,} tokens")
+
+
+@knowledge.command()
+def add(
+    paths: Annotated[
+        list[str], typer.Argument(help="files and folders", show_default=False, metavar="PATH...")
+    ],
+    scope: Scope = "",
+    name: Annotated[str | None, typer.Option(help="the name of the source, in place of its path")] = None,
+    prune: Annotated[bool, typer.Option("--prune", help="remove what is gone from a folder")] = False,
+    store: StoreUrl = None,
+    key_file: KeyFile = None,
+    json: AsJson = False,
+) -> None:
+    """Add text, Markdown, HTML and PDF files, and folders of them. Known sources are updated."""
+    from quire.memory import Report, files_at
+
+    with errors_reported():
+        if name is not None and len(paths) > 1:
+            raise InvalidValue("--name is for one path")
+        files = sum(len(files_at(path, name).files) for path in paths)  # an error before anything is written
+    with at_store(store, key_file, make=True) as found, progress(files) as advance:
+        documents = _documents(found, scope)
+        reports = [
+            documents.add(path, name=name, prune=prune, progress=lambda _, __, source: advance(source, 1))
+            for path in paths
+        ]
+    fields = {
+        field: tuple(one for report in reports for one in getattr(report, field))
+        for field in Report.__struct_fields__
+    }
+    report = Report(**fields)
+    if json:
+        write_json(msgspec.to_builtins(report))
+    else:
+        _print_report(report)
+    for remark in report.notes:
+        note(f"{remark.source}: {remark.text}")
+    raise typer.Exit(1 if report.failed else 0)
+
+
+@knowledge.command("ls")
+def list_(scope: Scope = "", store: StoreUrl = None, key_file: KeyFile = None, json: AsJson = False) -> None:
+    """List the documents of a scope. No content is shown."""
+    with at_store(store, key_file) as found:
+        sources = _documents(found, scope).sources()
+    if json:
+        write_json([{"source": one.name, **msgspec.to_builtins(one)} for one in sources])
+    elif not sources:
+        note(f"there are no documents in the scope {named(scope)!r}")
+    else:
+        rows = [
+            (one.name, one.title, f"{one.chunks:,}", f"{one.tokens:,}", moment(one.updated_at))
+            for one in sources
+        ]
+        table([("source", "title", "chunks", "tokens", "updated (UTC)"), *rows], left=2)
+
+
+@knowledge.command("rm")
+def remove(
+    sources: Annotated[
+        list[str], typer.Argument(help="their names in `ls`", show_default=False, metavar="SOURCE...")
+    ],
+    scope: Scope = "",
+    store: StoreUrl = None,
+    key_file: KeyFile = None,
+    json: AsJson = False,
+) -> None:
+    """Remove documents: their content is removed from the store."""
+    with at_store(store, key_file) as found:
+        documents = _documents(found, scope)
+        known = {one.name for one in documents.sources()}
+        for source in sources:
+            if source not in known:
+                raise UnknownKey(f"no source {named(source)!r} in {documents.place}: nothing is removed")
+        gone = {source: documents.remove(source) for source in dict.fromkeys(sources)}
+    if json:
+        write_json(gone)
+        return
+    for source, chunks in gone.items():
+        say(f"{source}: {plural(chunks, 'chunk')} removed")
+
+
+def _documents(store: "Store", scope: str) -> "Knowledge":
+    """The documents of a scope, which the key opens."""
+    import quire.session  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it removes quotes of documents too
+    from quire.memory import Knowledge
+
+    found = Knowledge(store, place_of(f"{scope}/").scope)
+    if store.version(found.place):
+        readable_place(store, str(found.place))
+    return found
+
+
+def _print_report(report: "Report") -> None:
+    for fate in ("added", "updated", "removed", "failed"):
+        for source in getattr(report, fate):
+            line = source if isinstance(source, str) else f"{source.source}  {source.text}"
+            say(f"{fate:<9}  {line}")
+    say(str(report))

@@ -1,0 +1,293 @@
+"""How items, log entries, calls, prices and program events are put into words."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from quire.cli.terminal import one_line
+from quire.errors import cut
+from quire.items import (
+    JSON,
+    ConfigChange,
+    Handoff,
+    Hide,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Pin,
+    Reasoning,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+    Unknown,
+    kind_of,
+    parts_of,
+)
+from quire.tokens import Counter, counter_for
+
+if TYPE_CHECKING:
+    from quire.programs import Event, Price
+    from quire.state import View
+
+_MOST_NAMED = 5
+_MOST_SPANS = 3
+_LONGEST = 80
+_LONGEST_FAULT = 400
+
+STOPS = {
+    "interrupted": "interrupted",
+    "length": "the model reached its output limit",
+    "refused": "the model refused to continue",
+    "requests": "the limit of requests for one question was reached",
+    "seconds": "the time limit for one question was reached",
+    "calls": "the limit of calls for one question was reached",
+    "cost": "the cost limit for one question was reached",
+}
+"""Why an answer ended before it was complete."""
+
+
+# Numbers, names and times
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """A number of things."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def named(name: str) -> str:
+    """An id or a name, short and on one line."""
+    return one_line(cut(name))
+
+
+def listed(names: Sequence[str], most: int = _MOST_NAMED) -> str:
+    """Some names, and how many more there are."""
+    more = [f"and {len(names) - most:,} more"] if len(names) > most else []
+    return ", ".join([*names[:most], *more])
+
+
+def moment(seconds: float) -> str:
+    """A time in UTC; a dash where there is none."""
+    if not seconds:
+        return "-"
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:.0f}"  # outside of the calendar
+
+
+def beginning(text: str, longest: int = _LONGEST) -> str:
+    """The beginning of a text, on one line."""
+    line = one_line(" ".join(text[: 8 * longest].split()))
+    is_whole = len(line) <= longest and len(text) <= 8 * longest
+    return line if is_whole else f"{line[: longest - 1]}…"
+
+
+def title(file: str, line: int | None) -> str:
+    """A history by its file and line."""
+    return file if line is None else f"{file}, line {line}"
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields of a JSON object; no fields for any other value."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+# Items
+
+
+def kind(item: Item) -> str:
+    """The kind of an item, with the role of a message."""
+    words = kind_of(item).replace("_", " ")
+    return one_line(f"{item.role} {words}") if isinstance(item, Message) else words
+
+
+def content(item: Item) -> str:
+    """What an item says: media as their kind, and what has no text as JSON."""
+    match item:
+        case Message() | ToolResult():
+            parts = parts_of(item.content)
+            return "\n".join(p if isinstance(p, str) else f"[{type(p).__name__.lower()}]" for p in parts)
+        case ToolCall():
+            return f"{item.name} {item.arguments}"
+        case Reasoning() | Summary():
+            return item.text
+        case _:
+            return JSON.encode_item(item).decode()
+
+
+def preview(item: Item) -> str:
+    """The beginning of what an item says."""
+    match item:
+        case Handoff():
+            return beginning(f"to {item.to_agent}" + (f": {item.reason}" if item.reason else ""))
+        case ConfigChange():
+            tools = "" if item.tools is None else f"tools: {', '.join(item.tools)}"
+            return beginning("; ".join(filter(None, (tools, item.instructions))))
+        case Note():
+            text = item.content if isinstance(item.content, str) else item.description
+            return beginning(": ".join(filter(None, (item.key, text))))
+        case Unknown():
+            return f"of a kind that this version does not know: {named(item.name)}"
+        case _:
+            return beginning(content(item))
+
+
+def item_rows(items: Iterable[Item], model: str, view: "View | None" = None) -> list[str]:
+    """The lines of a table of items: ids, kinds, tokens and previews; the first line is its header."""
+    counter = counter_for(model)
+    rows = [("id", "kind", "tokens", "says")]
+    for item in items:
+        state = "shown" if view is None else view.fate(item.id).state
+        words = kind(item) if state == "shown" else f"{kind(item)}, {state}"
+        rows.append((named(item.id), words, f"{counter.count(item):,}", preview(item)))
+    ids, kinds, tokens, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return [f"{row[0]:{ids}}  {row[1]:{kinds}}  {row[2]:>{tokens}}  {row[3]}".rstrip() for row in rows]
+
+
+def largest(items: Iterable[Item], ids: Sequence[str], counter: Counter) -> str:
+    """The items of some ids, the largest first, with their tokens."""
+    sizes = [(counter.count(item), item) for item in items if item.id in set(ids)]
+    sizes.sort(key=lambda sized: -sized[0])
+    return listed([f"item {cut(item.id)!r} ({kind(item)}) {size:,}" for size, item in sizes])
+
+
+# Entries of a log
+
+
+def entry(stream: str, item: Item) -> str:
+    """What an entry of the log says or does."""
+    if stream in _OWN_STREAMS:
+        return _OWN_STREAMS[stream](item)
+    match item:
+        case Summary():
+            return f"replaces {_spans(item.spans)}: {beginning(item.text)}"
+        case Mask():
+            return f"masks {named(item.target)}: {beginning(item.stub)}"
+        case Hide():
+            return f"hides {_spans(item.spans)}"
+        case Pin():
+            return f"pins {named(item.target)}"
+        case Undo():
+            return f"undoes {named(item.target)}"
+        case _:
+            return preview(item)
+
+
+def _spans(spans: Sequence[Span]) -> str:
+    words = [
+        named(span.first) if span.first == span.last else f"{named(span.first)} to {named(span.last)}"
+        for span in spans
+    ]
+    return listed(words, _MOST_SPANS) or "nothing"
+
+
+def _noted(item: Item) -> dict[str, Any]:
+    return fields_of(item.content) if isinstance(item, Note) else {}
+
+
+def _request(item: Item) -> str:
+    from quire.session import is_receipt
+
+    if not is_receipt(item):
+        return f"kept for requests: {preview(item) or named(item.id)}"
+    fields = _noted(item)
+    to = " ".join(named(str(fields[name])) for name in ("provider", "model") if fields.get(name))
+    return f"request of {fields.get('tokens', 0):,} tokens to {to}"
+
+
+def _usage(item: Item) -> str:
+    usage, cost = fields_of(_noted(item).get("usage")), _noted(item).get("cost")
+    price = f", {cost:.4f} USD" if isinstance(cost, int | float) else ""
+    return f"spent {usage.get('input', 0) + usage.get('output', 0):,} tokens{price}"
+
+
+def _pooled(item: Item) -> str:
+    if isinstance(item, Hide):
+        return f"removes {_spans(item.spans)} from the pool"
+    return f"adds to the pool: {preview(item)}"
+
+
+def _origin(item: Item) -> str:
+    fields = _noted(item)
+    return f"begins as {named(str(fields.get('conversation')))} at revision {fields.get('revision')}"
+
+
+_OWN_STREAMS: dict[str, Callable[[Item], str]] = {
+    ".receipts": _request,
+    ".usage": _usage,
+    ".pool": _pooled,
+    ".origin": _origin,
+    ".plans": lambda item: "ends a compaction" if isinstance(item, Hide) else "begins a compaction",
+    ".named": lambda item: f"takes the name {named(str(_noted(item).get('name')))}",
+    ".forgotten": lambda item: f"{plural(len(_noted(item).get('ids', ())), 'item')} forgotten",
+}
+"""The session's own streams, by the names in `quire.stores.streams`."""
+
+
+# Calls and programs
+
+
+def call(made: ToolCall) -> str:
+    """A call on one line."""
+    return f"{named(made.name)} {beginning(made.arguments)}"
+
+
+def outcome(result: ToolResult, how: str = "") -> str:
+    """A result on one line."""
+    failed = " failed" if result.is_error else ""
+    return f"{named(result.name)}{how}{failed}: {preview(result)}"
+
+
+def question(made: ToolCall) -> str:
+    """What a call asks a person."""
+    try:
+        asked = fields_of(msgspec.json.decode(made.arguments)).get("question")
+    except msgspec.DecodeError:
+        asked = None
+    return asked if isinstance(asked, str) else made.arguments
+
+
+def price(of: "Price") -> str:
+    """A price on one line."""
+    money = f"{of.money:.4f} USD, " if of.money else ""
+    return f"{money}{of.seconds:.1f} s, {plural(round(of.calls), 'call')}"
+
+
+def program_event(event: "Event") -> str:
+    """Something that happened to a program, on one line; what it prints is shown as it is."""
+    from quire import programs
+
+    match event:
+        case programs.Printed():
+            return event.text
+        case programs.Found():
+            return "kept before" if event.path is None else f"kept before in {event.path}: no model is asked"
+        case programs.SetAside():
+            return f"{event.path} is set aside: {beginning(event.why, _LONGEST_FAULT)}"
+        case programs.NotKept():
+            why = beginning(event.why, _LONGEST_FAULT)
+            return f"{event.path} can be neither used nor moved ({why}): the program is in memory alone"
+        case programs.Called():
+            return f"· {call(event.call)}"
+        case programs.Asked():
+            return f"· asks {named(event.model)}, in {named(event.transcript)}"
+        case programs.Gave():
+            before = ", made before" if "quire.replayed" in event.result.extras else ""
+            return f"· {outcome(event.result, before)}"
+        case programs.Written():
+            lines = plural(len(event.text.strip().splitlines()), "line")
+            return f"{named(event.attempt)}: round {event.round}, {lines} written"
+        case programs.Checked():
+            return f"{named(event.attempt)}: passed the checks, about {price(event.price)}"
+        case programs.Faulted():
+            fault = getattr(event.fault, "kind", type(event.fault).__name__)
+            return f"{named(event.attempt)}: {fault}: {beginning(str(event.fault), _LONGEST_FAULT)}"
+        case programs.Started():
+            return f"{named(event.attempt)}: runs"
+        case programs.Answered():
+            return f"{named(event.attempt)}: answered"

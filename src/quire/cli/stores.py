@@ -1,0 +1,114 @@
+"""Which store a command works on, and the conversation in it.
+
+A command that only reads makes nothing: a store that does not exist is an error, not an empty store.
+"""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.cli.terminal import errors_reported, note
+from quire.errors import InvalidValue, StoreFailed, UnknownId
+
+if TYPE_CHECKING:
+    from quire.session import Session
+    from quire.stores import Place, Store
+
+DEFAULT = "quire.db"
+_KEY_LENGTH = 32
+
+
+@contextmanager
+def at_store(url: str | None, key_file: str | None = None, *, make: bool = False) -> "Generator[Store]":
+    """Open a store and close it at the end. Errors are reported, and what the store repaired."""
+    from quire.stores import Store
+
+    with errors_reported():
+        name = url or _default(make=make)
+        if name == "memory:":
+            raise InvalidValue("a store in memory is gone when the command ends: name a file or a URL")
+        path = path_of(name)
+        if path is not None and not make and not path.exists():
+            raise StoreFailed(f"there is no store at {path}")
+        store = Store.open(name, key=key_in(key_file))
+        try:
+            yield store
+        finally:
+            reports = store.reports
+            store.close()
+            for report in reports:
+                note(report)
+
+
+def _default(*, make: bool) -> str:
+    if not os.path.exists(DEFAULT):
+        if not make:
+            raise InvalidValue(f"which store? Give --store or set QUIRE_STORE; there is no {DEFAULT} here")
+        note(f"{DEFAULT} is made in this folder")
+    return DEFAULT
+
+
+def path_of(url: str) -> Path | None:
+    """The file of a store; None for a store in no file."""
+    if url.startswith("sqlite:///"):
+        return Path(url.removeprefix("sqlite:///"))
+    is_address = "://" in url or url.partition(":")[0] in ("sqlite", "postgresql", "postgres")
+    return None if is_address else Path(url)
+
+
+def key_in(name: str | None) -> bytes | None:
+    """The key in a file: its bytes, or its hexadecimal digits."""
+    if name is None:
+        return None
+    try:
+        data = Path(name).read_bytes()
+    except OSError as fault:
+        raise InvalidValue(f"the key file {name} cannot be read: {fault.strerror}") from None
+    if len(data) == _KEY_LENGTH:
+        return data
+    try:
+        key = bytes.fromhex(data.decode("ascii").strip())
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_LENGTH:
+        raise InvalidValue(f"the key file {name} holds neither 32 bytes nor 64 hexadecimal digits")
+    return key
+
+
+def place_of(address: str) -> "Place":
+    """The place of an address."""
+    from quire.stores import place_at
+
+    return place_at(address)
+
+
+def existing_place(store: "Store", address: str) -> "Place":
+    """The place of a conversation that exists."""
+    place = place_of(address)
+    if not store.version(place):
+        raise UnknownId(f"there is no conversation {place} in this store")
+    return place
+
+
+def readable_place(store: "Store", address: str) -> "Place":
+    """The place of a conversation that exists and that the key opens."""
+    from quire.stores.store import is_sealed
+
+    place = existing_place(store, address)
+    if any(is_sealed(last.body) for last in store.read(place, after=store.version(place) - 1)):
+        raise InvalidValue(f"{place} is sealed: give its key with --key-file")
+    return place
+
+
+def open_session(store: "Store", place: "Place") -> "Session":
+    """The session of a place."""
+    from quire.session import Session
+
+    return Session.open(scope=place.scope, conversation=place.conversation, store=store)
+
+
+def readable_session(store: "Store", address: str) -> "Session":
+    """The session of a conversation that exists and that the key opens."""
+    return open_session(store, readable_place(store, address))

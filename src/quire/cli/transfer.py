@@ -1,0 +1,288 @@
+"""The commands `export`, `import` and `migrate`, and the check of a store."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from quire.cli.histories import OWN, History, known_format, note_downgrades, read_histories, render
+from quire.cli.options import Address, AsJson, KeyFile, Model, Output, StoreUrl, Transcript
+from quire.cli.phrases import listed, plural, title
+from quire.cli.stores import (
+    at_store,
+    key_in,
+    open_session,
+    path_of,
+    place_of,
+    readable_place,
+    readable_session,
+)
+from quire.cli.terminal import errors_reported, note, progress, say, write_json
+from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed
+from quire.items import Item
+
+if TYPE_CHECKING:
+    from quire.stores import Place, Store
+
+_ITEMS, _AUTO = "items", "auto"
+_ENDINGS = (".json", ".jsonl")
+_KINDS = {
+    "SQLiteStore": ("SQLite", "sqlite"),
+    "PostgresStore": ("PostgreSQL", "postgres"),
+    "JSONLinesStore": ("JSON lines", "jsonl"),
+}
+
+
+# export and import
+
+
+def export(
+    address: Address,
+    format: Annotated[
+        str, typer.Option(help="items, openai, openai-responses, anthropic or gemini")
+    ] = _ITEMS,
+    output: Output = None,
+    store: StoreUrl = None,
+    transcript: Transcript = "main",
+    model: Model = None,
+    key_file: KeyFile = None,
+) -> None:
+    """Write a conversation: as items, everything recorded with its edits; as a payload, what is shown.
+
+    What a format cannot carry is reported on standard error.
+    """
+    with at_store(store, key_file) as found:
+        wanted = _wire(format)
+        view = readable_session(found, address).view(transcript)
+        items = view.recorded() if wanted == OWN else list(view)
+        payload, downgrades = render(items, wanted, model=model)
+        write_json(payload, output)
+        note_downgrades(History(None), downgrades)
+
+
+def import_(
+    file: Annotated[
+        str, typer.Argument(help="a file, a folder of files, or - for standard input", show_default=False)
+    ],
+    address: Address,
+    format: Annotated[
+        str, typer.Option(help="auto, items, openai, openai-responses, anthropic or gemini")
+    ] = _AUTO,
+    store: StoreUrl = None,
+    transcript: Transcript = "main",
+    append: Annotated[bool, typer.Option("--append", help="add to a conversation that exists")] = False,
+    model: Model = None,
+    key_file: KeyFile = None,
+    json: AsJson = False,
+) -> None:
+    """Read a history of any format into a conversation, all of it or nothing.
+
+    A folder, or a file with a history on each line, becomes several: scope/name-of-file, scope/name-line.
+    """
+    with errors_reported():
+        source = None if format == _AUTO else _wire(format)
+        files = _files(file)
+        with progress(len(files)) as advance:
+            read: list[_Read] = []
+            for path in files:
+                read += _read(path, file, address, source, model)
+                advance("reading", 1)
+        _check_names(read)
+    with at_store(store, key_file, make=True) as found, progress(len(read)) as advance:
+        versions = [_checked(found, one, transcript, append) for one in read]
+        for one, version in zip(read, versions, strict=True):
+            open_session(found, one.place).append(*one.items, to=transcript, expected=version)
+            advance("writing", 1)
+    if json:
+        write_json([{"address": str(o.place), "items": len(o.items), "from": o.title} for o in read])
+    for one in read:
+        if not json:
+            say(f"{one.place}: {plural(len(one.items), 'item')} from {one.title}")
+        if one.definitions:
+            left = plural(one.definitions, "tool definition")
+            note(f"{one.title}: left out, because they are no part of a conversation: {left}")
+
+
+def _wire(name: str) -> str:
+    """A format by its name for conversations; `convert` calls items quire."""
+    return known_format(OWN if name == _ITEMS else name)
+
+
+class _Read(NamedTuple):
+    """One history, where it was read and where it goes."""
+
+    title: str
+    place: "Place"
+    items: list[Item]
+    definitions: int
+
+
+def _files(name: str) -> list[str]:
+    folder = Path(name)
+    if name == "-" or not folder.is_dir():
+        return [name]
+    files = sorted(str(path) for path in folder.iterdir() if path.suffix.lower() in _ENDINGS)
+    if not files:
+        raise InvalidValue(f"there is no file in {name} that ends in .json or .jsonl")
+    return files
+
+
+def _read(path: str, given: str, address: str, source: str | None, model: str | None) -> Iterator[_Read]:
+    place = place_of(address)
+    for history in read_histories(path):
+        where = title(path, history.line)
+        try:
+            items = history._replace(line=None).items(source, model)
+        except QuireError as fault:
+            raise InvalidValue(f"{where}: {fault}") from None
+        names = (place.conversation, "" if path == given else Path(path).stem, str(history.line or ""))
+        target = place._replace(conversation="-".join(filter(None, names)))
+        yield _Read(where, target, items, len(history.tools))
+
+
+def _check_names(read: list[_Read]) -> None:
+    taken: dict[Place, str] = {}
+    for one in read:
+        if one.place in taken:
+            raise InvalidValue(f"{one.title} and {taken[one.place]} would both become {one.place}")
+        taken[one.place] = one.title
+
+
+def _checked(store: "Store", one: _Read, transcript: str, is_added: bool) -> int:
+    """The version that a history can be added to; an error names the item that cannot be added."""
+    from quire.state import Transcript as Log
+
+    if store.version(one.place):
+        if not is_added:
+            raise Conflict(f"there is a conversation {one.place} already: --append adds to it")
+        readable_place(store, str(one.place))
+    session = open_session(store, one.place)
+    log = Log(session.view(transcript).recorded() if transcript in session.transcripts else ())
+    for number, item in enumerate(one.items, 1):
+        try:
+            log.append(item)
+        except QuireError as fault:
+            raise InvalidValue(f"{one.title}: item {number:,}: {fault}") from None
+    return session.version
+
+
+# migrate
+
+
+def migrate(
+    source: Annotated[str, typer.Argument(help="the URL or path of a store", show_default=False)],
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            help="the store to copy it to; without one, the version is printed", show_default=False
+        ),
+    ] = None,
+    key_file: KeyFile = None,
+    target_key_file: Annotated[
+        str | None, typer.Option("--target-key-file", help="the key to seal the copy with")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Copy every conversation of a store into another one, entry by entry, and compare the two.
+
+    Nothing is overwritten. Without keys a sealed store stays sealed; with its key the copy is in clear.
+    """
+    if target is None:
+        with at_store(source) as one:
+            _print_version(one, json)
+        return
+    with at_store(source, key_file) as one:
+        _check_apart(source, target)
+        with at_store(target, target_key_file, make=True) as other:
+            copied, entries, there = _copy(one, other)
+    if json:
+        write_json({"copied": copied, "entries": entries, "there": there})
+        return
+    say(f"{plural(copied, 'conversation')} copied, {plural(entries, 'entry', 'entries')}, all alike")
+    if there:
+        say(f"{plural(there, 'conversation')} had been copied already")
+
+
+def _copy(source: "Store", target: "Store") -> tuple[int, int, int]:
+    """Copy what the target does not have: how many conversations, how many entries, how many were there.
+
+    Each conversation is copied whole, so an interrupted copy can be started again. Where the target has a
+    different conversation of the same name, nothing is copied.
+    """
+    from quire.stores import Entry
+
+    places = source.places()
+    there = [place for place in places if target.version(place)]
+    others = [str(place) for place in there if _rows(source, place) != _rows(target, place)]
+    if others:
+        raise Conflict(f"the target has other conversations of the same names: {listed(others)}")
+    missing = [place for place in places if place not in there]
+    entries = 0
+    with progress(len(missing)) as advance:
+        for place in missing:
+            version = 0
+            while stored := source.read(place, after=version):  # also what is added meanwhile
+                version = target.append(
+                    place, [Entry(one.stream, one.body) for one in stored], expected=version
+                )
+            entries += version
+            advance("copying", 1)
+    for place in missing:
+        if _rows(source, place) != _rows(target, place):
+            raise Conflict(f"{place} was written to while it was copied: the copy is not the same")
+    return len(missing), entries, len(there)
+
+
+def _rows(store: "Store", place: "Place") -> list[tuple[str, bytes]]:
+    """The content of a conversation; in a file of lines a line break within a body is a space."""
+    return [
+        (one.stream, one.body.replace(b"\r", b" ").replace(b"\n", b" ").strip()) for one in store.read(place)
+    ]
+
+
+def _check_apart(source: str, target: str) -> None:
+    paths = [path and path.resolve() for path in (path_of(source), path_of(target))]
+    if source == target or (paths[0] is not None and paths[0] == paths[1]):
+        raise InvalidValue("a store cannot be copied into itself")
+
+
+def _print_version(store: "Store", json: bool) -> None:
+    """Opening a store brings it up to date, so its version is the newest."""
+    kind, module = _KINDS[type(store).__name__]
+    version = import_module(f"quire.stores.{module}").VERSION
+    scopes, conversations = len(store.scopes()), len(store.places())
+    if json:
+        write_json({"kind": kind, "version": version, "scopes": scopes, "conversations": conversations})
+        return
+    counts = f"{plural(scopes, 'scope')}, {plural(conversations, 'conversation')}"
+    say(f"{kind}, at version {version}, the newest: {counts}")
+
+
+# check of a store
+
+
+def check_store(source: str, key_file: str | None, target: str | None, json: bool) -> None:
+    """Report damage to a store, and write everything readable to a new one."""
+    from quire.stores.salvage import check, salvage
+
+    with errors_reported():
+        path = path_of(source)
+        if path is not None and not path.exists():
+            raise StoreFailed(f"there is no store at {path}")
+        key = key_in(key_file)
+        damage, done = check(source, key=key), None
+        if target is not None:
+            _check_apart(source, target)
+            with at_store(target, key_file, make=True) as other:
+                done = salvage(source, other, key=key)
+        if json:
+            rows = [{**one._asdict(), "place": one.place and str(one.place)} for one in damage]
+            write_json({"damage": rows, "salvaged": done and done._asdict()})
+        else:
+            say("\n".join(one.reason for one in damage) or "the store is whole")
+            if done is not None:
+                entries = plural(done.entries, "entry", "entries")
+                say(f"{entries} of {plural(done.conversations, 'conversation')} written, {done.lost:,} lost")
+    raise typer.Exit(1 if damage else 0)

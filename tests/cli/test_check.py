@@ -1,0 +1,417 @@
+"""`quire check`, `convert` and `tokens`: files in any format, faults, repairs and counts."""
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+
+from quire.items import Image, Item, Message, Reasoning, ToolCall, ToolResult
+from quire.providers import HISTORY, PROVIDERS
+from tests.cli.command_line import TOOL, UNSAFE, lines, ran, ran_json, refused, run, written
+
+USER: dict[str, Any] = {"role": "user", "content": "How is the weather?"}
+CALL = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": '{"q":"x"}'}}
+CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "sunny"}
+GOOD = [USER, CALLED, RESULT]
+BAD = [USER, RESULT]
+CHECK = ("check", "-", "--provider", "openai")
+
+
+def fixed(payload: Any, provider: str, *options: str) -> tuple[Any, str]:
+    done = ran("check", "-", "--provider", provider, "--fix", *options, given=payload)
+    return json.loads(done.stdout), done.stderr
+
+
+# Faults
+
+
+def test_faults_are_listed_with_their_places_and_exit_status_1(tmp_path: Path) -> None:
+    assert ran(*CHECK, given=GOOD).stdout == "no fault\n"
+    done = run("check", written(tmp_path / "h.json", {"messages": BAD}), "--provider", "openai")
+    assert done.exit_code == 1 and done.stdout.endswith("1 fault\n")
+    assert "messages[1]" in done.stdout and "orphan_result" in done.stdout
+    (fault,) = json.loads(run(*CHECK, "--json", given=BAD).stdout)
+    assert fault["rule"] == "orphan_result" and fault["line"] is None
+
+
+def test_lines_are_messages_of_one_history_or_a_history_each() -> None:
+    assert ran(*CHECK, given=lines(GOOD)).stdout == "no fault\n"
+    done = run(*CHECK, given=lines([GOOD, BAD, {"messages": BAD}]))
+    assert "line 2" in done.stdout and "line 3" in done.stdout and "line 1" not in done.stdout
+    assert done.stdout.endswith("2 faults in 3 histories\n")
+
+
+NASTY_HISTORIES: list[tuple[str, Any]] = [
+    ("openai", [{"role": "\x1b[31mrole\u202e", "content": "x"}]),
+    (
+        "openai",
+        [USER, {**CALLED, "tool_calls": [{**CALL, "function": {"name": "\x1b[2Jf\x9b", "arguments": "{}"}}]}],
+    ),
+    ("openai", [USER, {**CALLED, "tool_calls": [{**CALL, "id": "\x1b]0;x\x07\u202e"}]}]),
+    (
+        "anthropic",
+        [
+            USER,
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "\x1b", "name": "\x9b", "input": {}}],
+            },
+        ],
+    ),
+    ("gemini", [{"role": "\x1b[5m", "parts": [{"functionResponse": {"name": "\x1b[1m", "response": {}}}]}]),
+]
+
+
+@pytest.mark.parametrize(("provider", "history"), NASTY_HISTORIES)
+@pytest.mark.parametrize("options", [(), ("--json",), ("--fix",), ("--fix", "--json")])
+def test_no_file_drives_the_terminal(provider: str, history: Any, options: tuple[str, ...]) -> None:
+    for command in (("check", "-", "--provider", provider, *options), ("convert", "-", "--to", "anthropic")):
+        printed = run(*command, given=history).output
+        assert not any(sign in printed for sign in UNSAFE)
+
+
+# Repairs
+
+
+def test_a_repaired_history_and_its_faults_are_apart(tmp_path: Path) -> None:
+    asked = ("check", written(tmp_path / "h.json", BAD), "--provider", "openai", "--fix", "--json")
+    first = run(*asked)
+    (fault,) = json.loads(first.stderr[: first.stderr.rindex("]") + 1])
+    target = tmp_path / "repaired.json"
+    second = run(*asked, "--output", str(target))
+    assert json.loads(second.stdout) == [fault]
+    assert json.loads(first.stdout) == json.loads(target.read_text())
+
+
+def test_a_repair_is_reported_and_leaves_no_fault() -> None:
+    repaired, reported = fixed([USER, CALLED, USER], "openai")
+    assert [message["role"] for message in repaired] == ["user", "assistant", "tool", "user"]
+    assert "unanswered_call" in reported and "result_added" in reported
+    assert ran(*CHECK, given=repaired).stdout == "no fault\n"
+
+
+TEXTS = [{"text": "hi", "type": "text"}]
+FAULTLESS: dict[str, Any] = {
+    "openai": [{"content": TEXTS, "role": "user", "name": "ana"}],
+    "openai-responses": [{"content": "hi", "role": "user"}],
+    "anthropic": [{"content": TEXTS, "role": "user"}],
+    "gemini": {"contents": [{"parts": [{"text": "q"}], "role": "user"}], "safetySettings": [], "config": {}},
+}
+
+
+@pytest.mark.parametrize("provider", FAULTLESS)
+def test_a_history_without_a_fault_is_written_as_it_was(provider: str) -> None:
+    again, reported = fixed(FAULTLESS[provider], provider)
+    assert json.dumps(again) == json.dumps(FAULTLESS[provider]) and "no fault" in reported
+
+
+def test_a_payload_keeps_its_settings_and_has_instructions_once() -> None:
+    payload = {"model": "gpt-5.6", "temperature": 0.5, "messages": BAD}
+    again, _ = fixed(payload, "openai")
+    assert again["temperature"] == 0.5 and len(again["messages"]) == 1
+    responses = {"model": "gpt-5.6", "instructions": "Be brief", "temperature": 1, "input": [USER]}
+    again, _ = fixed(responses, "openai-responses")
+    assert json.dumps(again).count("Be brief") == 1 and again["temperature"] == 1
+
+
+def test_a_list_stays_a_list_unless_it_cannot_hold_everything() -> None:
+    unanswered = [
+        USER,
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
+    ]
+    again, reported = fixed(unanswered, "anthropic")
+    assert isinstance(again, list) and "result_added" in reported and "tools_added" not in reported
+    again, reported = fixed({"model": "claude-opus-5", "max_tokens": 9, "messages": unanswered}, "anthropic")
+    assert [tool["name"] for tool in again["tools"]] == ["f"] and "tools_added" in reported
+    again, reported = fixed([{"role": "system", "content": "S"}, USER], "anthropic")
+    assert again["system"][0]["text"] == "S" and "a whole payload is written: system, messages" in reported
+
+
+QUESTION = {"role": "user", "parts": [{"text": "q"}]}
+FUNCTION: dict[str, Any] = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
+
+
+def test_a_payload_for_geminis_client_and_one_for_its_http_interface_stay_what_they_are() -> None:
+    declared = {"function_declarations": [{"name": "f", "parameters_json_schema": SCHEMA}]}
+    config = {"temperature": 0, "systemInstruction": "S", "tools": [declared]}
+    again, _ = fixed(
+        {"model": "gemini-2.5-pro", "config": config, "contents": [QUESTION, FUNCTION]}, "gemini"
+    )
+    assert set(again) == {"model", "config", "contents"}
+    instructions = {"parts": [{"text": "S"}]}
+    assert again["config"] == {"temperature": 0, "system_instruction": instructions, "tools": [declared]}
+    functions = [{"name": "f", "parametersJsonSchema": SCHEMA}]
+    payload: dict[str, Any] = {
+        "systemInstruction": instructions,
+        "generationConfig": {"temperature": 0},
+        "tools": [{"functionDeclarations": functions, "googleSearch": {}}],
+        "contents": [QUESTION, FUNCTION],
+    }
+    again, _ = fixed(payload, "gemini")
+    assert set(again) == {*payload, "toolConfig"} and len(again["contents"]) == 3
+    assert again["toolConfig"] == {"includeServerSideToolInvocations": True}
+    assert again["tools"] == [{"functionDeclarations": functions}, {"googleSearch": {}}]
+    assert (again["systemInstruction"], again["generationConfig"]) == (instructions, {"temperature": 0})
+
+
+URL = "data:image/png;base64,iVBORw0KGgo="
+REPAIRED: list[tuple[str, Any, str]] = [
+    (
+        "anthropic",
+        [{"role": "user", "content": [{"type": "image", "source": {"type": "base64", "data": URL}}]}],
+        '"data": "iVBORw0KGgo="',
+    ),
+    (
+        "openai",
+        [USER, {**CALLED, "tool_calls": [{**CALL, "id": None}]}, {**RESULT, "tool_call_id": None}],
+        '"content": "sunny"',
+    ),
+    ("openai", [{**USER, "name": "Ann Lee"}], '"name": "Ann_Lee_'),
+    (
+        "openai-responses",
+        [
+            USER,
+            {"type": "function_call", "call_id": "a", "name": "f", "arguments": {"n": 1}},
+            {"type": "function_call_output", "call_id": "a", "output": {"n": 2}},
+        ],
+        '"output": "{\\"n\\":2}"',
+    ),
+    (
+        "gemini",
+        [QUESTION, {"role": "model", "parts": [{"functionCall": {"name": "f", "args": '{"n": 1}'}}]}],
+        '"args": {"n": 1}',
+    ),
+    # What only the model itself can read stays, where no model is named.
+    (
+        "gemini",
+        [QUESTION, {"role": "model", "parts": [{**FUNCTION["parts"][0], "thoughtSignature": "c2ln"}]}],
+        '"thoughtSignature": "c2ln"',
+    ),
+    (
+        "anthropic",
+        [
+            USER,
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+                    {"type": "tool_use", "id": "t1", "name": "f", "input": {}},
+                ],
+            },
+        ],
+        '"signature": "c2ln"',
+    ),
+    (
+        "openai-responses",
+        [
+            USER,
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2Vh"},
+            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+        ],
+        '"encrypted_content": "c2Vh"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("provider", "history", "held"), REPAIRED)
+def test_values_in_a_wrong_form_are_repaired_and_the_rest_stays(
+    provider: str, history: Any, held: str
+) -> None:
+    again, reported = fixed(history, provider)
+    assert held in json.dumps(again) and "reasoning_left_out" not in reported
+
+
+def test_a_fault_that_stays_is_reported_with_exit_status_1() -> None:
+    payload = {"messages": [*GOOD, {"role": "tool", "tool_call_id": "x", "content": ""}], "model": 5}
+    for history, place in ((payload, ""), (lines([{"messages": [USER]}, payload]), "line 2: ")):
+        done = run(*CHECK, "--fix", given=history)
+        assert done.exit_code == 1
+        assert f"{place}not repaired: model: must be a string, is a number" in done.stderr
+
+
+def test_lines_are_repaired_on_lines(tmp_path: Path) -> None:
+    target = tmp_path / "fixed.jsonl"
+    histories = [[{"role": "system", "content": "S"}, USER], [USER], {"max_tokens": 3, "messages": [USER]}]
+    done = ran("check", "-", "--provider", "anthropic", "--fix", "-o", str(target), given=lines(histories))
+    first, second, third = map(json.loads, target.read_text().splitlines())
+    assert (set(first), len(second), third["max_tokens"]) == ({"system", "messages"}, 1, 3)
+    assert "line 1: a list of messages cannot hold all of it" in done.stderr
+    messages = ran(*CHECK, "--fix", given=lines([USER, CALLED, USER])).stdout.splitlines()
+    assert [json.loads(line)["role"] for line in messages] == ["user", "assistant", "tool", "user"]
+
+
+# Conversion
+
+
+@pytest.mark.parametrize("wire", ["openai-responses", "anthropic", "gemini", "quire"])
+def test_there_and_back_again(wire: str, tmp_path: Path) -> None:
+    there = tmp_path / "there.json"
+    ran("convert", "-", "--from", "openai", "--to", wire, "-o", str(there), given=GOOD)
+    if wire != "quire":
+        ran("check", str(there), "--provider", wire)
+    back = ran("convert", str(there), "--to", "openai")  # the format is guessed
+    assert json.loads(back.stdout)["messages"] == GOOD
+
+
+def test_what_is_not_written_is_reported() -> None:
+    whole = {"model": "gpt-5.6", "temperature": 0.2, "top_p": None, "messages": [USER], "tools": [TOOL]}
+    done = ran("convert", "-", "--to", "anthropic", given=whole)
+    assert set(json.loads(done.stdout)) == {"messages", "tools"}
+    assert done.stderr == "not written: model, temperature\n"
+    done = ran("convert", "-", "--to", "quire", given=lines([[USER], whole]))
+    assert done.stderr == "line 2: not written: model, temperature, tools\n"
+    config = {"contents": [QUESTION], "config": {"system_instruction": "S", "seed": 1}}
+    assert ran("convert", "-", "--to", "openai", given=config).stderr == "not written: config.seed\n"
+    audio = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+    done = ran("convert", "-", "--to", "anthropic", given=[{"role": "user", "content": [audio]}])
+    assert "media_as_text" in done.stderr
+
+
+def test_lines_in_are_lines_out(tmp_path: Path) -> None:
+    for value, kind in ((lines([USER, USER]), dict), (lines([[USER], [USER]]), dict)):
+        out = ran("convert", "-", "--to", "anthropic", given=value).stdout.splitlines()
+        assert all(isinstance(json.loads(line), kind) for line in out)
+    items = ran("convert", "-", "--to", "quire", given=lines([USER, USER])).stdout
+    assert [json.loads(line)["kind"] for line in items.splitlines()] == ["message", "message"]
+    one = written(tmp_path / "one.jsonl", json.dumps({"messages": [USER]}) + "\n")
+    assert len(ran("convert", one, "--to", "anthropic").stdout.splitlines()) == 1
+
+
+# Counts
+
+
+def test_tokens_by_kind_and_in_all() -> None:
+    shown = ran("tokens", "-", "--model", "gpt-4o", given=GOOD).stdout
+    assert "user message" in shown and "all, as a request" in shown
+    counted = ran_json("tokens", "-", "--model", "gpt-4o", given=GOOD)
+    assert counted["tokens"] == sum(tokens for _, tokens in counted["kinds"].values()) + 3
+    assert counted["kinds"]["tool call"][0] == 1
+    payload = {"model": "claude-opus-4-8", "messages": [USER], "tools": [TOOL]}
+    assert ran_json("tokens", "-", given=payload)["model"] == "claude-opus-4-8"
+    assert ran_json("tokens", "-", "--model", "gpt-5.6", given=payload)["kinds"]["tool definition"][0] == 1
+
+
+# Files that cannot be read
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "nothing in it"),
+        (b"{", "not JSON"),
+        (b'{"role": "user"}\n{', "line 2"),
+        (b"5", "list of messages"),
+        (b'[]\n{"role": "user"}', "not both"),
+        (b"\xff", "not UTF-8"),
+        (b'[{"role": "user", "content": "\\ud800"', "not JSON"),
+        (b'{"custom_id": "r1", "body": {"messages": [{"role": "user"}]}}', "under 'body'"),
+        (b'{"type": "user", "message": {"role": "user"}}\n' * 2, "under 'message'"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_file_that_is_no_history_is_an_error(data: bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_bytes(data)
+    assert says in refused(2, "check", str(tmp_path / "bad.json"), "--provider", "openai")
+
+
+@pytest.mark.parametrize(
+    ("command", "history", "says"),
+    [
+        (("check", "none.json", "--provider", "openai"), None, "cannot be read"),
+        (("check", "/dev/zero", "--provider", "openai"), None, "cannot be read"),
+        (
+            ("check", "-", "--provider", "claude"),
+            GOOD,
+            "there are openai, openai-responses, anthropic, gemini",
+        ),
+        (("convert", "-", "--to", "claude"), GOOD, "there are openai"),
+        (("convert", "-", "--from", "openai", "--to", "gemini"), [{"role": "user", "content": 5}], "[0]"),
+        (("convert", "-", "--to", "openai", "-o", "none/x.json"), GOOD, "cannot be written: No such file"),
+        (("tokens", "-"), [], "no messages were found; is the format right?"),
+        (("tokens", "-"), lines([GOOD, []]), "line 2: no messages were found"),
+        (
+            ("convert", "-", "--from", "openai", "--to", "gemini"),
+            [{"role": "user", "id": "1", "parts": [{"type": "text", "text": "hello"}]}],
+            "convertToModelMessages",
+        ),
+    ],
+)
+def test_mistakes_are_errors_in_a_sentence(command: tuple[str, ...], history: Any, says: str) -> None:
+    assert says in refused(2, *command, given=history)
+
+
+def test_line_separators_and_lone_surrogates_in_texts() -> None:
+    given = '{"role": "user", "content": "a\u2028b\u0085c"}\r\n{"role": "assistant", "content": "d"}\n'
+    out = ran(*CHECK, "--fix", given=given).stdout.removesuffix("\n").split("\n")
+    assert [json.loads(line)["content"] for line in out] == ["a\u2028b\u0085c", "d"]
+    half = json.dumps([{"role": "user", "content": "a\ud800b\U0001f600"}])
+    assert json.loads(ran(*CHECK, "--fix", given=half).stdout)[0]["content"] == "a\ufffdb\U0001f600"
+
+
+# Any JSON at all
+
+ITEMS: list[Item] = [
+    Message("system", "s"),
+    Message("user", ("q", Image(data=b"\x89PNG\r\n\x1a\n", media_type="image/png"))),
+    Reasoning("t"),
+    ToolCall("c1", "f", '{"a": "x"}'),
+    ToolResult("c1", "f", "r"),
+    Message("assistant", "a"),
+    Message("user", "and?"),
+]
+HISTORIES = {name: wire.render(ITEMS).payload[HISTORY[name]] for name, wire in PROVIDERS.items()}
+
+
+def deep(levels: int) -> Any:
+    value: Any = {"type": "text"}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+ODD_VALUES: tuple[Any, ...] = (
+    *(None, 5, 1.5, True, "", " ", [], {}, [None], [{}], 2**70, float("nan"), "half \ud800", deep(150)),
+    *(deep(3_000), "data:image/png;base64,", "c1", {"type": "text"}, {"text": ""}, "tool_use", "model"),
+)
+
+
+def places(value: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
+    """Each object or array within a value, with each of its keys or indexes."""
+    inner: Any = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, held in list(inner):
+        yield value, key
+        if depth < 12:
+            yield from places(held, depth + 1)
+
+
+@pytest.mark.laws
+@given(st.sampled_from(list(PROVIDERS)), st.integers(0, 2**32), st.booleans())
+def test_no_file_is_a_traceback(wire: str, seed: int, is_whole: bool) -> None:
+    draw, value = Random(seed), deepcopy(HISTORIES[wire])
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        if found := list(places(value)):
+            holder, key = draw.choice(found)
+            holder[key] = draw.choice(ODD_VALUES)
+    payload = {HISTORY[wire]: value, "model": "m", "tools": [{"name": "f"}]} if is_whole else value
+    try:
+        text = json.dumps(payload)
+    except RecursionError:
+        text = "[" * 3_000 + "]" * 3_000
+    for command in (
+        ("check", "-", "--provider", wire, "--fix"),
+        ("tokens", "-"),
+        ("convert", "-", "--from", wire, "--to", draw.choice((*PROVIDERS, "quire"))),
+    ):
+        done = run(*command, given=text)
+        assert done.exit_code in (0, 1, 2) and isinstance(done.exception, SystemExit | None), done.exception

@@ -1,0 +1,194 @@
+"""`quire recall` and `quire knowledge`: what a question would bring back, and the documents of a scope."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+
+from quire.items import ToolCall, ToolResult
+from quire.memory import Knowledge, Memory, recalled
+from quire.session import Session
+from quire.stores import Store
+from tests.cli.command_line import (
+    ENDINGS,
+    KEY,
+    NASTY,
+    UNSAFE,
+    ran,
+    ran_json,
+    refused,
+    run,
+    seeded,
+)
+
+QUESTION = "What was the code of my locker?"
+
+
+@pytest.fixture(autouse=True)
+def _in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("QUIRE_STORE", raising=False)
+    (tmp_path / "handbook").mkdir()
+    (tmp_path / "handbook" / "lamps.md").write_text("# Lamps\n\nEvery lamp is lit at dusk.")
+    (tmp_path / "handbook" / "tides.txt").write_text("The tide is read twice a day.")
+
+
+# recall
+
+
+def lived(path: Path) -> str:
+    """A store with a fact in one conversation, small talk in another, and a document."""
+    with Store.open(path) as store:
+        session = Session.open("ana/one", store=store)
+        session.user("My locker code is the word heliotrope.")
+        for turn in range(20):
+            session.user(f"How is the weather in town {turn}?")
+            session.assistant(f"In town {turn} it is sunny.")
+        Session.open("ana/two", store=store).user("The harbour is closed.")
+        Session.open("bob/one", store=store).user("The locker code of bob is secret-of-bob.")
+        Knowledge(store, "ana").add_text("Lockers are opened at the desk.", source="handbook.md")
+    return str(path)
+
+
+def rows(*arguments: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ran_json("recall", *arguments)["found"]
+    return found
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_would_come_back_and_why(ending: str, tmp_path: Path) -> None:
+    arguments = ("recall", QUESTION, "--scope", "ana", "--store", lived(tmp_path / f"chats.{ending}"))
+    printed = ran(*arguments).stdout
+    best = printed.split("\n\n")[0]
+    assert "conversation one" in best and "heliotrope" in best and 'has "' in best and "fits" in best
+    assert "secret-of-bob" not in printed and "handbook.md" in printed
+    found = ran_json(*arguments)
+    assert f"{found['tokens']} of 1,024 tokens" in printed
+    assert found["tokens"] > sum(row["tokens"] for row in found["found"] if row["fits"])  # with its block
+
+
+def test_it_is_what_the_section_would_show(tmp_path: Path) -> None:
+    path = lived(tmp_path / "chats.db")
+    with Store.open(path) as store:
+        wanted = [quote.id for quote in recalled(Memory(store, "ana"), QUESTION, limit=5)]
+    found = rows(QUESTION, "--scope", "ana", "--limit", "5", "--store", path)
+    assert [row["id"] for row in found] == wanted[: len(found)] and len(found) >= 5
+    assert [row["score"] for row in found] == sorted((row["score"] for row in found), reverse=True)
+
+
+def test_the_budget_the_limit_and_the_tiers(tmp_path: Path) -> None:
+    where = ("--scope", "ana", "--store", lived(tmp_path / "chats.db"))
+    assert 0 < sum(row["fits"] for row in rows(QUESTION, *where, "--budget", "45")) < 3
+    assert sum(row["fits"] for row in rows(QUESTION, *where, "--limit", "2")) == 2
+    assert "none fits into a budget of 3 tokens" in ran("recall", QUESTION, *where, "--budget", "3").stdout
+    two = (*where, "--conversation", "two", "--tier", "recent")
+    (newest,) = rows("x", *two, "--limit", "1")
+    assert newest["text"] == "user: The harbour is closed." and newest["score"] is None
+    both = rows(QUESTION, *two, "--tier", "knowledge")
+    assert "harbour" in both[0]["text"] and any("heliotrope" in row["text"] for row in both)
+
+
+def test_of_a_long_text_the_relevant_part_is_shown(tmp_path: Path) -> None:
+    logged = [f"line {number}: nothing of note on that day" for number in range(3_000)]
+    logged[2_000] = "line 2000: the locker of Ferris opens with heliotrope"
+    with Store.open(tmp_path / "chats.db") as store:
+        session = Session.open("ana/one", store=store)
+        session.append(ToolCall("c1", "read_log", "{}"), ToolResult("c1", "read_log", "\n".join(logged)))
+    asked = ("Which word opens the locker of Ferris?", "--scope", "ana", "--store", "chats.db")
+    (row,) = rows(*asked)
+    assert "Ferris opens with heliotrope" in row["text"] and row["fits"] and row["tokens"] <= 512
+    assert "Ferris opens with heliotrope" in ran("recall", *asked).stdout
+
+
+def test_where_there_is_nothing(tmp_path: Path) -> None:
+    store = ("--store", lived(tmp_path / "chats.db"))
+    reported = refused(1, "recall", QUESTION, *store)
+    assert "nothing in the scope ''" in reported and "'ana', 'bob'" in reported
+    missing = refused(1, "recall", "x", "--scope", "ana", "--conversation", "none", *store)
+    assert "no conversation" in missing
+    assert "nothing was found" in refused(1, "recall", " ", "--scope", "ana", *store)
+    assert "tiers are" in refused(2, "recall", "x", "--tier", "attic", "--scope", "ana", *store)
+    assert "there is no store at" in refused(2, "recall", "x", "--store", "none.db")
+
+
+def test_escapes_and_keys(tmp_path: Path) -> None:
+    store = seeded(tmp_path / "chats.db")
+    for more in ((), ("--json",)):
+        printed = ran("recall", "Q3", "--scope", "ana", "--store", store, *more).stdout
+        assert not any(sign in printed for sign in UNSAFE) and "smile" in printed
+    assert any(NASTY in row["text"] for row in rows("Q3", "--scope", "ana", "--store", store))
+    sealed = seeded(tmp_path / "sealed.db", key=KEY)
+    (tmp_path / "key").write_bytes(KEY)
+    asked = ("recall", "Q3", "--scope", "ana", "--store", sealed)
+    assert "Q3" in ran(*asked, "--key-file", "key").stdout and "--key-file" in refused(2, *asked)
+
+
+# knowledge
+
+WHERE = ("--scope", "ana", "--store", "k.db")
+
+
+def names(store: str = "k.db") -> list[str]:
+    return [row["source"] for row in ran_json("knowledge", "ls", "--scope", "ana", "--store", store)]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_documents_are_added_updated_and_removed(ending: str, tmp_path: Path) -> None:
+    store = f"k.{ending}"
+    add = ("knowledge", "add", "handbook", "--name", "hb", "--scope", "ana", "--store", store)
+    first = ran(*add)
+    assert "added      hb/lamps.md" in first.stdout and first.stdout.endswith("2 added\n")
+    assert first.stderr == ""
+    (tmp_path / "handbook" / "lamps.md").write_text("# Lamps\n\nNo lamp is lit.")
+    (tmp_path / "handbook" / "tides.txt").unlink()
+    (tmp_path / "handbook" / "new.txt").write_text("New.")
+    second = ran_json(*add)
+    assert (second["added"], second["updated"]) == (["hb/new.txt"], ["hb/lamps.md"])
+    third = ran(*add, "--prune").stdout
+    assert "removed    hb/tides.txt" in third and third.endswith("2 unchanged, 1 removed\n")
+    assert names(store) == ["hb/lamps.md", "hb/new.txt"]
+
+
+def test_what_fails_has_a_reason_and_the_rest_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "handbook" / "picture.png").write_bytes(b"\x89PNG\x00")
+    (tmp_path / "old.txt").write_bytes(b"caf\xe9 au lait")
+    done = run("knowledge", "add", "old.txt", "handbook", *WHERE)
+    assert done.exit_code == 1 and "picture.png  " in done.stdout and "binary" in done.stdout
+    assert done.stdout.endswith("3 added, 1 failed\n") and "cp1252" in done.stderr
+    assert len(names()) == 3
+
+
+def test_mistakes_are_errors_before_anything_is_written() -> None:
+    add = ("knowledge", "add", *WHERE)
+    assert "one path" in refused(2, *add, "handbook", "handbook/lamps.md", "--name", "hb")
+    assert "neither a file nor a folder" in refused(2, *add, "handbook", "none.txt")
+    assert not Path("k.db").exists()
+    assert "there is no store at" in refused(2, "knowledge", "ls", "--store", "k.db")
+    assert "which store?" in refused(2, "knowledge", "ls")
+    assert "quire.db is made in this folder" in ran("knowledge", "add", "handbook").stderr
+    assert "is made" not in ran("knowledge", "add", "handbook").stderr
+
+
+def test_documents_are_listed_without_content_and_removed_together() -> None:
+    ran("knowledge", "add", "handbook", "--name", "hb", *WHERE)
+    printed = ran("knowledge", "ls", *WHERE).stdout
+    assert "hb/lamps.md" in printed and "Lamps" in printed and "dusk" not in printed
+    row = ran_json("knowledge", "ls", *WHERE)[0]
+    assert (row["chunks"], row["title"]) == (1, "Lamps") and row["tokens"] > 3
+    assert "no documents" in ran("knowledge", "ls", "--scope", "bob", "--store", "k.db").stderr
+    assert ran_json("ls", "--store", "k.db") == [] == ran_json("ls", "ana", "--store", "k.db")
+    assert len(ran_json("ls", "ana/~knowledge", "--store", "k.db")) == 1
+    assert "'none'" in refused(1, "knowledge", "rm", "hb/lamps.md", "none", *WHERE)
+    assert len(names()) == 2
+    assert ran("knowledge", "rm", "hb/lamps.md", *WHERE).stdout == "hb/lamps.md: 1 chunk removed\n"
+    assert names() == ["hb/tides.txt"] and b"dusk" not in Path("k.db").read_bytes()
+
+
+def test_sealed_documents_need_their_key(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(KEY)
+    ran("knowledge", "add", "handbook", *WHERE, "--key-file", "key")
+    assert "lamps.md" in ran("knowledge", "ls", *WHERE, "--key-file", "key").stdout
+    for command in (("ls",), ("rm", "x"), ("add", "handbook")):
+        assert "--key-file" in refused(2, "knowledge", *command, *WHERE)

@@ -1,0 +1,253 @@
+"""`quire export`, `import`, `migrate` and the check of a store."""
+
+import json
+import os
+import pty
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+
+from quire.providers import PROVIDERS
+from quire.session import Session
+from quire.stores import Store, Stored
+from tests.cli.command_line import (
+    ENDINGS,
+    KEY,
+    TOOL,
+    conversation,
+    lines,
+    ran,
+    ran_json,
+    refused,
+    run,
+    seeded,
+    started,
+    view_of,
+    written,
+)
+
+HELLO = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+
+
+# export and import
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_every_wire_comes_in_and_goes_out(wire: str, ending: str, tmp_path: Path) -> None:
+    store, there, back = (str(tmp_path / name) for name in (f"chats.{ending}", "there.json", "back.json"))
+    ran("convert", "-", "--to", wire, "-o", there, given=conversation())
+    for address, options in (("ana/q3", ()), ("ana/named", ("--format", wire))):
+        done = ran("import", there, address, "--store", store, *options)
+        assert done.stdout == f"{address}: 82 items from {there}\n"
+        ran("export", address, "--store", store, "--format", wire, "-o", back)
+        assert json.loads(Path(back).read_text()) == json.loads(Path(there).read_text())
+
+
+def test_items_keep_their_ids_and_edits_and_a_fork_its_past(tmp_path: Path) -> None:
+    store = seeded(tmp_path / "chats.db")
+    text = ran("export", "ana/q3", "--store", store).stdout
+    for layout, address in ((text, "bob/array"), (lines(json.loads(text)), "bob/lines")):
+        ran("import", written(tmp_path / "items", layout), address, "--store", store)
+        assert view_of(store, address) == view_of(store)
+        assert ran("export", address, "--store", store).stdout == text
+    with Store.open(store) as opened:
+        Session.open("ana/q3", store=opened).fork("kid").user("more")
+    items = json.loads(ran("export", "ana/q3%2Fkid", "--store", store).stdout)
+    assert len(items) == 6 and items[-1]["content"] == "more"
+
+
+def test_an_existing_conversation_is_added_to_only_with_append(tmp_path: Path) -> None:
+    store, file = str(tmp_path / "chats.db"), written(tmp_path / "h.json", HELLO)
+    ask = ("import", file, "ana/q3", "--store", store)
+    ran(*ask)
+    assert "there is a conversation ana/q3 already" in refused(1, *ask)
+    ran(*ask, "--append")
+    ran(*ask, "--append", "--transcript", "attempt_a")
+    assert [item.content for item in view_of(store)] == ["hi", "hello"] * 2
+    assert ran_json("show", "ana/q3", "--store", store)["transcripts"] == ["main", "attempt_a"]
+
+
+def test_several_histories_become_several_conversations_or_none(tmp_path: Path) -> None:
+    store, folder = str(tmp_path / "chats.db"), tmp_path / "many"
+    folder.mkdir()
+    written(folder / "a b.json", HELLO)
+    written(folder / "c.jsonl", lines([HELLO, {"messages": HELLO}]))
+    written(folder / "notes.txt", "no history")
+    done = ran_json("import", str(folder), "ana/", "--store", store)
+    assert [one["address"] for one in done] == ["ana/a%20b", "ana/c-1", "ana/c-2"]
+    ran("import", str(folder / "c.jsonl"), "ana/old", "--store", store)
+    listed = [row["conversation"] for row in ran_json("ls", "ana", "--store", store)]
+    assert listed == ["a b", "c-1", "c-2", "old-1", "old-2"]
+    written(folder / "c-1.json", HELLO)
+    assert "would both become new/c-1" in refused(2, "import", str(folder), "new/", "--store", store)
+    bad = written(folder / "c-1.json", [*HELLO, {"role": "user", "content": 5}])
+    reported = refused(2, "import", str(folder), "new/", "--store", str(tmp_path / "new.db"))
+    assert bad in reported and "messages[2]" in reported and not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "says"),
+    [
+        ("", "auto", "nothing in it"),
+        (lines([HELLO, []]), "auto", "line 2: no messages were found"),
+        (json.dumps(HELLO), "items", "$[0]"),
+        (json.dumps(HELLO), "csv", "no format 'csv'"),
+        ('[{"kind":"message","role":"user","content":5,"id":"a"}]', "auto", "$[0]"),
+        (
+            '[{"kind":"message","role":"user","content":"x","id":"a","created_at":1},'
+            '{"kind":"undo","target":"\\u001b[31m","id":"b","created_at":2}]',
+            "items",
+            "item 2: ",
+        ),
+    ],
+)
+def test_bad_files_are_errors_that_say_where(text: str, format: str, says: str, tmp_path: Path) -> None:
+    store, file = str(tmp_path / "chats.jsonl"), written(tmp_path / "bad.json", text)
+    reported = refused(2, "import", file, "ana/q3", "--store", store, "--format", format)
+    assert says in reported and reported.count("\n") == 1 and "\x1b" not in reported
+    assert not Path(store).exists() or ran_json("ls", "--store", store) == []
+
+
+def test_standard_input_tools_and_missing_files(tmp_path: Path) -> None:
+    store = str(tmp_path / "chats.db")
+    done = ran("import", "-", "ana/q3", "--store", store, given={"messages": HELLO, "tools": [TOOL]})
+    assert "1 tool definition" in done.stderr and len(view_of(store)) == 2
+    none = str(tmp_path / "none.json")
+    assert "cannot be read" in refused(2, "import", none, "ana/b", "--store", store)
+    (tmp_path / "empty").mkdir()
+    assert "no file in" in refused(2, "import", str(tmp_path / "empty"), "ana/b", "--store", store)
+
+
+def test_export_reports_losses_and_its_file_is_the_owners_alone(tmp_path: Path) -> None:
+    store, out = str(tmp_path / "chats.db"), tmp_path / "out.json"
+    audio = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+    ran("import", "-", "a/b", "--store", store, given=[{"role": "user", "content": [audio]}])
+    assert "media_as_text" in ran("export", "a/b", "--store", store, "--format", "anthropic").stderr
+    away = str(tmp_path / "none" / "x.json")
+    assert "cannot be written" in refused(2, "export", "a/b", "--store", store, "-o", away)
+    ran("export", "a/b", "--store", store, "-o", str(out))
+    assert out.stat().st_mode & 0o777 == 0o600
+    out.chmod(0o640)
+    ran("export", "a/b", "--store", store, "-o", str(out))
+    assert out.stat().st_mode & 0o777 == 0o640
+
+
+def test_into_a_sealed_store(tmp_path: Path) -> None:
+    store, key, file = str(tmp_path / "chats.jsonl"), tmp_path / "key", written(tmp_path / "h.json", HELLO)
+    key.write_bytes(KEY)
+    ran("import", file, "a/b", "--store", store, "--key-file", str(key))
+    assert "hello" not in Path(store).read_text() and len(view_of(store, "a/b", key=KEY)) == 2
+    assert "give its key" in refused(2, "import", file, "a/b", "--append", "--store", store)
+
+
+def test_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:
+    for number in range(50):
+        written(tmp_path / f"{number}.json", HELLO * 20)
+    ours, theirs = pty.openpty()
+    command = ("import", str(tmp_path), "a/", "--store", str(tmp_path / "chats.db"))
+    process = started(*command, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # raised once nobody has the terminal open
+        while some := os.read(ours, 65_536):
+            shown += some
+    os.close(ours)
+    assert "40 items" in process.communicate(timeout=300)[0]
+    assert b"%" in shown and b"writing" in shown
+
+
+# migrate and check
+
+
+def contents(url: str | Path) -> dict[str, list[Stored]]:
+    with Store.open(url) as store:
+        return {str(place): store.read(place) for place in store.places()}
+
+
+def two(path: Path) -> str:
+    seeded(path, "/a%2Fb")
+    return seeded(path, "ana/q3")
+
+
+@pytest.mark.parametrize("source", ENDINGS)
+@pytest.mark.parametrize("target", ENDINGS)
+def test_every_entry_is_copied_byte_for_byte(source: str, target: str, tmp_path: Path) -> None:
+    one, other = two(tmp_path / f"one.{source}"), str(tmp_path / f"other.{target}")
+    before = contents(one)
+    assert ran("migrate", one, other).stdout == "2 conversations copied, 16 entries, all alike\n"
+    assert contents(other) == contents(one) == before
+    assert ran_json("migrate", one, other) == {"copied": 0, "entries": 0, "there": 2}
+
+
+def test_to_a_database_server_and_back(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg")
+    from tests.stores.server import database
+
+    one, other = two(tmp_path / "one.db"), str(tmp_path / "other.jsonl")
+    with database() as url:
+        ran("migrate", one, url)
+        ran("migrate", url, other)
+        assert "PostgreSQL, at version" in ran("migrate", url).stdout
+        assert "ana/q3" in ran("ls", "--store", url).stdout
+    assert contents(other) == contents(one)
+
+
+def test_nothing_is_overwritten_or_copied_into_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = two(tmp_path / "one.db"), seeded(tmp_path / "other.jsonl")
+    before = contents(other)
+    assert "other conversations of the same names: ana/q3\n" in refused(1, "migrate", one, other)
+    assert contents(other) == before
+    monkeypatch.chdir(tmp_path)
+    for same in (one, "one.db", "sqlite:///one.db", f"{tmp_path}/../{tmp_path.name}/one.db"):
+        assert "into itself" in refused(2, "migrate", one, same)
+
+
+def test_a_sealed_store_stays_sealed_or_changes_its_key(tmp_path: Path) -> None:
+    one = seeded(tmp_path / "one.db", key=KEY)
+    (tmp_path / "key").write_bytes(KEY)
+    (tmp_path / "other").write_bytes(KEY[::-1])
+    ran("migrate", one, str(tmp_path / "same.db"))
+    assert view_of(tmp_path / "same.db", key=KEY) == view_of(one, key=KEY)
+    opened, sealed = str(tmp_path / "open.jsonl"), str(tmp_path / "new.db")
+    ran("migrate", one, opened, "--key-file", str(tmp_path / "key"))
+    assert view_of(opened) == view_of(one, key=KEY)
+    ran("migrate", opened, sealed, "--target-key-file", str(tmp_path / "other"))
+    assert view_of(sealed, key=KEY[::-1]) == view_of(opened)
+
+
+def test_versions_of_stores(tmp_path: Path) -> None:
+    for ending, says in (("db", "SQLite, at version 3, the newest"), ("jsonl", "JSON lines, at version 2")):
+        one = two(tmp_path / f"one.{ending}")
+        printed = ran("migrate", one).stdout
+        assert says in printed and "2 scopes, 2 conversations" in printed
+        assert f"version {ran_json('migrate', one)['version']}" in says
+    one = str(tmp_path / "one.db")
+    with sqlite3.connect(one) as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    assert "is of version 99" in refused(2, "migrate", one, str(tmp_path / "new.db"))
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_store_is_checked_and_salvaged(tmp_path: Path) -> None:
+    one, other = two(tmp_path / "one.jsonl"), str(tmp_path / "other.db")
+    before = contents(one)
+    assert ran("check", one).stdout == "the store is whole\n"
+    rows: list[Any] = (tmp_path / "one.jsonl").read_bytes().splitlines(keepends=True)
+    rows[5] = rows[5].replace(b'"kind"', b'"find"', 1)
+    (tmp_path / "one.jsonl").write_bytes(b"".join(rows))
+    done = run("check", one, "--salvage", other)
+    assert done.exit_code == 1 and "is damaged at byte" in done.stdout
+    assert "15 entries of 2 conversations written, 1 lost" in done.stdout
+    kept = {stored for some in contents(other).values() for stored in some if stored.stream != ".lost"}
+    assert kept < {stored for some in before.values() for stored in some} and len(kept) == 15
+    assert ran_json("check", other) == {"damage": [], "salvaged": None}
+    assert "there is no store at" in refused(2, "check", str(tmp_path / "none.db"))
