@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,11 +47,11 @@ def lines(shown: object) -> list[int]:
     return [int(n) for n in re.findall(r"line (\d+)\.", str(shown))]
 
 
+@dataclass
 class ForeignMemory:
-    """A memory of somebody else: a list, and the one method that sections need."""
+    """A memory of somebody else, which cannot be hashed: a list, and the one method that sections need."""
 
-    def __init__(self, *messages: Any) -> None:
-        self.messages = list(messages)
+    messages: list[Any] = field(default_factory=list[Any])
 
     async def get_messages_only(self, scope: str, conversation: str) -> list[Any]:
         return list(self.messages)
@@ -206,7 +207,7 @@ async def test_static_messages_come_before_those_of_a_function_and_its_failure_i
 @pytest.mark.parametrize("own", [True, False], ids=["memory of ours", "memory of somebody else"])
 async def test_a_history_is_limited_filtered_and_changed_and_splits_no_pair(own: bool) -> None:
     messages = [line(0), *pair(1), line(3), line(4), *pair(5), line(7)]
-    memory: Any = await memory_of(*messages) if own else ForeignMemory(*messages)
+    memory: Any = await memory_of(*messages) if own else ForeignMemory(messages)
 
     def loud(message: dict[str, Any]) -> dict[str, Any]:
         text = {"text": str(message["content"]).upper(), "type": "text"}

@@ -6,13 +6,13 @@ import logging
 import tempfile
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from textwrap import indent
-from typing import Any
+from typing import Annotated, Any
 from weakref import WeakSet
 
+from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from quire.agent import (
@@ -46,14 +46,14 @@ from quire.bridges.autonomy.sections import (
 )
 from quire.compactors import TruncateOldest
 from quire.context import Template
-from quire.errors import InvalidValue, QuireError, WrongType, cut
+from quire.errors import InvalidValue, WrongType
 from quire.items import Message, ToolCall, new_id
 from quire.models import AnyModel
 from quire.node import Node
 from quire.node.worker import Worker
 from quire.sections import Ask, ToolGuide, settings_of
 from quire.session import Session
-from quire.tokens import Definition, Share, named, number, read_definition, single_definitions, whole
+from quire.tokens import Definition, Share, read_definition, single_definitions, whole
 
 logger = logging.getLogger("quire.bridges.autonomy")
 
@@ -148,91 +148,72 @@ def _scratch() -> Path:
 _folders: list["tempfile.TemporaryDirectory[str]"] = []
 
 
-def _checked_tools(tools: Iterable[Any] | None, what: str) -> list[Any]:
-    if isinstance(tools, str) or not isinstance(tools, Iterable | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"{what} are a list of functions, not {type(tools).__name__}")
-    given = list(tools or ())
-    try:
-        tools_of(given)
-    except QuireError as fault:
-        fault.add_note(f"among the {what}")
-        raise
-    return given
-
-
-_SUBAGENT = ("instructions", "description", "model", "tools", "max_iterations", "max_execution_time")
-_NO_EFFECT = ("auto_start", "runner_filter", "voice", "exposed_as", "subagent_runner_filter")
-
-
-def _role(name: str, options: Any, model: AnyModel, limits: Limits) -> Role:
-    """A role that work is delegated to, from the options of a subagent."""
-    whose = f"the subagent {cut(named(name, 'the role of a subagent'))!r}"
-    if not isinstance(options, Mapping):
-        raise WrongType(f"{whose} is described by a dictionary, not {type(options).__name__}")
-    told: dict[str, Any] = dict(options)  # pyright: ignore[reportUnknownArgumentType]
-    unknown = [cut(str(one)) for one in told if one not in (*_SUBAGENT, *_NO_EFFECT)]
-    if unknown:
-        raise InvalidValue(f"{whose} has no option {', '.join(unknown)}")
-    instructions = named(told.get("instructions", ""), f"instructions of {whose}")
-    if not instructions.strip():
-        raise InvalidValue(f"{whose} has no instructions")
-    own = Limits(
-        requests=told.get("max_iterations", limits.requests),
-        seconds=told.get("max_execution_time", limits.seconds),
-    )
-    speaks = model if told.get("model") is None else agent_model(told["model"], whose)
-    tools = [*time_tools(), *_checked_tools(told.get("tools"), f"tools of {whose}")]
-
-    def make(session: Session) -> EngineAgent:
-        return EngineAgent(
-            session, model=speaks, tools=tools, name=name, instructions=instructions, limits=own
-        )
-
-    described = str(told.get("description") or instructions.strip().partition("\n")[0])
-    return Role(name=name, description=described, make=make)
-
-
 # Hosting
 
+_Limit = Annotated[int, Meta(ge=1)] | None
 
-@dataclass(frozen=True, kw_only=True)
-class _Options:
+
+class _Subagent(Struct, forbid_unknown_fields=True):
+    """A role that work is delegated to."""
+
+    instructions: Annotated[str, Meta(pattern=r"\S")]
+    description: str = ""
+    model: Any = None
+    tools: Any = ()
+    max_iterations: _Limit = None
+    max_execution_time: float | None = None
+    auto_start: Any = None
+    runner_filter: Any = None
+
+
+class _Options(Struct, forbid_unknown_fields=True):
     """What an agent can be started with, besides its instructions, name, model and tools."""
 
     context_template: ContextTemplate | None = None
-    context_summary: bool | Mapping[str, Any] | None = None
-    max_iterations: int | None = 1000
+    context_summary: bool | dict[str, Any] | None = None
+    max_iterations: _Limit = 1000
     max_execution_time: float | None = 600.0
-    max_messages_in_short_term_memory: int | None = 1000
-    max_tokens_in_short_term_memory: int | None = 100_000
+    max_messages_in_short_term_memory: _Limit = 1000
+    max_tokens_in_short_term_memory: _Limit = 100_000
     enable_long_term_memory: bool = False
     enable_ask_for_user_input: bool = False
     enable_filesystem: bool = False
     filesystem_visibility: Visibility = "conversation"
-    filesystem_root: str | Path | None = None
-    subagents: Mapping[str, Mapping[str, Any]] | None = None
-    subagent_runner_filter: object = None
-    voice: object = None
-    exposed_as: str | None = None
+    filesystem_root: Any = None
+    subagents: dict[str, _Subagent] | None = None
+    subagent_runner_filter: Any = None
+    voice: Any = None
+    exposed_as: Any = None
     timeout: float | None = None
 
-    def __post_init__(self) -> None:
-        for most in ("max_messages_in_short_term_memory", "max_tokens_in_short_term_memory"):
-            if getattr(self, most) is not None:
-                whole(getattr(self, most), most, least=1)
-        if self.timeout is not None:
-            number(self.timeout, "timeout", 0)
-        self._check("context_template", ContextTemplate)
-        self._check("filesystem_root", str, Path)
-        self._check("subagents", Mapping)
-        for name in _NO_EFFECT:
-            if getattr(self, name, None) is not None:
-                logger.warning("%s has no effect here", name)
 
-    def _check(self, name: str, *kinds: type) -> None:
-        given = getattr(self, name)
-        if given is not None and not isinstance(given, kinds):
-            raise WrongType(f"{name} must be a {kinds[0].__name__}, not {type(given).__name__}")
+def _read_options(options: Mapping[str, Any]) -> _Options:
+    try:
+        read = convert(dict(options), _Options)
+    except ValidationError as fault:
+        error = WrongType if ", got " in str(fault) or "unknown field" in str(fault) else InvalidValue
+        raise error(f"the options of Agent.start: {fault}") from None
+    for name in ("voice", "exposed_as", "subagent_runner_filter"):
+        if getattr(read, name) is not None:
+            logger.warning("%s has no effect here", name)
+    return read
+
+
+def _role(name: str, about: _Subagent, model: AnyModel, limits: Limits) -> Role:
+    own = Limits(
+        requests=about.max_iterations or limits.requests,
+        seconds=about.max_execution_time or limits.seconds,
+    )
+    speaks = model if about.model is None else agent_model(about.model)
+    tools = [*time_tools(), *about.tools]
+    tools_of(tools)
+
+    def make(session: Session) -> EngineAgent:
+        told = about.instructions
+        return EngineAgent(session, model=speaks, tools=tools, name=name, instructions=told, limits=own)
+
+    described = about.description or about.instructions.strip().partition("\n")[0]
+    return Role(name=name, description=described, make=make)
 
 
 class _Hosted:
@@ -250,8 +231,9 @@ class _Hosted:
         self._tools = [
             *_own_tools(asks, files, options.filesystem_visibility, name, options.filesystem_root),
             *(delegating_tools(*roles) if roles else ()),
-            *_checked_tools(tools, "tools"),  # those of the user come last
+            *(tools or ()),  # those of the user come last
         ]
+        tools_of(self._tools)
         self._made: tuple[list[Any], Template] | None = None
         self._own: WeakSet[EngineAgent] = WeakSet()
 
@@ -343,13 +325,8 @@ class Agent:
             raise WrongType(f"an agent is started on a node, not {type(node).__name__}")
         if subagent_configs is not None:
             options.setdefault("subagents", subagent_configs)
-        unknown = options.keys() - _Options.__annotations__.keys()
-        if unknown:
-            raise WrongType(f"an agent has no option {', '.join(map(cut, sorted(unknown)))}")
-        own_name = new_id() if name is None else name
-        hosted = _Hosted(
-            node, own_name, instructions or system_message or "", model, tools, _Options(**options)
-        )
+        own_name, told = new_id() if name is None else name, instructions or system_message or ""
+        hosted = _Hosted(node, own_name, told, model, tools, _read_options(options))
         node.add(hosted.name, hosted.make)
         return AgentReference(node, hosted)
 

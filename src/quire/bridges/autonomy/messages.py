@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self, cast
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from msgspec.structs import replace
 
@@ -285,7 +285,7 @@ class Memory:
         self._sessions[place_at(scope=scope, conversation=conversation)] = session
 
 
-_copies: "WeakKeyDictionary[object, tuple[Memory, dict[Place, list[Any]]]]" = WeakKeyDictionary()
+_copies: dict[int, tuple[Memory, dict[Place, list[Any]]]] = {}  # by the id of a memory that is alive
 
 
 async def memory_like(memory: Any, scope: str, conversation: str) -> Memory:
@@ -297,7 +297,10 @@ async def memory_like(memory: Any, scope: str, conversation: str) -> Memory:
         return memory
     if not callable(getattr(memory, "get_messages_only", None)):
         raise WrongType(f"a memory has get_messages_only; {type(memory).__name__} has not")
-    copy, conversations = _copies.setdefault(memory, (Memory(), {}))
+    if id(memory) not in _copies:
+        _copies[id(memory)] = Memory(), {}
+        finalize(memory, _copies.pop, id(memory), None)
+    copy, conversations = _copies[id(memory)]
     messages: list[Any] = list(await memory.get_messages_only(scope, conversation))
     place = place_at(scope=scope, conversation=conversation)
     known = conversations.get(place, [])

@@ -33,6 +33,7 @@ from quire.compactors import (
 from quire.errors import Damaged, InvalidValue, Irreducible, OutOfRange, UnknownId, WrongType
 from quire.items import ConfigChange, Handoff, Hide, Item, Message, Summary, ToolCall, ToolResult, new_id
 from quire.state import (
+    CLOSED,
     Transcript,
     View,
     brief,
@@ -387,10 +388,8 @@ class ChatContext:
     async def merge(self, other: "ChatContext") -> Self:
         """Take over all items of another context, placed by time; nothing comes twice."""
         ours = self._kept.transcript
-        closing = (
-            item for item in _of(other).view if item.id not in ours and "quire.closed" not in item.extras
-        )
-        self._kept.insert(closing)
+        new = [item for item in _of(other).view if item.id not in ours and CLOSED not in item.extras]
+        self._kept.insert(new)
         return self
 
     async def merge_result(self, other: "ChatContext", *, agent_id: str | None = None) -> Self:
