@@ -271,7 +271,7 @@ class Draft(Generic[S]):
     def _begin(self) -> DraftLog:
         root = self._writer.log.root
         root.catch_up()
-        if root.state.forgetting or root.state.unwiped:
+        if root.state.is_erasing:
             finish_erasing(root)
         self._log = DraftLog(self._writer.log)
         return self._log

@@ -184,8 +184,10 @@ class AioSession:
 
     async def refresh(self) -> list[Written]:
         """Take in what other processes have written, and return it."""
-        written = await self._do(self._log.root.catch_up)
-        await self._do(lambda: finish_erasing(self._log.root))
+        root = self._log.root
+        written = await self._do(root.catch_up)
+        if root.state.is_erasing:
+            await self._do(lambda: finish_erasing(root))
         return written
 
     async def close(self, how: Close = "wait", timeout: float | None = None) -> None:

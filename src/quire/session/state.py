@@ -207,6 +207,11 @@ class State:
         """How often something was forgotten; another number than before tells that something was."""
         return len(self.versions(FORGOTTEN))
 
+    @property
+    def is_erasing(self) -> bool:
+        """Whether something is being forgotten, or may still be in the files of the store."""
+        return bool(self.forgetting or self.unwiped)
+
     def at(self, version: int) -> dict[str, View]:
         """What each transcript showed at an earlier version; one without items then is left out."""
         if not 0 <= whole(version, "a version") <= self.version:

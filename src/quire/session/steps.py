@@ -7,7 +7,7 @@ side: a result that comes before its turn is held in a stream of its own.
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Collection, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -100,17 +100,16 @@ class Steps:
 
         `of` is its call, needed if several calls have its call id. See `answer` for the rest.
         """
-        ready, notes = self._writer.ready([result, *others]), self._pool.ready(pooled)
+        ready = self._writer.ready([result, *others])
 
         def decide(state: State) -> Change:
             state.check([Written(MAIN, item) for item in ready])  # what does not fit there is not held
             call = state.steps.call_of(result, state.pending()) if of is None else of.id
             announced = [] if call is None else [held_for(call)]
             hears = [Adding(self._log.place, MAIN, ready)] if asks_hooks else []
-            held = Change([Written(STEPS, item) for item in (*announced, *ready)], hears)
-            return Change.joined([self._pool.keeping(notes, state), held])
+            return Change([Written(STEPS, item) for item in (*announced, *ready)], hears)
 
-        made = await self._writer.write_change(AWAITED, decide)
+        made = await self._write(decide, pooled)
         return tuple(item for stream, item in made.entries if stream == STEPS and not is_step(item))
 
     async def answer(
@@ -127,7 +126,7 @@ class Steps:
         Hooks hear of each result with what came with it, unless they did when it was held. `Conflict` if one
         of the calls is not open any more, and, with `if_unclaimed`, if somebody runs one of them.
         """
-        ready, notes, name = self._writer.ready(items), self._pool.ready(pooled), checked_name(to)
+        ready, name = self._writer.ready(items), checked_name(to)
 
         def decide(state: State) -> Change:
             _check_open(state, calls)
@@ -136,15 +135,23 @@ class Steps:
                     raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
             recorded = state.steps.as_held(ready)
             new = [tuple(came) for came in by_result(recorded) if came[0].id not in state.steps.heard]
-            answered = Change(
+            return Change(
                 [Written(name, item) for item in recorded],
                 [Adding(self._log.place, name, came) for came in new if asks_hooks],
                 [Added(self._log.place, name, tuple(recorded))],
             )
-            return Change.joined([self._pool.keeping(notes, state), answered])
 
-        made = await self._writer.write_change(AWAITED, decide)
+        made = await self._write(decide, pooled)
         return tuple(item for stream, item in made.entries if stream == name)
+
+    async def _write(self, decide: Callable[[State], Change], pooled: Sequence[Note]) -> Change:
+        """Write a change, after notes that are put into the pool."""
+        if not pooled:
+            return await self._writer.write_change(AWAITED, decide)
+        notes, pool = self._pool.ready(pooled), self._pool
+        return await self._writer.write_change(
+            AWAITED, lambda state: Change.joined([pool.keeping(notes, state), decide(state)])
+        )
 
     # What is known
 

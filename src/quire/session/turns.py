@@ -159,7 +159,7 @@ class Turns:
         """Take in what others wrote and forgot before anything is read."""
         root = self._log.root
         await io.do(root, root.catch_up)
-        if root.state.forgetting or root.state.unwiped:
+        if root.state.is_erasing:
             await io.do(root, lambda: finish_erasing(root))
         self._log.check_not_forgotten()
 
