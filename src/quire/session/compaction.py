@@ -41,14 +41,8 @@ _LOOK = 0.05  # seconds between looks at a task of another event loop
 
 
 class Metrics(msgspec.Struct):
-    """What the compaction of a conversation did in this process.
+    """What the compaction of a conversation did in this process."""
 
-    `hits` are turns whose history was small enough, `misses` those that had to be cut because no compaction
-    was done in time.
-    """
-
-    hits: int = 0
-    misses: int = 0
     started: int = 0
     completed: int = 0
     discarded: int = 0
@@ -147,16 +141,12 @@ class Compaction:
         return model
 
     async def consider(
-        self, view: View, room: Room, *, was_cut: bool, guard: Guard | None = None, waits: bool = False
+        self, view: View, room: Room, *, guard: Guard | None = None, waits: bool = False
     ) -> None:
         """Begin to compact if that is due, beside the turn; with `waits`, wait for it."""
         if self.compactor is None:
             return
         self.room = room
-        if was_cut:
-            self.metrics.misses += 1
-        else:
-            self.metrics.hits += 1
         is_leased_by_any = any(map(is_leased, self.log.state.plans.values()))
         if not (self.is_running or self.known.is_pausing or is_leased_by_any):
             self._begin(view, guard or Guard(self.log), room, self.compactor, raises=False)

@@ -151,7 +151,9 @@ class Turns:
             turn, context = await self._fitted(template, asked)
         self._previous = (template, context)
         if turn.history is not None and self._compaction.compactor is not None:
-            await self._consider_compaction(io, turn, context, self._counter(template, asked))
+            room = context.room(turn.history.section.name)
+            waits = not io.is_offloaded or self._log.root is not self._log
+            await self._compaction.consider(turn.ask.views[MAIN], room, guard=turn.guard, waits=waits)
         await io.fire(self._writer.hooks, [Built(self._log.place, context)])
         return context
 
@@ -246,18 +248,6 @@ class Turns:
         """Whether the conversations that a context quotes know of it; if not, they do from now on."""
         quotes = [quote for _, quote in _quotes_in(context)]
         return not quotes or await io.do(self._log, lambda: link_sources(self._log, quotes))
-
-    async def _consider_compaction(self, io: IO, turn: _Turn, context: Context, counter: Counter) -> None:
-        assert turn.history is not None
-        name, content = turn.history.section.name, turn.history.content
-        counted = content.counted(counter) if isinstance(content, View) else sum(map(counter.count, content))
-        await self._compaction.consider(
-            turn.ask.views[MAIN],
-            context.room(name),
-            was_cut=counted > context.tokens[name],
-            guard=turn.guard,
-            waits=not io.is_offloaded or self._log.root is not self._log,
-        )
 
     def _rendered(
         self,

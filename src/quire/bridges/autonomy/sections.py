@@ -244,7 +244,7 @@ class SummarizedHistorySection(_HistorySection):
             session = own.session(scope, conversation)
             self.attach(session, scope, conversation)
             params[COUNT] = len(await own.get_messages_only(scope, conversation))
-            await session.compaction.consider(session.view(), _ROOM, was_cut=False)
+            await session.compaction.consider(session.view(), _ROOM)
         return shown
 
     async def items(self, ask: Ask) -> View | Sequence[Item]:
