@@ -1,8 +1,9 @@
 """Coders for tests: with a scripted model, tools that can be watched, and the real sandbox."""
 
 import asyncio
+import functools
 from collections.abc import Callable, Coroutine
-from typing import Any, TypedDict
+from typing import Any, ParamSpec, TypedDict
 
 from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import tool
@@ -11,6 +12,18 @@ from quire.models import Scripted
 from quire.programs import Coder, Event, Task
 from quire.providers import PROVIDERS
 from quire.stores import MemoryStore, Store
+
+P = ParamSpec("P")
+
+
+def scenario(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A test that is a coroutine."""
+
+    @functools.wraps(test)
+    def run_test(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run_test
 
 
 class Sum(TypedDict):

@@ -269,15 +269,12 @@ def program_event(event: "Event") -> str:
             return "kept before" if event.path is None else f"kept before in {event.path}: no model is asked"
         case programs.SetAside():
             return f"{event.path} is set aside: {beginning(event.why, _LONGEST_FAULT)}"
-        case programs.NotKept():
-            why = beginning(event.why, _LONGEST_FAULT)
-            return f"{event.path} can be neither used nor moved ({why}): the program is in memory alone"
         case programs.Called():
             return f"· {call(event.call)}"
         case programs.Asked():
             return f"· asks {named(event.model)}, in {named(event.transcript)}"
         case programs.Gave():
-            before = ", made before" if "quire.replayed" in event.result.extras else ""
+            before = ", made before" if programs.REPLAYED in event.result.extras else ""
             return f"· {outcome(event.result, before)}"
         case programs.Written():
             lines = plural(len(event.text.strip().splitlines()), "line")

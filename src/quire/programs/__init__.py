@@ -1,8 +1,8 @@
 """Programs: a model answers with code that is checked, priced, run in a sandbox, and kept."""
 
-from quire.programs.attempts import Checks, Prices, ProgramFailed, Tried, Writes
+from quire.programs.calls import ATTEMPT, INTERMEDIATE, PROGRAM, Finished
 from quire.programs.check import Program, check
-from quire.programs.coder import Answer, Coder
+from quire.programs.coder import Answer, Checks, Coder, Prices, ProgramFailed, Tried, Writes
 from quire.programs.events import (
     Answered,
     Asked,
@@ -12,7 +12,6 @@ from quire.programs.events import (
     Faulted,
     Found,
     Gave,
-    NotKept,
     Printed,
     SetAside,
     Started,
@@ -20,12 +19,19 @@ from quire.programs.events import (
     Written,
 )
 from quire.programs.faults import ProgramFault
-from quire.programs.keeping import KeptProgram
-from quire.programs.pricing import Cost, Price
+from quire.programs.kept import KeptProgram
+from quire.programs.price import Cost, Price, estimate, price_of
+from quire.programs.prompts import RUN
+from quire.programs.replay import REPLAYED
 from quire.programs.sandbox import Bounds, HostFunction, Ran, Sandbox, shared_sandbox
 from quire.programs.task import Task
 
 __all__ = [
+    "ATTEMPT",
+    "INTERMEDIATE",
+    "PROGRAM",
+    "REPLAYED",
+    "RUN",
     "Answer",
     "Answered",
     "Asked",
@@ -37,11 +43,11 @@ __all__ = [
     "Cost",
     "Event",
     "Faulted",
+    "Finished",
     "Found",
     "Gave",
     "HostFunction",
     "KeptProgram",
-    "NotKept",
     "Price",
     "Prices",
     "Printed",
@@ -58,5 +64,7 @@ __all__ = [
     "Writes",
     "Written",
     "check",
+    "estimate",
+    "price_of",
     "shared_sandbox",
 ]

@@ -1,39 +1,79 @@
-"""The coder: who answers tasks with programs that a model writes, at once or to be kept."""
+"""The coder: from a task to an answer by programs that a model writes, or to a program that is kept."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from quire.agent.calls import Approver
-from quire.errors import InvalidValue, WrongType
+from quire.errors import InvalidValue, ModelFailed, OverBudget, QuireError, WrongType, cut
 from quire.items import Item, Message
 from quire.models import AnyModel, Model
-from quire.programs.asking import Asking
-from quire.programs.attempts import Attempt, Checks, Prices, ProgramFailed, Tried, Ways, Writes, side_by_side
-from quire.programs.blocks import written_in
-from quire.programs.check import Program, check
-from quire.programs.events import Checked, Tell, listening
+from quire.programs.calls import ATTEMPT, Calls, Finished, Runner, ask, begin
+from quire.programs.check import Program, check as check_program
+from quire.programs.events import Checked, Faulted, Tell, Written, listener
 from quire.programs.faults import ProgramFault
-from quire.programs.keeping import KeptProgram
-from quire.programs.performing import Performance, Stage, perform, perform_in_main
-from quire.programs.pricing import Cost, Price, cost_of_model, price_of
-from quire.programs.prompting import RUN, prompt_for
-from quire.programs.recording import ATTEMPT, begin, record_run
-from quire.programs.replaying import MadeCalls
+from quire.programs.kept import KeptProgram, Shelf
+from quire.programs.price import Price, estimate
+from quire.programs.prompts import RUN, calls_message, fault_message, program_in, prompt_for, written_by
+from quire.programs.replay import MadeCalls
 from quire.programs.sandbox import Bounds, Sandbox, shared_sandbox
-from quire.programs.shelf import Shelf
 from quire.programs.task import Task
 from quire.programs.values import as_text, given_once
 from quire.session import Session
 from quire.stores import MemoryStore
 from quire.stores.store import checked_name
 from quire.stores.streams import MAIN
-from quire.stores.threads import COMPUTING
 from quire.tokens import whole
+
+Writes = Callable[[str, Task, Sequence[Item]], Awaitable[str]]
+"""Writes a program: given the name of an attempt, the task and the attempt's items, the reply."""
+
+Checks = Callable[[str, Task], Awaitable[Program]]
+"""Checks the text of a program, or raises a `ProgramFault`."""
+
+Prices = Callable[[Program, Task], Price]
+"""Estimates the price of a program."""
+
+
+class Tried(NamedTuple):
+    """An attempt by the name of its transcript, its faults in order, and how often it called each tool.
+
+    Replayed calls are not counted.
+    """
+
+    attempt: str
+    faults: tuple[QuireError, ...]
+    calls: Mapping[str, int] = MappingProxyType({})
+
+    def __str__(self) -> str:
+        causes = "; ".join(f"{_kind(fault)}: {fault}" for fault in self.faults) or "it was not run"
+        called = ", ".join(f"{cut(name)} ({count})" for name, count in self.calls.items())
+        return f"{self.attempt}: {causes}" + (f"; it had called {called}" if called else "")
+
+
+def _kind(fault: QuireError) -> str:
+    return fault.kind if isinstance(fault, ProgramFault) else type(fault).__name__
+
+
+class ProgramFailed(QuireError, RuntimeError):
+    """No program came to an answer; `attempts` has the faults of each.
+
+    `has_acted` says that tools were called: asking again calls them again.
+    """
+
+    def __init__(self, task: str, attempts: tuple[Tried, ...]) -> None:
+        super().__init__(task, attempts)
+        self.attempts = attempts
+        self.has_acted = any(tried.calls for tried in attempts)
+
+    def __str__(self) -> str:
+        return "\n  ".join([f"no program did {cut(self.args[0])!r}", *map(str, self.attempts)])
 
 
 class Answer(NamedTuple):
-    """What a program answered, and how it came to that; `attempts` are those that were begun."""
+    """The answer of a program; `attempts` are all that were begun for it."""
 
     value: Any
     program: Program
@@ -43,14 +83,13 @@ class Answer(NamedTuple):
 
 
 class Coder:
-    """Answers tasks with programs. A model writes them, they are checked, and the cheapest is run.
+    """Answers tasks with programs: a model writes several, they are checked, and the cheapest is run first.
 
-    What is tried is recorded in transcripts `attempt_a`, `attempt_b`, … of the session; in the one that is
-    called `main` stands what succeeded, and nothing else; a function says its name when that is written.
-    `write`, `check` and `price` take the places of the model, of the checks and of the estimate. `kept` is
-    the folder of programs that are kept.
+    Attempts are recorded in transcripts `attempt_a`, `attempt_b`, … of the session. A successful run is
+    recorded in the transcript `main`, which may be a function that names it at that time. `write`, `check`
+    and `price` replace the model, the checks and the estimate. `kept` is the folder of kept programs.
 
-    What a task is given stands in one mapping, or in keywords where none of them is a name of ours.
+    The input of a task is one mapping, or keywords.
     """
 
     def __init__(
@@ -67,17 +106,18 @@ class Coder:
         approver: Approver | None = None,
         write: Writes | None = None,
         check: Checks | None = None,
-        price: Prices | None = None,
+        price: Prices = estimate,
     ) -> None:
         self.model = Model(model) if isinstance(model, str) else model
         self.session = session or Session.open(store=MemoryStore())
         main = checked_name(main) if isinstance(main, str) else main
-        self._stage = Stage(self.session, main, sandbox or shared_sandbox(), bounds, approver)
-        self._writes = write
-        self._ways = Ways(self._write, check or self._check, price or estimate)
+        self._runner = Runner(self.session, main, sandbox or shared_sandbox(), bounds, approver)
+        self._write = write
+        self._check = check or self._standard_check
+        self._price = price
         self._candidates = whole(candidates, "candidates", least=1)
         self._rounds = whole(rounds, "rounds", least=1)
-        self._shelf = Shelf(None if kept is None else Path(kept), self._stage.sandbox)
+        self._shelf = Shelf(None if kept is None else Path(kept), self._runner.sandbox)
 
     def __repr__(self) -> str:
         name = "no model" if self.model is None else self.model.name
@@ -86,19 +126,17 @@ class Coder:
     async def answer(
         self, task: Task, given: Mapping[str, Any] | None = None, /, *, tell: Tell | None = None, **input: Any
     ) -> Answer:
-        """The answer of a program that is written for this input; `ProgramFailed` if none comes to one."""
-        values = await _read(task, given_once(given, input))
-        said = Message("user", await COMPUTING.do(as_text, values))
-        tell, made = listening(tell), MadeCalls(self._stage.bounds.handed)
-        stage = self._stage._replace(made=made)
-        attempts = await self._begun(task, values, tell, made)
+        """The answer of a program written for this input; `ProgramFailed` if none comes to one."""
+        values = _checked_task(task).read(given_once(given, input))
+        attempts = await self._attempts(task, values, listener(tell))
         while ready := await self._ready(attempts):
             for attempt in ready:
-                done = await self._tried(attempt, stage, task, values, tell)
-                if done is not None and attempt.ready is not None:
-                    await record_run(self.session, stage.main, done.deeds, said, done.text)
-                    return _answer(done, attempt.ready, attempts)
-        raise ProgramFailed(task.name, _tries(attempts))
+                program = attempt.ready
+                done = await attempt.run(self._runner, values)
+                if program is not None and done is not None:
+                    await self._runner.record(Message("user", as_text(values)), done)
+                    return Answer(done.value, program.program, done.printed, program.price, _tried(attempts))
+        raise ProgramFailed(task.name, _tried(attempts))
 
     async def run(
         self,
@@ -110,94 +148,148 @@ class Coder:
         tell: Tell | None = None,
         **input: Any,
     ) -> Answer:
-        """The answer of a program that is at hand: it is checked and run, and no model is asked for it."""
-        values = await _read(task, given_once(given, input))
-        program = await self._ways.check(code, task)
-        done = await perform_in_main(self._stage, task, program, values, listening(tell))
-        return Answer(done.value, program, done.printed, self._ways.price(program, task), ())
+        """The answer of a given program: it is checked and run, and no model writes."""
+        values = _checked_task(task).read(given_once(given, input))
+        program, price = await self.check(code, task)
+        done = await self._runner.run_in_main(task, program, values, listener(tell))
+        return Answer(done.value, program, done.printed, price, ())
 
     async def keep(self, task: Task, /, *, tell: Tell | None = None) -> KeptProgram:
         """A program for any input, as a tool. One that was kept for the same task is used without a model."""
-        tell = listening(tell)
-        model = self._writer
-        found = await self._shelf.find(_checked(task), model, self._ways.check, tell)
-        if found is None:
-            attempts = await self._begun(task, None, tell, MadeCalls(self._stage.bounds.handed))
+        tell, writer = listener(tell), self._writer
+        kept = await self._shelf.find(_checked_task(task), writer, self.check, tell)
+        if kept is None:
+            attempts = await self._attempts(task, None, tell)
             ready = await self._ready(attempts)
             if not ready or ready[0].ready is None:
-                raise ProgramFailed(task.name, _tries(attempts))
+                raise ProgramFailed(task.name, _tried(attempts))
             best = ready[0].ready
-            found = await self._shelf.put(task, model, best.program, best.price)
-        return KeptProgram(task, found, self._stage, self._shelf)
+            kept = await self._shelf.put(task, writer, best.program, best.price)
+        return KeptProgram(task, kept, self._runner, self._shelf)
 
-    @property
-    def _writer(self) -> str:
-        """Who writes programs: what another would write is another program."""
-        named = [] if self.model is None else [self.model.name]
-        if self._writes is not None:
-            kind: Any = self._writes if hasattr(self._writes, "__qualname__") else type(self._writes)
-            named.append(f"{kind.__module__}.{kind.__qualname__}")
-        return " ".join(named)
-
-    async def _begun(
-        self, task: Task, values: dict[str, Any] | None, tell: Tell, made: MadeCalls
-    ) -> list[Attempt]:
-        attempts: list[Attempt] = []
-        for _ in range(self._candidates):
-            name, _ = await begin(self.session, ATTEMPT, *prompt_for(task, values))
-            attempts.append(Attempt(name, task, self.session, self._ways, self._rounds, tell, made))
-        return attempts
-
-    async def _ready(self, attempts: Sequence[Attempt]) -> list[Attempt]:
-        """The attempts that have a program, the cheapest first, after all wrote that have none."""
-        await side_by_side(attempt.write() for attempt in attempts if attempt.goes_on)
-        priced = [(attempt.ready.price, attempt) for attempt in attempts if attempt.ready is not None]
-        return [attempt for _, attempt in sorted(priced, key=lambda one: one[0])]
-
-    async def _tried(
-        self, attempt: Attempt, stage: Stage, task: Task, values: dict[str, Any], tell: Tell
-    ) -> Performance | None:
-        assert attempt.ready is not None
-        await self.session.aio.append(Message("user", RUN), to=attempt.name)
-        try:
-            return await perform(stage, task, attempt.ready.program, values, attempt.name, tell)
-        except ProgramFault as fault:
-            await attempt.fail(fault)
-            return None
-
-    async def _write(self, transcript: str, task: Task, items: Sequence[Item]) -> str:
-        if self._writes is not None:
-            text = await self._writes(transcript, task, items)
+    async def write(self, transcript: str, task: Task) -> str:
+        """The next reply of an attempt, on its record."""
+        if self._write is not None:
+            text = await self._write(transcript, task, self.session.view(transcript))
             await self.session.aio.append(Message("assistant", text), to=transcript)
             return text
         if self.model is None:
             raise InvalidValue("a program is written by a model: the coder was given none")
-        return written_in(await Asking(self.session, self.model, transcript).answer())
+        return written_by(await ask(self.session, self.model, transcript))
 
-    async def _check(self, code: str, task: Task) -> Program:
-        return await check(code, task, self._stage.sandbox)
+    async def check(self, code: str, task: Task) -> tuple[Program, Price]:
+        """The program and its price, or a `ProgramFault`."""
+        program = await self._check(code, task)
+        return program, self._price(program, task)
+
+    async def _standard_check(self, code: str, task: Task) -> Program:
+        return await check_program(code, task, self._runner.sandbox)
+
+    @property
+    def _writer(self) -> str:
+        """The name of the model or function that writes: another one would write another program."""
+        names = [] if self.model is None else [self.model.name]
+        if self._write is not None:
+            kind: Any = self._write if hasattr(self._write, "__qualname__") else type(self._write)
+            names.append(f"{kind.__module__}.{kind.__qualname__}")
+        return " ".join(names)
+
+    async def _attempts(self, task: Task, values: dict[str, Any] | None, tell: Tell) -> list["Attempt"]:
+        made, attempts = MadeCalls(), list[Attempt]()
+        for _ in range(self._candidates):
+            name, _ = await begin(self.session, ATTEMPT, *prompt_for(task, values))
+            attempts.append(Attempt(self, name, task, self._rounds, tell, made))
+        return attempts
+
+    async def _ready(self, attempts: Sequence["Attempt"]) -> list["Attempt"]:
+        """Let the attempts write that have no program; those that have one now, the cheapest first."""
+        await _all(attempt.write() for attempt in attempts)
+        priced = [(attempt.ready.price, attempt) for attempt in attempts if attempt.ready is not None]
+        return [attempt for _, attempt in sorted(priced, key=lambda one: one[0])]
 
 
-def estimate(program: Program, task: Task) -> Price:
-    """What a program is taken to cost: its calls, by the facts of the models that it asks."""
-    models = {name: cost_of_model(model.name) for name, model in task.models.items()}
-    return price_of(program.code, {**dict.fromkeys(task.tools, Cost()), **models})
+class Attempt:
+    """One candidate: it writes until a program passes the checks, and again after a failed run."""
+
+    def __init__(self, coder: Coder, name: str, task: Task, rounds: int, tell: Tell, made: MadeCalls) -> None:
+        self.name = name
+        self.ready: Checked | None = None
+        """The program that passed the checks, with its price."""
+        self._coder = coder
+        self._task = task
+        self._rounds_left = rounds
+        self._round = 0
+        self._tell = tell
+        self._made = made
+        self._calls_told = 0
+        self._faults: list[QuireError] = []
+
+    @property
+    def tried(self) -> Tried:
+        """The attempt so far."""
+        return Tried(self.name, tuple(self._faults), MappingProxyType(self._made.counted(self.name)))
+
+    async def write(self) -> None:
+        """Write until a program passes the checks, or no round is left."""
+        while self.ready is None and self._rounds_left:
+            self._round, self._rounds_left = self._round + 1, self._rounds_left - 1
+            try:
+                self.ready = await self._written()
+            except ProgramFault as fault:
+                await self._fail(fault)
+            except (ModelFailed, OverBudget) as fault:  # the next request would fail as well
+                self._rounds_left = 0
+                self._note(fault)
+
+    async def run(self, runner: Runner, values: dict[str, Any]) -> Finished | None:
+        """Run the program; None if it failed, which the model reads in the next round."""
+        assert self.ready is not None
+        await runner.session.aio.append(Message("user", RUN), to=self.name)
+        try:
+            calls = Calls(runner, self._task, self.name, self._tell, self._made)
+            return await runner.run(calls, self._task, self.ready.program, values, self._tell)
+        except ProgramFault as fault:
+            self.ready = None
+            await self._fail(fault)
+            return None
+
+    async def _written(self) -> Checked:
+        made = self._made.since(self._calls_told)
+        if made:
+            self._calls_told += len(made)
+            await self._coder.session.aio.append(calls_message(made), to=self.name)
+        text = await self._coder.write(self.name, self._task)
+        self._tell(Written(self.name, self._round, text))
+        passed = Checked(self.name, *await self._coder.check(program_in(text), self._task))
+        self._tell(passed)
+        return passed
+
+    async def _fail(self, fault: ProgramFault) -> None:
+        await self._coder.session.aio.append(fault_message(fault), to=self.name)
+        self._note(fault)
+
+    def _note(self, fault: QuireError) -> None:
+        self._faults.append(fault)
+        self._tell(Faulted(self.name, fault))
 
 
-async def _read(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a task is given, read beside the loop: there may be much of it."""
-    return await COMPUTING.do(_checked(task).read, given)
+async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run coroutines together; if one fails, the others are cancelled."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
 
 
-def _checked(task: Task) -> Task:
+def _checked_task(task: Task) -> Task:
     if not isinstance(task, Task):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a coder is given a Task, not {type(task).__name__}")
     return task
 
 
-def _tries(attempts: Sequence[Attempt]) -> tuple[Tried, ...]:
+def _tried(attempts: Sequence[Attempt]) -> tuple[Tried, ...]:
     return tuple(attempt.tried for attempt in attempts)
-
-
-def _answer(done: Performance, ready: Checked, attempts: Sequence[Attempt]) -> Answer:
-    return Answer(done.value, ready.program, done.printed, ready.price, _tries(attempts))

@@ -1,4 +1,4 @@
-"""What is told of programs as they are written, checked, priced, run and kept."""
+"""Events of programs: written, checked, run, kept. A listener receives them as they happen."""
 
 import logging
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from typing import NamedTuple
 from quire.errors import QuireError
 from quire.items import ToolCall, ToolResult
 from quire.programs.check import Program
-from quire.programs.pricing import Price
+from quire.programs.price import Price
 
 logger = logging.getLogger("quire.programs")
 
 
 class Written(NamedTuple):
-    """A model answered with a program, or with what is none; `round` counts from one."""
+    """A model answered, with a program or without one; `round` counts from one."""
 
     attempt: str
     round: int
@@ -22,7 +22,7 @@ class Written(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A program can be run, and is taken to cost so much."""
+    """A program passed the checks, and has an estimated price."""
 
     attempt: str
     program: Program
@@ -30,14 +30,14 @@ class Checked(NamedTuple):
 
 
 class Faulted(NamedTuple):
-    """A program cannot be run, or failed when it was; or no program came."""
+    """A program was refused or failed, or the model gave none."""
 
     attempt: str
     fault: QuireError
 
 
 class Started(NamedTuple):
-    """A program begins to run."""
+    """A program starts to run."""
 
     attempt: str
     program: Program
@@ -51,7 +51,7 @@ class Called(NamedTuple):
 
 
 class Gave(NamedTuple):
-    """A tool gave something, or failed."""
+    """A call of a tool ended, with a result or an error."""
 
     attempt: str
     result: ToolResult
@@ -66,70 +66,46 @@ class Asked(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """A program printed something."""
+    """A program printed a text."""
 
     attempt: str
     text: str
 
 
 class Answered(NamedTuple):
-    """A program answered, in JSON text."""
+    """A program came to an answer; `text` is its JSON."""
 
     attempt: str
     text: str
 
 
 class Found(NamedTuple):
-    """A program was kept before, and no model is asked."""
+    """A kept program was found: no model is asked."""
 
     path: Path | None
 
 
 class SetAside(NamedTuple):
-    """A file stands where a program is to be kept, and cannot be used; it has another name from now on."""
+    """The file of a kept program cannot be used and was renamed."""
 
     path: Path
     why: str
 
 
-class NotKept(NamedTuple):
-    """A file is in the way of a program, and can be neither used nor moved: it is kept in memory alone."""
-
-    path: Path
-    why: str
-
-
-Event = (
-    Written
-    | Checked
-    | Faulted
-    | Started
-    | Called
-    | Gave
-    | Asked
-    | Printed
-    | Answered
-    | Found
-    | SetAside
-    | NotKept
-)
+Event = Written | Checked | Faulted | Started | Called | Gave | Asked | Printed | Answered | Found | SetAside
 Tell = Callable[[Event], object]
-"""Hears of what happens, and is not waited for."""
+"""A listener. Its errors are logged and change nothing."""
 
 
-def nobody(_: Event) -> None:
-    """Tell nobody."""
-
-
-def listening(tell: Tell | None) -> Tell:
-    """Somebody who hears, or nobody: what fails in listening is logged, and is no fault of what is heard."""
-    if tell is None:
-        return nobody
+def listener(tell: Tell | None) -> Tell:
+    """A function that passes events to `tell`, if there is one, and logs its errors."""
 
     def heard(event: Event) -> None:
+        if tell is None:
+            return
         try:
             tell(event)
-        except Exception as fault:
-            logger.warning("a listener failed at %s: %s", type(event).__name__, type(fault).__name__)
+        except Exception as error:
+            logger.warning("a listener failed at %s: %s", type(event).__name__, type(error).__name__)
 
     return heard

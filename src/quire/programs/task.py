@@ -1,4 +1,4 @@
-"""A task: what a program is to do, with what it is given, what it may call, and what it is to answer."""
+"""Tasks: what a program is to do, its inputs, the functions it may call, and the type of its answer."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from quire.agent import Tool, tools_of
-from quire.agent.tools import Misfit
+from quire.agent.tools import Misfit, Tool, tools_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel, Model
 from quire.programs.faults import ProgramFault
@@ -19,10 +18,10 @@ from quire.programs.values import legal_name, plain
 from quire.session import free_name
 from quire.tokens import named
 
-_FORM = 1
-"""Of what a version is made; another where programs have to be written anew."""
+_FORMAT = 2
+"""Part of each version: a new number makes all kept programs be written again."""
 
-ASKING: Mapping[str, Any] = MappingProxyType(
+MODEL_PARAMETERS: Mapping[str, Any] = MappingProxyType(
     {
         "type": "object",
         "properties": {
@@ -33,19 +32,19 @@ ASKING: Mapping[str, Any] = MappingProxyType(
         "additionalProperties": False,
     }
 )
-"""What a model is asked with in a program."""
+"""The parameters of a model as a function of a program."""
 
-_ASKING = (
-    "Ask the language model {name}. It knows nothing but the prompt. It answers with text, or, given a JSON "
-    "schema as output_schema, with a value that fits it."
+_MODEL_DESCRIPTION = (
+    "Ask the language model {name}. It sees only the prompt. It answers with text, or, given a JSON schema "
+    "as output_schema, with a value that fits the schema."
 )
 
 
 class Task:
-    """What a program is to do. `input` is a type with fields, or the types of inputs by their names.
+    """What a program is to do. `input` is a type with fields, or a mapping of names to types.
 
     A program has its inputs as variables, calls tools by their names, asks models as `llm_a`, `llm_b` and so
-    on (as `llm` too, where there is one alone), and answers with a value of the type `output`.
+    on (a single model also as `llm`), and answers with a value of the type `output`.
     """
 
     def __init__(
@@ -67,14 +66,17 @@ class Task:
         self._input: Given = given_by({"input": str} if input is None else input)
         self.output_type = output
         self._output = Shaped(output)
-        self._variables = self._named_variables()
+        self._variables: dict[str, str] = {}
+        for key in self._input.properties:
+            taken = {*self.tools, *self.models, *self._variables.values()}
+            self._variables[key] = legal_name(key, taken)
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} of {len(self.tools)} tools and {len(self.models)} models>"
 
     @property
     def input(self) -> Mapping[str, Any]:
-        """The JSON schema of what is given."""
+        """The JSON schema of the input."""
         return self._input.schema
 
     @property
@@ -84,7 +86,7 @@ class Task:
 
     @property
     def names(self) -> frozenset[str]:
-        """What a program finds beside what Python has: variables and functions."""
+        """The variables and functions that a program is given."""
         return frozenset((*self._variables.values(), *self.tools, *self.models))
 
     @cached_property
@@ -95,14 +97,14 @@ class Task:
             for name, tool in self.tools.items()
         )
         models = (
-            Declared(name, _ASKING.format(name=model.name), ASKING, None)
+            Declared(name, _MODEL_DESCRIPTION.format(name=model.name), MODEL_PARAMETERS)
             for name, model in self.models.items()
         )
         return (*tools, *models)
 
     @cached_property
     def stubs(self) -> str:
-        """All that a program may use, as Python text for the model."""
+        """The variables, functions and types that a program may use, as Python text for the model."""
         return stubs_of(self.declared, self._inputs(), self.output)
 
     @cached_property
@@ -111,15 +113,15 @@ class Task:
         return stubs_of(self.declared, self._inputs(), self.output, loose=True)
 
     def _inputs(self) -> Mapping[str, Any]:
-        """The schema of the inputs under the names that a program has them by."""
+        """The schema of the inputs under the names of a program's variables."""
         renamed = {self._variables[key]: schema for key, schema in self._input.properties.items()}
         return {**self.input, "properties": renamed, "required": list(renamed)}
 
     @cached_property
     def version(self) -> str:
-        """A digest of all that a program depends on: the same as long as that is the same."""
-        told: dict[str, Any] = {
-            "form": _FORM,
+        """A digest of everything that a program for this task depends on."""
+        parts: dict[str, Any] = {
+            "format": _FORMAT,
             "name": self.name,
             "description": self.description,
             "input": self.input,
@@ -127,39 +129,31 @@ class Task:
             "tools": [(name, tool.version, returned_by(tool)) for name, tool in self.tools.items()],
             "models": [(name, model.name) for name, model in self.models.items()],
         }
-        return blake2b(msgspec.json.encode(plain(told)), digest_size=16).hexdigest()
+        return blake2b(msgspec.json.encode(plain(parts)), digest_size=16).hexdigest()
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What is given, in the kinds that JSON has and with defaults filled in, or an `InvalidValue`."""
+        """The input as JSON values with defaults filled in, or an `InvalidValue`."""
         try:
             return self._input.read(given)
         except Misfit as fault:
             raise InvalidValue(f"the input of {cut(self.name)!r}: {fault}") from None
 
     def variables(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What was read, under the names that a program has it by."""
+        """The values of an input by the names of a program's variables."""
         return {self._variables[key]: value for key, value in values.items()}
 
     def answer(self, value: Any) -> Any:
-        """What a program answered, as a value of the output's type, or a fault that says what is wrong."""
+        """The answer of a program as a value of the type `output`, or a `ProgramFault`."""
         try:
             return self._output.read(value)
         except Misfit as fault:
             raise ProgramFault("answer", f"the answer does not fit: {fault}") from None
 
-    def _named_variables(self) -> dict[str, str]:
-        taken = {*self.tools, *self.models}
-        variables: dict[str, str] = {}
-        for key in self._input.properties:
-            variables[key] = legal_name(key, taken)
-            taken.add(variables[key])
-        return variables
-
 
 def _by_legal_name(tools: Iterable[Any]) -> Mapping[str, Tool]:
     given = tools_of(tools)
     if len(given.definitions) > len(given.tools):
-        raise InvalidValue("a program calls tools that run here, and no others")
+        raise InvalidValue("a program can only call tools that run in this process")
     found: dict[str, Tool] = {}
     for name, tool in given.tools.items():
         found[legal_name(name, found, is_function=True)] = tool

@@ -1,6 +1,6 @@
 """A1's strategies as the engine's: how a runtime has programs written, looked through, priced and run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import Parameter, isawaitable, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -10,14 +10,12 @@ from quire.bridges.a1.context import Context
 from quire.bridges.a1.strategies import Cost, Generate, Verify, is_strategy
 from quire.items import Item, Message
 from quire.models import AnyModel
-from quire.programs.attempts import Checks, Prices, Writes
 from quire.programs.check import Program, check as check_program
-from quire.programs.coder import Coder
+from quire.programs.coder import Checks, Coder, Prices, Writes
 from quire.programs.faults import ProgramFault
-from quire.programs.performing import Stage
-from quire.programs.pricing import Price
-from quire.programs.prompting import RUN
-from quire.programs.sandbox import Bounds, Sandbox
+from quire.programs.price import Price, estimate
+from quire.programs.prompts import RUN
+from quire.programs.sandbox import Sandbox
 from quire.programs.task import Task
 from quire.session import Session
 
@@ -27,25 +25,26 @@ if TYPE_CHECKING:
 
 def coder_of(runtime: "Runtime", agent: Agent, kept: Path | None = None) -> Coder:
     """The coder of a runtime for an agent; it records in the transcript that `main` shows."""
-    writer, stage, strategy = runtime.generate, stage_of(runtime), runtime.strategy
+    writer, strategy = runtime.generate, runtime.strategy
+    session, sandbox = runtime.session, runtime.sandbox
     return Coder(
         None if is_strategy(writer) else cast("AnyModel | str", writer),
-        session=stage.session,
-        main=stage.main,
+        session=session,
+        main=main_of(runtime),
         candidates=getattr(strategy, "num_candidates", 3),
         rounds=getattr(strategy, "max_iterations", 3),
-        sandbox=stage.sandbox,
+        sandbox=sandbox,
         kept=kept,
-        write=_writing(writer, agent, stage.session) if is_strategy(writer) else None,
-        check=_checking(runtime.verify, agent, stage.sandbox) if runtime.verify else None,
-        price=None if runtime.cost is None else _pricing(runtime.cost, agent),
+        write=_writing(writer, agent, session) if is_strategy(writer) else None,
+        check=_checking(runtime.verify, agent, sandbox) if runtime.verify else None,
+        price=estimate if runtime.cost is None else _pricing(runtime.cost, agent),
     )
 
 
-def stage_of(runtime: "Runtime") -> Stage:
-    """Where programs of a runtime are run: the conversation, and the transcript that `main` shows by then."""
+def main_of(runtime: "Runtime") -> Callable[[], str]:
+    """The name of the transcript that `main` shows, when it is asked for."""
     main = runtime.get_context()
-    return Stage(runtime.session, lambda: main.transcript, runtime.sandbox, Bounds(), None)
+    return lambda: main.transcript
 
 
 def _writing(strategy: Generate, agent: Agent, session: Session) -> Writes:

@@ -38,7 +38,7 @@ from quire.items import (
     now,
     thaw,
 )
-from quire.programs.recording import PROGRAM
+from quire.programs import PROGRAM
 from quire.session import Session
 from quire.state import Transcript, View, spans_over, truncate
 from quire.tokens import whole

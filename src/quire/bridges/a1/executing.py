@@ -12,12 +12,11 @@ from quire.agent import Tool as Function
 from quire.bridges.a1.giving import check_data
 from quire.bridges.a1.strategies import Executor
 from quire.items import Message
-from quire.programs.calling import Calls
+from quire.programs.calls import Calls, Runner
 from quire.programs.check import Diagnostic
-from quire.programs.events import nobody
+from quire.programs.events import listener
 from quire.programs.faults import ProgramFault
-from quire.programs.recording import record_run
-from quire.programs.sandbox import Bounds, HostFunction, Ran, Sandbox
+from quire.programs.sandbox import Bounds, HostFunction, Ran, Sandbox, shared_sandbox
 from quire.programs.task import Task
 from quire.programs.values import plain
 from quire.session import Session
@@ -28,11 +27,14 @@ async def executed(tool: Function, given: Mapping[str, Any], session: Session, t
     check_data(tool, given)
     values: list[Any] = []
     task = Task(tool.name, tools=[_noting(tool, values)])
-    calls = Calls(task, session, transcript, None, nobody)
+    runner = Runner(session, transcript, shared_sandbox(), Bounds(), None)
+    calls = Calls(runner, task, transcript, listener(None))
     (call,) = calls.functions.values()
     told = await call(**given)
     # What it called is recorded with the call itself; what it asked is when all of it succeeded.
-    await record_run(session, transcript, (item for item in calls.deeds if isinstance(item, Message)))
+    asked = [item for item in calls.record if isinstance(item, Message)]
+    if asked:
+        await session.aio.append(*asked, to=transcript)
     return values[0] if values else told
 
 

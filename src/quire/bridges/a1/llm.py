@@ -15,7 +15,7 @@ from quire.bridges.a1.tools import Tool, flattened
 from quire.errors import WrongType
 from quire.items import Message
 from quire.models import AnyModel, Model
-from quire.programs.recording import INTERMEDIATE, begin
+from quire.programs.calls import INTERMEDIATE, begin
 
 __all__ = ["LLM", "no_context"]
 

@@ -1,0 +1,417 @@
+"""Running a program: its calls of tools and models, and what is recorded of them."""
+
+import logging
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+from quire.agent.answer import with_schema
+from quire.agent.calls import (
+    Approver,
+    Ran,
+    approval_of,
+    has_acted,
+    having_acted,
+    not_run,
+    run_call,
+    told_of_calls,
+    uncertain,
+    write,
+)
+from quire.agent.run import shield
+from quire.agent.tools import Outcome, Tool
+from quire.agent.window import budget_for
+from quire.context import Template
+from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireError, StoreError
+from quire.items import Item, Message, Note, ToolCall, ToolResult, new_id, text_of
+from quire.models import Answering, AnswerShape, AnyModel, answer_text, shape_of
+from quire.programs.asked_schemas import checked_schema
+from quire.programs.check import Program
+from quire.programs.events import Answered, Asked, Called, Gave, Printed, Started, Tell
+from quire.programs.faults import LONGEST, ProgramFault
+from quire.programs.fitting import fitted
+from quire.programs.prompts import RUN, code_message, fault_message, incomplete
+from quire.programs.replay import Made, MadeCalls, call_key
+from quire.programs.sandbox import Bounds, Sandbox
+from quire.programs.task import MODEL_PARAMETERS, Task
+from quire.programs.values import TOLD, as_text, by_name, plain
+from quire.providers import Parsed, Rendered
+from quire.sections import History
+from quire.session import Session
+from quire.stores.store import checked_name
+from quire.stores.threads import COMPUTING, STORE
+
+logger = logging.getLogger("quire.programs")
+
+ATTEMPT = "attempt"
+INTERMEDIATE = "intermediate"
+
+PROGRAM = "quire.program"
+"""The `agent_id` of calls of programs, which distinguishes them from calls of a model's reply."""
+
+_STOPPED = "the program was stopped"
+_BREAKING = (StoreError, Conflict, Forgotten, CapReached)
+"""Errors after which a program makes no further calls: nothing can be recorded, or nothing may be spent."""
+
+_caller: ContextVar[list[Item] | None] = ContextVar("quire_calling_program", default=None)
+"""The items of the call of a program within which another program runs."""
+
+
+async def begin(session: Session, label: str, *items: Item) -> tuple[str, tuple[Item, ...]]:
+    """Begin a transcript with a label: its name, and the items as they are recorded."""
+    name = await STORE.do(session.new, label)
+    return name, await session.aio.append(*items, to=name)
+
+
+async def ask(
+    session: Session, model: AnyModel, transcript: str, schema: Mapping[str, Any] | None = None
+) -> Parsed:
+    """Ask a model for the next message of a transcript, and record its answer."""
+    # Calls of programs are not the model's own, and it is offered no tools.
+    history = History(transcript, where=lambda item: not isinstance(item, ToolCall | ToolResult))
+    template, shape = Template(history, budget=budget_for(model), model=model.name), AnswerShape()
+    longest = template.budget.reserve or None if getattr(model, "context", None) is not None else None
+    if schema:
+        shape = shape_of(model, schema)
+        template = template if shape.is_enforced else with_schema(template, schema)
+    context = await session.aio.build(template, model=model.name, output=shape.sent)
+    sent = context.render(model.wire, model=model.name)
+    answering = model.send(sent, stream=False, output=schema, max_tokens=longest)
+    try:
+        parsed = await answering.whole()
+    except BaseException as error:
+        await shield(_record_partial(session, transcript, answering, sent))
+        if isinstance(error, QuireError) or not isinstance(error, Exception):
+            raise
+        # The words of a client's error may quote the request.
+        raise ModelFailed(f"{model.name} failed: {type(error).__name__}") from error
+    return await session.aio.record(parsed, to=transcript, sent=sent)
+
+
+async def _record_partial(session: Session, transcript: str, answering: Answering, sent: Rendered) -> None:
+    partial_answer = await answering.close()
+    if partial_answer.items or partial_answer.usage is not None:
+        await session.aio.record(partial_answer._replace(error=None), to=transcript, sent=sent)
+
+
+class Record:
+    """The calls and questions of one run, each with its result, in the order in which they began."""
+
+    def __init__(self) -> None:
+        self._entries: list[list[Item]] = []
+
+    def begin(self) -> list[Item]:
+        """A new entry: a call or a question, and what comes of it, are added to this list."""
+        self._entries.append([])
+        return self._entries[-1]
+
+    def called(self) -> list[tuple[ToolCall, ToolResult, list[Note]]]:
+        """Each call of a tool with its result and notes. A call without a result is uncertain."""
+        found: list[tuple[ToolCall, ToolResult, list[Note]]] = []
+        for entry in self._entries:
+            if entry and isinstance(call := entry[0], ToolCall):
+                results = (
+                    one for one in entry if isinstance(one, ToolResult) and one.call_id == call.call_id
+                )
+                result = next(results, None) or uncertain(call, _STOPPED)
+                found.append((call, result, [item for item in entry if isinstance(item, Note)]))
+        return found
+
+    def __iter__(self) -> Iterator[Item]:
+        """The items of all entries that ended. A question without an answer is left out."""
+        for entry in self._entries:
+            if any(isinstance(item, ToolResult) or _is_answer(item) for item in entry):
+                yield from entry
+
+
+def _is_answer(item: Item) -> bool:
+    return isinstance(item, Message) and item.role == "assistant"
+
+
+class Calls:
+    """The functions of one run of a program. Calls are recorded in `transcript`, if given, as they happen.
+
+    A call that was `made` for the same answer before is replayed.
+    """
+
+    def __init__(
+        self,
+        runner: "Runner",
+        task: Task,
+        transcript: str | None,
+        tell: Tell,
+        made: MadeCalls | None = None,
+    ) -> None:
+        self._session = runner.session
+        self._approver = runner.approver
+        self._transcript = transcript
+        self.name = transcript or task.name
+        self._tell = tell
+        self._made = MadeCalls() if made is None else made
+        self._replays = self._made.replays()
+        self.record = Record()
+        self.broken: BaseException | None = None
+        """The error after which no call is made, though the program may have caught it."""
+        self.functions: Mapping[str, Callable[..., Awaitable[Any]]] = {
+            **{name: partial(self._guarded, self._call, tool) for name, tool in task.tools.items()},
+            **{name: partial(self._guarded, self._ask, model) for name, model in task.models.items()},
+        }
+
+    def check_unbroken(self) -> None:
+        """Raise the error after which no call was made, with the calls made before."""
+        if self.broken is not None:
+            told = _told(self)
+            raise having_acted(self.broken, told) if told else self.broken
+
+    async def _guarded(self, function: Callable[..., Awaitable[Any]], /, *args: Any, **given: Any) -> Any:
+        if self.broken is not None:
+            raise self.broken
+        try:
+            return await function(*args, **given)
+        except _BREAKING as error:
+            self.broken = self.broken or error
+            raise
+
+    async def _call(self, tool: Tool, /, *args: Any, **given: Any) -> Any:
+        arguments = as_text(by_name(tool.definition["parameters"], args, given))
+        call = ToolCall(f"call_{new_id()}", tool.name, arguments, agent_id=PROGRAM)
+        key, entry = call_key(tool, arguments), self.record.begin()
+        earlier = self._replays.next(key)
+        if earlier is None:
+            made = await self._made_now(call, tool, key, entry)
+        else:
+            made = earlier._replace(result=earlier.result_for(call))
+            entry += (*await self._write(call, made.result), *made.within)
+            self._tell(Called(self.name, call))
+        self._tell(Gave(self.name, made.result))
+        return made.outcome()
+
+    async def _made_now(self, call: ToolCall, tool: Tool, key: str, entry: list[Item]) -> Made:
+        """Run a call. It is recorded before it runs, and gets a result however it ends."""
+        made, may_have_run = Made(self.name, call, uncertain(call, _STOPPED), key), False
+
+        async def record(ran: Ran) -> ToolResult:
+            nonlocal made
+            written = await write(self._write, ran)
+            result = next(item for item in written if isinstance(item, ToolResult))
+            made = _ended(made, ran, result, tool)._replace(within=tuple(within))
+            if ran.outcome is not None and ran.outcome.has_begun:
+                self._made.add(made)
+            await self._write(*(item for item in within if not isinstance(item, Message)))
+            entry.extend((*written, *within))
+            return made.result
+
+        try:
+            entry += await self._write(call)
+            self._tell(Called(self.name, call))
+            why_not = await self._refusal(call, tool)
+            with _called_within() as within:
+                if why_not is not None:
+                    await record(Ran(not_run(call, why_not)))
+                else:
+                    may_have_run = True
+                    await run_call(self._session, call, tool, record, to=self._transcript)
+        except BaseException:
+            await shield(self._close(made, entry, may_have_run))
+            raise
+        return made
+
+    async def _close(self, made: Made, entry: list[Item], may_have_run: bool) -> None:
+        """Record that a call was stopped, if it has no result."""
+        if any(isinstance(item, ToolResult) for item in entry):
+            return
+        if may_have_run:
+            self._made.add(made._replace(error=RuntimeError(made.result.text), lasts=True))
+        if entry and self._transcript in self._session.transcripts:
+            entry += await self._write(made.result)
+
+    async def _refusal(self, call: ToolCall, tool: Tool) -> str | None:
+        """Why a call may not run. A program cannot wait for a person."""
+        if tool.asks_person:
+            return "a person answers it, and a program cannot wait for one"
+        verdict = await approval_of(call, tool, self._approver)
+        if verdict is None:
+            return "a person has to approve of it, and nobody was there to ask"
+        if verdict is not True:
+            return verdict
+        return None if self.broken is None else "the program cannot go on"
+
+    async def _write(
+        self, *items: Item, pooled: Sequence[Note] = (), asks_hooks: bool = True
+    ) -> tuple[Item, ...]:
+        """Record items in the transcript, if there is one, and notes in the pool."""
+        answer = self._session.steps.answer
+        if self._transcript is not None and items:
+            return await answer((), *items, pooled=pooled, to=self._transcript, asks_hooks=asks_hooks)
+        if pooled:
+            await self._session.aio.pool.keep_all(pooled)
+        return items
+
+    async def _ask(self, model: AnyModel, /, *args: Any, **given: Any) -> Any:
+        values = by_name(MODEL_PARAMETERS, args, given)
+        prompt, schema = values.get("prompt"), checked_schema(values.get("output_schema"))
+        if not isinstance(prompt, str):
+            raise TypeError("a model is asked with a prompt, which is a text")
+        entry = self.record.begin()
+        name, question = await begin(self._session, INTERMEDIATE, Message("user", prompt))
+        entry += question
+        self._tell(Asked(self.name, name, model.name))
+        parsed = await ask(self._session, model, name, schema)
+        text, why = answer_text(parsed), incomplete(parsed)
+        if why is not None or not text.strip():
+            raise ModelFailed(f"{model.name} gave no whole answer: {why or parsed.finish}")
+        entry += [item for item in parsed.items if isinstance(item, Message)]
+        return text if schema is None else await COMPUTING.do(fitted, text, schema)
+
+
+@contextmanager
+def _called_within() -> Generator[list[Item], None, None]:
+    items: list[Item] = []
+    token = _caller.set(items)
+    try:
+        yield items
+    finally:
+        _caller.reset(token)
+
+
+def _ended(made: Made, ran: Ran, result: ToolResult, tool: Tool) -> Made:
+    """A call with its result as it was recorded, and what the program receives."""
+    outcome, made = ran.outcome, made._replace(result=result)
+    if outcome is None or not outcome.has_begun:
+        return made._replace(error=RuntimeError(result.text))
+    acted = outcome.stop_reason != "error" or outcome.error is None or has_acted(outcome.error)
+    made = made._replace(lasts=acted and not tool.is_idempotent)
+    if result.is_error:
+        is_refused = result.content != ran.result.content  # by a hook
+        return made._replace(error=RuntimeError(result.text) if is_refused else _error(outcome, result.text))
+    return made._replace(value=_value(outcome, tool))
+
+
+def _value(outcome: Outcome, tool: Tool) -> Any:
+    """The value for a program: what the tool returned, or text if that is for models only."""
+    value = outcome.value
+    parts = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
+    if tool.kind == "generator" or any(isinstance(part, TOLD) for part in parts):
+        return text_of(outcome.content)
+    return plain(outcome.value)
+
+
+def _error(outcome: Outcome, words: str) -> Exception:
+    """The error for a program: the tool's own, so that the program can catch it by its type."""
+    if outcome.stop_reason == "timeout":
+        return TimeoutError(words)
+    if isinstance(outcome.error, Exception):
+        return outcome.error
+    return having_acted(RuntimeError(words)) if outcome.stop_reason == "error" else RuntimeError(words)
+
+
+class Finished(NamedTuple):
+    """A run that came to an answer; `items` are its calls and questions."""
+
+    value: Any
+    text: str
+    printed: str
+    items: tuple[Item, ...]
+
+
+class Runner(NamedTuple):
+    """Where programs run: the conversation that they belong to, the sandbox and its bounds.
+
+    `main` is the transcript of successful runs, or a function that names it when a run is recorded.
+    """
+
+    session: Session
+    main: str | Callable[[], str]
+    sandbox: Sandbox
+    bounds: Bounds
+    approver: Approver | None
+
+    async def run(
+        self, calls: Calls, task: Task, program: Program, values: dict[str, Any], tell: Tell
+    ) -> Finished:
+        """Run a program with the functions of `calls`."""
+        tell(Started(calls.name, program))
+        try:
+            ran = await self.sandbox.run(
+                program.code,
+                inputs=task.variables(values),
+                functions=calls.functions,
+                bounds=self.bounds,
+                tell=lambda text: tell(Printed(calls.name, text)),
+            )
+        except ProgramFault:
+            calls.check_unbroken()
+            raise
+        calls.check_unbroken()
+        try:
+            value = task.answer(ran.value)
+        except ProgramFault as fault:
+            raise ProgramFault(fault.kind, str(fault), fault.line, ran.printed) from None
+        text = as_text(value)
+        tell(Answered(calls.name, text))
+        return Finished(value, text, ran.printed, tuple(calls.record))
+
+    async def run_in_main(self, task: Task, program: Program, values: dict[str, Any], tell: Tell) -> Finished:
+        """Run a program in an attempt of its own, and record it in the main transcript if it succeeds."""
+        opening = _opening(program, values)
+        name, _ = await begin(self.session, ATTEMPT, *opening)
+        calls = Calls(self, task, name, tell)
+        try:
+            done = await self.run(calls, task, program, values, tell)
+        except ProgramFault as fault:
+            await self.session.aio.append(fault_message(fault), to=name)
+            raise _with_calls(fault, calls) from None
+        await self.record(opening[0], done)
+        return done
+
+    async def run_as_tool(self, task: Task, program: Program, values: dict[str, Any], tell: Tell) -> Finished:
+        """Run a program whose call and result the caller records. Its own calls are recorded if it fails."""
+        calls = Calls(self, task, None, tell)
+        try:
+            done = await self.run(calls, task, program, values, tell)
+        except BaseException as error:
+            await shield(self._record_failure(_opening(program, values), calls, error))
+            if isinstance(error, ProgramFault):
+                raise _with_calls(error, calls) from None
+            raise
+        if (caller := _caller.get()) is not None:
+            caller += done.items
+        return done
+
+    async def record(self, given: Message, done: Finished) -> None:
+        """Record a successful run in the main transcript, in one write."""
+        main = self.main if isinstance(self.main, str) else checked_name(self.main())
+        await self.session.aio.append(given, *done.items, Message("assistant", done.text), to=main)
+
+    async def _record_failure(self, opening: Sequence[Item], calls: Calls, error: BaseException) -> None:
+        called: list[Item] = []
+        for call, result, notes in calls.record.called():
+            called += (call, result, *notes)
+        if not called:
+            return
+        broken_off = Message("user", f"The program was broken off: {type(error).__name__}.")
+        told = fault_message(error) if isinstance(error, ProgramFault) else broken_off
+        try:
+            await begin(self.session, ATTEMPT, *opening, *called, told)
+        except Exception as unrecorded:  # hooks raise what they like; the fault of the program matters more
+            kind = type(unrecorded).__name__
+            logger.warning("%d calls of a program that failed are not recorded: %s", len(called), kind)
+
+
+def _opening(program: Program, values: dict[str, Any]) -> tuple[Message, Message, Message]:
+    return Message("user", as_text(values)), code_message(program.code), Message("user", RUN)
+
+
+def _told(calls: Calls) -> str:
+    return told_of_calls((call.name, result) for call, result, _ in calls.record.called())
+
+
+def _with_calls(fault: ProgramFault, calls: Calls) -> ProgramFault:
+    """A fault that says which calls were made: running the program again would make them again."""
+    told = _told(calls)
+    if not told:
+        return fault
+    text = str(fault)[: LONGEST - len(told)] + told
+    return ProgramFault(fault.kind, text, fault.line, fault.printed, has_acted=True)

@@ -1,0 +1,204 @@
+"""Prompts: what a model reads before it writes a program or corrects one, and the program in its reply."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from quire.agent.calls import has_acted
+from quire.agent.tools import ends
+from quire.items import Message
+from quire.models import answer_text
+from quire.programs.check import parse
+from quire.programs.faults import ProgramFault
+from quire.programs.replay import Made
+from quire.programs.task import Task
+from quire.programs.values import as_text
+from quire.providers import Finish, Parsed
+
+_RULES = """\
+You answer a task by writing a short Python program. It is run in a sandbox, and its value is the answer.
+
+- Answer with the whole program in one ```python block, and nothing else.
+- The answer is the value of the variable `output`, set at the top level. It has the type `Output`.
+- The variables and functions that are declared to you exist already: do not define or import them, and give
+  their names to nothing else. Types are declared for annotations alone: write `{"a": 1}`, not `Output(a=1)`.
+- Declared functions are async: write `await search("x")` at the top level. To call several at once, write
+  `import asyncio` and `a, b = await asyncio.gather(search("x"), search("y"))`. `gather` takes no keywords.
+  A call is made when it is awaited: one that is never awaited is not made. Of asyncio there are `gather`,
+  `run` and `sleep` alone: no Semaphore, no wait_for, no create_task.
+- A function that fails raises: catch it where the program can go on without it. To go on where one of
+  several fails, catch it in an async function of your own, and gather calls of that.
+- There are no files, no network, no processes and no packages. Of Python's own modules there are asyncio,
+  json, re, math, datetime, collections, itertools, functools, random, decimal and dataclasses, among others.
+- There is no class inheritance, no @property, no yield, no async for or async with, no del, no eval or exec,
+  no function in re.sub, no str.maketrans or translate, no float.is_integer, no `default=` in json.dumps. A
+  generator expression is gone through at once. A method is no value: write `key=lambda s: s.lower()`, not
+  `key=str.lower`.
+- Dates have no utcnow, fromtimestamp, isocalendar, toordinal or timetuple, and timedelta takes whole numbers:
+  `datetime.now(timezone.utc)`, and `datetime(1970, 1, 1) + timedelta(seconds=n)`.
+- Each call costs time and money: make no more calls than the task needs."""
+
+_MADE = """\
+These effects are done. A program that makes the same call again receives the earlier result, and the call is
+not made a second time. Calls that failed are made again, and so are calls of functions that may be repeated.
+A call that was stopped may have had its effect, and one that failed after it had acted has had a part of it:
+these are not made again, and fail again."""
+
+RUN = "The program passed the checks, and is run."
+"""Stands between a program and its calls, which are not calls of the model's reply."""
+
+_MOST_SHOWN = 4_000
+"""Characters of an input, of printed text, and of the calls that were made."""
+
+_MOST_OF_CALL = 300
+
+_INCOMPLETE: Mapping[Finish, str] = {
+    "length": "it was cut off at the most tokens that an answer may have",
+    "refused": "the model was not to say more",
+    "paused": "it was broken off",
+}
+
+_PYTHON = frozenset(("python", "py", "python3"))
+_OPENING = re.compile(r"^[ \t]*+(```++|~~~++)[ \t]*+([\w+-]*+)[^\n]*+\n", re.MULTILINE)
+_MOST_CLOSINGS = 20
+"""Lines of backticks that are tried as the end of one block."""
+
+
+# --- messages to the model -----------------------------------------------------------------------------
+
+
+def prompt_for(task: Task, values: Mapping[str, Any] | None = None) -> tuple[Message, Message]:
+    """The rules and the task, with the input of this run if it is known."""
+    parts = [f"# Task: {task.name}"]
+    if task.description:
+        parts.append(task.description)
+    parts.append(f"# What there is\n\n```python\n{task.stubs.strip()}\n```")
+    if values is not None:
+        parts.append(f"# What is given this time\n\n```json\n{_shortened(as_text(values))}\n```")
+    else:
+        parts.append("The program is kept, and run with other values each time.")
+    return Message("system", _RULES), Message("user", "\n\n".join(parts))
+
+
+def fault_message(fault: ProgramFault) -> Message:
+    """The report of a program that was refused or failed."""
+    parts = [f"This program does not work ({fault.kind}): {fault}"]
+    if fault.printed:
+        parts.append(f"It had printed:\n\n```\n{_shortened(fault.printed)}\n```")
+    return Message("user", "\n\n".join([*parts, "Write the whole program again, without this fault."]))
+
+
+def calls_message(made: Sequence[Made]) -> Message:
+    """The report of calls that failed programs have made."""
+    lines: list[str] = []
+    for one in made:
+        line = _call_line(one)
+        if sum(map(len, lines)) + len(line) > _MOST_SHOWN:
+            lines.append(f"- and {len(made) - len(lines)} more")
+            break
+        lines.append(line)
+    heading = f"Programs that failed have made calls, {len(made)} since you wrote:"
+    return Message("user", "\n".join([heading, "", *lines, "", _MADE]))
+
+
+def code_message(code: str) -> Message:
+    """A program as a model replies with it."""
+    return Message("assistant", f"```python\n{code}\n```")
+
+
+def _call_line(made: Made) -> str:
+    arguments, result = (_shortened(text, _MOST_OF_CALL) for text in (made.call.arguments, made.result.text))
+    if not made.result.is_error:
+        ending = "gave"
+    elif not made.lasts:
+        ending = "failed"
+    else:
+        ending = "failed after it had acted" if has_acted(made.error) else "was stopped"
+    return f"- {made.call.name} {arguments} {ending}: {result}"
+
+
+def _shortened(text: str, most: int = _MOST_SHOWN) -> str:
+    if len(text) <= most:
+        return text
+    beginning, ending = ends(text, most)
+    return f"{beginning}\n[{len(text) - most:,} characters are left out here]\n{ending}"
+
+
+# --- the program in a reply ----------------------------------------------------------------------------
+
+
+class _Block(NamedTuple):
+    """A fenced block of a reply."""
+
+    language: str
+    text: str
+    is_closed: bool
+
+
+def incomplete(parsed: Parsed) -> str | None:
+    """Why a reply is not complete, if it is not."""
+    return _INCOMPLETE.get(parsed.finish)
+
+
+def written_by(parsed: Parsed) -> str:
+    """The text of a complete reply, or a fault: a part of a program is often a program too."""
+    text, why = answer_text(parsed), incomplete(parsed)
+    if why is None and parsed.finish != "stop":
+        blocks = [*_blocks(text)]
+        why = None if blocks and blocks[-1].is_closed else "it has no end"
+    if why is not None:
+        shorter = ": write a shorter one" if parsed.finish == "length" else ""
+        raise ProgramFault(
+            "syntax", f"there is no whole program in the answer, and nothing was run: {why}{shorter}"
+        )
+    return text
+
+
+def program_in(reply: str) -> str:
+    """The program of a reply: its only block of Python, its only block, or all of it.
+
+    A draft before the program would have the same effects, so several blocks are refused.
+    """
+    reply = reply.replace("\r\n", "\n")
+    blocks = [*_blocks(reply)]
+    chosen = [block for block in blocks if block.language in _PYTHON] or blocks
+    written = [text for text in ([block.text for block in chosen] or [reply]) if text.strip()]
+    if not written:
+        raise ProgramFault("syntax", "there is no program in the answer: write one, in one ```python block")
+    if len(written) > 1:
+        several = f"there are {len(written)} blocks in the answer, and none of them was run"
+        raise ProgramFault("syntax", f"{several}: write the whole program in one ```python block")
+    return written[0].strip("\n").rstrip()
+
+
+def _blocks(reply: str) -> Iterator[_Block]:
+    start = 0
+    while opening := _OPENING.search(reply, start):
+        closing = re.compile(rf"^[ \t]*+{re.escape(opening[1])}[ \t]*+$", re.MULTILINE)
+        language, begin = opening[2].lower(), opening.end()
+        ends_at = [found.span() for found in islice(closing.finditer(reply, begin), _MOST_CLOSINGS)]
+        if not ends_at:
+            yield _Block(language, _unindented(reply[begin:]), False)
+            return
+        end, start = ends_at[0]
+        if len(ends_at) > 1 and language in {*_PYTHON, ""}:
+            # A line of backticks within a string of the program does not end the block.
+            complete = (span for span in ends_at if _is_program(reply[begin : span[0]]))
+            end, start = next(complete, ends_at[0])
+        yield _Block(language, _unindented(reply[begin:end]), True)
+
+
+def _is_program(text: str) -> bool:
+    try:
+        parse(_unindented(text))
+    except ProgramFault:
+        return False
+    return True
+
+
+def _unindented(text: str) -> str:
+    """The text of a block that is indented as a whole, as in a list."""
+    lines = text.split("\n")
+    least = min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
+    return "\n".join(line[least:] for line in lines)

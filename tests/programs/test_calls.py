@@ -1,0 +1,330 @@
+"""Calls of a program: values and errors of tools, approval, hooks, questions to models, cancellation."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from quire import Message, Note, Session, ToolCall, ToolResult
+from quire.agent import tool
+from quire.errors import ModelFailed
+from quire.models import Scripted
+from quire.programs import Event, Task
+from quire.providers import Finish, Parsed
+from quire.session import Adding, Calling, hook
+from quire.stores import MemoryStore
+from tests.programs.coding import assert_whole, coder_of, heard, said, scenario, solving
+
+
+@dataclass
+class Place:
+    """A place."""
+
+    name: str
+    size: tuple[int, int]
+
+
+@tool
+def find(name: str) -> Place:
+    """Find a place."""
+    return Place(name, (2, 3))
+
+
+@tool
+async def digits() -> str:
+    """A number in digits."""
+    return "123"
+
+
+@tool(max_output=10)
+def long() -> list[int]:
+    """A long list."""
+    return list(range(100))
+
+
+@tool
+async def note_down(text: str) -> Note:
+    """Note something down."""
+    return Note(text, key="noted", description="what was said")
+
+
+@tool
+async def stream() -> AsyncIterator[str]:
+    """Give parts."""
+    yield "one "
+    yield "two"
+
+
+@tool(timeout=0.01)
+async def sleep() -> str:
+    """Sleep."""
+    await asyncio.sleep(60)
+    return ""
+
+
+@tool(name="get-weather")
+async def weather(city: str) -> str:
+    """The weather."""
+    return f"sun in {city}"
+
+
+@tool
+async def fail(kind: str) -> str:
+    """Fail."""
+    raise {"key": KeyError, "value": ValueError, "own": Refused}[kind]("no such place")
+
+
+class Refused(Exception):
+    """An error of the tool's own."""
+
+
+TOOLS = [find, digits, long, note_down, stream, sleep, weather, fail]
+CAUGHT = "try:\n    output = await {}\nexcept {} as fault:\n    output = 'caught: ' + str(fault)"
+
+
+def opened(**options: Any) -> Session:
+    return Session.open("ana/one", store=MemoryStore(), **options)
+
+
+async def answer_of(code: str, *tools: Any, **options: Any) -> Any:
+    coder = coder_of(code, rounds=1, **options)
+    return (await coder.answer(solving(tools=tools or TOOLS, output=Any), problem="?")).value
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("output = await find('Rome')", {"name": "Rome", "size": [2, 3]}),
+        ("p = await find(name='Rome')\noutput = p['size'][0] + p['size'][1]", 5),
+        ("output = [await digits(), 123]", ["123", 123]),
+        ("output = sum(await long())", 4950),
+        ("output = await note_down('x')", "[kept as noted: what was said]"),
+        ("output = await stream()", "one \ntwo"),
+        ("output = await get_weather('Rome')", "sun in Rome"),
+        (CAUGHT.format("fail('value')", "ValueError"), "caught: no such place"),
+        (CAUGHT.format("fail('own')", "Exception"), "caught: no such place"),
+        ("try:\n    output = await sleep()\nexcept TimeoutError:\n    output = 'late'", "late"),
+    ],
+)
+@scenario
+async def test_a_program_receives_values_and_errors_of_tools(code: str, value: Any) -> None:
+    assert await answer_of(code) == value
+
+
+@scenario
+async def test_notes_of_tools_are_in_the_pool_and_the_call_has_the_name_of_the_tool() -> None:
+    coder = coder_of("output = await note_down('x') + await get_weather('Rome')")
+    await coder.answer(solving(tools=TOOLS, output=str), problem="?")
+    assert coder.session.pool["noted"].content == "x"
+    assert ("call", 'get-weather {"city": "Rome"}') in said(coder.session)
+
+
+@scenario
+async def test_arguments_that_do_not_fit_are_an_error_that_the_program_can_catch() -> None:
+    code = "import json\n" + CAUGHT.format("find(json.loads('[1]'))", "RuntimeError")
+    assert "was not run" in await answer_of(code)
+
+
+# --- approval and hooks ----------------------------------------------------------------------------------
+
+paid: list[int] = []
+
+
+@tool(approve=True)
+async def pay(amount: int) -> str:
+    """Pay."""
+    paid.append(amount)
+    return f"paid {amount}"
+
+
+@tool(asks_person=True)
+def ask_person(question: str) -> str:
+    """Ask a person."""
+    return "never"
+
+
+REFUSED: list[tuple[str, Callable[[ToolCall], bool | str] | None, str]] = [
+    ("pay(3)", None, "a person has to approve"),
+    ("pay(3)", lambda call: call.arguments == '{"amount": 4}', "not approved"),
+    ("pay(3)", lambda _: "too much", "too much"),
+    ("ask_person('?')", lambda _: True, "a person answers it"),
+]
+
+
+@pytest.mark.parametrize(("call", "approver", "told"), REFUSED)
+@scenario
+async def test_a_call_that_is_not_approved_is_not_run(call: str, approver: Any, told: str) -> None:
+    paid.clear()
+    session = opened()
+    code = CAUGHT.format(call, "RuntimeError")
+    assert told in await answer_of(code, pay, ask_person, approver=approver, session=session)
+    assert paid == [] and [kind for kind, _ in said(session)] == ["user", "call", "error", "assistant"]
+
+
+@scenario
+async def test_a_call_that_is_forgotten_while_somebody_decides_is_not_run() -> None:
+    paid.clear()
+    session = opened()
+
+    def forget_and_agree(call: ToolCall) -> bool:
+        session.forget(call.id)
+        return True
+
+    code = CAUGHT.format("pay(3)", "RuntimeError")
+    assert "forgotten" in await answer_of(code, pay, session=session, approver=forget_and_agree)
+    assert paid == []
+
+
+@scenario
+async def test_a_hook_may_refuse_a_call() -> None:
+    @hook(Calling)
+    def refuse(event: Calling) -> None:
+        raise ValueError(event.name)
+
+    session = opened(hooks=[refuse])
+    assert "refused" in await answer_of(CAUGHT.format("digits()", "RuntimeError"), digits, session=session)
+    assert [kind for kind, _ in said(session)] == ["user", "call", "error", "assistant"]
+
+
+@pytest.mark.parametrize("programs", [["caught"], ["uncaught", "caught"]])
+@pytest.mark.parametrize("fails", [False, True])
+@scenario
+async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fails: bool) -> None:
+    spent: list[str] = []
+
+    @tool
+    async def spend(card: str) -> str:
+        """Pay."""
+        spent.append(card)
+        if fails:
+            raise RuntimeError("no money on 4111")
+        return "paid with 4111"
+
+    @hook(Adding)
+    async def refuse_cards(event: Adding) -> None:
+        if any(isinstance(item, ToolResult) and "4111" in item.text for item in event.items):
+            raise ValueError("it was 4111")
+
+    codes = {"caught": CAUGHT.format("spend(card)", "Exception"), "uncaught": "output = await spend(card)"}
+    coder = coder_of(*map(codes.__getitem__, programs), session=opened(hooks=[refuse_cards]))
+    task = Task("pay", input={"card": str}, output=str, tools=[spend])
+    answer = (await coder.answer(task, card="x")).value
+    assert "caught: " in answer and "refused" in answer and "4111" not in answer
+    assert fails or spent == ["x"]
+    for name in coder.session.transcripts:
+        shown = said(coder.session, name)
+        assert all("4111" not in text and "uncertain" not in text for _, text in shown)
+        assert any(kind == "error" for kind, _ in shown)
+        assert_whole(coder.session, name)
+
+
+# --- questions to models ---------------------------------------------------------------------------------
+
+
+def ended(words: str, finish: Finish) -> Parsed:
+    return Parsed((Message("assistant", words),), None, finish, "m")
+
+
+@pytest.mark.parametrize(
+    ("reply", "call", "told"),
+    [
+        (ended("The total is 1", "stop"), "llm('sum')", "The total is 1"),
+        (ended("The total is 1", "other"), "llm('sum')", "The total is 1"),
+        (ended("The total is 1", "length"), "llm('sum')", "it was cut off at the most tokens"),
+        (ended("The total is 1", "refused"), "llm('sum')", "the model was not to say more"),
+        (ended(" ", "stop"), "llm('sum')", "caught: "),
+        (ModelFailed("it is out"), "llm('sum')", "it is out"),
+        (ValueError("key 4111 is wrong"), "llm('sum')", "failed: ValueError"),
+        ("no JSON", "llm('sum', output_schema={})", "no JSON"),
+        ("[1]", "llm('sum', output_schema={'type': 'object'})", "caught: "),
+        ('{"a": 1}', "llm(prompt='sum', output_schema={'type': 'object'})", "{'a': 1}"),
+        ("x", "llm('sum', output_schema={'type': 'str'})", "caught: "),
+    ],
+)
+@scenario
+async def test_a_model_gives_a_whole_answer_or_an_error(reply: Any, call: str, told: str) -> None:
+    def model(_: Any) -> Any:
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    code = f"import json\ntry:\n    output = str(await {call})\nexcept Exception as fault:\n"
+    coder = coder_of(code + "    output = 'caught: ' + str(fault)", rounds=1)
+    task = solving(tools=[], models=[Scripted(model, name="m")], output=str)
+    answer = (await coder.answer(task, problem="?")).value
+    assert told in answer and "4111" not in answer
+
+
+@scenario
+async def test_a_question_without_an_answer_is_not_in_main() -> None:
+    coder = coder_of("try:\n    await llm('?')\nexcept RuntimeError:\n    output = {'result': 'failed'}")
+    events: list[Event] = []
+    task = solving(tools=[], models=[Scripted([ModelFailed("it is out")])])
+    await coder.answer(task, problem="Ask.", tell=events.append)
+    assert said(coder.session) == [("user", '{"problem": "Ask."}'), ("assistant", '{"result": "failed"}')]
+    assert said(coder.session, "intermediate_a") == [("user", "?")] and "Asked" in heard(events)
+
+
+# --- cancellation ----------------------------------------------------------------------------------------
+
+
+class Slow:
+    """A tool that says when it began and ended."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended = asyncio.Event(), asyncio.Event()
+        self.tool = tool(name="slow")(self.wait)
+
+    async def wait(self) -> str:
+        """Wait long."""
+        self.begun.set()
+        try:
+            await asyncio.sleep(600)
+        finally:
+            self.ended.set()
+        return ""
+
+
+async def cancelled(work: "asyncio.Future[Any]", begun: asyncio.Event) -> None:
+    waiting = asyncio.ensure_future(begun.wait())
+    await asyncio.wait([work, waiting], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+
+
+@scenario
+async def test_cancelling_stops_a_program_and_its_calls_and_leaves_main_empty() -> None:
+    slow = Slow()
+    coder = coder_of("try:\n    await slow()\nexcept BaseException:\n    pass\noutput = {'result': 'on'}")
+    work = asyncio.ensure_future(coder.answer(solving(tools=[slow.tool]), problem="?"))
+    await cancelled(work, slow.begun)
+    assert slow.ended.is_set() and said(coder.session) == []
+    (call, _), (result, words) = said(coder.session, "attempt_a")[-2:]
+    assert (call, result) == ("call", "error") and "uncertain" in words
+    assert_whole(coder.session, "attempt_a")
+
+
+@scenario
+async def test_a_call_that_is_left_does_not_outlive_the_program() -> None:
+    slow = Slow()
+
+    @tool
+    async def fail_later() -> None:
+        """Fail, once the other has begun."""
+        await slow.begun.wait()
+        raise ValueError("no")
+
+    coder = coder_of(
+        "import asyncio\n"
+        "try:\n    await asyncio.gather(slow(), fail_later())\nexcept ValueError:\n    pass\n"
+        "output = {'result': 'x'}"
+    )
+    await coder.answer(solving(tools=[slow.tool, fail_later]), problem="?")
+    assert slow.ended.is_set()
+    assert [kind for kind, _ in said(coder.session)] == ["user", *["call", "error"] * 2, "assistant"]
+    assert_whole(coder.session, "attempt_a")
+    assert_whole(coder.session)

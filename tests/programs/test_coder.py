@@ -1,0 +1,381 @@
+"""Answers by programs: how one comes about, what is recorded in `main`, and what each attempt reports."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from quire import Message, Session, ToolCall
+from quire.agent import tool
+from quire.errors import CapReached, InvalidValue, ModelFailed, WrongType
+from quire.items import Item
+from quire.models import Scripted
+from quire.programs import Coder, Event, Faulted, Price, Program, ProgramFailed, ProgramFault, Task
+from quire.providers import Finish, Parsed
+from quire.session import Caps
+from quire.state import groups
+from quire.stores import MemoryStore
+from tests.programs.coding import ADDING, assert_whole, coder_of, fenced, heard, said, scenario, solving
+
+ASKED = ("user", '{"problem": "What is 2+2?"}')
+FOUR = ("assistant", '{"result": "4"}')
+CALLED = [("call", 'calculator {"a": 2, "b": 2}'), ("result", '{"result": 4}')]
+QUESTION = {"problem": "What is 2+2?"}
+
+
+def opened(**options: Any) -> Session:
+    return Session.open("ana/one", store=MemoryStore(), **options)
+
+
+# --- the record ------------------------------------------------------------------------------------------
+
+
+@scenario
+async def test_input_calls_and_answer_are_in_main_as_the_items_of_the_attempt() -> None:
+    coder = coder_of(ADDING)
+    answer = await coder.answer(solving(), QUESTION)
+    assert answer.value == {"result": "4"} and answer.program.code == ADDING
+    assert answer.program.calls == ("calculator",)
+    assert said(coder.session) == [ASKED, *CALLED, FOUR]
+    attempt = {item.id: item for item in coder.session.view("attempt_a")}
+    assert [attempt[item.id] for item in coder.session.view()[1:3]] == coder.session.view()[1:3]
+    assert_whole(coder.session)
+
+
+@scenario
+async def test_after_a_failure_main_is_empty_and_the_error_has_the_faults_of_each_attempt() -> None:
+    coder = coder_of(
+        "raise ValueError('never')\noutput = {'result': ''}", "output = 1 +", candidates=2, rounds=1
+    )
+    with pytest.raises(ProgramFailed) as failed:
+        await coder.answer(solving(), QUESTION)
+    assert said(coder.session) == [] and not failed.value.has_acted
+    (first,), (second,) = (tried.faults for tried in failed.value.attempts)
+    assert isinstance(first, ProgramFault) and (first.kind, first.line) == ("raised", 1)
+    assert isinstance(second, ProgramFault) and second.kind == "syntax"
+    words = str(failed.value)
+    assert "attempt_a: raised" in words and "never" in words and "attempt_b: syntax" in words
+
+
+@scenario
+async def test_calls_that_run_side_by_side_stand_next_to_their_results() -> None:
+    both = asyncio.Barrier(2)
+
+    @tool
+    async def meet(name: str) -> str:
+        """Meet another."""
+        await both.wait()
+        return f"{name} was there"
+
+    async def late(_: Any) -> str:
+        await asyncio.sleep(0.02)
+        return "late"
+
+    code = "import asyncio\none, two, three = await asyncio.gather(meet('Ana'), meet('Bo'), llm('Who?'))\n"
+    coder = coder_of(code + "output = {'result': ', '.join([one, two, three])}")
+    task = solving(tools=[meet], models=[Scripted([late])])
+    assert (await coder.answer(task, QUESTION)).value == {"result": "Ana was there, Bo was there, late"}
+    kinds = [kind for kind, _ in said(coder.session)]
+    assert kinds == ["user", "call", "result", "call", "result", "user", "assistant", "assistant"]
+    for call, result in (coder.session.view()[1:3], coder.session.view()[3:5]):
+        assert getattr(call, "call_id", 1) == getattr(result, "call_id", 2)
+    assert_whole(coder.session)
+
+
+@scenario
+async def test_questions_to_models_are_in_main_and_in_transcripts_of_their_own() -> None:
+    asked = Scripted(["four", '{"answer": 4}'], name="small")
+    coder = coder_of(
+        "first = await llm_a('How much?')\n"
+        "second = await llm('As JSON?', output_schema={'type': 'object'})\n"
+        "output = {'result': first + str(second['answer'])}"
+    )
+    answer = await coder.answer(solving(tools=[], models=[asked]), QUESTION)
+    assert answer.value == {"result": "four4"}
+    assert said(coder.session, "intermediate_a") == [("user", "How much?"), ("assistant", "four")]
+    intermediate = [*coder.session.view("intermediate_a"), *coder.session.view("intermediate_b")]
+    assert list(coder.session.view()[1:-1]) == intermediate
+    assert asked.terms[1].get("output") == {"type": "object"}
+    assert coder.session.spending.requests == 3
+
+
+@scenario
+async def test_a_step_is_recorded_before_the_next_one_begins() -> None:
+    seen: list[list[str]] = []
+
+    @tool
+    async def look(session: Session) -> str:
+        """Look at the record."""
+        seen.append([kind for kind, _ in said(session, "attempt_a")][3:])
+        return "looked"
+
+    coder = coder_of("await look()\nawait look()\noutput = {'result': 'x'}")
+    await coder.answer(solving(tools=[look]), QUESTION)
+    assert seen == [["user", "call"], ["user", "call", "result", "call"]]
+
+
+@scenario
+async def test_calls_of_a_program_do_not_belong_to_a_reply_of_a_model() -> None:
+    coder = coder_of(f"await llm('?')\n{ADDING}")
+    await coder.answer(solving(models=[Scripted(["four"])]), QUESTION)
+    items = list(coder.session.view())
+    (call,) = (item for item in items if isinstance(item, ToolCall))
+    assert call.agent_id == "quire.program"
+    (around,) = (group.items for group in groups(items) if call in group.items)
+    assert not any(isinstance(item, Message) for item in around)
+
+
+@scenario
+async def test_main_may_be_another_transcript_named_when_a_run_is_recorded() -> None:
+    names, session = iter(["main~2", "main~3", "main~4"]), opened()
+    coder = coder_of(ADDING, ADDING, session=session, main=lambda: next(names))
+    await coder.answer(solving(), QUESTION)
+    await coder.run(solving(), ADDING, QUESTION)
+    await (await coder.keep(solving())).run(QUESTION)
+    assert [len(said(session, f"main~{n}")) for n in (2, 3, 4)] == [4, 4, 4] and said(session) == []
+
+
+@scenario
+async def test_coders_of_one_conversation_have_attempts_of_their_own() -> None:
+    session = opened()
+    coders = [coder_of(ADDING, session=session) for _ in range(4)]
+    await asyncio.gather(*(coder.answer(solving(), QUESTION) for coder in coders))
+    assert len([name for name in session.transcripts if name.startswith("attempt_")]) == 4
+    assert len(said(session)) == 16
+    assert_whole(session)
+
+
+# --- write, check, price, run, correct -------------------------------------------------------------------
+
+
+@scenario
+async def test_a_round_reads_the_fault_of_the_one_before() -> None:
+    coder, events = coder_of("output = {'result': anser}", ADDING), list[Event]()
+    answer = await coder.answer(solving(), QUESTION, tell=events.append)
+    assert said(coder.session) == [ASKED, *CALLED, FOUR]
+    roles = [role for role, _ in said(coder.session, "attempt_a")]
+    assert roles == ["system", "user", "assistant", "user", "assistant", "user", "call", "result"]
+    assert "anser" in said(coder.session, "attempt_a")[3][1]
+    steps = ["Written", "Faulted", "Written", "Checked", "Started", "Called", "Gave", "Answered"]
+    assert heard(events) == steps and [len(tried.faults) for tried in answer.attempts] == [1]
+
+
+@scenario
+async def test_the_cheapest_runs_first_and_the_next_if_it_fails() -> None:
+    dear = f"for _ in range(3):\n    await calculator(1, 1)\n{ADDING}"
+    cheap = "raise KeyError('cheap')\noutput = {'result': ''}"
+    coder = coder_of(dear, cheap, ADDING, candidates=3, rounds=1)
+    answer = await coder.answer(solving(), QUESTION)
+    assert said(coder.session) == [ASKED, *CALLED, FOUR]
+    assert [len(tried.faults) for tried in answer.attempts] == [0, 1, 0]
+    assert "call" not in [kind for kind, _ in said(coder.session, "attempt_a")]
+
+
+@scenario
+async def test_after_a_failed_run_the_model_reads_the_fault_and_what_was_printed() -> None:
+    failing = "print('so far')\nawait calculator(1, 2, 'divide')\noutput = {'result': ''}"
+    coder, events = coder_of(failing, ADDING, rounds=2), list[Event]()
+    assert (await coder.answer(solving(), QUESTION, tell=events.append)).value == {"result": "4"}
+    told = said(coder.session, "attempt_a")[6][1]
+    assert "only add is known" in told and "so far" in told and "Printed" in heard(events)
+    model = coder.model
+    assert isinstance(model, Scripted) and "tool_calls" not in str(model.requests[1].payload)
+
+
+@scenario
+async def test_a_model_that_fails_ends_its_attempt_alone() -> None:
+    coder, events = coder_of(ModelFailed("it is out"), ADDING, candidates=2), list[Event]()
+    answer = await coder.answer(solving(), QUESTION, tell=events.append)
+    assert answer.value == {"result": "4"}
+    assert [type(event.fault) for event in events if isinstance(event, Faulted)] == [ModelFailed]
+
+
+@scenario
+async def test_a_given_program_is_run_without_a_model() -> None:
+    coder = Coder(session=opened())
+    answer = await coder.run(solving(), ADDING, QUESTION)
+    assert answer.value == {"result": "4"} and answer.price.calls == 1
+    kinds = [kind for kind, _ in said(coder.session, "attempt_a")]
+    assert kinds == ["user", "assistant", "user", "call", "result"]
+    assert ADDING in said(coder.session, "attempt_a")[1][1]
+    with pytest.raises(ProgramFault, match=r"ValueError(.|\n)*calculator \(1 done\)") as failed:
+        await coder.run(solving(), f"{ADDING}\nraise ValueError('x')", QUESTION)
+    assert failed.value.has_acted and said(coder.session) == [ASKED, *CALLED, FOUR]
+    with pytest.raises(InvalidValue, match="was given none"):
+        await coder.answer(solving(), QUESTION)
+
+
+@scenario
+async def test_functions_may_write_check_and_price() -> None:
+    async def write(transcript: str, task: Task, items: Sequence[Item]) -> str:
+        return f"# {transcript} {task.name} {len(items)}"
+
+    async def check(code: str, task: Task) -> Program:
+        return Program(f"output = {{'result': {code!r}}}", ())
+
+    def price(program: Program, task: Task) -> Price:
+        return Price(money=1.0 if "attempt_a" in program.code else 0.0, seconds=0.0, calls=0.0)
+
+    session = opened()
+    coder = Coder(session=session, candidates=2, write=write, check=check, price=price)
+    answer = await coder.answer(solving(), QUESTION)
+    assert answer.value == {"result": "# attempt_b solve 2"} and answer.price.money == 0.0
+    assert said(session, "attempt_b")[2] == ("assistant", "# attempt_b solve 2")
+
+
+@scenario
+async def test_the_input_is_checked_before_anything_begins() -> None:
+    coder = coder_of(ADDING)
+    with pytest.raises(InvalidValue, match="problem"):
+        await coder.answer(solving(), problm="What is 2+2?")
+    with pytest.raises(InvalidValue, match="'problem' is given twice"):
+        await coder.answer(solving(), QUESTION, problem="?")
+    for wrong in (lambda: coder.answer("solve"), lambda: coder.answer(solving(), "?")):  # type: ignore[arg-type]
+        with pytest.raises(WrongType):
+            await wrong()
+    assert coder.session.transcripts == ("main",)
+
+
+def test_an_error_of_a_listener_is_logged_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def closed(event: Event) -> None:
+        raise RuntimeError("the window was closed")
+
+    with caplog.at_level(logging.WARNING, "quire.programs"):
+        answer = asyncio.run(coder_of("output = anser", ADDING).answer(solving(), QUESTION, tell=closed))
+    assert answer.value == {"result": "4"} and [len(one.faults) for one in answer.attempts] == [1]
+    assert "RuntimeError" in caplog.text and "window" not in caplog.text
+
+
+# --- replies ---------------------------------------------------------------------------------------------
+
+WHOLE = "```python\nfor n in [1, 2000]:\n    output = await pay(n) if n < 1000 else 'not paid'\n```\n"
+CUT = WHOLE[: WHOLE.index(" if n")]
+REPORT = 'text = """# Report\n```\nrows\n```\n"""\noutput = text'
+
+
+class Payments:
+    """A task with a tool that notes its calls."""
+
+    def __init__(self, **options: Any) -> None:
+        self.paid: list[int] = []
+        self.task = Task("pay", input={"month": str}, output=str, tools=[tool(self.pay)], **options)
+
+    async def pay(self, n: int) -> str:
+        """Pay."""
+        self.paid.append(n)
+        return "paid"
+
+
+def ended(words: str, finish: Finish) -> Parsed:
+    return Parsed((Message("assistant", words),), None, finish, "m")
+
+
+@pytest.mark.parametrize(
+    ("words", "finish", "told"),
+    [
+        (CUT, "length", "cut off at the most tokens"),
+        (WHOLE, "length", "write a shorter one"),
+        (WHOLE, "refused", "was not to say more"),
+        (WHOLE, "paused", "was broken off"),
+        (CUT, "other", "has no end"),
+        ("output = await pay(2000)", "other", "has no end"),
+    ],
+)
+@scenario
+async def test_a_reply_that_is_not_complete_is_neither_run_nor_kept(
+    words: str, finish: Finish, told: str
+) -> None:
+    payments = Payments()
+    coder = coder_of(ended(words, finish), "output = 'second'", rounds=2)
+    answer = await coder.answer(payments.task, month="June")
+    (fault,) = answer.attempts[0].faults
+    assert (answer.value, payments.paid) == ("second", [])
+    assert isinstance(fault, ProgramFault) and fault.kind == "syntax" and told in str(fault)
+    assert any(told in text for kind, text in said(coder.session, "attempt_a") if kind == "user")
+    with pytest.raises(ProgramFailed):
+        await coder_of(ended(words, finish), rounds=1).keep(payments.task)
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("output = 'plain'", "plain"),
+        ("So:\n~~~\noutput = 'tilde'\n~~~", "tilde"),
+        ("```json\n{}\n```\n```py\noutput = 'python first'\n```", "python first"),
+        ("- so:\n  ```python\n  output = 'indented'\n  ```\n", "indented"),
+        (f"So:\n```python\n{REPORT}\n```\nThat is it.", "# Report\n```\nrows\n```\n"),
+        (f"So:\n````\n{REPORT}\n````", "# Report\n```\nrows\n```\n"),
+        ("```python\r\noutput = 'windows'\r\n```\r\n", "windows"),
+    ],
+)
+@scenario
+async def test_the_program_of_a_reply_is_its_only_block(reply: str, value: str) -> None:
+    coder = coder_of(Message("assistant", reply), rounds=1)
+    assert (await coder.answer(Task("say"), input="x")).value == value
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (fenced("output = 'a'") + fenced("output = 'b'"), "2 blocks"),
+        ("```python\nx = (\n```\nNo:\n```python\noutput = ''\n```", "2 blocks"),
+        ("```python\n\n```", "no program"),
+        ("I cannot do this.", "SyntaxError"),
+    ],
+)
+@scenario
+async def test_a_reply_with_no_program_or_several_costs_a_round(reply: str, told: str) -> None:
+    coder = coder_of(Message("assistant", reply), "output = 'second'", rounds=2)
+    answer = await coder.answer(Task("say"), input="x")
+    assert answer.value == "second" and told in str(answer.attempts[0].faults[0])
+
+
+# --- ending early ----------------------------------------------------------------------------------------
+
+CATCHING = """
+await pay(n=7)
+try:
+    for _ in range(40):
+        await llm('x' * 300)
+except Exception:
+    pass
+for n in range(3):
+    try:
+        await pay(n=n)
+    except Exception:
+        pass
+output = 'on'
+"""
+
+
+@pytest.mark.parametrize("code", [CATCHING, CATCHING.replace("'on'", "str(1 // 0)")])
+@pytest.mark.parametrize("way", ["answer", "run"])
+@scenario
+async def test_a_program_that_catches_a_cap_calls_nothing_more(code: str, way: str) -> None:
+    payments = Payments(models=[Scripted(lambda _: "said", repeat=True)])
+    coder = coder_of(code, session=opened(caps=Caps(tokens=500)))
+    answering = coder.answer if way == "answer" else lambda task, **given: coder.run(task, code, **given)
+    with pytest.raises(CapReached, match="tokens are spent") as raised:
+        await answering(payments.task, month="June")
+    assert payments.paid == [7] and said(coder.session) == []
+    assert "It had called pay (1 done)" in str(raised.value)
+
+
+@scenario
+async def test_cancelling_while_models_write_leaves_no_task_behind() -> None:
+    begun = asyncio.Event()
+
+    async def never(_: object) -> str:
+        begun.set()
+        await asyncio.sleep(600)
+        return ""
+
+    coder = coder_of(never, never, candidates=2)
+    answering = asyncio.ensure_future(coder.answer(solving(), QUESTION))
+    await begun.wait()
+    answering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answering
+    assert said(coder.session) == [] and len(asyncio.all_tasks()) == 1

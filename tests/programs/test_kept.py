@@ -1,0 +1,387 @@
+"""Kept programs: found again without a model, written again if something changed, set aside if they fail."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import make_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire import Session, ToolCall
+from quire.agent import Agent, run as run_tool, tool
+from quire.errors import InvalidValue, OutOfRange, StoreFailed
+from quire.models import Scripted
+from quire.programs import (
+    Bounds,
+    Event,
+    Found,
+    KeptProgram,
+    Program,
+    ProgramFault,
+    Sandbox,
+    SetAside,
+    Task,
+)
+from quire.session import Adding, hook
+from quire.stores import MemoryStore
+from tests.programs.coding import ADDING, assert_whole, coder_of, heard, said, scenario, solving
+
+FOUR = {"result": "4"}
+
+
+async def kept_in(
+    folder: Path | None, *programs: str, task: Task | None = None, **options: Any
+) -> KeptProgram:
+    return await coder_of(*programs, kept=folder, **options).keep(task or solving())
+
+
+def opened(**options: Any) -> Session:
+    return Session.open("bo/two", store=MemoryStore(), **options)
+
+
+async def unchecked(code: str, task: Task) -> Program:
+    return Program(code, ())
+
+
+# --- as tools --------------------------------------------------------------------------------------------
+
+
+@scenario
+async def test_a_call_records_nothing_and_run_records_input_calls_and_answer() -> None:
+    coder, other = coder_of(ADDING), opened()
+    kept = await coder.keep(solving())
+    assert kept.path is None and kept.program.calls == ("calculator",) and kept.price.calls == 1
+    assert await kept(problem="What is 2+2?") == FOUR
+    assert said(coder.session) == [] and coder.session.transcripts == ("main", "attempt_a")
+    assert (await coder.keep(solving())).program == kept.program
+    assert await kept.within(other).run(problem="What is 2+2?") == FOUR
+    assert [kind for kind, _ in said(other)] == ["user", "call", "result", "assistant"]
+    assert await kept.within(other, "main~2").run({"problem": "?"}) == FOUR
+    assert len(said(other, "main~2")) == len(said(other)) == 4 and said(coder.session) == []
+    assert_whole(other)
+
+
+@scenario
+async def test_an_agent_uses_a_kept_program_as_any_tool() -> None:
+    kept, session = await kept_in(None, ADDING), opened()
+    model = Scripted([ToolCall("call_1", "solve", '{"problem": "2+2"}'), "It is 4."])
+    await Agent(session, model=model, tools=[kept]).ask("What is 2+2?")
+    assert said(session) == [
+        ("user", "What is 2+2?"),
+        ("call", 'solve {"problem": "2+2"}'),
+        ("result", '{"result": "4"}'),
+        ("assistant", "It is 4."),
+    ]
+    assert kept.definition["parameters"]["required"] == ["problem"]
+    outcome = await run_tool(kept, '{"problm": "2+2"}')
+    assert outcome.is_error and "problem" in str(outcome.content)
+    with pytest.raises(InvalidValue, match="problem"):
+        await kept(problm="2+2")
+
+
+@scenario
+async def test_calls_of_a_kept_program_are_recorded_by_the_program_that_calls_it() -> None:
+    kept = await kept_in(None, ADDING)
+    coder = coder_of("r = await solve(problem='2+2')\noutput = 'It is ' + r['result']")
+    answer = await coder.answer(Task("tell", input={"problem": str}, tools=[kept]), problem="?")
+    assert answer.value == "It is 4"
+    kinds = [text.split()[0] for kind, text in said(coder.session) if kind == "call"]
+    assert kinds == ["solve", "calculator"]
+    assert_whole(coder.session)
+    assert_whole(coder.session, "attempt_a")
+
+
+# --- found again -----------------------------------------------------------------------------------------
+
+
+@scenario
+async def test_a_kept_program_survives_a_restart_and_no_model_is_asked(tmp_path: Path) -> None:
+    written, events = await kept_in(tmp_path, ADDING), list[Event]()
+    found = await coder_of(kept=tmp_path).keep(solving(), tell=events.append)
+    assert (found.program, found.version, found.price) == (written.program, written.version, written.price)
+    assert events == [Found(written.path)] and await found(problem="What is 2+2?") == FOUR
+
+
+def by_source(source: str = "main", target: str = "savings") -> str:
+    """Transfer."""
+    return f"from {source} to {target}"
+
+
+def by_target(target: str = "savings", source: str = "main") -> str:
+    """Transfer."""
+    return f"from {source} to {target}"
+
+
+@tool
+async def calculator(a: int, b: int, carry: int = 0) -> int:
+    """Calculate with two numbers."""
+    return a + b + carry
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"description": "Solve it well."},
+        {"input": {"problem": str, "hint": str}},
+        {"output": dict[str, str]},
+        {"models": [Scripted([], name="other")]},
+        {"tools": [calculator]},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+@scenario
+async def test_a_program_is_not_used_after_its_task_changed(tmp_path: Path, changed: dict[str, Any]) -> None:
+    assert solving(**changed).version != solving().version == solving().version
+    before = await kept_in(tmp_path, ADDING)
+    with pytest.raises(OutOfRange):  # the model is asked, and has no reply
+        await kept_in(tmp_path, task=solving(**changed))
+    assert (await kept_in(tmp_path)).program == before.program
+
+
+def test_the_order_of_parameters_and_inputs_is_part_of_the_version() -> None:
+    def version(function: Any, *names: str) -> str:
+        record = make_dataclass("Record", [(name, str, "") for name in names])
+        return Task("t", input=record, tools=[tool(function, name="transfer")]).version
+
+    versions = {version(by_source, "a"), version(by_target, "a")}
+    versions |= {version(by_source, "a", "b"), version(by_source, "b", "a")}
+    assert len(versions) == 4
+
+
+class OtherSandbox(Sandbox):
+    """Another sandbox."""
+
+
+async def another_writer(transcript: str, task: Task, items: object) -> str:
+    return ADDING
+
+
+@pytest.mark.parametrize(
+    "other", [{"sandbox": OtherSandbox()}, {"write": another_writer}], ids=["sandbox", "writer"]
+)
+@scenario
+async def test_another_sandbox_or_writer_has_a_program_of_its_own(
+    tmp_path: Path, other: dict[str, Any]
+) -> None:
+    first = await kept_in(tmp_path, ADDING)
+    second = await kept_in(tmp_path, ADDING, **other)
+    assert first.version != second.version and first.path != second.path
+
+
+@scenario
+async def test_the_file_can_be_read_and_edited(tmp_path: Path) -> None:
+    kept = await kept_in(tmp_path, ADDING)
+    assert kept.path is not None and kept.path.name.startswith("solve-")
+    text = kept.path.read_text()
+    for part in ("# name: solve", "# description: Solve a problem.", "scripted", "1 calls", ADDING):
+        assert part in text
+    compile(text, "kept.py", "exec", flags=0x2000)  # await at the top level
+    kept.path.write_text(text.replace("a=2", "a=40"))
+    assert await (await kept_in(tmp_path))(problem="?") == {"result": "42"}
+
+
+DAMAGES: dict[str, Callable[[str], bytes]] = {
+    "not text": lambda _: b"\xff\xfe",
+    "empty": lambda _: b"",
+    "foreign": lambda _: b"import os\n",
+    "no code": lambda text: text.partition("\n\n")[0].encode(),
+    "does not pass": lambda text: f"{text}\nsubtract(1)\n".encode(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@scenario
+async def test_a_file_that_cannot_be_used_is_renamed_and_written_again(
+    tmp_path: Path, damage: Callable[[str], bytes]
+) -> None:
+    kept, events = await kept_in(tmp_path, ADDING), list[Event]()
+    assert kept.path is not None
+    damaged = damage(kept.path.read_text())
+    kept.path.write_bytes(damaged)
+    again = await coder_of(ADDING, kept=tmp_path).keep(solving(), tell=events.append)
+    assert isinstance(events[0], SetAside) and events[0].path == kept.path == again.path
+    assert kept.path.with_suffix(".py.1").read_bytes() == damaged
+    assert await again(problem="?") == FOUR and (await kept_in(tmp_path)).program == kept.program
+
+
+@scenario
+async def test_a_file_that_can_be_neither_read_nor_renamed_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, other: Path) -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    kept = await kept_in(tmp_path, ADDING)
+    assert kept.path is not None
+    kept.path.unlink()
+    kept.path.mkdir()
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(StoreFailed, match="cannot be renamed"):
+        await kept_in(tmp_path, ADDING)
+
+
+@scenario
+async def test_if_the_checks_have_no_room_nothing_is_renamed(tmp_path: Path) -> None:
+    async def crowded(code: str, task: Task) -> Program:
+        raise ProgramFault("limit", "it waited for a place, and none was free")
+
+    kept = await kept_in(tmp_path, ADDING)
+    with pytest.raises(ProgramFault, match="none was free"):
+        await kept_in(tmp_path, check=crowded)
+    assert kept.path is not None and kept.path.exists() and len(list(tmp_path.iterdir())) == 1
+
+
+# --- failures --------------------------------------------------------------------------------------------
+
+
+@tool
+async def pay(invoice: str) -> dict[str, str]:
+    """Pay an invoice."""
+    if invoice == "nobody's":
+        raise ValueError("nobody is owed that")
+    if invoice == "slow":
+        await asyncio.sleep(60)
+    return {"receipt": f"r-{invoice}"}
+
+
+PAYING = "r = await pay(invoice=invoice)\noutput = r['receipt_id']"
+PAID = [("call", 'pay {"invoice": "17"}'), ("result", '{"receipt": "r-17"}')]
+SEVERAL = """
+import asyncio
+try:
+    await pay(invoice="nobody's")
+except ValueError:
+    pass
+async def fail():
+    await pay(invoice=invoice)
+    raise KeyError(invoice)
+await asyncio.gather(pay(invoice='slow'), fail())
+output = ''
+"""
+
+
+async def settling(program: str = PAYING) -> KeptProgram:
+    task = Task("settle", "Settle an invoice.", input={"invoice": str}, output=str, tools=[pay])
+    return await coder_of(program).keep(task)
+
+
+@scenario
+async def test_an_agent_finds_the_calls_of_a_program_that_failed() -> None:
+    session, kept = opened(), await settling()
+    model = Scripted([ToolCall("c1", "settle", '{"invoice": "17"}'), "It failed."])
+    await Agent(session, model=model, tools=[kept]).ask("Settle 17")
+    assert session.transcripts == ("main", "attempt_a")
+    attempt = said(session, "attempt_a")
+    assert attempt[0] == ("user", '{"invoice": "17"}') and PAYING in attempt[1][1]
+    assert attempt[3:5] == PAID and "KeyError" in attempt[5][1]
+    kind, words = said(session)[2]
+    assert kind == "error" and "KeyError" in words and "pay (1 done)" in words
+    assert_whole(session)
+    assert_whole(session, "attempt_a")
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (PAYING, r"KeyError(.|\n)*pay \(1 done\)"),
+        (SEVERAL, r"pay \(1 failed, 1 uncertain, 1 done\)"),
+        ("output = ''\nawait pay(invoice=invoice)\nraise ValueError('x' * 5000)", r"pay \(1 done\)"),
+    ],
+)
+@pytest.mark.parametrize("way", ["call", "run"])
+@scenario
+async def test_a_fault_names_the_calls_that_were_made(code: str, told: str, way: str) -> None:
+    session = opened()
+    kept = (await settling(code)).within(session)
+    with pytest.raises(ProgramFault, match=told) as failed:
+        await (kept(invoice="17") if way == "call" else kept.run(invoice="17"))
+    assert failed.value.has_acted and len(str(failed.value)) < 2_100
+    assert said(session) == [] and "call" in [kind for kind, _ in said(session, "attempt_a")]
+    assert_whole(session, "attempt_a")
+
+
+@scenario
+async def test_a_program_that_is_cancelled_leaves_its_calls() -> None:
+    session = opened()
+    kept = (await settling(f"await pay(invoice='slow')\n{PAYING}")).within(session)
+    task = asyncio.ensure_future(kept(invoice="17"))
+    await asyncio.sleep(0.5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    call, result, last = said(session, "attempt_a")[3:]
+    assert call == ("call", 'pay {"invoice": "slow"}') and result[0] == "error"
+    assert "uncertain" in result[1] and "CancelledError" in last[1]
+    assert_whole(session, "attempt_a")
+
+
+@scenario
+async def test_if_the_calls_cannot_be_recorded_the_fault_is_raised() -> None:
+    @hook(Adding)
+    async def refuse_attempts(_: Adding) -> None:
+        raise ValueError("no room")
+
+    with pytest.raises(ProgramFault, match="KeyError"):
+        await (await settling()).within(opened(hooks=[refuse_attempts]))(invoice="17")
+
+
+@tool(idempotent=True)
+async def note(text: str) -> str:
+    """Note a text."""
+    return text
+
+
+@tool
+async def broken(text: str) -> str:
+    """Look something up."""
+    raise ImportError("No module named 'oracle'")
+
+
+def noting() -> Task:
+    return Task("note", input={"text": str}, output=str, tools=[note, broken])
+
+
+OWN_FAULTS = {
+    "a name that is not there": "await note(text)\nif len(text) > 99:\n    said = 'long'\noutput = said",
+    "a feature that the sandbox lacks": "await note(text)\noutput = bytes([65]).decode()",
+}
+OTHER_FAULTS = {
+    "an error of its own": "output = str(1 // len(text))",
+    "a tool that lacks a module": "await broken(text)\noutput = ''",
+    "an answer of another type": "import json\noutput = json.loads('5')",
+    "a limit": "while True:\n    pass\noutput = ''",
+}
+
+
+@pytest.mark.parametrize("code", OWN_FAULTS.values(), ids=OWN_FAULTS)
+@pytest.mark.parametrize("in_folder", [True, False])
+@scenario
+async def test_a_program_with_a_fault_of_its_own_is_set_aside(
+    code: str, in_folder: bool, tmp_path: Path
+) -> None:
+    folder, events = tmp_path if in_folder else None, list[Event]()
+    coder = coder_of(code, "output = 'done'", kept=folder, check=unchecked)
+    kept = await coder.keep(noting())
+    with pytest.raises(ProgramFault):
+        await kept.run(text="", tell=events.append)
+    if kept.path is not None:
+        assert isinstance(events[-1], SetAside) and "does not work" in events[-1].why
+        assert kept.path.with_suffix(".py.1").exists() and not kept.path.exists()
+    with pytest.raises(ProgramFault, match="is kept no longer"):
+        await kept(text="")
+    after = await coder.keep(noting())
+    assert await after(text="") == "done"
+    with pytest.raises(ProgramFault, match="is kept no longer"):
+        await kept(text="")
+    assert (await coder.keep(noting())).program == after.program
+
+
+@pytest.mark.parametrize("code", OTHER_FAULTS.values(), ids=OTHER_FAULTS)
+@scenario
+async def test_a_program_that_fails_by_its_input_or_a_tool_stays(code: str, tmp_path: Path) -> None:
+    events: list[Event] = []
+    kept = await kept_in(tmp_path, code, task=noting(), bounds=Bounds(seconds=0.2))
+    with pytest.raises(ProgramFault):
+        await kept.run(text="", tell=events.append)
+    assert kept.path is not None and kept.path.exists() and "SetAside" not in heard(events)

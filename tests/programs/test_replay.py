@@ -1,0 +1,350 @@
+"""Within one answer a call has its effect once: later programs receive the result of the earlier call."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from functools import partial
+from itertools import count
+from typing import Annotated, Any, TypedDict
+from uuid import UUID
+
+import msgspec
+import pytest
+from pydantic import AfterValidator, BaseModel, Field, SecretStr
+
+from quire import Agent, ToolCall, ToolResult
+from quire.agent import Tool, tool
+from quire.errors import ModelFailed
+from quire.models import Scripted
+from quire.programs import Event, Gave, ProgramFailed, Task
+from tests.programs.coding import assert_whole, coder_of, said, scenario
+
+REPLAYED = "quire.replayed"
+BROKEN = "r = await pay(invoice='17')\noutput = {'id': r['receipt_id']}"
+WORKS = "r = await pay('17', currency='EUR')\noutput = {'id': r['receipt']}"
+
+
+class Till:
+    """Pays invoices, and notes which."""
+
+    def __init__(self, **options: Any) -> None:
+        self.paid: list[str] = []
+        self.tool: Tool = tool(name="pay", **options)(self.pay)
+        self.task = Task("settle", "Pay 17.", input={"x": int}, output=dict[str, str], tools=[self.tool])
+
+    async def pay(self, invoice: str, currency: str = "EUR") -> dict[str, str]:
+        """Pay an invoice."""
+        self.paid.append(invoice)
+        if invoice == "none":
+            raise ValueError("there is no such invoice")
+        if invoice == "slow":
+            await asyncio.sleep(60)
+        return {"receipt": f"r-{len(self.paid)}"}
+
+
+@scenario
+async def test_the_next_candidate_receives_the_result_of_the_same_call() -> None:
+    till, events = Till(), list[Event]()
+    coder = coder_of(BROKEN, BROKEN, WORKS, candidates=3, rounds=1)
+    answer = await coder.answer(till.task, x=1, tell=events.append)
+    assert till.paid == ["17"] and answer.value == {"id": "r-1"}
+    call, result = coder.session.view()[1:3]
+    assert isinstance(call, ToolCall) and isinstance(result, ToolResult)
+    first = next(item for item in coder.session.view("attempt_a") if isinstance(item, ToolCall))
+    assert result.extras == {REPLAYED: first.call_id} and call.call_id != first.call_id
+    gave = [event.result for event in events if isinstance(event, Gave)]
+    assert [REPLAYED in one.extras for one in gave] == [False, True, True]
+    assert [dict(tried.calls) for tried in answer.attempts] == [{"pay": 1}, {}, {}]
+    for name in ("main", "attempt_a", "attempt_b", "attempt_c"):
+        assert_whole(coder.session, name)
+
+
+@scenario
+async def test_a_round_reads_the_calls_of_all_attempts_since_the_last_one() -> None:
+    till, other = Till(), BROKEN.replace("17", "18")
+    coder = coder_of(BROKEN, other, WORKS, WORKS, candidates=2, rounds=2)
+    assert (await coder.answer(till.task, x=1)).value == {"id": "r-1"} and till.paid == ["17", "18"]
+    for name in ("attempt_a", "attempt_b"):
+        shown = "\n".join(text for kind, text in said(coder.session, name) if kind == "user")
+        assert shown.count('"receipt": "r-1"') == shown.count('"receipt": "r-2"') == 1, shown
+
+
+@scenario
+async def test_a_call_is_reported_once() -> None:
+    coder = coder_of(BROKEN, BROKEN.replace("17", "18"), WORKS, rounds=3)
+    await coder.answer(Till().task, x=1)
+    assert str(said(coder.session, "attempt_a")).count('gave: {"receipt": "r-1"}') == 1
+
+
+@scenario
+async def test_the_report_of_calls_is_bounded() -> None:
+    many = "for n in range(200):\n    await pay('x' * 5000 + str(n))\noutput = {}['no']"
+    coder = coder_of(many, WORKS, rounds=2)
+    await coder.answer(Till().task, x=1)
+    (text,) = [text for kind, text in said(coder.session, "attempt_a") if kind == "user" and "xxx" in text]
+    assert len(text) < 6_000 and "200" in text
+
+
+NONE, SLOW = "await pay('none')\noutput = {}", "await pay('slow')\noutput = {}"
+TWICE = "a = await pay('17')\nb = await pay('17')\noutput = {'id': a['receipt'] + b['receipt']}"
+LATE = "try:\n    await pay('slow')\nexcept TimeoutError:\n    output = {'id': 'late'}"
+BOTH = "import asyncio\nawait asyncio.gather(pay('slow'), pay('none'))\noutput = {}"
+CAUGHT = "try:\n    await pay('slow')\nexcept RuntimeError as fault:\n    output = {'id': str(fault)[:15]}"
+LONG = "'17' * 20_000"
+ONCE: dict[str, tuple[list[str], str, list[str], dict[str, Any]]] = {
+    "replayed": ([BROKEN, WORKS], "r-1", ["17"], {}),
+    "more often than before": ([BROKEN, TWICE], "r-1r-2", ["17", "17"], {}),
+    "idempotent": ([BROKEN, WORKS], "r-2", ["17", "17"], {"idempotent": True}),
+    "failed without acting": ([NONE, NONE, WORKS], "r-3", ["none", "none", "17"], {}),
+    "timed out": ([SLOW, LATE], "late", ["slow"], {"timeout": 0.05}),
+    "stopped with its program": ([BOTH, CAUGHT], "It is uncertain", ["slow", "none"], {}),
+    "large": ([BROKEN.replace("'17'", LONG), WORKS.replace("'17'", LONG)], "r-1", ["17" * 20_000], {}),
+}
+
+
+@pytest.mark.parametrize(("programs", "value", "paid", "options"), ONCE.values(), ids=ONCE)
+@scenario
+async def test_effects_happen_at_most_once(
+    programs: list[str], value: str, paid: list[str], options: dict[str, Any]
+) -> None:
+    till = Till(**options)
+    answer = await coder_of(*programs).answer(till.task, x=1)
+    assert (answer.value, till.paid) == ({"id": value}, paid)
+    assert sum(tried.calls.get("pay", 0) for tried in answer.attempts) == len(paid)
+
+
+@scenario
+async def test_the_error_names_the_calls_and_nothing_of_their_results() -> None:
+    till = Till()
+    with pytest.raises(ProgramFailed) as failed:
+        await coder_of(BROKEN, BROKEN, rounds=2).answer(till.task, x=1)
+    assert till.paid == ["17"] and dict(failed.value.attempts[0].calls) == {"pay": 1}
+    assert failed.value.has_acted and "pay (1)" in str(failed.value) and "r-1" not in str(failed.value)
+
+
+# --- identity --------------------------------------------------------------------------------------------
+
+NUMBERS = count()
+
+
+class Order(BaseModel):
+    """A record that draws an id."""
+
+    amount: Decimal
+    unit: str = "EUR"
+    tags: list[str] = []
+    pin: SecretStr = SecretStr("0")
+    card: str = Field("", exclude=True)
+    id: int = Field(default_factory=partial(next, NUMBERS))
+
+
+class Item(BaseModel):
+    """A record of pydantic."""
+
+    sku: str
+    price: Decimal = Decimal("1.00")
+    pin: SecretStr = SecretStr("0")
+    card: str = Field("", exclude=True)
+    tags: list[str] = Field(default_factory=list)
+
+
+@dataclass
+class Row:
+    """A dataclass."""
+
+    n: int
+    share: float = 1.0
+    tags: list[str] = field(default_factory=list[str])
+    item: Item | None = None
+
+
+class Struct(msgspec.Struct):
+    """A struct that draws an id."""
+
+    n: int
+    ref: str = msgspec.field(default_factory=lambda: str(next(NUMBERS)))
+
+
+class Line(TypedDict):
+    """A typed dictionary."""
+
+    at: datetime
+
+
+SAME: list[tuple[Any, Any, Any]] = [
+    (Any, {"a": 1, "b": [2.0]}, {"b": [2], "a": 1.0}),
+    (float, 1, 1.0),
+    (Item, {"sku": "a"}, {"sku": "a", "tags": [], "price": 1}),
+    (Item, {"sku": "a", "price": "2.50"}, {"price": 2.5, "sku": "a"}),
+    (dict[str, Item], {"k": {"sku": "a"}}, {"k": {"tags": [], "sku": "a"}}),
+    (Row, {"n": 1}, {"n": 1.0, "share": 1, "tags": []}),
+    (Row, {"n": 1, "item": {"sku": "a"}}, {"n": 1, "item": {"sku": "a", "price": "1.0"}}),
+    (Order, {"amount": 5, "unit": "EUR"}, {"unit": "EUR", "amount": 5}),
+    (Struct, {"n": 1}, {"n": 1}),
+    (Line, {"at": "2026-01-01T12:00:00Z"}, {"at": "2026-01-01T13:00:00+01:00"}),
+    (date, "2026-01-01", "2026-01-01"),
+    (UUID, "0" * 32, "00000000-0000-0000-0000-000000000000"),
+    (Annotated[int, "a number"], 1, 1.0),
+]
+OTHER: list[tuple[Any, Any, Any]] = [
+    (Any, 1, "1"),
+    (Any, 1, True),
+    (int, 2**53, 2**53 + 1),
+    (str, "\u00e9", "e\u0301"),
+    (list[str], ["a", "b"], ["b", "a"]),
+    (Item, {"sku": "a"}, {"sku": "b"}),
+    (Item, {"sku": "a", "pin": "1"}, {"sku": "a", "pin": "2"}),
+    (Item, {"sku": "a", "card": "1"}, {"sku": "a", "card": "2"}),
+    (Order, {"amount": 5, "pin": "1"}, {"amount": 5, "pin": "2"}),
+    (Row, {"n": 1}, {"n": 2}),
+]
+
+
+async def calls_made(kind: Any, one: Any, other: Any) -> int:
+    """How often a tool runs that two programs of one answer call."""
+    made: list[Any] = []
+
+    async def take(x: Any) -> str:
+        """Take something."""
+        made.append(x)
+        return "taken"
+
+    take.__annotations__["x"] = kind
+    task = Task("take", input={"one": Any, "other": Any}, tools=[tool(take)])
+    check = "import json\nassert json.dumps(one) == 'again'\noutput = ''"
+    coder = coder_of(f"await take(one)\n{check}", "output = await take(other)", rounds=2)
+    await coder.answer(task, one=one, other=other)
+    return len(made)
+
+
+@pytest.mark.parametrize(("kind", "one", "other"), SAME)
+@scenario
+async def test_arguments_that_a_tool_reads_as_equal_are_one_call(kind: Any, one: Any, other: Any) -> None:
+    assert await calls_made(kind, one, other) == 1
+
+
+@pytest.mark.parametrize(("kind", "one", "other"), OTHER)
+@scenario
+async def test_other_arguments_are_another_call(kind: Any, one: Any, other: Any) -> None:
+    assert await calls_made(kind, one, other) == 2
+
+
+@pytest.mark.parametrize(("named", "positional"), [("take(x=3)", "take(3)"), ("take()", "take(3)")])
+@scenario
+async def test_a_default_and_a_position_make_no_difference(named: str, positional: str) -> None:
+    made: list[int] = []
+
+    @tool
+    async def take(x: Annotated[int, AfterValidator(lambda x: x)] = 3) -> str:
+        """Take something."""
+        made.append(x)
+        return "taken"
+
+    coder = coder_of(f"await {named}\noutput = str(1 // 0)", f"output = await {positional}", rounds=2)
+    await coder.answer(Task("take", tools=[take]), input="")
+    assert made == [3]
+
+
+# --- failures after acting -------------------------------------------------------------------------------
+
+did: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_done() -> None:
+    did.clear()
+
+
+class Broken:
+    """Has no text."""
+
+    def __repr__(self) -> str:
+        raise ZeroDivisionError("no words")
+
+
+class HalfDone(Exception):
+    """The first half is done."""
+
+    has_acted = True
+
+
+@tool
+async def pay(amount: int) -> str:
+    """Pay."""
+    did.append(amount)
+    return "paid"
+
+
+@tool
+async def awaited() -> object:
+    """Act, and return what cannot be written."""
+    did.append(1)
+    return Broken()
+
+
+@tool
+async def streamed() -> AsyncIterator[Any]:
+    """Act, and give what cannot be written."""
+    did.append(1)
+    yield Broken()
+
+
+@tool
+async def half() -> None:
+    """Do one half."""
+    did.append(1)
+    raise HalfDone("the first half is done")
+
+
+@tool
+async def asks_agent() -> str:
+    """Have it paid by an agent whose model fails then."""
+
+    def failing(sent: Any) -> Any:
+        if sent.payload["messages"][-1]["role"] == "tool":
+            raise ModelFailed("too much to do")
+        return ToolCall("c1", "pay", '{"amount": 5}')
+
+    return str(await Agent("Pay.", model=Scripted(failing), tools=[pay]).ask("Pay 5."))
+
+
+@tool
+async def asks_coder() -> int:
+    """Have it paid by programs that fail then."""
+    inner = Task("pay_all", input={"q": str}, output=int, tools=[pay])
+    answer = await coder_of("await pay(amount=5)\noutput = 1 // len(q[9:])", rounds=1).answer(inner, q="x")
+    return int(answer.value)
+
+
+@tool
+async def raising() -> AsyncIterator[str]:
+    """Give a part, and raise."""
+    did.append(1)
+    yield "one"
+    raise LookupError("there is no two")
+
+
+@pytest.mark.parametrize(
+    ("called", "times", "told"),
+    [
+        *((one, 1, "failed after it had acted") for one in (awaited, streamed)),
+        (half, 1, "failed after it had acted"),
+        (asks_agent, 1, "failed after it had acted"),
+        (asks_coder, 1, "failed after it had acted"),
+        (raising, 2, "failed: "),
+    ],
+)
+@scenario
+async def test_a_tool_that_acted_and_failed_is_not_called_again(called: Tool, times: int, told: str) -> None:
+    caught = (
+        f"try:\n    output = str(await {called.name}())\nexcept Exception as fault:\n    output = 'failed'"
+    )
+    coder = coder_of(f"{caught}\nassert output == ''", caught, rounds=2)
+    answer = await coder.answer(Task("act", input={"q": str}, output=str, tools=[called]), q="x")
+    assert answer.value == "failed" and len(did) == times
+    (report,) = [
+        text for _, text in said(coder.session, "attempt_a") if text.startswith("Programs that failed")
+    ]
+    assert f"- {called.name} {{}} {told}" in report
