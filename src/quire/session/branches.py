@@ -199,7 +199,7 @@ class Merge:
     def _link(self) -> Entries:
         """Note in both that they share items, unless their addresses say so; returns what to note here.
 
-        It is noted before anything is shared: who erases meanwhile looks in both.
+        It is noted before anything is shared: an erasure that runs meanwhile looks in both.
         """
         ours, theirs = self._ours.root, self._theirs
         if is_related(ours.place, theirs.place):
@@ -314,7 +314,7 @@ class Draft(Generic[S]):
     def _written(
         self, stream: str, items: Sequence[Item], state: State, pool: Pool, *, grown: bool
     ) -> Change:
-        """What some entries of one stream come to."""
+        """The change for some entries of one stream."""
         if stream == POOL:
             return Change.joined(self._pool_change(item, state, pool) for item in items)
         if stream == RECEIPTS and grown:
@@ -326,7 +326,7 @@ class Draft(Generic[S]):
         return adding(self._writer.place, stream, tuple(items))
 
     def _pool_change(self, item: Item, state: State, pool: Pool) -> Change:
-        """What an entry of the pool comes to, on the pool as it is by then."""
+        """The change for an entry of the pool, on the pool as it is by then."""
         if isinstance(item, Note) and not is_tombstone(item):
             return self._pool.keeping([item], state, pool)
         if isinstance(item, Hide) and "by" not in item.extras:
@@ -344,7 +344,7 @@ def _check_answers(entries: Entries, state: State) -> None:
 
 
 def _left_of(entries: Entries, log: Log, began_at: int, state: State) -> Entries:
-    """What stays of a draft that came to nothing: what it spent, and that it sent something.
+    """What stays of a draft that was not merged: what it spent, and that it sent something.
 
     Nothing that was written after all: a merge may be cancelled, or its store fail, when it is done.
     """

@@ -171,7 +171,7 @@ class Compaction:
         self._task = None
 
     async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
-        """Wait for what is running, or leave it to whoever opens the conversation next."""
+        """Wait for what is running, or leave it to the next session of the conversation."""
         await self._wait(timeout if how == "wait" else 0.0)
         self._cancel()
         await self._wait(None)
@@ -197,7 +197,7 @@ class Compaction:
                 await asyncio.sleep(_LOOK)
 
     def _begin(self, view: View, guard: Guard, room: Room, compactor: Compactor, *, raises: bool) -> _Task:
-        """Begin to compact; errors are logged, unless it `raises` them to whoever waits."""
+        """Begin to compact; errors are logged, or with `raises` raised to the caller that waits."""
         shrinking = _Work(self, compactor).shrink(self._redacted(view), guard, room)
         self._task = asyncio.get_running_loop().create_task(shrinking if raises else self._quiet(shrinking))
         return self._task
@@ -253,7 +253,7 @@ class _Work:
 
     @property
     def _reads(self) -> int | None:
-        """Tokens that the model reads at once, if that is known; 0 while nobody writes."""
+        """Tokens that the model reads at once, if that is known; 0 without a model, and while it pauses."""
         if self._model is None or self._known.is_pausing:
             return 0
         own = getattr(self._model.model, "context", None)
@@ -274,7 +274,7 @@ class _Work:
     async def _carry_out(self, plan: Plan, guard: Guard) -> Outcome:
         metrics = self._known.metrics
         if plan.request is not None and self._reads == 0:
-            return Outcome("discarded", "there is nobody who writes the words")
+            return Outcome("discarded", "no model writes the summary")
         try:
             await self._writer.hooks.fire(Compacting(self._log.place, MAIN, plan))
         except Exception as fault:
@@ -314,10 +314,10 @@ class _Work:
         if request.room is None or self._model is None:
             return False
         counter = request.room.counter
-        told = counter.total(sum(map(counter.count, request.prompt))) + request.size
-        if self._reads is not None and told > self._reads:
+        size = counter.total(sum(map(counter.count, request.prompt))) + request.size
+        if self._reads is not None and size > self._reads:
             return False
-        self._known.windows[self._model.name] = told // 2
+        self._known.windows[self._model.name] = size // 2
         return True
 
     async def _finish(

@@ -5,8 +5,8 @@
 3. Tombstones replace the entries. Summaries that were erased are undone, so that their other sources show.
 4. The end is noted, and then the index and the files of the store are scrubbed.
 
-After a crash at any step, whoever opens one of the conversations finishes it. What is written after step 1
-and names an erased item is written as a tombstone (see `Log.commit`).
+After a crash at any step, the next session of one of the conversations finishes it. What is written after
+step 1 and names an erased item is written as a tombstone (see `Log.commit`).
 """
 
 import logging
@@ -52,7 +52,7 @@ from quire.stores.streams import (
 logger = logging.getLogger("quire.session")
 
 _locks: "WeakKeyDictionary[Store, RLock]" = WeakKeyDictionary()
-"""Held by whoever erases in a store: one at a time."""
+"""Held during an erasure in a store: one at a time."""
 
 
 def find(log: Log, text: str) -> list[str]:
@@ -171,7 +171,7 @@ def _opened(store: Store, places: Iterable[Place]) -> list[Log]:
 
 
 def forget(log: Log, ids: Sequence[str]) -> None:
-    """Erase items of a conversation by their ids, or all that was said and kept in it."""
+    """Erase items of a conversation by their ids, or all items and notes of it."""
     log.catch_up()
     with _locks.setdefault(log.store, RLock()):
         _Erasing(log.store, log.place.scope).run([_Family(log, _checked_ids(log, set(ids)))])
@@ -239,13 +239,13 @@ def _links_to_finish(log: Log) -> list[Log]:
 
 
 def _may_go(stream: str, item: Item) -> bool:
-    """Whether an entry can be erased: it holds what somebody said or made, and no note of ours."""
+    """Whether an entry can be erased: it holds content, and is no note of the session itself."""
     is_note = (stream == STEPS and is_step(item)) or (stream == RECEIPTS and is_receipt(item))
     return holds_content(stream) and not is_note
 
 
 def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
-    """The ids, or without any those of all that was said and kept; an error if one cannot be erased here."""
+    """The ids, or without any those of all items and notes; an error if one cannot be erased here."""
     entries = {item.id: stream for stream, item in log.recorded() if _may_go(stream, item)}
     for item_id in ids:
         if not isinstance(item_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -104,7 +104,7 @@ Event = _Recording | Compacting | Compacted | Building | Built | Calling | Calle
 _BEFORE = (Adding, Dropping, Compacting, Building, Calling)
 _AFTER = (Added, Dropped, Compacted, Built, Called)
 RECORDING = get_args(_Recording)
-"""The events of what is written, which comes to nothing where a draft does."""
+"""The events of what is written. In a draft they are fired when it is merged."""
 
 
 class Hook:

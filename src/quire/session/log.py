@@ -71,7 +71,7 @@ class Log:
         self.lock = RLock()
         """Held while entries are written: a slow store holds it for long."""
         self.applying = RLock()
-        """Held while the state changes. Whoever only reads the state in an event loop takes this one."""
+        """Held while the state changes. Code that only reads the state in an event loop takes this lock."""
         self._begin = begin
         self._last = b""  # the body of the last entry that was applied
         self.state = begin()
@@ -385,7 +385,7 @@ def close_stores() -> None:
 
 
 def _close(store: Store) -> None:
-    with suppress(StoreError):  # there is nobody to tell
+    with suppress(StoreError):  # there is no caller to raise it to
         store.close()
 
 

@@ -172,7 +172,7 @@ class AioSession:
         """Erase the content of items, and of all that names them as its source; a tombstone stays.
 
         Summaries, quotes, offloaded outputs, receipts, indexes, forks and conversations that quoted them are
-        included, in the files of the store as well. Without ids, all that was said and kept here is erased.
+        included, in the files of the store as well. Without ids, all items and notes are erased.
         """
         for item_id in ids:
             checked_type(item_id, str, "items are forgotten by their ids")
@@ -191,7 +191,7 @@ class AioSession:
         return written
 
     async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
-        """Wait for a compaction that is running, or hand it over to whoever opens the conversation next.
+        """Wait for a compaction that is running, or hand it over to the next session of the conversation.
 
         What takes longer than `timeout` seconds is handed over.
         """

@@ -204,7 +204,7 @@ class State:
 
     @property
     def forgotten(self) -> int:
-        """How often something was forgotten; another number than before tells that something was."""
+        """How often something was forgotten."""
         return len(self.versions(FORGOTTEN))
 
     @property

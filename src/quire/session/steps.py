@@ -228,7 +228,7 @@ def _check_open(state: State, calls: Collection[ToolCall]) -> None:
             raise Conflict(f"call {cut(call.call_id)!r} was answered by another first")
 
 
-# Claims and leases: who runs something, and until when that is believed
+# Claims and leases: which process does some work, and until when others believe it
 
 _running: set[str] = set()
 """Claims of this process that are held."""
@@ -291,7 +291,7 @@ def _machine() -> str:
 
 
 def _started(process: int) -> str | None:
-    """When a process was started; `None` if there is none, or nobody can say."""
+    """When a process was started; `None` if there is none, or the system does not say."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):

@@ -99,7 +99,7 @@ def _is_same_model(asked: str, answered: str) -> bool:
 
 
 class _Turn(NamedTuple):
-    """What the sections were asked, what they gave, and whether something was forgotten since."""
+    """The input and the output of the sections, and whether something was forgotten since."""
 
     ask: Ask
     pieces: tuple[Piece, ...]
@@ -490,7 +490,7 @@ class Listening(Iterator[Any]):
             raise StopIteration from None
 
     def close(self) -> None:
-        """Record what came, now."""
+        """Record the part that has come, now."""
         run(self._events.aclose())
 
     def __enter__(self) -> Self:
@@ -502,7 +502,7 @@ class Listening(Iterator[Any]):
     def __del__(self) -> None:
         try:
             self.close()
-        except Exception as refusal:  # there is nobody to tell
+        except Exception as refusal:  # there is no caller to raise it to
             _log_refusal(refusal)
 
 
@@ -516,7 +516,7 @@ class AioListening(AsyncIterator[Any]):
         return await anext(self._events)
 
     async def aclose(self) -> None:
-        """Record what came, now."""
+        """Record the part that has come, now."""
         await self._events.aclose()
 
     async def __aenter__(self) -> Self:

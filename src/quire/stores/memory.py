@@ -111,7 +111,7 @@ class MemoryStore(Store):
             yield
 
     def _alone(self) -> AbstractContextManager[None]:
-        """The same, while nobody else writes."""
+        """The same, with other writers locked out."""
         return self._current()
 
     def _add(self, place: Place, entries: list[Entry]) -> None:

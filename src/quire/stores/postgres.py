@@ -55,7 +55,7 @@ VERSION = 3
 """The version of the tables, which is in the table `quire.about`."""
 
 _ONE_AT_A_TIME = 0x51756972
-"""The advisory lock of whoever changes the tables."""
+"""The advisory lock for changes of the tables."""
 
 _SCRUBBING, _MOMENT, _PAUSE = 10.0, 0.05, 0.01
 """Seconds that a scrub waits for transactions of others, where it may wait and where it may not."""
@@ -112,8 +112,8 @@ _FIRST = """
 
 # All that is committed by now has a lesser number than this.
 _NOW = "SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text"
-# Who sees rows of an earlier moment keeps them, by the rules of VACUUM: whoever is in this database, or
-# copies the whole server, but not another VACUUM.
+# A transaction that sees rows of an earlier moment keeps them, by the rules of VACUUM: one in this database,
+# or a copy of the whole server, but not another VACUUM.
 _STILL_SEEN = """
     SELECT EXISTS (SELECT FROM (
         SELECT unnest(ARRAY[backend_xid, backend_xmin]) AS since FROM pg_stat_activity
@@ -197,7 +197,7 @@ class PostgresStore(Store):
         """Vacuum the tables, once no transaction sees what was removed from them.
 
         The bytes stay in free room of the tables' files until other rows are written over them. The server's
-        log, its copies and backups are the affair of whoever runs it.
+        log, its copies and backups are the affair of its operator.
         """
         ((now,),) = self._rows(_NOW)
         until = time.monotonic() + (_SCRUBBING if wait else _MOMENT)
@@ -208,7 +208,7 @@ class PostgresStore(Store):
                     "removed content may still be read in it"
                 )
             time.sleep(_PAUSE)
-        # To shorten the files, VACUUM would wait for whoever has only read a table.
+        # To shorten the files, VACUUM would wait for transactions that have only read a table.
         vacuum = f"VACUUM (TRUNCATE {'on' if wait else 'off'}) quire.entries, quire.conversations"
         self.link.run(lambda connection: connection.execute(vacuum.encode()))
 

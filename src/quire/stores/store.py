@@ -230,7 +230,7 @@ class Store(ABC):
 
     @abstractmethod
     def scopes(self) -> list[str]:
-        """All scopes, sorted: for whoever runs the store, never for a tenant."""
+        """All scopes, sorted: for the operator of the store, never for a tenant."""
 
     @abstractmethod
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:

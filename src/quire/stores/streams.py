@@ -79,7 +79,7 @@ _LEFT: dict[type, dict[str, Any]] = {
 
 
 def holds_content(stream: str) -> bool:
-    """Whether entries of a stream hold what somebody said or made, and not only ids and numbers."""
+    """Whether entries of a stream hold content, and not only ids and numbers."""
     return not is_own(stream) or stream in (POOL, STEPS, RECEIPTS)
 
 
