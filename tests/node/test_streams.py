@@ -82,6 +82,22 @@ def test_a_listener_that_leaves_and_an_interruption_free_the_conversation(how: s
     asyncio.run(serve())
 
 
+def test_a_message_that_is_cancelled_while_it_waits_frees_the_conversation() -> None:
+    async def serve() -> None:
+        gate = Gate()
+        node = node_of(call("gate"), "Well.", tools=[gate.tool])
+        first = asyncio.ensure_future(node.send("teller", "one"))
+        await gate.begun.wait()
+        second = asyncio.ensure_future(node.send("teller", "two"))
+        await asyncio.sleep(0)
+        second.cancel()
+        gate.go.set()
+        await soon(asyncio.gather(first, second, return_exceptions=True))
+        assert node.state("teller") == "idle"
+
+    asyncio.run(serve())
+
+
 def test_a_listener_that_is_cancelled_before_anything_came_frees_the_conversation() -> None:
     async def serve(steps: int) -> None:
         node = node_of("Never heard.", "Well.")

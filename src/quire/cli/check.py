@@ -16,7 +16,7 @@ from quire.cli.histories import (
 )
 from quire.cli.options import COUNTED_AS, AsJson, File, KeyFile, Model, Output, Source
 from quire.cli.phrases import fields_of, kind, plural, title
-from quire.cli.terminal import errors_reported, note, progress, say, table, write_json
+from quire.cli.terminal import errors_reported, note, say, table, write_json
 from quire.cli.transfer import check_store
 from quire.providers import HISTORY, Downgrade, Fault, provider_for
 from quire.tokens import counter_for, schema_tokens
@@ -45,11 +45,7 @@ def check(
         return
     with errors_reported():
         wire, histories = provider_for(provider), read_histories(file)
-        with progress(len(histories)) as advance:
-            found: list[tuple[History, list[Fault]]] = []
-            for history in histories:
-                found.append((history, wire.check(history.payload, model)))
-                advance("checking", 1)
+        found = [(history, wire.check(history.payload, model)) for history in histories]
         to_errors = fix and output in (None, "-")  # standard output is for the repaired history
         if json:
             rows = [{"line": history.line, **one._asdict()} for history, faults in found for one in faults]
@@ -183,7 +179,8 @@ def outgrown(fixed: Any, original: Any) -> str | None:
     """A sentence for where a list was read and a whole payload is written."""
     if not isinstance(original, list) or isinstance(fixed, list):
         return None
-    return f"a list of messages cannot hold all of it, so a whole payload is written: {', '.join(fields_of(fixed))}"
+    fields = ", ".join(fields_of(fixed))
+    return f"a list of messages cannot hold all of it, so a whole payload is written: {fields}"
 
 
 _REST = {"system_instruction": "systemInstruction", "tools": "tools", "tool_config": "toolConfig"}

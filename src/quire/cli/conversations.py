@@ -15,7 +15,7 @@ from quire.cli.stores import (
     readable_place,
     readable_session,
 )
-from quire.cli.terminal import Advance, confirmed, error, note, progress, say, table, write_json, write_lines
+from quire.cli.terminal import confirmed, error, note, say, table, write_json, write_lines
 from quire.errors import Conflict, InvalidValue, StoreDamaged, UnknownId, UnknownKey, cut
 from quire.items import JSON, Item, Note, Undo, kind_of
 from quire.tokens import counter_for
@@ -44,9 +44,7 @@ def ls(
 ) -> None:
     """List the conversations of a store: entries, items, the last time, tokens spent. No content is shown."""
     with at_store(store, key_file) as found:
-        places = _places(found, address)
-        with progress(len(places)) as advance:
-            rows = [_row(found, place, advance) for place in places]
+        rows = [_row(found, place) for place in _places(found, address)]
     if json:
         write_json(rows)
     else:
@@ -94,8 +92,7 @@ class _Head(msgspec.Struct, gc=False):
 _read_head = msgspec.json.Decoder(_Head).decode
 
 
-def _row(store: "Store", place: "Place", advance: Advance) -> dict[str, Any]:
-    advance("reading", 1)
+def _row(store: "Store", place: "Place") -> dict[str, Any]:
     row = {"address": str(place), "scope": place.scope, "conversation": place.conversation}
     try:
         return {**row, **_figures(place, store.read(place)), "damage": None}

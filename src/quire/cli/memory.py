@@ -9,7 +9,7 @@ import typer
 from quire.cli.options import COUNTED_AS, AsJson, CountAs, KeyFile, Scope, StoreUrl
 from quire.cli.phrases import beginning, moment, named, plural
 from quire.cli.stores import at_store, place_of, readable_place
-from quire.cli.terminal import errors_reported, note, progress, say, table, write_json
+from quire.cli.terminal import errors_reported, note, say, table, write_json
 from quire.errors import InvalidValue, UnknownId, UnknownKey
 from quire.items import Message
 from quire.tokens import counter_for
@@ -150,13 +150,11 @@ def add(
     with errors_reported():
         if name is not None and len(paths) > 1:
             raise InvalidValue("--name is for one path")
-        files = sum(len(files_at(path, name).files) for path in paths)  # an error before anything is written
-    with at_store(store, key_file, make=True) as found, progress(files) as advance:
+        for path in paths:
+            files_at(path, name)  # an error before anything is written
+    with at_store(store, key_file, make=True) as found:
         documents = _documents(found, scope)
-        reports = [
-            documents.add(path, name=name, prune=prune, progress=lambda _, __, source: advance(source, 1))
-            for path in paths
-        ]
+        reports = [documents.add(path, name=name, prune=prune) for path in paths]
     fields = {
         field: tuple(one for report in reports for one in getattr(report, field))
         for field in Report.__struct_fields__

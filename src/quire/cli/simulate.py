@@ -4,8 +4,7 @@ Each call of the model is built and rendered as it would have been sent. The onl
 that a provider serves the longest beginning that a request shares with the one before it.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import Annotated, Any, NamedTuple
 
@@ -14,7 +13,7 @@ import typer
 from quire.cli.histories import History as FileHistory, read_histories
 from quire.cli.options import COUNTED_AS, AsJson, BudgetTokens, File, Source
 from quire.cli.phrases import plural
-from quire.cli.terminal import errors_reported, progress, say, table, write_json
+from quire.cli.terminal import errors_reported, say, table, write_json
 from quire.compactors import (
     Cascade,
     ClearToolResults,
@@ -75,24 +74,21 @@ def simulate(
         names = list(dict.fromkeys((*map(known_policy, policy or POLICIES), KEEP_ALL)))
         histories = read_histories(file)
         going_by = _model_for(histories, model)
-        items = [history.items(source) for history in histories]
-        with progress(sum(map(len, items)) * len(names)) as advance:
-            replays = {
-                name: [
-                    replay(
-                        each,
-                        POLICIES[name],
-                        tokens=None if name == KEEP_ALL else budget,
-                        counter=counter_for(going_by),
-                        model=going_by,
-                        volatile=volatile,
-                        tools=history.tools,
-                        progress=partial(advance, name),
-                    )
-                    for each, history in zip(items, histories, strict=True)
-                ]
-                for name in names
-            }
+        replays = {
+            name: [
+                replay(
+                    history.items(source),
+                    POLICIES[name],
+                    tokens=None if name == KEEP_ALL else budget,
+                    counter=counter_for(going_by),
+                    model=going_by,
+                    volatile=volatile,
+                    tools=history.tools,
+                )
+                for history in histories
+            ]
+            for name in names
+        }
         report = _report(replays, budget, going_by, volatile)
         if json:
             write_json(report)
@@ -234,7 +230,6 @@ def replay(
     model: str = DEFAULT_MODEL,
     volatile: int = 0,
     tools: Sequence[Definition] = (),
-    progress: Callable[[int], None] | None = None,
 ) -> Replay:
     """Record the items one by one, and before each reply of the model build what would have been sent.
 
@@ -256,8 +251,6 @@ def replay(
             except (Irreducible, OverBudget):
                 refused += 1
         replayer.transcript.append(item)
-        if progress is not None:
-            progress(1)
     return Replay(tuple(calls), refused)
 
 

@@ -122,25 +122,6 @@ def errors_reported() -> Generator[None]:
     raise typer.Exit(2)
 
 
-Advance = Callable[[str, int], None]
-"""Called with what is being done and the number of steps that were done."""
-
-
-@contextmanager
-def progress(steps: int) -> Generator[Advance]:
-    """A progress bar on standard error, where that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _doing, _done: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=steps)
-        yield lambda doing, done: bar.update(task, advance=done, description=one_line(doing))
-
-
 # Input
 
 

@@ -1,7 +1,6 @@
 """The commands `export`, `import` and `migrate`, and the check of a store."""
 
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -19,7 +18,7 @@ from quire.cli.stores import (
     readable_place,
     readable_session,
 )
-from quire.cli.terminal import errors_reported, note, progress, say, write_json
+from quire.cli.terminal import errors_reported, note, say, write_json
 from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed
 from quire.items import Item
 
@@ -28,11 +27,6 @@ if TYPE_CHECKING:
 
 _ITEMS, _AUTO = "items", "auto"
 _ENDINGS = (".json", ".jsonl")
-_KINDS = {
-    "SQLiteStore": ("SQLite", "sqlite"),
-    "PostgresStore": ("PostgreSQL", "postgres"),
-    "JSONLinesStore": ("JSON lines", "jsonl"),
-}
 
 
 # export and import
@@ -84,17 +78,12 @@ def import_(
     with errors_reported():
         source = None if format == _AUTO else _wire(format)
         files = _files(file)
-        with progress(len(files)) as advance:
-            read: list[_Read] = []
-            for path in files:
-                read += _read(path, file, address, source, model)
-                advance("reading", 1)
+        read = [one for path in files for one in _read(path, file, address, source, model)]
         _check_names(read)
-    with at_store(store, key_file, make=True) as found, progress(len(read)) as advance:
+    with at_store(store, key_file, make=True) as found:
         versions = [_checked(found, one, transcript, append) for one in read]
         for one, version in zip(read, versions, strict=True):
             open_session(found, one.place).append(*one.items, to=transcript, expected=version)
-            advance("writing", 1)
     if json:
         write_json([{"address": str(o.place), "items": len(o.items), "from": o.title} for o in read])
     for one in read:
@@ -173,12 +162,7 @@ def _checked(store: "Store", one: _Read, transcript: str, is_added: bool) -> int
 
 def migrate(
     source: Annotated[str, typer.Argument(help="the URL or path of a store", show_default=False)],
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            help="the store to copy it to; without one, the version is printed", show_default=False
-        ),
-    ] = None,
+    target: Annotated[str, typer.Argument(help="the store to copy it to", show_default=False)],
     key_file: KeyFile = None,
     target_key_file: Annotated[
         str | None, typer.Option("--target-key-file", help="the key to seal the copy with")
@@ -189,10 +173,6 @@ def migrate(
 
     Nothing is overwritten. Without keys a sealed store stays sealed; with its key the copy is in clear.
     """
-    if target is None:
-        with at_store(source) as one:
-            _print_version(one, json)
-        return
     with at_store(source, key_file) as one:
         _check_apart(source, target)
         with at_store(target, target_key_file, make=True) as other:
@@ -220,15 +200,12 @@ def _copy(source: "Store", target: "Store") -> tuple[int, int, int]:
         raise Conflict(f"the target has other conversations of the same names: {listed(others)}")
     missing = [place for place in places if place not in there]
     entries = 0
-    with progress(len(missing)) as advance:
-        for place in missing:
-            version = 0
-            while stored := source.read(place, after=version):  # also what is added meanwhile
-                version = target.append(
-                    place, [Entry(one.stream, one.body) for one in stored], expected=version
-                )
-            entries += version
-            advance("copying", 1)
+    for place in missing:
+        version = 0
+        while stored := source.read(place, after=version):  # also what is added meanwhile
+            copies = [Entry(one.stream, one.body) for one in stored]
+            version = target.append(place, copies, expected=version)
+        entries += version
     for place in missing:
         if _rows(source, place) != _rows(target, place):
             raise Conflict(f"{place} was written to while it was copied: the copy is not the same")
@@ -246,18 +223,6 @@ def _check_apart(source: str, target: str) -> None:
     paths = [path and path.resolve() for path in (path_of(source), path_of(target))]
     if source == target or (paths[0] is not None and paths[0] == paths[1]):
         raise InvalidValue("a store cannot be copied into itself")
-
-
-def _print_version(store: "Store", json: bool) -> None:
-    """Opening a store brings it up to date, so its version is the newest."""
-    kind, module = _KINDS[type(store).__name__]
-    version = import_module(f"quire.stores.{module}").VERSION
-    scopes, conversations = len(store.scopes()), len(store.places())
-    if json:
-        write_json({"kind": kind, "version": version, "scopes": scopes, "conversations": conversations})
-        return
-    counts = f"{plural(scopes, 'scope')}, {plural(conversations, 'conversation')}"
-    say(f"{kind}, at version {version}, the newest: {counts}")
 
 
 # check of a store

@@ -232,7 +232,7 @@ class Node:
             return
         self._swept_at = moment
         for key, worker in list(self._workers.items()):
-            if not worker.is_busy and moment - worker.used_at >= self._idle:
+            if moment - worker.used_at >= self._idle:
                 del self._workers[key]
 
 
