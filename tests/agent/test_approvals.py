@@ -8,11 +8,11 @@ import pytest
 from quire import Message, Session, ToolCall
 from quire.agent import Agent, Limits, tool
 from quire.agent.builtin import ask_user
-from quire.errors import Forgotten, InvalidValue, QuireError, WrongType
+from quire.errors import Forgotten, InvalidValue, QuireError
 from quire.models import Scripted
 from quire.session import Built, Calling, Hook
 from quire.stores import MemoryStore
-from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, results, said
+from tests.agent.answering import Payments, agent_of, assert_whole, call, results, said
 
 ASK = call("ask_user", '{"question": "Which colour?"}')
 LARGE = lambda given: given["amount"] > 100  # noqa: E731
@@ -33,18 +33,6 @@ async def test_the_next_message_answers_a_question_of_a_tool_also_after_a_restar
         "A blue pen.",
     ]
     assert_whole(agent)
-
-
-async def test_several_questions_are_answered_one_by_one() -> None:
-    asked = [
-        call("ask_user", '{"question": "Size?"}', "c1"),
-        call("ask_user", '{"question": "Colour?"}', "c2"),
-    ]
-    agent = agent_of(asked, "Done.", tools=[ask_user])
-    assert len((await agent.ask("A pen.")).waiting) == 2
-    assert [one.call_id for one in (await agent.ask("Small.")).waiting] == ["c2"]
-    assert (await agent.ask("Blue.")).text == "Done."
-    assert [one.text for one in results(agent)] == ["Small.", "Blue."]
 
 
 @pytest.mark.parametrize(
@@ -71,14 +59,6 @@ async def test_a_verdict_runs_or_refuses_a_call(verdict: Any, told: str, paid: l
     assert reply.text == "Done." and payments.paid == [50, *paid]
     assert [one.text for one in results(agent)] == ["paid 50", told]
     assert_whole(agent)
-
-
-async def test_an_approver_may_leave_a_call_to_a_person() -> None:
-    payments = Payments(approve=True)
-    agent = agent_of(pay(5), "Done.", tools=[payments.tool], approver=lambda _: None)
-    waiting = (await agent.ask("Pay.")).waiting
-    assert [type(delta).__name__ async for delta in agent.decide_stream({waiting[0].id: True})][-1] == "Done"
-    assert payments.paid == [5]
 
 
 @pytest.mark.parametrize("approver", [None, lambda _: pytest.fail("nobody is asked")])
@@ -130,19 +110,6 @@ async def test_calls_with_a_repeated_id_are_decided_apart() -> None:
     assert_whole(agent)
 
 
-async def test_a_message_closes_calls_that_wait_for_approval_unless_it_answers_a_question() -> None:
-    payments = Payments(approve=True)
-    agent = agent_of([pay(5)], "Well.", tools=[payments.tool])
-    await agent.ask("Pay.")
-    assert (await agent.ask("No, wait.")).text == "Well."
-    assert results(agent)[0].text == "This was not run: the user said something else first."
-    agent = agent_of([pay(5), ASK], "Paid.", tools=[payments.tool, ask_user])
-    await agent.ask("Pay.")
-    assert [one.name for one in (await agent.ask("Blue.")).waiting] == ["pay"]
-    assert (await agent.decide({"c1": True})).text == "Paid." and payments.paid == [5]
-    assert_whole(agent)
-
-
 async def test_refused_calls_do_not_count_and_calls_beyond_the_limit_are_not_asked_about() -> None:
     asked: list[str] = []
 
@@ -158,34 +125,6 @@ async def test_refused_calls_do_not_count_and_calls_beyond_the_limit_are_not_ask
     waiting = agent_of(calls, tools=[payments.tool], limits=Limits(calls=1))
     assert [one.call_id for one in (await waiting.ask("Pay.")).waiting] == ["c1"]
     assert len(results(waiting)) == 2  # the other two are closed
-
-
-async def test_the_agent_that_made_a_call_is_asked_about_it_and_runs_it() -> None:
-    asked: list[str] = []
-
-    def approver(name: str) -> Any:
-        def approve(_: ToolCall) -> bool:
-            asked.append(name)
-            return True
-
-        return approve
-
-    payments, session = Payments(approve=True), Session.open("ana/one", store=MemoryStore())
-    bills = Agent(
-        session,
-        model=Scripted([pay(5), "Paid."]),
-        name="bills",
-        tools=[payments.tool],
-        approver=approver("bills"),
-    )
-    front = Agent(
-        session,
-        model=Scripted([call("hand_over_to_bills")]),
-        name="front",
-        handoffs=[bills],
-        approver=approver("front"),
-    )
-    assert (await front.ask("Pay.")).agent == "bills" and asked == ["bills"]
 
 
 async def test_a_call_that_waits_when_another_agent_speaks_is_run_by_the_agent_that_made_it() -> None:
@@ -265,23 +204,3 @@ async def test_what_is_forgotten_before_a_request_is_sent_is_not_in_it() -> None
     assert (await agent.ask("the secret")).text == "Done."
     requests = agent.model.requests  # type: ignore[attr-defined]
     assert "the secret" in str(requests[0].payload) and "the secret" not in str(requests[1].payload)
-
-
-async def test_a_call_that_runs_when_it_is_forgotten_ends_as_others_do() -> None:
-    gate = Gate()
-    agent = agent_of(call("gate"), "Done.", tools=[gate.tool])
-    asking = asyncio.ensure_future(agent.ask("Go."))
-    await gate.begun.wait()
-    await asyncio.to_thread(agent.session.forget)
-    gate.go.set()
-    assert (await asking).text == "Done." and gate.ran == 1
-    assert_whole(agent)
-
-
-async def test_an_approver_that_gives_anything_else_runs_nothing() -> None:
-    payments = Payments(approve=True)
-    agent = agent_of(pay(5), tools=[payments.tool], approver=lambda _: 1)
-    with pytest.raises(WrongType, match="not by int"):
-        await agent.ask("Pay.")
-    assert payments.paid == []
-    assert_whole(agent)

@@ -39,18 +39,6 @@ async def price() -> float:
     return (await Agent("x", model=priced("x")).ask("x")).cost
 
 
-@pytest.mark.parametrize(
-    ("limits", "calls", "requests"),
-    [({"requests": 2}, 2, 2), ({"calls": 1}, 1, 2), ({"calls": 0}, 0, 1), ({"seconds": 0}, 0, 0)],
-)
-async def test_a_limit_ends_a_turn_with_a_whole_history(limits: Any, calls: int, requests: int) -> None:
-    agent = agent_of(*(call("look", "{}", f"c{n}") for n in range(9)), tools=[look], limits=Limits(**limits))
-    assert (await agent.ask("go")).stop == next(iter(limits))
-    assert sum(not one.is_error for one in results(agent)) == calls
-    assert len(agent.model.requests) == requests  # type: ignore[attr-defined]
-    assert_whole(agent)
-
-
 async def test_seconds_stop_a_tool_that_hangs() -> None:
     gate = Gate()
     agent = agent_of(call("gate"), "Well.", tools=[gate.tool])

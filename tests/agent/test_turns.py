@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire import Message, Note, Session
-from quire.agent import Agent, Began, Done, Ended, Limits, Recorded, Words, tool
+from quire.agent import Agent, Done, Limits, Words, tool
 from quire.errors import ModelFailed, QuireError, TurnBusy
 from quire.items import Handoff, Image
 from quire.models import Scripted
@@ -87,17 +87,6 @@ async def test_calls_of_one_reply_run_side_by_side_and_are_recorded_in_order() -
         await agent.ask("go")
     assert ended == [2, 1] and [one.content for one in results(agent)] == ["1", "2"]
     assert_whole(agent)
-
-
-async def test_a_stream_has_text_calls_results_records_and_the_reply() -> None:
-    agent = agent_of(
-        [Message("assistant", "Let me see."), call("add", '{"a": 1, "b": 2}')], "Three.", tools=[add]
-    )
-    deltas = [delta async for delta in agent.stream("1 + 2?")]
-    kinds = [type(delta) for delta in deltas]
-    assert "".join(one.text for one in deltas if isinstance(one, Words)) == "Let me see.Three."
-    assert [kind for kind in kinds if kind is not Words] == [Recorded, Began, Ended, Recorded, Done]
-    assert deltas[-1].reply.text == "Three."  # type: ignore[union-attr]
 
 
 async def test_a_slow_reader_is_waited_for() -> None:

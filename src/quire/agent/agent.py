@@ -229,9 +229,10 @@ class Agent:
         return generator
 
     def _loop(self, options: _Options, emit: Emit = no_reader) -> Loop:
+        own = self.speaker
         return Loop(
             self.session,
-            calling_speaker(self.session.view(), self.speaker),
+            calling_speaker(self.session.view(), own) if own.handoffs else own,
             Tally(options.limits, self.session),
             emit,
             parameters=options.parameters,
@@ -244,11 +245,11 @@ class Agent:
         with loop.tally:
             begun = await opening(loop)  # if this fails, open calls stay as they were
             calls = () if isinstance(begun, Message) else begun
-            speaker = current_speaker(self.session.view(), self.speaker)
-            if not calls:
-                loop.speaker = speaker
-            elif speaker is not loop.speaker:  # the calls are run by the agent that made them
-                loop.calls.handed_to = speaker
+            if self.speaker.handoffs:
+                # Open calls are run by the agent that made them; then the current one goes on.
+                speaker = current_speaker(self.session.view(), self.speaker)
+                loop.calls.handed_to = speaker if calls else None
+                loop.speaker = loop.speaker if calls else speaker
             run.has_begun.set()
             time = asyncio.timeout(loop.tally.seconds_left)
             try:
@@ -270,8 +271,6 @@ class Agent:
 
     async def _close_calls(self, loop: Loop, first: Sequence[ToolCall]) -> None:
         """Close the open calls of a turn that ends early, except those that wait for a person."""
-        if loop.calls.are_taken:
-            return
         calls = [*first, *(item for item in loop.items if isinstance(item, ToolCall))]
         keep = {call.id for call in loop.calls.waiting}
         why = "the turn was broken off"

@@ -11,7 +11,6 @@ Every call passes through these steps:
 import asyncio
 from collections import Counter
 from collections.abc import (
-    AsyncGenerator,
     Awaitable,
     Callable,
     Coroutine,
@@ -20,7 +19,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from inspect import isawaitable
@@ -47,7 +46,6 @@ from quire.errors import (
     EditRefused,
     InvalidValue,
     StoreError,
-    TurnBusy,
     UnknownId,
     WrongType,
     cut,
@@ -182,7 +180,8 @@ async def run_call(
 
     async def finish() -> ToolResult:
         fault = outcome.stop_reason if outcome.is_error else None
-        await session.hooks.fire(Called(session.place, call.name, call.arguments, outcome.content, fault))
+        if session.hooks.all:
+            await session.hooks.fire(Called(session.place, call.name, call.arguments, outcome.content, fault))
         return await record(_ran(call, outcome, sources))
 
     result = await shield(finish())
@@ -225,7 +224,8 @@ def _tracing(session: Session, call: ToolCall) -> Generator[set[str], None, None
 
 async def _refused_by_hooks(session: Session, call: ToolCall) -> str | None:
     try:
-        await session.hooks.fire(Calling(session.place, call.name, call.arguments))
+        if session.hooks.all:
+            await session.hooks.fire(Calling(session.place, call.name, call.arguments))
     except Exception as fault:
         return f"a hook refused it: {type(fault).__name__}"
     return None
@@ -261,8 +261,6 @@ class Calls:
         self.waiting: list[ToolCall] = []
         self.handed_to: Speaker | None = None
         """The agent that goes on after the calls."""
-        self.are_taken = False
-        """Whether another process runs or has answered the calls: then they are left alone."""
 
     async def judge(self, calls: Sequence[ToolCall], speaker: Speaker, most: int | None) -> list[ToolCall]:
         """The calls within the limit, now judged. Refused calls do not count towards it."""
@@ -293,7 +291,7 @@ class Calls:
         ready = [call for call in calls if call.id not in waiting]
         room = room_for(narrowed(speaker.template, speaker.model), speaker.model, len(ready))
         results = _Results(self._session, ready, recorded)
-        async with self._claim(ready):
+        async with self._session.steps.running(*ready):
             # Refusals are recorded first: after a crash they are not uncertain.
             await _side_by_side(
                 self._run(call, speaker, room, results) for call in ready if call.id in self.refused
@@ -303,18 +301,6 @@ class Calls:
             )
         if results.conflict is not None:
             raise results.conflict
-
-    @asynccontextmanager
-    async def _claim(self, calls: Sequence[ToolCall]) -> AsyncGenerator[None, None]:
-        """Note on the record that the calls begin; no other process runs or closes them meanwhile."""
-        is_claimed = False
-        try:
-            async with self._session.steps.running(*calls):
-                is_claimed = True
-                yield
-        except (TurnBusy, Conflict):
-            self.are_taken = not is_claimed
-            raise
 
     async def _run(self, call: ToolCall, speaker: Speaker, room: Room, results: "_Results") -> None:
         await self._emit(Began(call))

@@ -75,15 +75,13 @@ def speaker_of(
 
 def current_speaker(view: View, own: Speaker) -> Speaker:
     """The agent that the conversation was handed to last, or the agent itself."""
-    if not own.handoffs:
-        return own
     crew = _crew(own)
     return crew[_handed_to(reversed(view), crew) or own.name]
 
 
 def calling_speaker(view: View, own: Speaker) -> Speaker:
     """The agent that made the open calls; the current one if there are none."""
-    pending = view.pending() if own.handoffs else []
+    pending = view.pending()
     if not pending:
         return current_speaker(view, own)
     crew = _crew(own)

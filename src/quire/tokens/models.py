@@ -192,6 +192,7 @@ def bare_name(model: str) -> str:
     return name
 
 
+@lru_cache(maxsize=256)  # looked up several times in a turn
 def _longest(name: str) -> ModelFacts:
     rows = (row for row in known_models() if _begins(name, row.prefix))
     return max(rows, key=lambda row: len(row.prefix), default=UNKNOWN)
