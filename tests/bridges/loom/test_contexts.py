@@ -25,7 +25,7 @@ from quire.bridges.loom import (
 )
 from quire.errors import InvalidLimit, InvalidValue, OverBudget, WrongType
 from tests.bridges.loom.test_memory import job, knowledge_of, memory_of
-from tests.bridges.loom.test_tasks import contents, letter, thought
+from tests.bridges.loom.test_tasks import letter, thought
 
 
 def over(memory: LoomMemory, **options: Any) -> TaskContextManager:
@@ -188,18 +188,6 @@ async def test_a_source_of_your_own_is_part_of_the_past_and_a_task_of_two_source
     shared = job("from elsewhere")
     source = MemoryContextSource(memory_of(shared))
     assert await words(TaskContextManager(sources=[Mine(), source])) == ["from elsewhere", "now"]
-
-
-async def test_sources_give_tasks_in_order_of_time() -> None:
-    memory, bus, current = LoomMemory("maid"), EventBus(), job("now", task_id="t")
-    for n in range(30):
-        memory.add_task(job(f"m{n}", 0.9 if n in (2, 5) else 0.3))
-        await bus.publish(thought(f"t{n}", parent_task_id="t"))
-    memory.add_task(current)
-    found = await MemoryContextSource(memory).get_context(current, max_items=6)
-    assert contents(found) == ["m2", "m5", "m27", "m28", "m29"]
-    events = await EventBusContextSource(bus).get_context(current, max_items=3)
-    assert contents(events) == ["t27", "t28", "t29"]
 
 
 async def test_a_task_of_another_action_is_told_by_the_user() -> None:

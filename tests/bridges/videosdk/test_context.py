@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from quire import Undo
 from quire.bridges.videosdk import (
     ChatContext,
     ChatMessage,
@@ -176,19 +175,6 @@ async def test_a_summary_of_a_sub_agent_is_about_what_is_new_and_made_once() -> 
 # Shrinking
 
 
-def test_parallel_calls_stay_or_go_together() -> None:
-    for limit in range(2, 14):
-        context = talk(0)
-        for turn in range(3):
-            context.add_message("user", f"both {turn}")
-            for name in "ab":
-                context.add_function_call("f", "{}", call_id=f"{turn}{name}")
-            for name in "ab":
-                context.add_function_output("f", "x", call_id=f"{turn}{name}")
-        context.truncate(max_items=limit)
-        assert calls(context) == outputs(context) and len(calls(context)) % 2 == 0
-
-
 def test_where_only_protected_items_are_left_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     context = talk(3)
     context.add_handoff("cook")
@@ -197,16 +183,6 @@ def test_where_only_protected_items_are_left_that_is_logged(caplog: pytest.LogCa
     assert "must stay" in caplog.text
     with pytest.raises(InvalidLimit):
         context.truncate(max_items=-1)
-
-
-async def test_what_was_left_out_can_be_brought_back() -> None:
-    context = talk()
-    before = context.items
-    await context.summarize(Streaming(), keep_recent_turns=2)
-    context.truncate(max_items=6)
-    for edit in reversed(context.transcript.recorded()[25:]):
-        context.transcript.append(Undo(edit.id))
-    assert context.items == before
 
 
 async def test_summaries_fold_and_keep_calls_in_flight() -> None:
@@ -291,15 +267,6 @@ def test_parallel_calls_are_one_message_with_the_words_before_them(convert: Any)
     messages = convert(context)
     assert all(one["role"] != two["role"] or one["role"] == "tool" for one, two in pairwise(messages))
     assert str(messages[1]).count("stock") == 2 and "I look." in str(messages[1])
-
-
-def test_the_next_turn_extends_what_was_cached() -> None:
-    context = talk(2)
-    first = context.to_openai_messages()
-    context.add_message("user", "more")
-    assert context.to_openai_messages()[: len(first)] == first
-    messages, system = context.to_anthropic_messages(caching=True)
-    assert system[0]["cache_control"] == {"type": "ephemeral"} and "cache_control" in str(messages[-1])
 
 
 def test_what_a_wire_cannot_carry_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -51,7 +51,9 @@ def test_a_message_keeps_all_its_fields_and_the_engine_what_it_has_no_field_for(
     assert shown == given and shown.created_at == 0.0 and isinstance(shown.item, Message)
     assert shown.item.extras["videosdk"]["confidence"] == 0.5
     words = [shown.instructions_for_modality(one) for one in ("audio", "text")]  # type: ignore[arg-type]
-    assert words == ["Speak up.", "Be brief."] and message().instructions_for_modality("audio") == "hello"
+    assert words == ["Speak up.", "Be brief."] and message(["hi"]).instructions_for_modality("audio") == [
+        "hi"
+    ]
 
 
 @pytest.mark.parametrize("extra", [{}, {"table": 4}, {"summary": True}])

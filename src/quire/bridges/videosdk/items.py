@@ -209,10 +209,10 @@ class ChatMessage(_Entry):
         content = parts if isinstance(parts, str) else plain
         return super().model_dump() | {"role": self.role.value, "content": content}
 
-    def instructions_for_modality(self, modality: Literal["audio", "text"]) -> str:
-        """The words for a channel; the content if there are none."""
+    def instructions_for_modality(self, modality: Literal["audio", "text"]) -> str | list[ChatContent]:
+        """The instructions for a channel; the content if there are none."""
         own = self.audio_instructions if modality == "audio" else self.text_instructions
-        return self.item.text if own is None else own
+        return self.content if own is None else own
 
     def _to_item(self) -> Message | Summary:
         content, form = _to_engine(self.content)
