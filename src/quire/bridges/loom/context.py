@@ -22,7 +22,7 @@ from quire.items import Item, Message, now
 from quire.sections import Ask, Custom, History, Input, Instructions, Section, items_of, maybe_await
 from quire.state import Transcript
 from quire.stores.threads import RECALLING
-from quire.tokens import Budget, Counter, counter_for, named, whole
+from quire.tokens import Budget, Counter, Tally, counter_for, named, whole
 
 _MOST_KNOWLEDGE = 3
 _session: ContextVar[str | None] = ContextVar("quire_loom_session", default=None)
@@ -71,27 +71,18 @@ class EstimateCounter(TokenCounter):
         return sum(4 + self.count(str(one["role"])) + self.count(str(one["content"])) for one in messages)
 
 
-class _OwnCounter:
-    """A counter of the user's as one of the engine: each message is counted as if it were sent alone."""
-
-    def __init__(self, counter: Any) -> None:
-        self._counter = counter
-        self.key = f"loom/{type(counter).__qualname__}/{id(counter)}"
-
-    def count(self, item: Item) -> int:
-        message = cast("Message", item)  # a context of tasks has nothing else
-        return int(self._counter.count_messages([{"role": message.role, "content": message.text}]))
-
-    def total(self, counted: int) -> int:
-        return counted
-
-
-def _engine_counter(given: object) -> Counter:
+def _engine_counter(given: Any) -> Counter:
+    """A counter of the engine; one of the user's counts each message as if it were sent alone."""
     if isinstance(given, TokenCounter) and type(given).count_messages is TokenCounter.count_messages:
         return given.counter
-    if callable(getattr(given, "count_messages", None)):
-        return _OwnCounter(given)
-    raise WrongType(f"a token counter has count_messages; {type(given).__name__} has not")
+    if not callable(getattr(given, "count_messages", None)):
+        raise WrongType(f"a token counter has count_messages; {type(given).__name__} has not")
+
+    def count(item: Item) -> int:
+        message = cast("Message", item)  # a context of tasks has nothing else
+        return int(given.count_messages([{"role": message.role, "content": message.text}]))
+
+    return Tally(f"loom/{id(given)}", count)
 
 
 # Sources

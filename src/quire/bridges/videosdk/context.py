@@ -83,7 +83,6 @@ class _Kept:
         self.transcript = items if isinstance(items, Transcript) else Transcript(map(_alone, items))
         self._is_whole = is_whole
         self._view: View | None = None
-        self._shown: list[ChatItem] = []
 
     @property
     def is_whole(self) -> bool:
@@ -91,14 +90,25 @@ class _Kept:
         return self._is_whole and not self.transcript.view.was_edited
 
     def shown(self) -> list[ChatItem]:
-        """All that is shown; what was shown the last time is not converted again."""
+        """All that is shown."""
+        self._catch_up()
+        return self._shown
+
+    def said(self) -> View:
+        """What is said, in a transcript of its own, so that rendering goes on where it stopped."""
+        self._catch_up()
+        return self._said.view
+
+    def _catch_up(self) -> None:
+        """Take in what is new, or everything after an edit."""
         view = self.transcript.view
         added = None if self._view is None else view.added_since(self._view)
         if added is None:
-            self._shown, added = [], list(view)
-        self._shown += [KINDS[type(item)].over(item) for item in added if type(item) in KINDS]
+            self._shown, self._said, added = list[ChatItem](), Transcript(), list(view)
         self._view = view
-        return self._shown
+        self._shown += [KINDS[type(item)].over(item) for item in added if type(item) in KINDS]
+        said = [_alone(item) for item in added if not convert.is_frame(item)]
+        self._said.extend(said if self.is_whole else map(convert.without_loose_state, said))
 
     def insert(self, items: Iterable[Item]) -> None:
         """Put items where their times put them, after what is as old, and never between call and output."""
@@ -200,21 +210,25 @@ class ChatContext:
         self, *, reasoning_model: bool = False, model: str | None = None
     ) -> list[dict[str, Any]]:
         """Messages for OpenAI's chat completions."""
-        return convert.openai_messages(self._kept.transcript.view, reasoning_model, model)
+        return convert.openai_messages(self._kept.said(), self._told(), reasoning_model, model)
 
     def to_anthropic_messages(
         self, *, caching: bool = False, model: str | None = None
     ) -> tuple[list[dict[str, Any]], Any]:
         """Messages for Anthropic, and the instructions: a text, or with `caching` blocks with marks."""
-        kept = self._kept
-        return convert.anthropic_messages(kept.transcript.view, kept.is_whole, caching, model)
+        return convert.anthropic_messages(self._kept.said(), self._told(), caching, model)
 
     async def to_google_contents(
         self, *, thought_signatures: Mapping[str, str | bytes] | None = None, model: str = "gemini"
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Contents for Gemini, and the instructions. `thought_signatures` are by the names of tools."""
-        kept = self._kept
-        return convert.google_contents(kept.transcript.view, kept.is_whole, thought_signatures or {}, model)
+        said, signatures = self._kept.said(), thought_signatures or {}
+        return convert.google_contents(said, self._kept.is_whole, signatures, model), self._told()
+
+    def _told(self) -> str | None:
+        """The instructions in force, unless they are empty."""
+        told = config_at(self._kept.transcript.view, separator=" ").instructions or ""
+        return told if told.strip() else None
 
     def to_dict(self) -> dict[str, Any]:
         """What is shown, as JSON values."""

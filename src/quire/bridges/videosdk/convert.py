@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from quire.bridges.videosdk.items import FunctionCall
 from quire.items import ConfigChange, Handoff, Item, Message, Reasoning, ToolCall
 from quire.providers import HARMLESS, CachePlan, base64_of, pack, provider_for
-from quire.state import View, config_at, instructions
+from quire.state import Scroll, View, instructions
 
 logger = logging.getLogger("quire.bridges.videosdk")
 
@@ -25,56 +25,46 @@ def is_frame(item: Item) -> bool:
     return instructions(item) or isinstance(item, ConfigChange | Handoff)
 
 
-def openai_messages(view: View, reasoning_model: bool, model: str | None) -> list[Json]:
+def openai_messages(said: View, told: str | None, reasoning_model: bool, model: str | None) -> list[Json]:
     """Chat messages; the instructions of a reasoning model are from the developer."""
-    messages: list[Json] = _payload("openai", [*_first(view), *_said(view, is_whole=True)], model)["messages"]
+    messages: list[Json] = _payload("openai", _after(told, said), model)["messages"]
     if reasoning_model and messages[0]["role"] in ("system", "developer"):
         messages[0]["role"] = "developer"
     return messages
 
 
 def anthropic_messages(
-    view: View, is_whole: bool, caching: bool, model: str | None
+    said: View, told: str | None, caching: bool, model: str | None
 ) -> tuple[list[Json], Any]:
     """Messages and instructions; with `caching` both have cache marks, and the instructions are blocks."""
-    first = _first(view)
-    plan = CachePlan(static=len(first)) if caching else None
-    payload = _payload("anthropic", [*first, *_said(view, is_whole)], model, plan)
-    return payload["messages"], payload.get("system") if caching else _told(view)
+    plan = CachePlan(static=0 if told is None else 1) if caching else None
+    payload = _payload("anthropic", _after(told, said), model, plan)
+    return payload["messages"], payload.get("system") if caching else told
 
 
 def google_contents(
-    view: View, is_whole: bool, signatures: Mapping[str, Signature], model: str
-) -> tuple[list[Json], str | None]:
-    """Contents and instructions.
-
-    A thought signature does not say what came before it, so none is sent once something was left out.
-    """
-    said = _said(view, is_whole)
-    if is_whole:
-        owners = _owners(said, signatures)
-        said = [_signed(item, owners.get(item.id), model) for item in said]
-    return _payload("gemini", said, model)["contents"], _told(view)
+    said: View, is_whole: bool, signatures: Mapping[str, Signature], model: str
+) -> list[Json]:
+    """Contents. A thought signature does not say what came before it, so none is sent after an edit."""
+    if not is_whole:
+        return _contents(said, model)
+    owners = _owners(said, signatures)
+    return _contents([_signed(item, owners.get(item.id), model) for item in said], model)
 
 
-def _told(view: View) -> str | None:
-    """The instructions in force, unless they are empty."""
-    told = config_at(view, separator=" ").instructions or ""
-    return told if told.strip() else None
+def _contents(items: Sequence[Item], model: str) -> list[Json]:
+    contents: list[Json] = _payload("gemini", items, model)["contents"]
+    return contents
 
 
-def _first(view: View) -> list[Message]:
-    told = _told(view)
-    return [] if told is None else [Message("system", told, id="instructions", created_at=0.0)]
+def _after(told: str | None, said: View) -> Scroll:
+    """What is said after the instructions."""
+    first = () if told is None else (Message("system", told, id="instructions", created_at=0.0),)
+    return Scroll(first, said)
 
 
-def _said(view: View, is_whole: bool) -> list[Item]:
-    """What is said; if something was left out, without state that is bound to what came before it."""
-    said = [item for item in view if not is_frame(item)]
-    return said if is_whole else [_without_loose_state(item) for item in said]
-
-
-def _without_loose_state(item: Item) -> Item:
+def without_loose_state(item: Item) -> Item:
+    """An item without state that does not say what came before it."""
     if not isinstance(item, Message | Reasoning | ToolCall) or item.state is None or item.state.prefix:
         return item
     logger.info("%s: its state is left out, because something before it may have changed", item.id)

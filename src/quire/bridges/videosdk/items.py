@@ -198,9 +198,11 @@ class ChatMessage(_Entry):
         if self.role not in list(ChatRole):
             raise InvalidValue("ChatMessage.role is system, developer, user or assistant")
         object.__setattr__(self, "role", ChatRole(self.role))
+        object.__setattr__(self, "extra", freeze(dict(self.extra)))
         super().__post_init__()
-        for name, value in self._values(self.item, self.item.extras.get(_OURS, {})).items():
-            object.__setattr__(self, name, value)  # in one form, and frozen
+        if not isinstance(self.content, str):  # images may be given as dictionaries
+            parts = [one if isinstance(one, str) else _from_part(_to_part(one)) for one in self.content]
+            object.__setattr__(self, "content", parts)
 
     def model_dump(self) -> dict[str, Any]:
         """The message as plain values."""
