@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire.bridges.loom.tasks import EXECUTE, THINKING, TOOL_CALL, TOOL_RESULT, Task, check_task, is_expired
-from quire.errors import InvalidValue, UnknownKey, WrongType, cut
+from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Note, new_id, thaw
 from quire.memory import IMPORTANCE, Leaf, Memory, Tier, is_reserved
-from quire.session import Session, open_store
+from quire.session import Session, SessionPool, open_store
 from quire.stores import MemoryStore, Store
 from quire.stores.threads import RECALLING
 from quire.tokens import number, whole
@@ -88,9 +88,9 @@ class LoomMemory:
 
     def get_task(self, task_id: str) -> Task | None:
         """A task by its id."""
-        names = (name for name in self._store.conversations(self.node_id) if not is_reserved(name))
-        found = (self._task(name, task_id) for name in names)
-        return next((task for task in found if task is not None), None)
+        names = [name for name in self._store.conversations(self.node_id) if not is_reserved(name)]
+        found = [self._session(name).pool for name in names]
+        return next((_task_in(pool[task_id]) for pool in found if task_id in pool), None)
 
     def get_l1_tasks(self, limit: int = 10, session_id: str | None = None) -> list[Task]:
         """The newest tasks of a session, or of all, oldest first, without expired messages."""
@@ -133,26 +133,29 @@ class LoomMemory:
 
     def _enough(self, most: int, fetch: Callable[[int], Sequence[Leaf]]) -> list[Task]:
         """The first tasks that leaves are about; more leaves are fetched if some are about none."""
-        many = most
+        many, pools = most, dict[str, SessionPool]()  # opened once each
         while True:
             leaves = fetch(many)
-            found = [self._task(leaf.source, _task_id(leaf.key)) for leaf in leaves]
-            tasks = {task.task_id: task for task in found if task is not None and not is_expired(task)}
+            tasks: dict[str, Task] = {}
+            for leaf in leaves:
+                if is_reserved(leaf.source):
+                    continue
+                if leaf.source not in pools:
+                    pools[leaf.source] = self._session(leaf.source).pool
+                pool, task_id = pools[leaf.source], _task_id(leaf.key)
+                task = _task_in(pool[task_id]) if task_id in pool else None
+                if task is not None and not is_expired(task):
+                    tasks.setdefault(task_id, task)
             if len(tasks) >= most or len(leaves) < many:
                 return list(tasks.values())[:most]
             many *= 2
 
-    def _task(self, conversation: str, task_id: str) -> Task | None:
-        if is_reserved(conversation):
-            return None
-        try:
-            written = self._session(conversation).pool[task_id].extras.get("task")
-        except UnknownKey:
-            return None
-        return None if written is None else Task.from_dict(thaw(written))
-
     def _session(self, conversation: str) -> Session:
         return Session.open(scope=self.node_id, conversation=conversation, store=self._store)
+
+
+def _task_in(note: Note) -> Task:
+    return Task.from_dict(thaw(note.extras["task"]))
 
 
 def _task_id(note_id: str) -> str:
