@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,9 @@ async def test_nothing_of_a_result_that_a_hook_refuses_is_stored(
     assert told["c1"] == "The result of this call was refused by a hook: ValueError."
     assert told.get("c2", "waited") == "waited" and len(agent.session.pool) == 0
     agent.session.close()
-    assert not any(b"4111" in path.read_bytes() for path in tmp_path.iterdir())
+    for path in tmp_path.iterdir():
+        with suppress(FileNotFoundError):  # files of the log vanish when the store is closed
+            assert b"4111" not in path.read_bytes()
     assert_whole(agent)
 
 

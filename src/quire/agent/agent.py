@@ -261,9 +261,6 @@ class Agent:
                 if isinstance(fault, TimeoutError) and time.expired():
                     return loop.reply("seconds")
                 if isinstance(fault, asyncio.CancelledError) and run.is_interrupted:
-                    task = asyncio.current_task()
-                    if task is not None:
-                        task.uncancel()
                     return loop.reply("interrupted")
                 if any(isinstance(item, ToolCall) for item in loop.items):
                     having_acted(fault)
