@@ -1,7 +1,7 @@
 """Calls of a program: values and errors of tools, approval, hooks, questions to models, cancellation."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,12 @@ async def stream() -> AsyncIterator[str]:
     yield "two"
 
 
+@tool
+def parts() -> Iterator[str]:
+    """Give parts."""
+    yield from ("one", "two")
+
+
 @tool(timeout=0.01)
 async def sleep() -> str:
     """Sleep."""
@@ -80,7 +86,7 @@ class Refused(Exception):
     """An error of the tool's own."""
 
 
-TOOLS = [find, digits, long, note_down, stream, sleep, weather, fail]
+TOOLS = [find, digits, long, note_down, stream, parts, sleep, weather, fail]
 CAUGHT = "try:\n    output = await {}\nexcept {} as fault:\n    output = 'caught: ' + str(fault)"
 
 
@@ -101,7 +107,7 @@ async def answer_of(code: str, *tools: Any, **options: Any) -> Any:
         ("output = [await digits(), 123]", ["123", 123]),
         ("output = sum(await long())", 4950),
         ("output = await note_down('x')", "[kept as noted: what was said]"),
-        ("output = await stream()", "one \ntwo"),
+        ("output = [await stream(), await parts()]", ["one \ntwo", "one\ntwo"]),
         ("output = await get_weather('Rome')", "sun in Rome"),
         (CAUGHT.format("fail('value')", "ValueError"), "caught: no such place"),
         (CAUGHT.format("fail('own')", "Exception"), "caught: no such place"),

@@ -190,7 +190,11 @@ LIMITS = {
     "an argument": ("await give('x' * 20)", Bounds(answer=10), "is given is too large"),
     "all arguments": ("for _ in range(9): await give('x' * 100)\n1", Bounds(handed=500), "hand over more"),
     "all results": ("for _ in range(9): await give()\n1", Bounds(handed=500), "hand over more"),
-    "what is shared": ("x = ['a']\nfor _ in range(60): x = [x, x]\nx", Bounds(memory=2 << 20), "memory limit"),
+    "what is shared": (
+        "x = ['a']\nfor _ in range(60): x = [x, x]\nx",
+        Bounds(memory=2 << 20),
+        "memory limit",
+    ),
 }
 
 

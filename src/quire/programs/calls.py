@@ -22,6 +22,7 @@ from quire.agent.calls import (
 )
 from quire.agent.run import shield
 from quire.agent.tools import Outcome, Tool
+from quire.agent.tools.output import DONE
 from quire.agent.window import budget_for
 from quire.context import Template
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireError, StoreError
@@ -112,11 +113,9 @@ class Record:
         found: list[tuple[ToolCall, ToolResult, list[Note]]] = []
         for entry in self._entries:
             if entry and isinstance(call := entry[0], ToolCall):
-                results = (
-                    one for one in entry if isinstance(one, ToolResult) and one.call_id == call.call_id
-                )
-                result = next(results, None) or uncertain(call, _STOPPED)
-                found.append((call, result, [item for item in entry if isinstance(item, Note)]))
+                result = next((item for item in entry if isinstance(item, ToolResult)), None)
+                notes = [item for item in entry if isinstance(item, Note)]
+                found.append((call, result or uncertain(call, _STOPPED), notes))
         return found
 
     def __iter__(self) -> Iterator[Item]:
@@ -214,15 +213,14 @@ class Calls:
                     may_have_run = True
                     await run_call(self._session, call, tool, record, to=self._transcript)
         except BaseException:
-            await shield(self._close(made, entry, may_have_run))
+            if not any(isinstance(item, ToolResult) for item in entry):
+                await shield(self._close(made, entry, may_have_run and not tool.is_idempotent))
             raise
         return made
 
-    async def _close(self, made: Made, entry: list[Item], may_have_run: bool) -> None:
-        """Record that a call was stopped, if it has no result."""
-        if any(isinstance(item, ToolResult) for item in entry):
-            return
-        if may_have_run:
+    async def _close(self, made: Made, entry: list[Item], lasts: bool) -> None:
+        """Record that a call was stopped."""
+        if lasts:
             self._made.add(made._replace(error=RuntimeError(made.result.text), lasts=True))
         if entry and self._transcript in self._session.transcripts:
             entry += await self._write(made.result)
@@ -286,14 +284,15 @@ def _ended(made: Made, ran: Ran, result: ToolResult, tool: Tool) -> Made:
     if result.is_error:
         is_refused = result.content != ran.result.content  # by a hook
         return made._replace(error=RuntimeError(result.text) if is_refused else _error(outcome, result.text))
-    return made._replace(value=_value(outcome, tool))
+    return made._replace(value=_value(outcome))
 
 
-def _value(outcome: Outcome, tool: Tool) -> Any:
-    """The value for a program: what the tool returned, or text if that is for models only."""
+def _value(outcome: Outcome) -> Any:
+    """The value for a program: what the tool returned, or text if it is a generator or returned media."""
     value = outcome.value
     parts = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
-    if tool.kind == "generator" or any(isinstance(part, TOLD) for part in parts):
+    is_generated = value is None and outcome.content != DONE
+    if is_generated or any(isinstance(part, TOLD) for part in parts):
         return text_of(outcome.content)
     return plain(outcome.value)
 
