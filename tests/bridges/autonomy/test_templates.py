@@ -25,6 +25,7 @@ from quire.bridges.autonomy import (
 )
 from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.items import Image
+from quire.models import Scripted
 
 HERE = ("ana", "monday")
 
@@ -244,7 +245,7 @@ class Writer:
         await self.gate.wait()
         if isinstance(self.reply, Exception):
             raise self.reply
-        return self.reply
+        return await self.reply(messages) if callable(self.reply) else self.reply
 
 
 async def build(section: Any, memory: Any) -> list[dict[str, Any]]:
@@ -263,8 +264,9 @@ async def build(section: Any, memory: Any) -> list[dict[str, Any]]:
         SimpleNamespace(content=[SimpleNamespace(text="THE GIST")]),
         SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content="THE GIST"))]),
         {"choices": [{"message": {"content": "THE GIST"}}]},
+        Scripted(["THE GIST"]).complete_chat,
     ],
-    ids=["text", "content", "parts", "choices", "dictionary"],
+    ids=["text", "content", "parts", "choices", "dictionary", "of a model"],
 )
 async def test_a_summary_is_the_text_of_what_a_model_returns(reply: Any) -> None:
     section = SummarizedHistorySection(Writer(reply))

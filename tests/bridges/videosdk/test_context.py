@@ -67,6 +67,10 @@ def test_inserted_items_go_by_time_and_never_between_a_call_and_its_output() -> 
     assert kinds[:2] == ["first", "ask"] and kinds[-3:] == ["within", "done", "last"]
     context.insert(FunctionCallOutput(name="f", output="3", call_id="x", created_at=0.5))
     assert outputs(context)[0] == "x" and context.turn_count() == 4
+    late = talk(1)
+    late.add_function_call("f", "{}", call_id="late")
+    late.insert(FunctionCallOutput(name="f", output="4", call_id="late", created_at=0.5))
+    assert [item.type for item in late.items[-2:]] == ["function_call", "function_call_output"]
 
 
 def test_the_configuration_in_force_is_found_by_id_or_index() -> None:
