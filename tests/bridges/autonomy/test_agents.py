@@ -153,7 +153,7 @@ async def test_a_timeout_is_an_error_and_what_was_said_is_kept() -> None:
     async with Node() as node:
         agent, _ = await started(node, ToolCall("c", "slow", '{"place": "x"}'), "Later.", tools=[slow])
         with pytest.raises(TimeoutError):
-            await agent.send("How is it?", *HERE, timeout=0.05)
+            await agent.send("How is it?", *HERE, timeout=0.5)
         assert await agent.memory.get_message_count(*HERE) >= 1
 
 
@@ -234,7 +234,7 @@ async def test_a_summary_has_the_options_of_its_agent_under_older_names_too() ->
         agent, model = await started(node, context_summary=summary)
         for n in range(8):
             await agent.send(f"line {n}. " + "lamp " * 40, *HERE)
-            await asyncio.sleep(0.03)
+            await node.worker("keeper", *HERE).agent.session.aio.close()  # wait for the summary
         assert asked[0][1] == {"max_tokens": 77} and "THE GIST" in str(sent(model))
         assert set(range(lines(sent(model))[0])) <= {n for one in asked for n in one[0]}
 
