@@ -26,6 +26,7 @@ from quire.session.hooks import Added, Adding, Event, Hooks
 from quire.session.log import Entries, Log
 from quire.session.redaction import Redaction
 from quire.session.state import State, Written
+from quire.stores import Place
 from quire.stores.store import checked_name
 from quire.stores.streams import MAIN
 from quire.stores.threads import STORE
@@ -215,6 +216,14 @@ class Change(NamedTuple):
     after: Sequence[Event] = ()
 
     @staticmethod
+    def adding(place: Place, stream: str, items: Sequence[Item]) -> "Change":
+        """The change that records items in a transcript."""
+        if not items:
+            return Change([])
+        entries, added = [Written(stream, item) for item in items], tuple(items)
+        return Change(entries, [Adding(place, stream, added)], [Added(place, stream, added)])
+
+    @staticmethod
     def joined(changes: Iterable["Change"]) -> "Change":
         """Some changes, one after the other, as one."""
         each = list(changes)
@@ -246,29 +255,20 @@ class Writer:
     ) -> tuple[Item, ...]:
         """Append items to a transcript, all or none; returns them as they were kept."""
         ready, name = self.ready(items), checked_name(to)
-        await io.fire(self.hooks, [Adding(self.place, name, ready)] if ready else [])
 
-        def entries(state: State) -> Entries:
-            return [Written(name, item) for item in state.steps.as_held(ready)]
+        def decide(state: State) -> Change:
+            return Change.adding(self.place, name, state.steps.as_held(ready))
 
-        def append() -> tuple[Item, ...]:
-            return tuple(item for _, item in self.log.commit(entries, expected=expected))
+        change = await self.write_change(io, decide, expected)
+        return tuple(item for _, item in change.entries)
 
-        return await self.write(io, append, name)
-
-    async def write(self, io: IO, work: Callable[[], tuple[Item, ...]], to: str) -> tuple[Item, ...]:
-        """Do work that records items in a transcript; then hooks hear of them."""
-
-        async def tell(kept: tuple[Item, ...]) -> None:
-            await io.fire(self.hooks, [Added(self.place, to, kept)])
-
-        return await io.do(self.log, work, tell if self.hooks.all else None)
-
-    async def write_change(self, io: IO, decide: Callable[[State], Change]) -> Change:
+    async def write_change(
+        self, io: IO, decide: Callable[[State], Change], expected: int | None = None
+    ) -> Change:
         """Write what `decide` returns for the present state, after hooks have heard of all of it.
 
         If others write while hooks are asked, it is decided again, and hooks hear what is new. `Conflict` if
-        that does not end.
+        that does not end, or the version is not the expected one.
         """
         heard: list[Event] = []
         change = Change([])
@@ -281,13 +281,14 @@ class Writer:
             change = decide(state)
             return [] if new_events() else change.entries
 
+        def commit() -> Entries:
+            return self.log.commit(entries, expected=expected)
+
         async def tell(_: object) -> None:
             await io.fire(self.hooks, [] if new_events() else change.after)
 
         for _ in range(MOST_ROUNDS):
-            written = await io.do(
-                self.log, lambda: self.log.commit(entries), tell if self.hooks.all else None
-            )
+            written = await io.do(self.log, commit, tell if self.hooks.all else None)
             new = new_events()
             if not new:
                 return change._replace(entries=written)

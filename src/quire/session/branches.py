@@ -14,14 +14,14 @@ from quire.items import Hide, Item, Note, ToolCall, ToolResult
 from quire.models import asking
 from quire.session.aio import AWAITED, INLINE, IO, Change, run
 from quire.session.erasure import finish_erasing, is_related, merged_with
-from quire.session.hooks import RECORDING, Added, Adding, DraftHooks, Hooks
+from quire.session.hooks import RECORDING, DraftHooks, Hooks
 from quire.session.log import Entries, Guard, Log, open_log
 from quire.session.pool import SessionPool, dropping, handle_of, handles_named
 from quire.session.receipts import bare, is_receipt, shifted
 from quire.session.spending import Metered, Spending
 from quire.session.state import State, Written
 from quire.state import Pool, Transcript, View, fork_scoped, merge_all, merge_result, plan_summary
-from quire.stores import MemoryStore, Place, place_at
+from quire.stores import MemoryStore, place_at
 from quire.stores.store import checked_name, is_own, is_tombstone
 from quire.stores.streams import MAIN, NAMED, OF, ORIGIN, POOL, RECEIPTS, USAGE
 
@@ -80,12 +80,6 @@ def merged_by_time(views: Sequence[View]) -> list[Item]:
         for time, item in reversed(row):
             found.setdefault(item.id, (time, item))
     return [item for _, item in sorted(found.values(), key=lambda pair: pair[0])]
-
-
-def adding(place: Place, stream: str, items: tuple[Item, ...]) -> Change:
-    """The change that records items in a transcript."""
-    entries = [Written(stream, item) for item in items]
-    return Change(entries, [Adding(place, stream, items)], [Added(place, stream, items)])
 
 
 # Forks
@@ -156,7 +150,7 @@ class Merge:
             if not merged:
                 return Change([])
             outputs = self._pool.keeping(self._outputs(merged, state), state)
-            return Change.joined([adding(place, MAIN, merged), outputs, Change(link)])
+            return Change.joined([Change.adding(place, MAIN, merged), outputs, Change(link)])
 
         made = await self._writer.write_change(io, decide)
         return tuple(item for stream, item in made.entries if stream == MAIN)
@@ -323,7 +317,7 @@ class Draft(Generic[S]):
             items = [shifted(item, state.version) for item in items]
         if is_own(stream):
             return Change([Written(stream, item) for item in items])
-        return adding(self._writer.place, stream, tuple(items))
+        return Change.adding(self._writer.place, stream, items)
 
     def _pool_change(self, item: Item, state: State, pool: Pool) -> Change:
         """The change for an entry of the pool, on the pool as it is by then."""

@@ -32,7 +32,7 @@ from quire.sections import Ask, Section, settings_of
 from quire.session.aio import IO, Writer, check_names, checked_type, run
 from quire.session.compaction import Compaction
 from quire.session.erasure import finish_erasing, link_sources, names_of
-from quire.session.hooks import Adding, Building, Built
+from quire.session.hooks import Added, Adding, Building, Built
 from quire.session.log import Entries, Guard
 from quire.session.receipts import Digests, Sending, ShownTranscript
 from quire.session.spending import Caps, PricesByName, check_caps, scope_spending, usage_note
@@ -331,7 +331,10 @@ class Turns:
         def commit() -> tuple[Item, ...]:
             return tuple(item for stream, item in self._log.commit(entries) if stream == to)
 
-        kept = await self._writer.write(io, commit, to)
+        async def tell(kept: tuple[Item, ...]) -> None:
+            await io.fire(self._writer.hooks, [Added(self._log.place, to, kept)])
+
+        kept = await io.do(self._log, commit, tell if self._writer.hooks.all else None)
         if sent is not None and parsed.usage is not None and kept:
             sent.learn(parsed.model, parsed.usage.input)
         return parsed._replace(items=kept)
