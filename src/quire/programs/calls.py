@@ -206,7 +206,7 @@ class Calls:
             entry += await self._write(call)
             self._tell(Called(self.name, call))
             why_not = await self._refusal(call, tool)
-            with _called_within() as within:
+            with called_within() as within:
                 if why_not is not None:
                     await record(Ran(not_run(call, why_not)))
                 else:
@@ -265,7 +265,8 @@ class Calls:
 
 
 @contextmanager
-def _called_within() -> Generator[list[Item], None, None]:
+def called_within() -> Generator[list[Item], None, None]:
+    """The items of programs that run within a call of a tool, for whoever records the call."""
     items: list[Item] = []
     token = _caller.set(items)
     try:

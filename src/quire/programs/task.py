@@ -44,7 +44,8 @@ class Task:
     """What a program is to do. `input` is a type with fields, or a mapping of names to types.
 
     A program has its inputs as variables, calls tools by their names, asks models as `llm_a`, `llm_b` and so
-    on (a single model also as `llm`), and answers with a value of the type `output`.
+    on (a single model also as `llm`), and answers with a value of the type `output`. `constants` are further
+    variables, for every input the same; one whose name is taken is left out.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Task:
         output: Any = str,
         tools: Iterable[Any] = (),
         models: Iterable[AnyModel | str] = (),
+        constants: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.name = named(name, "the name of a task")
         if not isinstance(description, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -70,6 +72,8 @@ class Task:
         for key in self._input.properties:
             taken = {*self.tools, *self.models, *self._variables.values()}
             self._variables[key] = legal_name(key, taken)
+        taken = {"output", "Output", *self.tools, *self.models, *self._variables.values()}
+        self._constants = {name: value for name, value in constants.items() if name not in taken}
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} of {len(self.tools)} tools and {len(self.models)} models>"
@@ -87,7 +91,7 @@ class Task:
     @property
     def names(self) -> frozenset[str]:
         """The variables and functions that a program is given."""
-        return frozenset((*self._variables.values(), *self.tools, *self.models))
+        return frozenset((*self._variables.values(), *self._constants, *self.tools, *self.models))
 
     @cached_property
     def declared(self) -> tuple[Declared, ...]:
@@ -115,6 +119,7 @@ class Task:
     def _inputs(self) -> Mapping[str, Any]:
         """The schema of the inputs under the names of a program's variables."""
         renamed = {self._variables[key]: schema for key, schema in self._input.properties.items()}
+        renamed |= {name: {"type": "object"} for name in self._constants}
         return {**self.input, "properties": renamed, "required": list(renamed)}
 
     @cached_property
@@ -128,6 +133,7 @@ class Task:
             "output": self.output,
             "tools": [(name, tool.version, returned_by(tool)) for name, tool in self.tools.items()],
             "models": [(name, model.name) for name, model in self.models.items()],
+            "constants": self._constants,
         }
         return blake2b(msgspec.json.encode(plain(parts)), digest_size=16).hexdigest()
 
@@ -140,7 +146,7 @@ class Task:
 
     def variables(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values of an input by the names of a program's variables."""
-        return {self._variables[key]: value for key, value in values.items()}
+        return self._constants | {self._variables[key]: value for key, value in values.items()}
 
     def answer(self, value: Any) -> Any:
         """The answer of a program as a value of the type `output`, or a `ProgramFault`."""

@@ -1,11 +1,11 @@
-"""A1's names: contexts and their messages, the runtime that holds them, and agents that act by programs."""
+"""The names of A1: contexts and their messages, runtimes that hold them, and agents that act by programs."""
 
-from quire.bridges.a1.agents import Agent
-from quire.bridges.a1.compiled import Compiled
 from quire.bridges.a1.context import Compact, Context, Message, TruncateOldest, no_context
 from quire.bridges.a1.llm import LLM
 from quire.bridges.a1.runtime import (
+    Compiled,
     Runtime,
+    Strategy,
     aot,
     execute,
     get_context,
@@ -15,8 +15,7 @@ from quire.bridges.a1.runtime import (
     new_context,
     set_runtime,
 )
-from quire.bridges.a1.strategies import Cost, Executor, Generate, Strategy, Verify
-from quire.bridges.a1.tools import Tool, ToolSet, tool
+from quire.bridges.a1.tools import Agent, Tool, tool
 
 __all__ = [
     "LLM",
@@ -24,16 +23,11 @@ __all__ = [
     "Compact",
     "Compiled",
     "Context",
-    "Cost",
-    "Executor",
-    "Generate",
     "Message",
     "Runtime",
     "Strategy",
     "Tool",
-    "ToolSet",
     "TruncateOldest",
-    "Verify",
     "aot",
     "execute",
     "get_context",

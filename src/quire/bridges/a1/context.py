@@ -97,10 +97,6 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         left_out = {*exclude, *(name for name, value in dump.items() if exclude_none and value is None)}
         return {name: value for name, value in dump.items() if name not in left_out}
 
-    def model_dump_json(self) -> str:
-        """The message as JSON text."""
-        return json.dumps(self.model_dump())
-
 
 def _read_time(value: object) -> datetime:
     try:
@@ -216,7 +212,8 @@ class Messages(list[Message]):
 class Context:
     """Messages in the order in which they were appended. The session keeps what is cleared or left out.
 
-    With `keep_updated`, each change is in the file when its verb returns.
+    With `keep_updated`, each change is in the file when its verb returns. A context may show a transcript of
+    a given session; `changed` is called after each change.
     """
 
     def __init__(
@@ -224,33 +221,26 @@ class Context:
         messages: Iterable[Message] | None = None,
         file_path: str | os.PathLike[str] | None = None,
         keep_updated: bool = False,
+        *,
+        session: Session | None = None,
+        transcript: str = "main",
+        changed: "Callable[[Context], None] | None" = None,
     ) -> None:
         self.file_path = None if file_path is None else Path(file_path)
         self.keep_updated = keep_updated
-        self._begin(Session.open(store="memory:"), "main", Context._save)
+        self.session = session or Session.open(store="memory:")
+        self.transcript = self._name = transcript
+        self._changed = changed
+        self._view: View | None = None
+        self._messages = Messages(self)
+        self._items: list[list[Item]] = []  # of each message
         self.extend(messages or ())
         self._save()
-
-    @classmethod
-    def over(cls, session: Session, name: str, changed: "Changed | None" = None) -> Self:
-        """The context of a transcript in a session; `changed` is called after each change."""
-        context = cls.__new__(cls)
-        context.file_path, context.keep_updated = None, False
-        context._begin(session, name, changed)
-        return context
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], keep_updated: bool = False) -> Self:
         """The context in a file, empty if there is no file. Without `keep_updated`, the file is only read."""
         return cls(_read_messages(read_json(path) or []), path, keep_updated)
-
-    def _begin(self, session: Session, name: str, changed: "Changed | None") -> None:
-        self.session = session
-        self.transcript = self._name = name
-        self._changed = changed
-        self._view: View | None = None
-        self._messages = Messages(self)
-        self._items: list[list[Item]] = []  # of each message
 
     def __repr__(self) -> str:
         return f"<Context {self._name!r} of {len(self)} messages>"
@@ -335,6 +325,7 @@ class Context:
         self._refresh()
         if self._changed is not None:
             self._changed(self)
+        self._save()
 
     def copies(self) -> list[Item]:
         """The items that are shown, for another transcript: messages keep their ids."""
@@ -404,10 +395,6 @@ class Context:
     def _save(self) -> None:
         if self.keep_updated and self.file_path is not None:
             write_json(self.file_path, dumped(self))
-
-
-Changed = Callable[[Context], None]
-"""What is called after a change of a context."""
 
 
 def no_context() -> Context:

@@ -1,24 +1,37 @@
 """A1's runtime: contexts by name in one session, and the programs that act in them."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
+from inspect import isawaitable
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, cast
 
-from quire.bridges.a1.agents import Agent, checked_agent
-from quire.bridges.a1.coding import coder_of
-from quire.bridges.a1.compiled import Compiled
+import msgspec
+
+from quire.agent.calls import Ran, run_call, write
 from quire.bridges.a1.context import Compact, Context, Message, dumped, read_contexts, read_json, write_json
-from quire.bridges.a1.executing import OwnSandbox, executed
-from quire.bridges.a1.strategies import checked_cost, checked_executor, checked_verifiers, checked_writer
-from quire.bridges.a1.tools import as_tool, model_of
+from quire.bridges.a1.tools import Agent, Tool, as_tool, is_model, model_of
 from quire.bridges.kit import mapping_at
 from quire.errors import InvalidValue, WrongType, cut
-from quire.models import Model
-from quire.programs.sandbox import shared_sandbox
+from quire.items import ToolCall, ToolResult, new_id
+from quire.programs import (
+    PROGRAM,
+    Checks,
+    Coder,
+    KeptProgram,
+    Price,
+    Program,
+    ProgramFault,
+    Task,
+    check,
+    estimate,
+    shared_sandbox,
+)
+from quire.programs.calls import called_within
+from quire.programs.values import as_text
 from quire.session import Session, labelled
 from quire.stores.store import checked_name
 
@@ -26,11 +39,47 @@ MODEL_VARIABLE = "QUIRE_MODEL"
 """The environment variable that names the model of a runtime without `generate`."""
 
 
+# Strategies
+
+
+class Strategy(msgspec.Struct, frozen=True, kw_only=True):
+    """How programs are made; `None` means as the runtime says."""
+
+    num_candidates: int = 3
+    max_iterations: int = 3
+    generate: Any = None
+    verify: Any = None
+    cost: Any = None
+    compact: Compact | None = None
+
+
+def _checked_model(given: Any) -> Any:
+    """A model or its name; an LLM tool stands for its model."""
+    model = given if model_of(given) is None else model_of(given)
+    if model is None or isinstance(model, str) or is_model(model):
+        return model
+    raise WrongType(f"generate is a model, its name or an LLM, not {type(model).__name__}")
+
+
+def _verifiers(given: Any) -> list[Any]:
+    row = cast("Iterable[Any]", given) if isinstance(given, list | tuple) else (given,)
+    found = [one for one in row if one is not None]
+    for one in found:
+        if not callable(getattr(one, "verify", None)):
+            raise WrongType(f"verify has a method `verify`, or is a list of such, not {type(one).__name__}")
+    return found
+
+
+# The runtime
+
+
 class Runtime:
     """Contexts that belong together, and the programs that act in them.
 
-    `generate` writes programs: a model, its name or a strategy; by default the model that the environment
-    variable `QUIRE_MODEL` names, or the local one. `verify` checks them, `cost` orders them, and those that
+    `generate` is the model that writes programs, its name or an `LLM`; by default the model that the
+    environment variable `QUIRE_MODEL` names, or the local one. `verify` checks programs after the checks of
+    the engine by `verify(code, agent)`, which returns whether one may run and what is wrong with it; it may
+    be async, or a list. The program with the lowest `cost.compute_cost(code, agent)` runs first. Those that
     are kept are in `cache_dir`. `compact` runs after each message that leaves no call open. Fields of a
     `strategy` override the other arguments. With `keep_updated`, each change is in the file when its verb
     returns.
@@ -42,19 +91,16 @@ class Runtime:
         verify: Any = None,
         cost: Any = None,
         compact: Compact | None = None,
-        executor: Any = None,
         cache_dir: str | os.PathLike[str] = ".a1",
-        strategy: Any = None,
+        strategy: Strategy | None = None,
         file_path: str | os.PathLike[str] | None = None,
         keep_updated: bool = False,
     ) -> None:
-        self.strategy = strategy
-        self.generate = checked_writer(self._chosen("generate", generate))
-        self.verify = checked_verifiers(self._chosen("verify", verify))
-        self.cost = checked_cost(self._chosen("cost", cost))
-        self.compact: Compact = self._chosen("compact", compact) or Compact()
-        self.executor = checked_executor(executor)
-        self.sandbox = shared_sandbox() if self.executor is None else OwnSandbox(self.executor)
+        self.strategy = strategy or Strategy()
+        self.generate = _checked_model(self.strategy.generate or generate)
+        self.verify = _verifiers(verify if self.strategy.verify is None else self.strategy.verify)
+        self.cost = self.strategy.cost or cost
+        self.compact = self.strategy.compact or compact or Compact()
         self.cache_dir = Path(cache_dir)
         self.file_path = None if file_path is None else Path(file_path)
         self.keep_updated = keep_updated
@@ -62,10 +108,6 @@ class Runtime:
         self._contexts: dict[str, Context] = {}
         self._is_compacting = False
         self._save()
-
-    def _chosen(self, name: str, given: Any) -> Any:
-        said = getattr(self.strategy, name, None)
-        return given if said is None else said
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], keep_updated: bool = False, **options: Any) -> Self:
@@ -83,9 +125,6 @@ class Runtime:
         set_runtime(runtime)
         return runtime
 
-    def __repr__(self) -> str:
-        return f"<Runtime of {len(self.CTX)} contexts>"
-
     @property
     def CTX(self) -> Mapping[str, Context]:
         """All contexts by name."""
@@ -99,7 +138,7 @@ class Runtime:
         if name not in self._contexts:
             if "~" in checked_name(name):
                 raise InvalidValue(f"the name of a context has no ~, as {cut(name)!r} has")
-            self._contexts[name] = Context.over(self.session, name, self._has_changed)
+            self._contexts[name] = Context(session=self.session, transcript=name, changed=self._has_changed)
         return self._contexts[name]
 
     def new_context(self, label: str = "intermediate", branch_from: Context | None = None) -> Context:
@@ -128,28 +167,28 @@ class Runtime:
     def __exit__(self, *_: object) -> None:
         _entered.set(_entered.get()[:-1])
 
-    def current(self) -> "Runtime":
-        """The current runtime, or this one if none was entered."""
-        return current_runtime() or self
-
-    async def jit(self, agent: Agent, /, **input: Any) -> Any:
+    async def jit(self, agent: Agent, /, strategy: Strategy | None = None, **input: Any) -> Any:
         """The output of a program that is written for this input.
 
         On success input, calls and output are in `main`; otherwise nothing is, and the error lists what was
         wrong with each attempt.
         """
-        given = self._ready(agent).given(input)
+        coder = self._coder(agent, strategy)
         with self:
-            answer = await coder_of(self, agent).answer(agent.task, given)
-            self.has_grown()
+            try:
+                answer = await coder.answer(agent.task, agent.given(input))
+            finally:
+                self.has_changed()
         return answer.value
 
-    async def aot(self, agent: Agent, /, cache: bool = True) -> Compiled:
+    async def aot(self, agent: Agent, /, cache: bool = True, strategy: Strategy | None = None) -> "Compiled":
         """A program for any input, as a tool. With `cache` it is kept, and found again without a model."""
-        self._ready(agent)
+        coder = self._coder(agent, strategy, self.cache_dir if cache else None)
         with self:
-            kept = await coder_of(self, agent, self.cache_dir if cache else None).keep(agent.task)
-        return Compiled(agent, kept, self)
+            try:
+                return Compiled(agent, await coder.keep(agent.task), self)
+            finally:
+                self.has_changed()
 
     async def execute(self, tool: Any, /, **input: Any) -> Any:
         """The result of a tool. The call and its result, or its error, are in `main`, except of an LLM."""
@@ -157,16 +196,54 @@ class Runtime:
         with self:
             if model_of(one) is not None:
                 return await one(**input)
-            value = await executed(one, input, self.session, self.get_context().transcript)
-            self.has_grown()
-        return value
+            try:
+                return await self._call(one, input)
+            finally:
+                self.has_changed()
 
-    def _ready(self, agent: Agent) -> Agent:
-        if self.generate is None:
-            self.generate = Model(os.environ.get(MODEL_VARIABLE) or "local")
-        return checked_agent(agent)
+    async def _call(self, tool: Any, input: Mapping[str, Any]) -> Any:
+        ran: list[Ran] = []
+        main = self.main()
+        call = ToolCall(f"call_{new_id()}", tool.name, as_text(input), agent_id=PROGRAM)
+        await self.session.aio.append(call, to=main)
 
-    def has_grown(self) -> None:
+        async def record(one: Ran) -> ToolResult:
+            ran.append(one)
+            await write(partial(self.session.steps.answer, (), to=main), one)
+            return one.result
+
+        with called_within() as within:
+            result = await run_call(self.session, call, tool, record, arguments=input, to=main)
+        if within:
+            await self.session.aio.append(*within, to=main)
+        outcome = ran[0].outcome
+        if outcome is not None and not outcome.is_error:
+            return result.text if tool.kind == "generator" else outcome.value
+        raise (outcome and outcome.error) or RuntimeError(result.text)
+
+    def main(self) -> str:
+        """The transcript of the context `main`; it changes when the context is cleared."""
+        return self.get_context().transcript
+
+    def _coder(self, agent: Agent, strategy: Strategy | None, kept: Path | None = None) -> Coder:
+        if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"a runtime runs an Agent, not {type(agent).__name__}")
+        chosen = strategy or self.strategy
+        model = _checked_model(chosen.generate) or self.generate
+        verifiers = self.verify if chosen.verify is None else _verifiers(chosen.verify)
+        cost = chosen.cost or self.cost
+        return Coder(
+            model or os.environ.get(MODEL_VARIABLE) or "local",
+            session=self.session,
+            main=self.main,
+            candidates=chosen.num_candidates,
+            rounds=chosen.max_iterations,
+            kept=kept,
+            check=_checks(verifiers, agent) if verifiers else None,
+            price=estimate if cost is None else lambda program, _: _priced(cost, program, agent),
+        )
+
+    def has_changed(self) -> None:
         """Save and compact after programs or models have added to contexts."""
         self._has_changed(self.get_context())
 
@@ -195,6 +272,72 @@ class Runtime:
             write_json(self.file_path, {"cache_dir": str(self.cache_dir), "contexts": contexts})
 
 
+def _checks(verifiers: Sequence[Any], agent: Agent) -> Checks:
+    async def check_program(code: str, task: Task) -> Program:
+        program = await check(code, task, shared_sandbox())
+        for verifier in verifiers:
+            verdict = verifier.verify(code, agent)
+            is_right, fault = await verdict if isawaitable(verdict) else verdict
+            if not is_right:
+                raise ProgramFault("answer", str(fault or "it was not accepted"))
+        return program
+
+    return check_program
+
+
+def _priced(cost: Any, program: Program, agent: Agent) -> Price:
+    return Price(0.0, float(cost.compute_cost(program.code, agent)), 0.0)
+
+
+class Compiled(Tool):
+    """The program of an agent, as a tool.
+
+    A call records the calls of the program in `main` of the current runtime, or of the one that compiled it
+    if none was entered; `execute` also records input and output. Both record only a program that succeeds.
+    As a tool of another agent it leaves recording to that agent.
+    """
+
+    def __init__(self, agent: Agent, program: KeptProgram, runtime: Runtime) -> None:
+        super().__init__(
+            name=agent.name,
+            execute=program.function,
+            description=agent.description,
+            input_schema=agent.input_schema,
+            output_schema=agent.output_schema,
+        )
+        self.function, self.__dict__["signature"] = program.function, program.signature
+        self.agent = agent
+        self.program = program
+        self.execute = self._run
+        self._runtime = runtime
+
+    @property
+    def code(self) -> str:
+        """The text of the program."""
+        return self.program.program.code
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The output for an input; only the calls of the program are in `main`."""
+        with _current() or self._runtime as runtime:
+            program = self.program.within(runtime.session, runtime.main)
+            done = await program.perform(self.program.task.read(self._given(args, kwargs)))
+            if done.items:
+                await runtime.session.aio.append(*done.items, to=runtime.main())
+            runtime.has_changed()
+        return done.value
+
+    async def _run(self, *args: Any, **kwargs: Any) -> Any:
+        """The output for an input; on success input, calls and output are in `main`."""
+        with _current() or self._runtime as runtime:
+            program = self.program.within(runtime.session, runtime.main)
+            value = await program.run(self._given(args, kwargs))
+            runtime.has_changed()
+        return value
+
+    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        return self.agent.given(self.by_name(args, kwargs))
+
+
 # The current runtime
 
 
@@ -207,15 +350,14 @@ def _shared() -> Runtime:
     return Runtime()
 
 
-def current_runtime() -> Runtime | None:
-    """The runtime that was entered or set here, if one was."""
+def _current() -> Runtime | None:
     entered = _entered.get()
     return entered[-1] if entered else None
 
 
 def get_runtime() -> Runtime:
     """The current runtime; if none was set, one that the whole process shares."""
-    return current_runtime() or _shared()
+    return _current() or _shared()
 
 
 def set_runtime(runtime: Runtime) -> None:
