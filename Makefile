@@ -35,7 +35,7 @@ fuzz: .venv/.test ## 100,000 random histories on every wire, and ten times the e
 		$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} --dist worksteal -q -m laws
 
 bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/benchmarks.md
-	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --write docs/benchmarks.md
+	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page docs/benchmarks.md
 	@$(BIN)/python bench/size.py --page docs/benchmarks.md
 	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/benchmarks.md
 	@$(BIN)/python bench/crash.py --page docs/benchmarks.md

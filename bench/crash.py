@@ -34,7 +34,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import marked
+import page
 from quire import Budget, Session, Summary, Template, ToolCall, ToolResult
 from quire.agent import Agent, tool
 from quire.agent.calls import UNCERTAIN
@@ -435,25 +435,15 @@ def turns_as_text(rows: dict[str, dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = page.options(__doc__)
     parser.add_argument("--kills", type=int, default=200, help="of writers, on each store")
     parser.add_argument("--turns", type=int, default=100, help="kills of turns, on each store")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--postgres", metavar="URL")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument(
-        "--page",
-        metavar="FILE",
-        type=lambda path: Path(path).resolve(),
-        help="put the tables into their parts of a page",
-    )
     options = parser.parse_args()
     rows = measured(options)
-    if options.page:
-        marked.write(options.page, "crash", as_text(rows))
-        marked.write(options.page, "resume", turns_as_text(rows))
+    page.write(options.page, "crash", as_text(rows))
+    page.write(options.page, "resume", turns_as_text(rows))
     print(json.dumps(rows) if options.json else f"{as_text(rows)}\n\n{turns_as_text(rows)}")
     if not all(map(is_right, rows.values())):
         raise SystemExit(1)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import marked
+import page
 from quire.errors import StoreError
 from quire.stores import Entry, Place, Store, Stored
 from quire.stores.salvage import LOST, check, salvage
@@ -206,21 +206,18 @@ def measured(kind: Kind, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = page.options(__doc__)
     parser.add_argument("--flips", type=int, default=500)
     parser.add_argument("--cuts", type=int, default=300)
     parser.add_argument("--aimed", type=int, default=200)
     parser.add_argument("--entries", type=int, default=300)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--page", metavar="FILE", type=Path, help="put the table into its part of a page")
     options = parser.parse_args()
     rows = []
     for kind in KINDS:
         rows.append(measured(kind, options))
         print(rows[-1], file=sys.stderr)
-    if options.page:
-        marked.write(options.page, "damage", as_text(rows))
+    page.write(options.page, "damage", as_text(rows))
     print(json.dumps(rows) if options.json else as_text(rows))
     if any(
         said.split(": ")[1] not in ("whole", "refused") for row in rows for said in row if said != "store"

@@ -27,7 +27,7 @@ from typing import Any
 
 import msgspec
 
-import marked
+import page
 from crash import postgres
 from quire import Budget, Message, Session, Template
 from quire.compactors import Summarize
@@ -346,7 +346,7 @@ def all_writers(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = page.options(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--appends", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=7)
@@ -354,13 +354,6 @@ def main() -> None:
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--each", type=int, default=1_000, help="appends of each writer")
     parser.add_argument("--postgres", metavar="URL")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument(
-        "--page",
-        metavar="FILE",
-        type=lambda path: Path(path).resolve(),
-        help="put the tables into their part of a page",
-    )
     options = parser.parse_args()
     rows = []
     for size in options.sizes:
@@ -374,9 +367,8 @@ def main() -> None:
     if options.peers:
         report["openai-agents"] = peer(options.peers, 10_000, 100)
     report["writers"] = rows = all_writers(options)
-    if options.page:
-        marked.write(options.page, "keeping", as_text(report))
-        marked.write(options.page, "writers", writers_as_text(rows))
+    page.write(options.page, "keeping", as_text(report))
+    page.write(options.page, "writers", writers_as_text(rows))
     print(json.dumps(report) if options.json else f"{as_text(report)}\n\n{writers_as_text(rows)}")
     if any(row["lost"] or row["double"] or row["other order"] for row in rows):
         raise SystemExit(1)

@@ -8,7 +8,6 @@ SQLite file. Our share of a turn is its time less the model's. Afterwards the fi
 conversation is read: nothing may be missing, double or in another order.
 """
 
-import argparse
 import asyncio
 import json
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
-import marked
+import page
 from quire import Message, Session
 from quire.agent import Agent
 from quire.models import Answering, Asks, Delta
@@ -42,7 +41,9 @@ class Instant(Asks):
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Any) -> Answering:
         """The answer."""
         said: Any = self._said(rendered) if callable(self._said) else self._said
-        parsed = Parsed((Message("assistant", said),), Usage(100, 5), "stop", self.name)
+        item = Message("assistant", said) if isinstance(said, str) else said
+        finish = "stop" if isinstance(said, str) else "calls"
+        parsed = Parsed((item,), Usage(100, 5), finish, self.name)
         return Answering(self._deltas(), lambda: parsed)
 
     async def _deltas(self) -> AsyncGenerator[Delta, None]:
@@ -109,13 +110,10 @@ def missing(store: Path, conversations: int, turns: int) -> int:
 
 
 def main() -> None:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser = page.options(__doc__)
     parser.add_argument("--conversations", type=int, default=1_000)
     parser.add_argument("--turns", type=int, default=20)
     parser.add_argument("--latency", type=float, default=0.05)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--page", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder, "load.db")
@@ -128,8 +126,7 @@ def main() -> None:
         f"{found['wrong']} replies in the wrong place, {found['missing']} messages missing."
     )
     print(json.dumps(found) if given.json else text)
-    if given.page:
-        marked.write(given.page, "load", text)
+    page.write(given.page, "load", text)
 
 
 if __name__ == "__main__":

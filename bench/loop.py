@@ -12,11 +12,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-import marked
+import page
 
 ANSWER = "Fine, thank you."
 ASKED = "hello there"
@@ -182,14 +181,11 @@ def table(found: dict[str, list[float]], size: int) -> str:
 
 
 def main() -> None:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser = page.options(__doc__)
     parser.add_argument("--peers", help="the Python of the environment that the others are in")
     parser.add_argument("--size", type=int, default=1_000)
     parser.add_argument("--turns", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--page", type=Path)
     parser.add_argument("--one", choices=LOOPS, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
@@ -202,8 +198,7 @@ def main() -> None:
             python = sys.executable if name == "quire" else given.peers
             found[name] += measured(python, name, given.size, given.turns)
     print(json.dumps(found) if given.json else table(found, given.size))
-    if given.page:
-        marked.write(given.page, "loop", table(found, given.size))
+    page.write(given.page, "loop", table(found, given.size))
 
 
 if __name__ == "__main__":

@@ -6,17 +6,15 @@ A small program, one call of a function, a check, two functions of 300 ms under 
 once that wait 300 ms each; the best of all rounds is told, and the median.
 """
 
-import argparse
 import ast
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
 
-import marked
+import page
 from quire.programs.sandbox import Sandbox
 from quire.programs.stubs import Declared, stubs_of
 
@@ -82,16 +80,12 @@ def table(found: dict[str, dict[str, list[float]]]) -> str:
 
 
 def main() -> None:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser = page.options(__doc__)
     parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--page", type=Path)
     given = parser.parse_args()
     found = asyncio.run(measured(given.rounds))
     print(json.dumps(found) if given.json else table(found))
-    if given.page:
-        marked.write(given.page, "programs", table(found))
+    page.write(given.page, "programs", table(found))
 
 
 if __name__ == "__main__":

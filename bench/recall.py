@@ -1,96 +1,373 @@
-"""Whether the right turns come back: shares of the turns that hold an answer, within a budget of tokens.
+"""Recall on conversations in the format of LoCoMo: how much evidence is found, how fast, how often wrongly.
 
-Usage: python bench/recall.py PATH [--budget N ...] [--json] [--leave-one-out] [--embed KIND]
-                              [--asked-in] [--speed [--sizes N ...] [--peers PYTHON]]
-                              [--record FILE | --compare FILE | --unrelated PROMPTS]
+Usage: python bench/recall.py PATH [--budget N ...] [--json]
+       python bench/recall.py PATH --speed [--sizes N ...] [--json]
+       python bench/recall.py PATH --record FILE | --compare FILE | --unrelated PROMPTS
 
-The file is in the format of LoCoMo. ER@B is the mean share of a question's evidence turns that are in what is
-told within B tokens (cl100k; the block as the section for recall tells it), All@B the share of questions with
-all of them there, R@k the mean share among the first k that were found, and MRR the mean of one by the rank
-of the first evidence turn. Questions without evidence are left
-out. `quire` is the library as it is shipped, from a session to the block; `bm25` has stop words and stems,
-`last` takes the newest turns. With --leave-one-out each conversation is asked with weights chosen on the
-others, by the same search from the same start. With --embed an embedding stands beside the words: `letters`
-hashes runs of letters, `noise` is none at all, `knowing` is told which turns answer and `guessing` nearly so,
-under much noise. With --asked-in each question is a turn of its conversation when it is asked, as it is in a
-chat. --speed measures building and indexing instead, beside peers. --record writes ids and scores of the
-first turns found for each question, and no text; --compare tells how many questions have the same first ones
-as there. --unrelated reads prompts that have nothing to do with the conversations, one on a line, and tells
-how often something is recalled for them all the same.
+ER@B is the mean share of a question's evidence turns inside a block of B tokens (cl100k, as the section
+`Recall` writes it), All@B the share of questions with all of them inside, R@k the mean share among the first
+k, MRR the mean of one by the rank of the first. Questions without evidence are left out. `quire` is the
+library as shipped, `bm25` has stop words and stems, `last` takes the newest turns. --record writes ids and
+scores of the first turns for each question, and no text; --compare compares with such a file. --unrelated
+counts prompts, one on a line, for which something is recalled although nothing answers them.
 """
 
-import argparse
+import gc
 import json
-import sys
+import lzma
+import re
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from math import log
 from pathlib import Path
+from random import Random
+from typing import Any
 
-import recall_frozen
-import recall_speed
-from choosing import left_out
-from locomo import Conversation, conversations
-from recall_methods import METHODS, Method, quire
-from recall_scores import BUDGETS, CUTS, Row, as_dict, as_text, rows
-from recall_vectors import EMBEDDINGS
+from msgspec.structs import replace
+
+import page
+from quire.context import Template
+from quire.items import Item, Message, use_clock
+from quire.memory import Leaf, Memory, Recall, recalled
+from quire.memory.following import TranscriptLeaves
+from quire.memory.found import once
+from quire.memory.index import Index
+from quire.memory.quotes import Quote, Quotes
+from quire.memory.ranking import Question
+from quire.memory.recall import HitQuotes, quote_leaf
+from quire.memory.words import terms
+from quire.session import Session
+from quire.stores import MemoryStore
+from quire.tokens import Budget, Measured
+
+BUDGETS = (512, 1024, 2048, 4096)
+CUTS = (1, 5, 10, 25, 50)
+Ranking = Callable[[str], Sequence[Quote]]
+"""A question to quotes, best first."""
+
+# Conversations
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, and the ids of the turns that hold its answer."""
+
+    text: str
+    evidence: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Turns as messages and as leaves, when questions are asked, and the questions."""
+
+    name: str
+    messages: list[Message]
+    leaves: list[Leaf]
+    now: float
+    questions: list[Asked]
+
+
+def conversations(path: Path) -> list[Conversation]:
+    """The conversations of a file."""
+    return [_conversation(one) for one in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def _conversation(one: dict[str, Any]) -> Conversation:
+    messages: list[Message] = []
+    talk = one["conversation"]
+    for session in sorted(int(key.split("_")[1]) for key in talk if re.fullmatch(r"session_\d+", key)):
+        date = talk[f"session_{session}_date_time"].strip()
+        begun = datetime.strptime(date, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC).timestamp()
+        for nth, turn in enumerate(talk[f"session_{session}"]):
+            caption = turn.get("blip_caption")
+            text = f"{turn['text']} [shares {caption}]" if caption else str(turn["text"])
+            name = f"D{session}:{int(turn['dia_id'].rpartition(':')[2])}"
+            messages.append(
+                Message("user", text, id=name, agent_id=turn["speaker"], created_at=begun + 20.0 * nth)
+            )
+    changes = TranscriptLeaves(one["sample_id"], "main").take(messages)
+    asked = list(_questions(one["qa"], {message.id for message in messages}))
+    leaves = changes.leaves if changes is not None else []
+    return Conversation(one["sample_id"], messages, leaves, messages[-1].created_at + 1.0, asked)
+
+
+def _questions(questions: list[dict[str, Any]], turns: set[str]) -> Iterator[Asked]:
+    for question in questions:
+        ids = (re.findall(r"D:?(\d+):(\d+)", one) for one in question["evidence"])
+        evidence = frozenset(f"D{int(a)}:{int(b)}" for found in ids for a, b in found) & turns
+        if evidence:
+            yield Asked(question["question"], evidence)
+
+
+# Methods
+
+
+def quire(conversation: Conversation) -> Ranking:
+    """The library as shipped: a session, its memory, and what the section for recall asks it."""
+    store = MemoryStore()
+    Session.open(scope="bench", conversation=conversation.name, store=store).append(*conversation.messages)
+    memory = Memory(store, "bench", index=Index())
+    asked = partial(recalled, memory, conversation=conversation.name, at=conversation.now, evident=True)
+    return lambda text: asked(text)
+
+
+def last(conversation: Conversation) -> Ranking:
+    """The newest turns, whatever is asked."""
+    quotes = [quote_leaf(leaf, conversation.name, str) for leaf in conversation.leaves[::-1]]
+    return lambda _: quotes
+
+
+def bm25(conversation: Conversation) -> Ranking:
+    """The textbook, with stop words left out and stems: k1 = 1.2, b = 0.75."""
+    bags = [Counter(terms(leaf.text)) for leaf in conversation.leaves]
+    frequency = Counter(term for bag in bags for term in bag)
+    mean = sum(bag.total() for bag in bags) / len(bags)
+
+    def score(asked: set[str], bag: Counter[str]) -> float:
+        length = 1.2 * (0.25 + 0.75 * bag.total() / mean)
+        rarity = {t: log(1 + (len(bags) - frequency[t] + 0.5) / (frequency[t] + 0.5)) for t in asked}
+        return sum(rarity[term] * 2.2 * bag[term] / (bag[term] + length) for term in asked & bag.keys())
+
+    def ranking(question: str) -> list[Quote]:
+        asked = set(terms(question))
+        scores = [score(asked, bag) for bag in bags]
+        best = sorted(range(len(bags)), key=lambda nth: (-scores[nth], nth))
+        return [quote_leaf(conversation.leaves[nth], conversation.name, str) for nth in best]
+
+    return ranking
+
+
+METHODS = {"quire": quire, "bm25": bm25, "last": last}
+
+# Scores
+
+_tokens = Measured("cl100k_base").text
+
+
+def count(item: Item) -> int:
+    """The tokens of a text by itself."""
+    assert isinstance(item, Message) and isinstance(item.content, str)
+    return _tokens(item.content)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One question: shares of its evidence by budget and by cut, and one by the rank of the first."""
+
+    shown: tuple[float, ...]
+    ranked: tuple[float, ...]
+    first: float
+
+
+def rows(conversation: Conversation, ranking: Ranking, budgets: Sequence[int]) -> list[Row]:
+    """Every question of a conversation."""
+    found: list[Row] = []
+    for question in conversation.questions:
+        best, evidence = ranking(question.text), question.evidence
+        blocks = [{one.id for one in Quotes(best).select(budget, count).quotes} for budget in budgets]
+        ids = [one.id for one in best]
+        shown = tuple(len(evidence & block) / len(evidence) for block in blocks)
+        ranked = tuple(len(evidence & set(ids[:cut])) / len(evidence) for cut in CUTS)
+        first = next((1 / rank for rank, name in enumerate(ids, 1) if name in evidence), 0.0)
+        found.append(Row(shown, ranked, first))
+    return found
+
+
+def figures(found: Sequence[Row], budgets: Sequence[int]) -> dict[str, Any]:
+    """The figures of one method, in percent."""
+    whole = [[float(share == 1.0) for share in row.shown] for row in found]
+    return {
+        "questions": len(found),
+        "ER": dict(zip(map(str, budgets), _means([row.shown for row in found]), strict=True)),
+        "All": dict(zip(map(str, budgets), _means(whole), strict=True)),
+        "R": dict(zip(map(str, CUTS), _means([row.ranked for row in found]), strict=True)),
+        "MRR": _means([(row.first,) for row in found])[0],
+    }
+
+
+def _means(shares: Sequence[Sequence[float]]) -> list[float]:
+    return [round(100 * sum(column) / len(column), 2) for column in zip(*shares, strict=True)]
+
+
+def scores_as_text(methods: dict[str, dict[str, Any]], budgets: Sequence[int]) -> str:
+    """The figures of all methods as a table."""
+    heads = [*(f"ER@{b}" for b in budgets), *(f"All@{b}" for b in budgets), *(f"R@{k}" for k in CUTS), "MRR"]
+    lines = [f"{'':10}" + "".join(f"{head:>9}" for head in heads)]
+    for name, one in methods.items():
+        values = [*one["ER"].values(), *one["All"].values(), *one["R"].values(), one["MRR"]]
+        lines.append(f"{name:10}" + "".join(f"{value:>9.1f}" for value in values))
+    return "\n".join(lines)
+
+
+# Comparing with another version
+
+FIRST = 20
+Kept = dict[str, Any]
+"""Budgets, and for each question the ids and scores of the first turns, and ER by budget."""
+
+
+def first_found(found: Sequence[Conversation], budgets: Sequence[int]) -> Kept:
+    """The first turns for each question."""
+    kept: Kept = {"budgets": list(budgets), "conversations": {}}
+    for one in found:
+        ranking = quire(one)
+        best = [ranking(asked.text)[:FIRST] for asked in one.questions]
+        kept["conversations"][one.name] = [
+            {
+                "ids": [quote.id for quote in quotes],
+                "scores": [round(quote.score, 4) for quote in quotes],
+                "told": [round(share, 4) for share in row.shown],
+            }
+            for quotes, row in zip(best, rows(one, ranking, budgets), strict=True)
+        ]
+    return kept
+
+
+def compared(before: Kept, now: Kept) -> str:
+    """How many questions have the same first turns, and how ER changed."""
+    sides = [[one for some in kept["conversations"].values() for one in some] for kept in (before, now)]
+    pairs = list(zip(*sides, strict=True))
+    lines = [f"{len(pairs)} questions"]
+    for cut in (1, 5, FIRST):
+        same = sum(one["ids"][:cut] == other["ids"][:cut] for one, other in pairs)
+        also = sum(set(one["ids"][:cut]) == set(other["ids"][:cut]) for one, other in pairs)
+        lines.append(f"same first {cut}: {same}, in any order {also}")
+    for nth, budget in enumerate(before["budgets"]):
+        was, now_ = (100 * sum(one["told"][nth] for one in side) / len(pairs) for side in sides)
+        lines.append(f"ER@{budget}: {was:.2f} → {now_:.2f} ({now_ - was:+.2f})")
+    return "\n".join(lines)
+
+
+def surfaced(found: Sequence[Conversation], prompts: Sequence[str]) -> str:
+    """How often the section for recall brings something back for prompts that nothing answers."""
+    template = Template(Recall(), budget=Budget(window=16_000))
+    total, pairs = 0, len(found) * len(prompts)
+    for one in found:
+        session = Session.open(scope="bench", conversation=one.name, store=MemoryStore())
+        session.append(*one.messages)
+        with use_clock(partial(float, one.now)):
+            total += sum(bool(session.build(template, input=Message("user", text)).items) for text in prompts)
+    return f"false-surface rate: {total} of {pairs}, {100 * total / pairs:.1f} %"
+
+
+# Speed
+
+SIZES = (700, 100_000)
+_LIMIT, _ASKED, _ROUNDS = 200, 200, 3
+
+
+def speed(found: Sequence[Conversation], sizes: Sequence[int]) -> dict[str, Any]:
+    """Milliseconds by size, library and work: ours beside SQLite's full text search, in one run."""
+    questions = [question.text for one in found for question in one.questions][:_ASKED]
+    leaves = {size: made_up(found, size) for size in sizes}
+    return {
+        str(size): {"quire": _ours(some, questions), "sqlite fts5": _sqlite(some, questions)}
+        for size, some in leaves.items()
+    }
+
+
+def made_up(found: Sequence[Conversation], size: int) -> list[Leaf]:
+    """A long history: each leaf is the first half of one turn and the second half of another."""
+    chance, turns = Random(7), [leaf for one in found for leaf in one.leaves]
+
+    def mixed(nth: int) -> Leaf:
+        one, other = chance.choice(turns), chance.choice(turns)
+        first, second = one.text.split(), other.text.split()
+        text = " ".join(first[: len(first) // 2 + 1] + second[len(second) // 2 :])
+        at, key = turns[0].at + nth // 20 * 43_200.0 + nth * 20.0, f"t{nth}"
+        return replace(one, source="", key=key, order=nth, stretch=nth // 20, ids=(key,), at=at, text=text)
+
+    return [mixed(nth) for nth in range(size)]
+
+
+def _ours(leaves: Sequence[Leaf], questions: Sequence[str]) -> dict[str, Any]:
+    index, now = Index(), leaves[-1].at + 1.0
+
+    def search(text: str) -> Any:
+        return index.search(Question.of(text, now), limit=_LIMIT)
+
+    def build(text: str) -> Any:
+        return Quotes(HitQuotes(once(search(text).hits), "made up")).select(2_048, count)
+
+    indexing = _timed(lambda leaf: index.put((leaf,)), leaves)
+    return {"indexing": indexing, "search": _best(search, questions), "building": _best(build, questions)}
+
+
+def _sqlite(leaves: Sequence[Leaf], questions: Sequence[str]) -> dict[str, Any]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("CREATE VIRTUAL TABLE said USING fts5(text, tokenize='porter unicode61')")
+    chosen = "SELECT rowid FROM said WHERE said MATCH ? ORDER BY bm25(said) LIMIT ?"
+
+    def search(text: str) -> Any:
+        any_of = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", text))
+        return connection.execute(chosen, (any_of, _LIMIT)).fetchall()
+
+    put = partial(connection.execute, "INSERT INTO said VALUES (?)")
+    return {"indexing": _timed(lambda leaf: put((leaf.text,)), leaves), "search": _best(search, questions)}
+
+
+def _best(call: Callable[[Any], Any], questions: Sequence[str]) -> dict[str, float]:
+    return min((_timed(call, questions) for _ in range(_ROUNDS)), key=lambda one: one["mean"])
+
+
+def _timed(call: Callable[[Any], Any], given: Sequence[Any]) -> dict[str, float]:
+    """Milliseconds of a call for each of what is given, with the garbage collector on."""
+    gc.collect()
+    taken: list[float] = []
+    for one in given:
+        start = time.perf_counter()
+        call(one)
+        taken.append(1e3 * (time.perf_counter() - start))
+    taken.sort()
+    p50, p99 = taken[len(taken) // 2], taken[len(taken) * 99 // 100]
+    return {"mean": sum(taken) / len(taken), "p50": p50, "p99": p99}
+
+
+def speed_as_text(report: dict[str, Any]) -> str:
+    """The times as a table."""
+    lines = [f"{'leaves':>8}  {'library':14}{'work':12}{'mean ms':>10}{'p50 ms':>10}{'p99 ms':>10}"]
+    for size, libraries in report.items():
+        for name, done in libraries.items():
+            for work, one in done.items():
+                times = "".join(f"{one[key]:>10.3f}" for key in ("mean", "p50", "p99"))
+                lines.append(f"{size:>8}  {name:14}{work:12}{times}")
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """Measure what is found again."""
-    options = _options()
-    found = conversations(options.path)
-    if options.speed:
-        report = recall_speed.speed(found, options.peers, options.sizes)
-        print(json.dumps({"speed": report}) if options.json else recall_speed.as_text(report), flush=True)
-        return
-    if options.record or options.compare or options.unrelated:
-        print(_frozen(options, found), flush=True)
-        return
-    methods = dict(METHODS)
-    embedding = EMBEDDINGS[options.embed] if options.embed else None
-    methods["quire"] = quire(embedding=embedding, asked_in=options.asked_in)
-    results = {name: _asked(name, method, found, options.budget) for name, method in methods.items()}
-    told: dict[str, object] = {"budgets": options.budget, "cuts": CUTS, "questions": len(results["quire"])}
-    if options.leave_one_out:
-        chosen = left_out(found, options.budget)
-        results |= {"quire, left out": chosen.left_out, "quire, chosen on": chosen.train}
-        told["weights"] = chosen.weights
-    told["methods"] = {name: as_dict(found, options.budget) for name, found in results.items()}
-    print(json.dumps(told) if options.json else as_text(results, options.budget), flush=True)
-
-
-def _frozen(options: argparse.Namespace, found: list[Conversation]) -> str:
-    if options.unrelated:
-        return recall_frozen.surfaced(found, options.unrelated.read_text(encoding="utf-8").splitlines())
-    now = recall_frozen.first_found(found, options.budget)
-    if options.compare:
-        return recall_frozen.compared(recall_frozen.read(options.compare), now)
-    return recall_frozen.written(options.record, now)
-
-
-def _asked(name: str, method: Method, found: list[Conversation], budgets: list[int]) -> list[Row]:
-    asked: list[Row] = []
-    for conversation in found:
-        print(f"{name}: {conversation.name}, {len(conversation.questions)} questions", file=sys.stderr)
-        asked += rows(conversation, method(conversation), budgets)
-    return asked
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser = page.options(__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--budget", type=int, nargs="+", default=list(BUDGETS), metavar="N")
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.add_argument(
-        "--leave-one-out", action="store_true", help="choose weights on the other conversations"
-    )
-    parser.add_argument("--embed", choices=EMBEDDINGS, help="an embedding beside the words")
-    parser.add_argument("--asked-in", action="store_true", help="each question is a turn when it is asked")
-    parser.add_argument("--speed", action="store_true", help="measure times instead")
-    parser.add_argument("--sizes", type=int, nargs="+", default=recall_speed.SIZES, metavar="N")
-    parser.add_argument("--peers", type=Path, metavar="PYTHON", help="the Python that has bm25s")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write what is found first")
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="compare with what was found first")
-    parser.add_argument("--unrelated", type=Path, metavar="PROMPTS", help="prompts that nothing answers")
-    return parser.parse_args()
+    parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N")
+    parser.add_argument("--record", type=Path, metavar="FILE")
+    parser.add_argument("--compare", type=Path, metavar="FILE")
+    parser.add_argument("--unrelated", type=Path, metavar="PROMPTS")
+    options = parser.parse_args()
+    found = conversations(options.path)
+    if options.speed:
+        times = speed(found, options.sizes)
+        print(json.dumps({"speed": times}) if options.json else speed_as_text(times))
+    elif options.unrelated:
+        print(surfaced(found, options.unrelated.read_text(encoding="utf-8").splitlines()))
+    elif options.record:
+        text = json.dumps(first_found(found, options.budget), separators=(",", ":"))
+        options.record.write_bytes(lzma.compress(text.encode(), preset=9))
+    elif options.compare:
+        before = json.loads(lzma.decompress(options.compare.read_bytes()))
+        print(compared(before, first_found(found, options.budget)))
+    else:
+        asked = {
+            name: [row for one in found for row in rows(one, method(one), options.budget)]
+            for name, method in METHODS.items()
+        }
+        methods = {name: figures(some, options.budget) for name, some in asked.items()}
+        print(json.dumps({"methods": methods}) if options.json else scores_as_text(methods, options.budget))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import page
 from quire.cli.simulate import KEEP_ALL, POLICIES, Replay, replay
 from quire.errors import Irreducible
 from quire.items import Item
@@ -89,7 +90,9 @@ def summed(replays: list[Replay], base: float) -> dict[str, Any]:
     tokens = sum(call.tokens for replay in replays for call in replay.calls)
     calls = [call for replay in replays for call in replay.calls]
     return {
-        "cached_share": round(sum(call.cached for replay in replays for call in replay.calls) / tokens, 4) if tokens else None,
+        "cached_share": round(sum(call.cached for replay in replays for call in replay.calls) / tokens, 4)
+        if tokens
+        else None,
         "bill": round(sum(replay.bill() for replay in replays) / base, 4),
         "invalid": sum(call.faults > 0 for call in calls),
         "over_budget": sum(call.over_budget for call in calls),
@@ -185,15 +188,13 @@ def as_text(report: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser = page.options(__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--wires", action="store_true")
     parser.add_argument("--budget", type=int, default=8_000)
     parser.add_argument("--volatile", type=int, default=300, help="tokens of the block that changes")
     parser.add_argument("--policies", nargs="+", choices=[*POLICIES], default=[*POLICIES])
     parser.add_argument("--limit", type=int, help="so many shifts, or conversations")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     report = wires(options) if options.wires else bills(options)
     print(json.dumps(report) if options.json else as_text(report))

@@ -1,295 +1,235 @@
-"""Measures Quire, its floors and its peers in one run; prints tables and can write the page about it.
+"""Measure Quire, the floor (plain Python) and its peers with the same transcript, and judge the aims.
 
-Each library gets a process of its own for each workload: `run.py --one LIBRARY WORKLOAD`.
+Usage: python bench/run.py [--peers PYTHON] [--only WORKLOAD ...] [--libraries NAME ...] [--sizes N ...]
+                           [--rounds N] [--quick] [--json] [--page FILE]
+
+Each library has a process of its own for each workload; figures are the best of all rounds.
 """
 
-import argparse
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
-from importlib.metadata import version
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import page
-from libraries import LEFT_OUT, OURS, PEERS, Adapter, adapter
-from page import Results, as_dicts, as_text, grid, judged, tables
-from workloads import SIZES, WORKLOADS, Patience, TooSlow
+from libraries import OURS, PEERS, adapter
+from page import number
+from workloads import UNITS, WORKLOADS
 
-Report = dict[str, Any]
-LONGEST = 900.0
-"""Seconds that one library may take with one workload, sizes and runs together."""
+SIZES = (100, 1_000, 10_000, 100_000)
+LARGEST = {"render": 10_000}
+REFERENCE = 10_000
+"""The size at which aims are set and ratios are taken."""
+
+LONGEST = 300.0
+"""Seconds that one library may take with one workload."""
+
+TITLES = {
+    "append": "Append",
+    "memory": "Memory",
+    "fork": "Fork",
+    "truncate": "Truncate to a tenth",
+    "tokens": "One more message, then the total of tokens",
+    "codec dump": "To JSON",
+    "codec load": "From JSON",
+    "render openai": "The whole payload for OpenAI",
+    "render openai, one more": "One more message, then the payload for OpenAI again",
+    "render anthropic": "The whole payload for Anthropic",
+    "render gemini": "The whole payload for Gemini",
+    "turn within a tenth": "A turn within a tenth: one more message, cut if due, the payload for OpenAI",
+    "turn with all of it": "A turn with all of it: one more message, nothing to cut, the payload for OpenAI",
+    "import": "Import, beyond the bare start of the interpreter",
+}
+METHOD = """\
+All libraries were given the same transcript: about 790 characters a message, every second turn with one to
+three tool calls, a third of the outputs 2 to 8 KB long; N counts messages. Each library makes its own objects
+from the same strings; where it wants arguments as dictionaries, they were parsed beforehand. Figures are the
+best of the runs, with the garbage collector on. A ratio below 1 means less than the floor, or less than the
+best peer."""
+
+Cells = dict[str, dict[str, dict[int, dict[str, Any]]]]
+"""By table, library and size: the figures."""
+
+
+def measure(options: Any) -> tuple[Cells, dict[str, str]]:
+    """The figures of all libraries, and why some have none."""
+    cells: Cells = {}
+    faults: dict[str, str] = {}
+    libraries = [name for name in options.libraries if name in OURS or options.peers]
+    for workload in options.only:
+        for _ in range(options.rounds):
+            for library in libraries:
+                print(f"{workload:9} {library}", file=sys.stderr, flush=True)
+                python = sys.executable if library in OURS else options.peers
+                for line in _lines(python, library, workload, options.sizes):
+                    if "fault" in line:
+                        faults[f"{library}, {workload}"] = line["fault"]
+                        continue
+                    row = cells.setdefault(line["table"], {}).setdefault(library, {})
+                    known = row.setdefault(line["size"], line)
+                    known["best"] = min(known["best"], line["best"])
+    return cells, faults
+
+
+def _lines(python: str, library: str, workload: str, sizes: list[int]) -> Iterator[dict[str, Any]]:
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [python, __file__, "--one", library, workload, "--sizes", *map(str, sizes)]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            out, _ = process.communicate(timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, _ = process.communicate()
+            yield {"fault": f"more than {LONGEST:g} s"}
+    yield from (json.loads(line) for line in out.splitlines() if line.startswith(b"{"))
+
+
+def measure_one(name: str, workload: str, sizes: list[int]) -> Iterator[dict[str, Any]]:
+    """The figures of one library with one workload, in this process."""
+    warnings.simplefilter("ignore")
+    try:
+        library = adapter(name)
+        if workload == "import":
+            yield {"table": "import", "size": 0, "how": f"`{library.module}`", **_imported(library.module)}
+            return
+        for size in sizes:
+            if size > LARGEST.get(workload, size):
+                continue
+            for way, found in WORKLOADS[workload](library, size).items():
+                table, how = f"{workload} {way}".strip(), library.how.get(workload, "")
+                yield {"table": table, "size": size, "how": how, **found}
+    except NotImplementedError:
+        yield {"fault": "has no call for it"}
+    except Exception as fault:
+        yield {"fault": f"{type(fault).__name__}: {fault}"[:200]}
+
+
+def _imported(module: str) -> dict[str, float]:
+    def seconds(statement: str) -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", statement], check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    pairs = [(seconds(f"import {module}"), seconds("pass")) for _ in range(5)]
+    full, bare = zip(*pairs, strict=True)
+    return {"best": 1e3 * (min(full) - min(bare)), "median": 1e3 * (median(full) - median(bare))}
+
+
+# The page
+
+
+def report(cells: Cells, faults: dict[str, str]) -> str:
+    """Aims, method and tables as Markdown."""
+    parts = [
+        f"{time.strftime('%Y-%m-%d', time.gmtime())}, {platform.machine()}, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}.",
+        "## Aims",
+        page.table(("aim", "measured", "verdict"), list(aims(cells)), left=3),
+        "## How it was measured",
+        METHOD,
+    ]
+    for key, title in TITLES.items():
+        if key in cells:
+            parts += [f"## {title}", f"In {UNITS[key.split()[0]]}.", _table(cells[key])]
+    left = [f"- {who}: {why}." for who, why in faults.items()]
+    return "\n\n".join([*parts, *(["## Not measured", "\n".join(left)] if left else [])])
+
+
+def _table(rows: dict[str, dict[int, dict[str, Any]]]) -> str:
+    sizes = sorted({size for row in rows.values() for size in row})
+    size = REFERENCE if REFERENCE in sizes else sizes[-1]
+    peers = [row[size]["best"] for name, row in rows.items() if name in PEERS and size in row]
+    floor = rows.get("floor", {}).get(size, {}).get("best")
+    head = ["", *(f"N = {size:,}" if size else "best" for size in sizes), "to the floor", "to the best peer"]
+    lines = []
+    for name, row in rows.items():
+        own = row.get(size, {}).get("best")
+        ratios = [_ratio(own, floor), _ratio(own, min(peers, default=None))]
+        how = next(iter(row.values()))["how"]
+        lines.append([name, *(number(row.get(one, {}).get("best")) for one in sizes), *ratios, how])
+    return page.table([*head, "what was called"], lines)
+
+
+def _ratio(own: float | None, other: float | None) -> str:
+    return "-" if own is None or not other else f"{number(own / other)}x"
+
+
+def aims(cells: Cells) -> Iterator[tuple[str, str, str]]:
+    """Each aim, what was measured, and whether it was met."""
+
+    def cost(key: str, library: str = "quire", size: int = REFERENCE) -> float | None:
+        return cells.get(key, {}).get(library, {}).get(size, {}).get("best")
+
+    def judged(aim: str, value: float | None, most: float, unit: str) -> tuple[str, str, str]:
+        if value is None:
+            return aim, "-", "not measured"
+        return aim, f"{number(value)}{unit}", "met" if value <= most else "fell short"
+
+    def ratio(key: str, other: float | None) -> float | None:
+        own = cost(key)
+        return None if own is None or not other else own / other
+
+    def spread(key: str) -> float | None:
+        costs = [found for size in SIZES if (found := cost(key, size=size)) is not None]
+        return max(costs) / min(costs) if len(costs) == len(SIZES) else None
+
+    peers = [found for name in PEERS if (found := cost("turn within a tenth", name)) is not None]
+    yield judged("append: at most 4 times the floor", ratio("append", cost("append", "floor")), 4.0, "x")
+    yield judged("memory beyond the text: at most 350 bytes a message", cost("memory"), 350, " bytes")
+    yield judged("fork: at most 5 µs", cost("fork"), 5, " µs")
+    yield judged("fork: flat from 100 to 100,000 messages", spread("fork"), 2.0, "x")
+    yield judged("truncating to a tenth: at most 0.3 ms", cost("truncate"), 0.3, " ms")
+    yield judged("one more message and the total of tokens: flat", spread("tokens"), 2.0, "x")
+    for way, most in (("dump", 1.3), ("load", 1.6)):
+        found = ratio(f"codec {way}", cost(f"codec {way}", "floor"))
+        yield judged(f"codec, {way}: at most {most} times plain msgspec", found, most, "x")
+    openai = cost("render openai")
+    floor = ratio("render openai", cost("render openai", "floor"))
+    yield judged("render: OpenAI in at most 1.5 times a plain loop", floor, 1.5, "x")
+    yield judged("render: one more message in at most 0.1 ms", cost("render openai, one more"), 0.1, " ms")
+    for wire in ("anthropic", "gemini"):
+        yield judged(
+            f"render: {wire} within 2 times of OpenAI's figure", ratio(f"render {wire}", openai), 2, "x"
+        )
+    for way in ("within a tenth", "with all of it"):
+        yield judged(f"a turn {way}: at most 0.3 ms", cost(f"turn {way}"), 0.3, " ms")
+    yield judged(
+        "a turn: ahead of every peer", ratio("turn within a tenth", min(peers, default=None)), 1, "x"
+    )
 
 
 def main() -> None:
-    """Measure Quire, its floors and its peers."""
-    options = _options()
-    if options.one:
-        print(json.dumps(_one(*options.one, options)))
-        return
-    report = _report(options)
-    # Before anything is made of it: a long run is not to be lost to a fault in a table.
-    print(json.dumps(report) if options.json else _as_text(report), flush=True)
-    if options.write:
-        page.write(options.write, report)
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument(
-        "--peers", metavar="PYTHON", help="the Python that has the peers; without it there are none"
-    )
-    parser.add_argument("--write", metavar="FILE", type=Path, help="write a page in Markdown")
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.add_argument(
-        "--sizes", type=int, nargs="+", help="numbers of messages, where a workload goes that far"
-    )
-    parser.add_argument("--only", choices=[*WORKLOADS, "import"], nargs="+", default=[*WORKLOADS, "import"])
+    parser = page.options(__doc__)
+    parser.add_argument("--peers", metavar="PYTHON", help="the Python that has the peers")
+    parser.add_argument("--only", choices=[*UNITS], nargs="+", default=[*UNITS])
     parser.add_argument("--libraries", choices=[*OURS, *PEERS], nargs="+", default=[*OURS, *PEERS])
-    parser.add_argument("--rounds", type=int, default=3, help="how often each library gets its turn")
-    parser.add_argument("--before", metavar="SRC", type=Path, help="an earlier source tree, measured beside")
-    parser.add_argument("--one", nargs=2, metavar=("LIBRARY", "WORKLOAD"), help="in this process, as JSON")
-    parser.add_argument("--patience", type=float, nargs=3, metavar=("RUNS", "SECONDS", "LIMIT"))
-    parser.add_argument("--quick", action="store_true", help="a smoke test: small, few runs, no peers")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[*SIZES])
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="small sizes and no peers")
+    parser.add_argument("--one", nargs=2, metavar=("LIBRARY", "WORKLOAD"), help="in this process")
     options = parser.parse_args()
-    if options.patience:
-        runs, seconds, limit = options.patience
-        options.patience = Patience(fewest=int(runs), seconds=seconds, limit=limit)
-    else:
-        options.patience = Patience(3, 20, 0.2, 5.0) if options.quick else _share(Patience(), options.rounds)
+    if options.one:
+        for line in measure_one(*options.one, options.sizes):
+            print(json.dumps(line), flush=True)
+        return
+    if options.quick:
+        options.peers, options.sizes = None, [100, 1_000]
     if options.peers and not Path(options.peers).exists():
         parser.error(f"there is no {options.peers}; make .venv-peers/.done sets the peers up")
-    if not options.before:
-        options.libraries = [name for name in options.libraries if name != "before"]
-    if options.quick:
-        options.peers, options.sizes, options.rounds = None, options.sizes or [100, 1_000], 1
-    return options
-
-
-def _report(options: argparse.Namespace) -> dict[str, Any]:
-    machine = _machine()
-    pythons = dict.fromkeys(OURS, sys.executable) | (
-        dict.fromkeys(PEERS, options.peers) if options.peers else {}
-    )
-    chosen = {name: python for name, python in pythons.items() if name in options.libraries}
-    results: Results = {}
-    for workload in options.only:
-        results[workload] = _in_rounds(workload, chosen, options)
-    return {
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "machine": machine,
-        "versions": _versions(results),
-        "settings": _settings(options),
-        "left_out": LEFT_OUT,
-        "results": results,
-        "aims": as_dicts(judged(results)),
-    }
-
-
-def _in_rounds(workload: str, pythons: dict[str, str], options: argparse.Namespace) -> dict[str, Report]:
-    found: dict[str, list[Report]] = {name: [] for name in pythons}
-    for _ in range(options.rounds):
-        for name, python in pythons.items():
-            if not found[name] or not _failed(found[name][-1]):
-                found[name].append(_measured(workload, name, python, options))
-    return {name: _merged(reports) for name, reports in found.items()}
-
-
-def _measured(workload: str, library: str, python: str, options: argparse.Namespace) -> dict[str, Any]:
-    print(f"{workload:9} {library:14}", end="", file=sys.stderr, flush=True)
-    start = time.perf_counter()
-    environment = _environment(options.before if library == "before" else None)
-    if workload == "import":
-        found = _import_report(python, library, 3 if options.quick else 5, environment)
-    else:
-        found = _worked(workload, library, python, options, environment)
-    faults = "; ".join(line["fault"] for line in found["lines"] if "fault" in line)
-    print(f"{time.perf_counter() - start:7.1f} s  {faults}", file=sys.stderr)
-    return found
-
-
-def _worked(
-    workload: str, library: str, python: str, options: argparse.Namespace, environment: dict[str, str]
-) -> dict[str, Any]:
-    reach = SIZES[workload]
-    sizes = [size for size in options.sizes or reach if reach[0] <= size <= reach[-1]]
-    patience: Patience = options.patience
-    limits = (patience.fewest, patience.seconds, patience.limit)
-    command = [python, __file__, "--one", library, workload, "--patience", *map(str, limits)]
-    command += ["--sizes", *map(str, sizes)]
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST)
-    except subprocess.TimeoutExpired:
-        return {"lines": [{"fault": f"did not end within {LONGEST:g} s"}]}
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["ended without a word"])[-1]
-        return {"lines": [{"fault": re.sub(r" \(/[^)]*\)", "", last)[:200]}]}
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    chosen = {"peers": bool(options.peers), "quick": options.quick, "rounds": options.rounds}
-    return chosen | vars(options.patience)
-
-
-def _machine() -> dict[str, Any]:
-    return {
-        "cpu": platform.machine(),
-        "cores": os.cpu_count(),
-        "system": platform.system(),
-        "load": round(os.getloadavg()[0], 1),
-        "python": platform.python_version(),
-    }
-
-
-def _versions(results: Results) -> dict[str, str]:
-    reports = [report for libraries in results.values() for report in libraries.values()]
-    return {report["package"]: report["version"] for report in reports if "package" in report}
-
-
-def _as_text(report: dict[str, Any]) -> str:
-    parts = []
-    for table in tables(report["results"]):
-        parts += [f"\n{table.title} ({table.unit})", as_text(*grid(table))]
-    lines = [(aim["aim"], aim["measured"], aim["verdict"]) for aim in report["aims"]]
-    return "\n".join([*parts, "\nAims", as_text(("aim", "measured", "verdict"), lines)])
-
-
-# --- rounds ----------------------------------------------------------------------------------------------
-
-
-def _share(patience: Patience, rounds: int) -> Patience:
-    """What one of several rounds may take, so that all of them take what one would."""
-    runs = -(-patience.fewest // rounds)
-    return replace(patience, fewest=runs, most=-(-patience.most // rounds), seconds=patience.seconds / rounds)
-
-
-def _failed(report: Report) -> bool:
-    """Whether something failed, so that another round would tell nothing new; a missing way is no failure."""
-    return any("fault" in line and "way" not in line for line in report["lines"])
-
-
-def _merged(reports: Sequence[Report]) -> Report:
-    """One report: the best of the bests, the median of the medians, and what failed in any round."""
-    found: dict[tuple[Any, Any], list[Report]] = {}
-    faults: list[Report] = []
-    for line in (line for report in reports for line in report["lines"]):
-        if line in faults:
-            continue
-        if "fault" in line:
-            faults.append(line)
-        else:
-            found.setdefault((line.get("size"), line.get("way")), []).append(line)
-    about = {name: value for report in reports for name, value in report.items()}
-    return about | {"lines": [*map(_best, found.values()), *faults]}
-
-
-def _best(lines: Sequence[Report]) -> Report:
-    return lines[0] | {
-        "best": min(line["best"] for line in lines),
-        "median": median(line["median"] for line in lines),
-        "runs": sum(line["runs"] for line in lines),
-    }
-
-
-# --- one library with one workload -----------------------------------------------------------------------
-
-
-def _one(name: str, workload: str, options: argparse.Namespace) -> Report:
-    warnings.simplefilter("ignore")
-    library = adapter(name)
-    sizes = options.sizes or SIZES[workload]
-    return _about(library, workload) | {"lines": _lines(library, workload, sizes, options.patience)}
-
-
-def _lines(library: Adapter, workload: str, sizes: Sequence[int], patience: Patience) -> list[Report]:
-    """One line for each size and each way; after a size that took too long, larger ones are not tried."""
-    if workload in library.absent:
-        return [{"fault": library.absent[workload]}]
-    lines: list[Report] = []
-    for size in sizes:
-        try:
-            found = WORKLOADS[workload](library, size, patience)
-        except TooSlow:
-            return [*lines, {"size": size, "fault": f"over {patience.limit:g} s at N = {size:,}"}]
-        except Exception as fault:
-            return [*lines, {"size": size, "fault": f"{type(fault).__name__}: {fault}"[:200]}]
-        lines += [{"size": size, "way": way, **figures} for way, figures in found.items()]
-    return lines + _never_tried(library, workload)
-
-
-def _never_tried(library: Adapter, workload: str) -> list[Report]:
-    """A line for each way of a workload that the library does not have."""
-    lacks = [(name.partition(" "), why) for name, why in library.absent.items()]
-    return [{"way": way, "fault": why} for (of, _, way), why in lacks if of == workload and way]
-
-
-def _about(library: Adapter, workload: str) -> dict[str, Any]:
-    by = ("tokens" if library.by_tokens else "count") if workload == "truncate" else ""
-    return {
-        "package": library.package,
-        "version": version(library.package),
-        "how": library.how.get(workload, ""),
-        "validates": library.validates,
-        "by": by,
-    }
-
-
-# --- imports --------------------------------------------------------------------------------------------
-
-MODULES = {
-    "floor": ("msgspec",),
-    "before": ("quire", "quire.state"),
-    "quire": ("quire", "quire.state"),
-    "loom": ("loom",),
-    "pydantic-ai": ("pydantic_ai.messages",),
-    "langchain": ("langchain_core.messages",),
-    "livekit": ("livekit.agents.llm",),
-    "videosdk": ("videosdk.agents",),
-    "llama-index": ("llama_index.core.memory",),
-    "openai-agents": ("agents",),
-}
-
-
-def _environment(source: Path | None = None) -> dict[str, str]:
-    """The environment of a measured process: bytecode is kept, and hashes are the same in each run.
-
-    `source` is a source tree to import from in place of what is installed.
-    """
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONHASHSEED": "0"} | ({"PYTHONPATH": str(source)} if source else {})
-
-
-def _import_time(python: str, module: str, runs: int, env: dict[str, str]) -> dict[str, Any]:
-    """Milliseconds to import a module, or why it cannot be; the bare start is timed in turn with it."""
-    statement = f"import {module}"
-    tried = subprocess.run([python, "-c", statement], env=env, capture_output=True, text=True)
-    if tried.returncode:
-        return {"way": f"`{statement}`", "fault": (tried.stderr.strip().splitlines() or ["failed"])[-1][:200]}
-    bare, full = zip(
-        *((_start(python, "pass", env), _start(python, statement, env)) for _ in range(runs)), strict=True
-    )
-    found = {"best": min(full) - min(bare), "median": median(full) - median(bare), "runs": runs}
-    return {"way": f"`{statement}`", **found}
-
-
-def _import_report(python: str, library: str, runs: int, env: dict[str, str]) -> dict[str, Any]:
-    """All that is imported to use a library."""
-    return {"how": "", "lines": [_import_time(python, module, runs, env) for module in MODULES[library]]}
-
-
-def _start(python: str, statement: str, env: dict[str, str]) -> float:
-    start = time.perf_counter()
-    subprocess.run([python, "-c", statement], env=env, check=True, capture_output=True)
-    return 1e3 * (time.perf_counter() - start)
+    cells, faults = measure(options)
+    text = report(cells, faults)
+    print(json.dumps({"cells": cells, "faults": faults}) if options.json else text)
+    page.write(options.page, "run", text)
 
 
 if __name__ == "__main__":

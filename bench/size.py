@@ -7,20 +7,21 @@ answered in the caller's own loop, and an agent's answer with one tool call. Eac
 followed, so imports and caches are warm.
 """
 
-import argparse
 import asyncio
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import CodeType, FrameType
 from typing import Any
 
-import marked
+import page
 import quire
+from load import Instant
 from quire import Agent, Budget, Session, Template, ToolCall, tool
-from quire.models import Scripted
+from quire.providers import Rendered
 from quire.sections import History, Instructions
 
 ROOT = Path(__file__).parent.parent
@@ -133,8 +134,12 @@ async def with_a_tool(_folder: str) -> Trace:
         """How many of an article there are."""
         return len(article)
 
-    replies = [ToolCall(f"c{n}", "stock", '{"article": "lamp"}') if n % 2 == 0 else "Four." for n in range(4)]
-    agent = Agent("You keep a shop.", model=Scripted(replies), tools=[stock])
+    calls = (ToolCall(f"c{n}", "stock", '{"article": "lamp"}') for n in count())
+
+    def answer(sent: Rendered) -> ToolCall | str:
+        return next(calls) if sent.payload["messages"][-1]["role"] == "user" else "Four."
+
+    agent = Agent("You keep a shop.", model=Instant(answer), tools=[stock])
 
     async def turn() -> None:
         await agent.ask("How many lamps are there?")
@@ -159,16 +164,12 @@ def paths() -> str:
 
 
 def main() -> None:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--page", type=Path)
+    parser = page.options(__doc__)
     given = parser.parse_args()
     size, path = sizes(), paths()
     print(f"{size}\n\n{path}")
-    if given.page:
-        marked.write(given.page, "size", f"Lines and files per package:\n\n{size}")
-        said = "Files and functions of the library that a turn passes through:"
-        marked.write(given.page, "hops", f"{said}\n\n{path}")
+    page.write(given.page, "size", f"Lines and files per package:\n\n{size}")
+    page.write(given.page, "hops", f"Files and functions that a turn passes through:\n\n{path}")
 
 
 if __name__ == "__main__":

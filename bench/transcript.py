@@ -1,11 +1,9 @@
 """One deterministic agent transcript, as chat messages, for every library that is measured."""
 
-import argparse
 import json
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from statistics import fmean
 from typing import Any
 
 Entry = tuple[str, str, Sequence[tuple[str, str, Any]], str, str]
@@ -158,31 +156,3 @@ class _Talk:
         tool, state = self._pick(TOOLS), self._pick(STATES)
         indent = "    " * self.dice.randint(0, 3)
         return f"{indent}if order.{state} > {number}: {tool}(order, limit={number % 37})"
-
-
-def figures(chat: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """What the transcript is like."""
-    taken = entries(chat)
-    outputs = [len(message["content"]) for message in chat if message["role"] == "tool"]
-    return {
-        "messages": len(chat),
-        "characters a message": round(sum(map(len, texts(taken))) / len(chat)),
-        "calls a message": round(fmean(len(calls) for _, _, calls, _, _ in taken), 3),
-        "outputs of 2 to 8 KB, %": round(100 * fmean(1950 <= size <= 8200 for size in outputs), 1),
-    }
-
-
-def main() -> None:
-    """Say what the transcript is like."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--messages", type=int, default=10_000)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    found = figures(messages(options.messages))
-    print(
-        json.dumps(found) if options.json else "\n".join(f"{name:28}{value}" for name, value in found.items())
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -156,7 +156,7 @@ def test_a_zone_that_is_none_is_refused_at_once(zone: str) -> None:
 
 def test_the_command_line_takes_a_zone(tmp_path: Path) -> None:
     pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
-    from tests.cli.conversing import ran
+    from tests.cli.command_line import ran
 
     kept(Store.open(str(tmp_path / "chats.db")))
     where = ("--scope", "ana", "--store", str(tmp_path / "chats.db"))

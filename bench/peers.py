@@ -19,18 +19,14 @@ def loom() -> Adapter:
     NO_LIMIT = 10**9
 
     class Loom(Adapter):
-        name = "loom"
-        package = "loom-agent"
+        package, module = "loom-agent", "loom"
+        by_tokens = False
         parsed = True
         how: ClassVar = {
             "append": "`SessionMemory.add`",
-            "memory": "`SessionMemory`",
             "truncate": "`SessionMemory.get_recent`, by count, calls and results may part",
             "tokens": "`count_messages_tokens`, without tool calls",
             "render": "`ProviderRuntime.to_provider_messages`, the private `_convert_messages` of providers",
-        }
-        absent: ClassVar = {
-            "codec": "has none for its messages: it stores dictionaries that the caller makes"
         }
 
         def new(self) -> SessionMemory:
@@ -49,8 +45,8 @@ def loom() -> Adapter:
         def length(self, history: SessionMemory) -> int:
             return len(history.messages)
 
-        def forks(self) -> dict[str, Callable[[Any], Any]]:
-            return {"a copy of its list": lambda history: SessionMemory(history.messages.copy(), NO_LIMIT)}
+        def fork(self, history: SessionMemory) -> SessionMemory:
+            return SessionMemory(history.messages.copy(), NO_LIMIT)
 
         def truncate(self, history: SessionMemory, limit: int) -> SessionMemory:
             return SessionMemory(history.get_recent(limit), NO_LIMIT)
@@ -66,9 +62,6 @@ def loom() -> Adapter:
                 "anthropic": _converter(AnthropicProvider),
                 "gemini": _converter(GeminiProvider),
             }
-
-        def turns(self, payload: Any) -> list[Any]:
-            return payload[1] if isinstance(payload, tuple) else payload
 
     def _converter(provider: Any) -> Callable[[SessionMemory], Any]:
         from loom.runtime.provider_runtime import ProviderRuntime
@@ -105,19 +98,11 @@ def pydantic_ai() -> Adapter:
     SAID = {"system": SystemPromptPart, "user": UserPromptPart}
 
     class PydanticAI(Adapter):
-        name = "pydantic-ai"
-        package = "pydantic-ai-slim"
+        package, module = "pydantic-ai-slim", "pydantic_ai.messages"
         how: ClassVar = {
             "append": "`ModelRequest`, `ModelResponse` in a list",
-            "memory": "`ModelRequest`, `ModelResponse` in a list",
             "codec": "`ModelMessagesTypeAdapter.dump_json`, `validate_json`",
             "render": "the private `_map_messages` of `OpenAIChatModel` and `GoogleModel`; none is public",
-        }
-        absent: ClassVar = {
-            "turn": "has no call that cuts a history",
-            "truncate": "has no call for it: a history processor of one's own cuts the list",
-            "tokens": "has no count of its own: it sums what providers report",
-            "render anthropic": "needs the anthropic package, which is not installed",
         }
 
         def __init__(self) -> None:
@@ -139,11 +124,8 @@ def pydantic_ai() -> Adapter:
                 else:
                     history.append(ModelRequest(parts=[SAID[role](content=text)]))
 
-        def length(self, history: list[ModelMessage]) -> int:
-            return len(history)
-
-        def forks(self) -> dict[str, Callable[[Any], Any]]:
-            return {"`list.copy`": list.copy}
+        def fork(self, history: list[Any]) -> list[Any]:
+            return history.copy()
 
         def dump(self, history: list[ModelMessage]) -> bytes:
             return ModelMessagesTypeAdapter.dump_json(history)
@@ -161,9 +143,6 @@ def pydantic_ai() -> Adapter:
             chat = OpenAIChatModel("gpt-5", provider=OpenAIProvider(api_key="none"))
             google = GoogleModel("gemini-2.5-pro", provider=GoogleProvider(api_key="none"))
             return {"openai": self._mapped(chat), "gemini": self._mapped(google)}
-
-        def turns(self, payload: Any) -> list[Any]:
-            return payload[1] if isinstance(payload, tuple) else payload
 
         def _mapped(self, model: Any) -> Callable[[Any], Any]:
             from pydantic_ai.models import ModelRequestParameters
@@ -192,22 +171,14 @@ def langchain() -> Adapter:
     SAID = {"system": SystemMessage, "user": HumanMessage}
 
     class LangChain(Adapter):
-        name = "langchain"
-        package = "langchain-core"
-        validates = True
+        package, module = "langchain-core", "langchain_core.messages"
         parsed = True
-        by_tokens = True
         how: ClassVar = {
             "append": "messages in a list",
-            "memory": "messages in a list",
             "truncate": '`trim_messages(token_counter="approximate")`',
             "tokens": "`count_tokens_approximately`",
             "codec": "`messages_to_dict` and `json.dumps`; `json.loads` and `messages_from_dict`",
             "render": "`convert_to_openai_messages`",
-        }
-        absent: ClassVar = {
-            "render anthropic": "comes with langchain-anthropic, which is not installed",
-            "render gemini": "comes with langchain-google-genai, which is not installed",
         }
 
         def new(self) -> list[BaseMessage]:
@@ -223,11 +194,8 @@ def langchain() -> Adapter:
                 else:
                     history.append(SAID[role](content=text))
 
-        def length(self, history: list[BaseMessage]) -> int:
-            return len(history)
-
-        def forks(self) -> dict[str, Callable[[Any], Any]]:
-            return {"`list.copy`": list.copy}
+        def fork(self, history: list[Any]) -> list[Any]:
+            return history.copy()
 
         def truncate(self, history: list[BaseMessage], limit: int) -> list[BaseMessage]:
             return trim_messages(
@@ -258,17 +226,14 @@ def livekit() -> Adapter:
     from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
 
     class LiveKit(Adapter):
-        name = "livekit"
-        package = "livekit-agents"
-        validates = True
+        package, module = "livekit-agents", "livekit.agents.llm"
+        by_tokens = False
         how: ClassVar = {
             "append": "`ChatContext.add_message`, `insert`",
-            "memory": "`ChatContext`",
             "truncate": "`truncate(max_items=…)`, by count",
             "codec": "`to_dict` with times and `json.dumps`; `json.loads` and `from_dict`",
             "render": "`ChatContext.to_provider_format`",
         }
-        absent: ClassVar = {"tokens": "counts no tokens"}
 
         def new(self) -> ChatContext:
             return ChatContext.empty()
@@ -287,8 +252,8 @@ def livekit() -> Adapter:
         def length(self, history: ChatContext) -> int:
             return len(history.items)
 
-        def forks(self) -> dict[str, Callable[[Any], Any]]:
-            return {"`copy()`": ChatContext.copy}
+        def fork(self, history: ChatContext) -> ChatContext:
+            return history.copy()
 
         def truncate(self, history: ChatContext, limit: int) -> ChatContext:
             return history.truncate(max_items=limit)
@@ -313,13 +278,9 @@ def videosdk() -> Adapter:
     ROLES = {role.value: role for role in ChatRole}
 
     class VideoSDK(Adapter):
-        name = "videosdk"
-        package = "videosdk-agents"
-        validates = True
-        by_tokens = True
+        package, module = "videosdk-agents", "videosdk.agents"
         how: ClassVar = {
             "append": "`ChatContext.add_message`, `add_function_call`, `add_function_output`",
-            "memory": "`ChatContext`",
             "truncate": "`truncate(max_tokens=…)`",
             "tokens": "`estimated_tokens`",
             "codec": "`to_dict` and `json.dumps`; `json.loads` and `from_dict`",
@@ -345,8 +306,8 @@ def videosdk() -> Adapter:
         def length(self, history: ChatContext) -> int:
             return len(history.items)
 
-        def forks(self) -> dict[str, Callable[[Any], Any]]:
-            return {"`copy()`": ChatContext.copy, "`fork()`": ChatContext.fork}
+        def fork(self, history: ChatContext) -> ChatContext:
+            return history.copy()
 
         def truncate(self, history: ChatContext, limit: int) -> ChatContext:
             return history.truncate(max_tokens=limit)
@@ -383,21 +344,12 @@ def llama_index() -> Adapter:
         return range(len(text) // 4)
 
     class LlamaIndex(Adapter):
-        name = "llama-index"
-        package = "llama-index-core"
-        validates = True
+        package, module = "llama-index-core", "llama_index.core.memory"
         parsed = True
-        by_tokens = True
         how: ClassVar = {
             "append": "`ChatMemoryBuffer.put`",
-            "memory": "`ChatMemoryBuffer`",
             "truncate": "`ChatMemoryBuffer.get` with a token limit, len / 4",
             "codec": "`model_dump` of each message and `json.dumps`; `json.loads` and `model_validate`",
-        }
-        absent: ClassVar = {
-            "turn": "renders nothing here: see above",
-            "tokens": "counts inside `get` only",
-            "render": "comes with llama-index-llms-openai and the like, which are not installed",
         }
 
         def new(self) -> ChatMemoryBuffer:
@@ -419,8 +371,8 @@ def llama_index() -> Adapter:
         def length(self, history: ChatMemoryBuffer) -> int:
             return len(history.get_all())
 
-        def forks(self) -> dict[str, Callable[[Any], Any]]:
-            return {"a buffer over a copy of the list": lambda history: _copy(history, NO_LIMIT)}
+        def fork(self, history: ChatMemoryBuffer) -> ChatMemoryBuffer:
+            return _copy(history, NO_LIMIT)
 
         def truncate(self, history: ChatMemoryBuffer, limit: int) -> ChatMemoryBuffer:
             history.token_limit = limit
@@ -456,20 +408,12 @@ def openai_agents() -> Adapter:
     from agents.models.chatcmpl_converter import Converter
 
     class OpenAIAgents(Adapter):
-        name = "openai-agents"
-        package = "openai-agents"
+        package, module = "openai-agents", "agents"
+        by_tokens = False
         how: ClassVar = {
             "append": "`SQLiteSession.add_items` on `:memory:`, one message a call",
             "truncate": "`get_items(limit=…)`, by count, calls and results may part",
             "render": "`Converter.items_to_messages` on its items, taken from the session beforehand",
-        }
-        absent: ClassVar = {
-            "memory": "its rows are in SQLite's own memory, which cannot be traced",
-            "fork": "has none for this session",
-            "tokens": "counts no tokens",
-            "codec": "has none: its rows are JSON already",
-            "render anthropic": "speaks OpenAI; others through LiteLLM",
-            "render gemini": "speaks OpenAI; others through LiteLLM",
         }
 
         def __init__(self) -> None:
