@@ -507,9 +507,8 @@ class Play:
         self._screen.title("In all")
         self._screen.line(f"  {plural(spending.requests, 'request')}, {live} of them to the real model")
         self._screen.line(f"  {spending.usage.input:,} tokens read, {spending.usage.output:,} written")
-        discarded = f"{metrics.discarded} discarded, {metrics.failed} failed"
-        late = f"{plural(metrics.misses, 'turn')} had to be cut before one came"
-        self._screen.line(f"  {plural(metrics.completed, 'compaction')}, {discarded}; {late}")
+        ended = f"{metrics.discarded} discarded, {metrics.failed} failed"
+        self._screen.line(f"  {plural(metrics.completed, 'compaction')}, {ended}")
 
 
 def play(store: str | None = None, seconds: float = 60.0) -> None:
