@@ -28,6 +28,10 @@ _MAX_NODES = 20_000
 _MAX_DEPTH = 200
 _MAX_SHOWN = 8
 _MAX_NAMES = 30
+_TYPING = ("Any", "Literal", "NotRequired", "TypedDict")
+_STUB = re.compile(r"^(?:class |async def )?(\w+)(?: = |[(:])", re.MULTILINE)
+"""A name that stubs declare."""
+
 _BY_TEXT = frozenset(("eval", "exec", "locals"))
 """Functions that find names by text: what a program rebinds or calls through them cannot be checked."""
 
@@ -61,33 +65,28 @@ class TypeChecker(Protocol):
 
 async def check(code: str, task: Task, sandbox: TypeChecker) -> Program:
     """The checked program, or the `ProgramFault` that is found without running it."""
-    stubs = declared_in(task.checker_stubs)
-    functions = {name for name in stubs.functions if name in task.names}
-    calls = await COMPUTING.do(_check_tree, code, stubs, functions)
-    found = [one for one in await sandbox.diagnose(code, task.checker_stubs) if _counts(one, code, stubs)]
+    known = _known(task)
+    calls = await COMPUTING.do(_check_tree, code, known)
+    found = [one for one in await sandbox.diagnose(code, task.checker_stubs) if _counts(one, code, known)]
     if found:
-        told = [at_line(code, one.line, _explained(one, stubs)) for one in found[:_MAX_SHOWN]]
+        told = [at_line(code, one.line, _explained(one, known)) for one in found[:_MAX_SHOWN]]
         told += ["and more"] if len(found) > _MAX_SHOWN else []
         kind = "missing" if _PART_OF_PYTHON in told[0] else _KINDS.get(found[0].rule, "types")
         raise ProgramFault(kind, "\n".join(told), found[0].line)
     return Program(code, calls)
 
 
-def _check_tree(code: str, stubs: "Stubs", functions: Collection[str]) -> tuple[str, ...]:
+def _check_tree(code: str, known: "_Known") -> tuple[str, ...]:
     """The functions that a program may call, or the first fault that its tree shows."""
     tree = parse(code)
     answer_of(tree)
-    for faults in (_rebound(tree, functions), _by_text(tree, stubs), _types_used(tree, stubs)):
-        _raise_first(code, faults)
-    _raise_first(code, _unawaited(tree, functions))
-    return tuple(dict.fromkeys(name for _, name in uses(tree) if name in functions))
-
-
-def _raise_first(code: str, faults: Iterator[_Found]) -> None:
-    first = min(faults, default=None)
+    first = min(_name_faults(tree, known), default=None) or min(
+        _unawaited(tree, known.functions), default=None
+    )
     if first is not None:
         line, kind, text = first
         raise ProgramFault(kind, at_line(code, line, text), line)
+    return tuple(dict.fromkeys(name for _, name in uses(tree) if name in known.functions))
 
 
 # The text of a program
@@ -177,23 +176,23 @@ def wrapped(code: str, wraps: Sequence[Wrap]) -> str:
 # Names
 
 
-class Stubs(NamedTuple):
-    """The names that stubs declare. `types` are known to the type checker alone."""
+class _Known(NamedTuple):
+    """The names of a task. `types` are known to the type checker alone."""
 
-    functions: tuple[str, ...]
-    variables: tuple[str, ...]
+    functions: Collection[str]
+    variables: Collection[str]
     types: frozenset[str]
 
 
-@lru_cache(64)
-def declared_in(stubs: str) -> Stubs:
+def _known(task: Task) -> _Known:
+    functions = [*task.tools, *task.models]
+    others = [name for name in task.names if name not in functions]
+    return _Known(functions, others, frozenset(names_in(task.checker_stubs)).difference(functions, others))
+
+
+def names_in(stubs: str) -> list[str]:
     """The names at the top level of stubs."""
-    body = ast.parse(stubs).body
-    functions = tuple(node.name for node in body if isinstance(node, ast.AsyncFunctionDef))
-    annotated = [node.target for node in body if isinstance(node, ast.AnnAssign)]
-    variables = tuple(target.id for target in annotated if isinstance(target, ast.Name))
-    bound = {name for node in body for part in (node, *ast.iter_child_nodes(node)) for name in bound_by(part)}
-    return Stubs(functions, variables, frozenset(bound.difference(functions, variables)))
+    return [*_TYPING, *_STUB.findall(stubs)]
 
 
 def bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -234,27 +233,20 @@ def uses(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 waiting.extend(child for child in several if isinstance(child, ast.AST))
 
 
-def _rebound(tree: ast.Module, functions: Collection[str]) -> Iterator[_Found]:
-    """Functions that a program defines itself: their results would be taken for results of the tools."""
-    for line, name in bindings(tree):
-        if name in functions:
+def _name_faults(tree: ast.Module, known: _Known) -> Iterator[_Found]:
+    """Tools that a program defines itself, names of the sandbox, and types that it needs when it runs."""
+    bound, used = [*bindings(tree)], [*uses(tree)]
+    found = {"Any", *known.functions, *known.variables, *(name for _, name in bound)}
+    for line, name in bound:
+        if name in known.functions:  # its results would be taken for results of the tool
             yield line, "names", f"`{name}` exists already; do not define it"
-    for line, name in (*bindings(tree), *uses(tree)):
+    for line, name in (*bound, *used):
         if name.startswith(RESERVED):
             yield line, "names", f"`{name}` is a name of the sandbox; choose one without `{RESERVED}`"
-
-
-def _by_text(tree: ast.Module, stubs: Stubs) -> Iterator[_Found]:
-    for line, name in uses(tree):
-        if name in _BY_TEXT and name not in stubs.functions and name not in stubs.variables:
+    for line, name in used:
+        if name in _BY_TEXT and name not in known.variables:
             yield line, "names", f"`{name}` is not for programs: write out what it would do"
-
-
-def _types_used(tree: ast.Module, stubs: Stubs) -> Iterator[_Found]:
-    """Types of the stubs that a program needs when it runs: only the checker knows them."""
-    known = {"Any", *(name for _, name in bindings(tree))}
-    for line, name in uses(tree):
-        if name in stubs.types and name not in known:
+        elif name in known.types and name not in found:
             yield line, "names", f"`{name}` is a type, for annotations alone: write a plain value, as a dict"
 
 
@@ -370,20 +362,20 @@ _CONVERTED = re.compile(
 _EMPTY = re.compile(r"`(list\[Unknown\]|Literal\[\"\"\])` is not")
 
 
-def _counts(one: Diagnostic, code: str, stubs: Stubs) -> bool:
+def _counts(one: Diagnostic, code: str, known: _Known) -> bool:
     """Whether a diagnostic is a fault of the program."""
     if one.rule in _IGNORED or "__future__" in one.message:
         return False
     rule = _RULES.get(one.rule)
-    return rule is None or rule(one, parse(code), stubs)
+    return rule is None or rule(one, parse(code), known)
 
 
-def _is_unknown(one: Diagnostic, tree: ast.Module, stubs: Stubs) -> bool:
+def _is_unknown(one: Diagnostic, tree: ast.Module, known: _Known) -> bool:
     unknown = _UNKNOWN_NAME.search(one.message)
     return unknown is None or unknown[1] not in _UNLISTED
 
 
-def _is_unknown_key(one: Diagnostic, tree: ast.Module, stubs: Stubs) -> bool:
+def _is_unknown_key(one: Diagnostic, tree: ast.Module, known: _Known) -> bool:
     """A program may add keys to a record, and compute keys."""
     if "can only be subscripted" in one.message:
         return False
@@ -391,29 +383,23 @@ def _is_unknown_key(one: Diagnostic, tree: ast.Module, stubs: Stubs) -> bool:
     return key is None or key[1] not in _assigned_keys(tree)
 
 
-def _assigned_keys(tree: ast.Module) -> set[str]:
-    found = set[str]()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Subscript(slice=ast.Constant(value=str(key)), ctx=ast.Store()):
-                found.add(key)
-            case _:
-                pass
-    return found
+def _assigned_keys(tree: ast.Module) -> set[Any]:
+    stored = (n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
+    return {one.slice.value for one in stored if isinstance(one.slice, ast.Constant)}
 
 
-def _is_of_record(one: Diagnostic, tree: ast.Module, stubs: Stubs) -> bool:
+def _is_of_record(one: Diagnostic, tree: ast.Module, known: _Known) -> bool:
     """Only attributes of records count: a program means their keys."""
     first = {re.split(r"\W", text)[0] for text in _QUOTED.findall(one.message)}
-    return bool(first & stubs.types - {"Any"})
+    return bool(first & known.types - {"Any"})
 
 
-def _is_wrong_argument(one: Diagnostic, tree: ast.Module, stubs: Stubs) -> bool:
+def _is_wrong_argument(one: Diagnostic, tree: ast.Module, known: _Known) -> bool:
     key = re.search(r"on TypedDict `(\w+)`: value of type `([^`]*)`", one.message)
     if key is not None:
-        return key[1] in stubs.types and _CONVERTED.search(f"`{key[2]}` is not") is None
+        return key[1] in known.types and _CONVERTED.search(f"`{key[2]}` is not") is None
     called = re.search(r"Argument to (?:async )?function `(\w+)`", one.message)
-    if called is None or called[1] not in stubs.functions:
+    if called is None or called[1] not in known.functions:
         return False
     expected = re.search(r"Expected `([^`]*)`, found `([^`]*)`", one.message)
     if expected is None:
@@ -423,29 +409,22 @@ def _is_wrong_argument(one: Diagnostic, tree: ast.Module, stubs: Stubs) -> bool:
     return not is_by_number and not (found in ("str", "LiteralString") and "Literal[" in wanted)
 
 
-def _is_wrong_answer(one: Diagnostic, tree: ast.Module, stubs: Stubs) -> bool:
+def _is_wrong_answer(one: Diagnostic, tree: ast.Module, known: _Known) -> bool:
     """Only the answer counts; a program may begin with an empty one."""
     return one.line in _answer_lines(tree) and not (
         _CONVERTED.search(one.message) or _EMPTY.search(one.message)
     )
 
 
-def _answer_lines(tree: ast.Module) -> set[int]:
-    """The lines of statements that set the answer."""
-    found = set[int]()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.NamedExpr():
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if any("output" in bound_by(part) for one in targets for part in ast.walk(one)):
-                    found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-            case _:
-                pass
+def _answer_lines(tree: ast.Module) -> Collection[int]:
+    """The lines that set the answer."""
     last = answer_of(tree)
-    return found if last is None else {*range(last.lineno, (last.end_lineno or last.lineno) + 1)}
+    if last is not None:
+        return range(last.lineno, (last.end_lineno or last.lineno) + 1)
+    return {line for line, name in bindings(tree) if name == "output"}
 
 
-_RULES: Mapping[str, Callable[[Diagnostic, ast.Module, Stubs], bool]] = {
+_RULES: Mapping[str, Callable[[Diagnostic, ast.Module, _Known], bool]] = {
     "invalid-argument-type": _is_wrong_argument,
     "invalid-assignment": _is_wrong_answer,
     "invalid-key": _is_unknown_key,
@@ -455,13 +434,13 @@ _RULES: Mapping[str, Callable[[Diagnostic, ast.Module, Stubs], bool]] = {
 """Rules whose diagnostics count only in part."""
 
 
-def _explained(one: Diagnostic, stubs: Stubs) -> str:
+def _explained(one: Diagnostic, known: _Known) -> str:
     unknown = _UNKNOWN_NAME.search(one.message)
     if unknown is None:
         return one.message
     if hasattr(builtins, unknown[1]):
         return f"there is no `{unknown[1]}`: {_PART_OF_PYTHON}"
-    names = [*stubs.functions, *stubs.variables]
+    names = [*known.functions, *known.variables]
     near = difflib.get_close_matches(unknown[1], names, 1)
     hint = f"did you mean `{near[0]}`? " if near else ""
     return f"there is no `{unknown[1]}`: {hint}there are {', '.join(names[:_MAX_NAMES]) or 'no names'}"

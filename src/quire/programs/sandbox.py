@@ -24,7 +24,7 @@ import msgspec
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
 from quire.models import PerLoop
-from quire.programs.check import Diagnostic, Wrap, answer_of, bindings, declared_in, parse, wrapped
+from quire.programs.check import Diagnostic, Wrap, answer_of, bindings, names_in, parse, wrapped
 from quire.programs.faults import Kind, ProgramFault, at_line
 from quire.programs.values import encodable, size_of
 from quire.programs.workers import Worker, Workers
@@ -299,9 +299,7 @@ def _declared(code: str) -> str:
 
 def _exporting(stubs: str) -> str:
     """The stubs with a list of all their names: without it, those with an underscore are private."""
-    declared = declared_in(stubs)
-    names = [*declared.functions, *declared.variables, *sorted(declared.types), _STOP]
-    return f"{stubs}\ndef {_STOP}() -> None: ...\n__all__ = {names}\n"
+    return f"{stubs}\ndef {_STOP}() -> None: ...\n__all__ = {[*names_in(stubs), _STOP]}\n"
 
 
 def _input_values(inputs: Mapping[str, Any]) -> dict[str, Any]:
