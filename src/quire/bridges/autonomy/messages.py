@@ -78,6 +78,11 @@ def messages_of(items: Iterable[Item]) -> list[ReadMessage]:
     return found
 
 
+def said_in(view: View) -> list[Item]:
+    """All that was said, also what is not shown any more."""
+    return [item for item in view.recorded() if type(item) not in EDITS and not is_tombstone(item)]
+
+
 def items_in(messages: object, section: str) -> tuple[Item, ...]:
     """What a section returned, as items: those a message was read from if it is unchanged, else new ones."""
     if not isinstance(messages, list | tuple):
@@ -249,8 +254,7 @@ class Memory:
 
     async def get_messages_only(self, scope: str, conversation: str) -> list[ReadMessage]:
         """All messages of a conversation, oldest first, also those that a summary stands for."""
-        said = self.session(scope, conversation).view().recorded()
-        return messages_of(item for item in said if type(item) not in EDITS and not is_tombstone(item))
+        return messages_of(said_in(self.session(scope, conversation).view()))
 
     async def get_message_count(self, scope: str, conversation: str) -> int:
         """The number of messages of a conversation."""

@@ -14,6 +14,7 @@ from quire.bridges.autonomy.messages import (
     memory_like,
     messages_of,
     paired,
+    said_in,
     system_message,
 )
 from quire.bridges.autonomy.models import writer_of
@@ -243,7 +244,6 @@ class SummarizedHistorySection(_HistorySection):
             own = await memory_like(memory, scope, conversation)
             session = own.session(scope, conversation)
             self.attach(session, scope, conversation)
-            params[COUNT] = len(await own.get_messages_only(scope, conversation))
             await session.compaction.consider(session.view(), _ROOM)
         return shown
 
@@ -254,8 +254,7 @@ class SummarizedHistorySection(_HistorySection):
             self._hits += 1
         elif view.tokens(MESSAGES) > self.ceiling:
             self._misses += 1
-        said = view.recorded() if view.was_edited else view
-        ask.parameters[COUNT] = sum(_is_message(item) for item in said)
+        ask.parameters[COUNT] = len(messages_of(said_in(view)))
         return await super().items(ask)
 
     def attach(self, session: Session, scope: str, conversation: str) -> None:
@@ -399,8 +398,6 @@ class ContextTemplate:
 
 class _AgentSection:
     """A section of a template as one of the engine's, for the agent of a name."""
-
-    keeps = "first"
 
     def __init__(self, section: Any, memory: Memory, agent: str) -> None:
         self._section, self._memory, self._before = section, memory, f"{agent}/"
