@@ -1,18 +1,15 @@
 """`session.aio`: the same names, awaited; the loop is left to others, and what was begun is whole."""
 
-import asyncio
-import gc
 import inspect
 from collections.abc import Awaitable, Callable
-from threading import Event, get_ident
+from threading import get_ident
 from typing import Any
 
 import pytest
 
 from quire import Session
 from quire.compactors import Summarize
-from quire.errors import StoreFailed
-from quire.items import Message, Note, ToolCall
+from quire.items import Note, ToolCall
 from quire.models import Scripted
 from quire.stores import MemoryStore
 from tests.session.opened import TEMPLATE, answer, run, said, session, talk, watch
@@ -75,33 +72,6 @@ def test_the_names_are_those_of_the_plain_verbs() -> None:
     assert names <= {name for name in dir(Session) if not name.startswith("_")} | {"pool", "compaction"}
     for name in names - {"pool", "compaction", "listen", "follow", "draft"}:
         assert inspect.iscoroutinefunction(getattr(session().aio, name)), name
-
-
-def test_what_fails_after_it_was_cancelled_is_not_left_to_the_loop() -> None:
-    reported, has_begun, may_fail = list[Any](), Event(), Event()
-    store = Threaded()
-
-    def failing(*_: Any) -> None:
-        has_begun.set()
-        may_fail.wait()
-        raise StoreFailed("no room left")
-
-    async def cancelled() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
-        adding = asyncio.create_task(one.aio.append(Message("user", "x")))
-        await asyncio.to_thread(has_begun.wait)
-        adding.cancel()
-        await asyncio.sleep(0)
-        may_fail.set()
-        with pytest.raises(asyncio.CancelledError):
-            await adding
-        del adding
-        gc.collect()
-
-    one = session(store)
-    watch(store, failing, ["append"])
-    run(cancelled())
-    assert reported == []
 
 
 def test_each_turn_may_have_a_loop_of_its_own() -> None:

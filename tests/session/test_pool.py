@@ -28,7 +28,7 @@ def _nothing_heard() -> None:  # pyright: ignore[reportUnusedFunction]
 
 @hook(Adding, Added, Dropping, Dropped)
 def hear(event: Any) -> None:
-    notes = event.items if isinstance(event, Adding | Added) else event.notes
+    notes: Any = event.items if isinstance(event, Adding | Added) else event.notes
     heard.append((type(event).__name__, [note.content for note in notes]))
 
 
