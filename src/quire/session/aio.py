@@ -71,30 +71,29 @@ INLINE = IO(is_offloaded=False, awaits_hooks=False)
 BLOCKING = IO(is_offloaded=False, awaits_hooks=True)
 AWAITED = IO(is_offloaded=True, awaits_hooks=True)
 
-_going_on: set["asyncio.Task[Any]"] = set()
+_going_on: set["asyncio.Future[Any]"] = set()
 """Tasks that finish after their caller was cancelled. A loop holds its tasks weakly."""
 
 
 async def _offloaded(work: Callable[[], T], tell: Tell[T] | None) -> T:
     working = STORE.begin(work)
-
-    async def finish() -> T:
-        done = await asyncio.shield(working)  # a loop that ends cancels its tasks, but no thread
-        if tell is not None:
-            await tell(done)
-        return done
-
-    task = asyncio.ensure_future(finish())
+    whole = working if tell is None else asyncio.ensure_future(_told(working, tell))
     try:
-        return await asyncio.shield(task)
+        return await asyncio.shield(whole)
     except asyncio.CancelledError:
-        _going_on.add(task)
-        task.add_done_callback(_let_go)
+        _going_on.add(whole)
+        whole.add_done_callback(_let_go)
         await asyncio.wait([working])
         raise
 
 
-def _let_go(task: "asyncio.Task[Any]") -> None:
+async def _told(working: "asyncio.Future[T]", tell: Tell[T]) -> T:
+    done = await asyncio.shield(working)  # a loop that ends cancels its tasks, but no thread
+    await tell(done)
+    return done
+
+
+def _let_go(task: "asyncio.Future[Any]") -> None:
     _going_on.discard(task)
     if not task.cancelled() and task.exception() is not None:
         logger.warning("a cancelled verb failed: %s", type(task.exception()).__name__)
