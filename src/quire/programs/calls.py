@@ -1,7 +1,6 @@
 """Running a program: its calls of tools and models, and what is recorded of them."""
 
-import logging
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -26,7 +25,7 @@ from quire.agent.tools.output import DONE
 from quire.agent.window import budget_for
 from quire.context import Template
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireError, StoreError
-from quire.items import Item, Message, Note, ToolCall, ToolResult, new_id, text_of
+from quire.items import Item, Message, ToolCall, ToolResult, new_id, text_of
 from quire.models import Answering, AnswerShape, AnyModel, answer_text, shape_of
 from quire.programs.asked_schemas import checked_schema
 from quire.programs.check import Program
@@ -43,8 +42,6 @@ from quire.sections import History
 from quire.session import Session
 from quire.stores.store import checked_name
 from quire.stores.threads import COMPUTING, STORE
-
-logger = logging.getLogger("quire.programs")
 
 ATTEMPT = "attempt"
 INTERMEDIATE = "intermediate"
@@ -97,60 +94,23 @@ async def _record_partial(session: Session, transcript: str, answering: Answerin
         await session.aio.record(partial_answer._replace(error=None), to=transcript, sent=sent)
 
 
-class Record:
-    """The calls and questions of one run, each with its result, in the order in which they began."""
-
-    def __init__(self) -> None:
-        self._entries: list[list[Item]] = []
-
-    def begin(self) -> list[Item]:
-        """A new entry: a call or a question, and what comes of it, are added to this list."""
-        self._entries.append([])
-        return self._entries[-1]
-
-    def called(self) -> list[tuple[ToolCall, ToolResult, list[Note]]]:
-        """Each call of a tool with its result and notes. A call without a result is uncertain."""
-        found: list[tuple[ToolCall, ToolResult, list[Note]]] = []
-        for entry in self._entries:
-            if entry and isinstance(call := entry[0], ToolCall):
-                result = next((item for item in entry if isinstance(item, ToolResult)), None)
-                notes = [item for item in entry if isinstance(item, Note)]
-                found.append((call, result or uncertain(call, _STOPPED), notes))
-        return found
-
-    def __iter__(self) -> Iterator[Item]:
-        """The items of all entries that ended. A question without an answer is left out."""
-        for entry in self._entries:
-            if any(isinstance(item, ToolResult) or _is_answer(item) for item in entry):
-                yield from entry
-
-
-def _is_answer(item: Item) -> bool:
-    return isinstance(item, Message) and item.role == "assistant"
-
-
 class Calls:
-    """The functions of one run of a program. Calls are recorded in `transcript`, if given, as they happen.
+    """The functions of one run of a program. Calls are recorded in a transcript as they happen.
 
     A call that was `made` for the same answer before is replayed.
     """
 
     def __init__(
-        self,
-        runner: "Runner",
-        task: Task,
-        transcript: str | None,
-        tell: Tell,
-        made: MadeCalls | None = None,
+        self, runner: "Runner", task: Task, transcript: str, tell: Tell, made: MadeCalls | None = None
     ) -> None:
         self._session = runner.session
         self._approver = runner.approver
-        self._transcript = transcript
-        self.name = transcript or task.name
+        self.transcript = transcript
         self._tell = tell
         self._made = MadeCalls() if made is None else made
         self._replays = self._made.replays()
-        self.record = Record()
+        self._entries: list[list[Item]] = []
+        """Each call and each question with what came of it, in the order in which they began."""
         self.broken: BaseException | None = None
         """The error after which no call is made, though the program may have caught it."""
         self.functions: Mapping[str, Callable[..., Awaitable[Any]]] = {
@@ -158,10 +118,24 @@ class Calls:
             **{name: partial(self._guarded, self._ask, model) for name, model in task.models.items()},
         }
 
+    def items(self) -> tuple[Item, ...]:
+        """The calls with their results, and the questions that were answered."""
+        ended = (entry for entry in self._entries if len(entry) > 1)
+        return tuple(item for entry in ended for item in entry)
+
+    def summary(self) -> str:
+        """The calls of tools and how they ended, as a sentence; empty if there were none."""
+        called: list[tuple[str, ToolResult | None]] = []
+        for entry in self._entries:
+            if entry and isinstance(entry[0], ToolCall):
+                results = (item for item in entry if isinstance(item, ToolResult))
+                called.append((entry[0].name, next(results, None)))
+        return told_of_calls(called)
+
     def check_unbroken(self) -> None:
         """Raise the error after which no call was made, with the calls made before."""
         if self.broken is not None:
-            told = _told(self)
+            told = self.summary()
             raise having_acted(self.broken, told) if told else self.broken
 
     async def _guarded(self, function: Callable[..., Awaitable[Any]], /, *args: Any, **given: Any) -> Any:
@@ -173,23 +147,27 @@ class Calls:
             self.broken = self.broken or error
             raise
 
+    def _begin(self) -> list[Item]:
+        self._entries.append([])
+        return self._entries[-1]
+
     async def _call(self, tool: Tool, /, *args: Any, **given: Any) -> Any:
         arguments = as_text(by_name(tool.definition["parameters"], args, given))
         call = ToolCall(f"call_{new_id()}", tool.name, arguments, agent_id=PROGRAM)
-        key, entry = call_key(tool, arguments), self.record.begin()
+        key, entry = call_key(tool, arguments), self._begin()
         earlier = self._replays.next(key)
         if earlier is None:
             made = await self._made_now(call, tool, key, entry)
         else:
             made = earlier._replace(result=earlier.result_for(call))
             entry += (*await self._write(call, made.result), *made.within)
-            self._tell(Called(self.name, call))
-        self._tell(Gave(self.name, made.result))
+            self._tell(Called(self.transcript, call))
+        self._tell(Gave(self.transcript, made.result))
         return made.outcome()
 
     async def _made_now(self, call: ToolCall, tool: Tool, key: str, entry: list[Item]) -> Made:
         """Run a call. It is recorded before it runs, and gets a result however it ends."""
-        made, may_have_run = Made(self.name, call, uncertain(call, _STOPPED), key), False
+        made, may_have_run = Made(self.transcript, call, uncertain(call, _STOPPED), key), False
 
         async def record(ran: Ran) -> ToolResult:
             nonlocal made
@@ -198,20 +176,19 @@ class Calls:
             made = _ended(made, ran, result, tool)._replace(within=tuple(within))
             if ran.outcome is not None and ran.outcome.has_begun:
                 self._made.add(made)
-            await self._write(*(item for item in within if not isinstance(item, Message)))
             entry.extend((*written, *within))
             return made.result
 
         try:
             entry += await self._write(call)
-            self._tell(Called(self.name, call))
+            self._tell(Called(self.transcript, call))
             why_not = await self._refusal(call, tool)
             with called_within() as within:
                 if why_not is not None:
                     await record(Ran(not_run(call, why_not)))
                 else:
                     may_have_run = True
-                    await run_call(self._session, call, tool, record, to=self._transcript)
+                    await run_call(self._session, call, tool, record, to=self.transcript)
         except BaseException:
             if not any(isinstance(item, ToolResult) for item in entry):
                 await shield(self._close(made, entry, may_have_run and not tool.is_idempotent))
@@ -222,7 +199,7 @@ class Calls:
         """Record that a call was stopped."""
         if lasts:
             self._made.add(made._replace(error=RuntimeError(made.result.text), lasts=True))
-        if entry and self._transcript in self._session.transcripts:
+        if entry:
             entry += await self._write(made.result)
 
     async def _refusal(self, call: ToolCall, tool: Tool) -> str | None:
@@ -236,26 +213,18 @@ class Calls:
             return verdict
         return None if self.broken is None else "the program cannot go on"
 
-    async def _write(
-        self, *items: Item, pooled: Sequence[Note] = (), asks_hooks: bool = True
-    ) -> tuple[Item, ...]:
-        """Record items in the transcript, if there is one, and notes in the pool."""
-        answer = self._session.steps.answer
-        if self._transcript is not None and items:
-            return await answer((), *items, pooled=pooled, to=self._transcript, asks_hooks=asks_hooks)
-        if pooled:
-            await self._session.aio.pool.keep_all(pooled)
-        return items
+    async def _write(self, *items: Item, **options: Any) -> tuple[Item, ...]:
+        return await self._session.steps.answer((), *items, to=self.transcript, **options)
 
     async def _ask(self, model: AnyModel, /, *args: Any, **given: Any) -> Any:
         values = by_name(MODEL_PARAMETERS, args, given)
         prompt, schema = values.get("prompt"), checked_schema(values.get("output_schema"))
         if not isinstance(prompt, str):
             raise TypeError("a model is asked with a prompt, which is a text")
-        entry = self.record.begin()
+        entry = self._begin()
         name, question = await begin(self._session, INTERMEDIATE, Message("user", prompt))
         entry += question
-        self._tell(Asked(self.name, name, model.name))
+        self._tell(Asked(self.transcript, name, model.name))
         parsed = await ask(self._session, model, name, schema)
         text, why = answer_text(parsed), incomplete(parsed)
         if why is not None or not text.strip():
@@ -328,18 +297,35 @@ class Runner(NamedTuple):
     bounds: Bounds
     approver: Approver | None
 
-    async def run(
+    async def run(self, task: Task, program: Program, values: dict[str, Any], tell: Tell) -> Finished:
+        """Run a program in an attempt of its own. A fault has the calls that were made."""
+        opening = Message("user", as_text(values)), code_message(program.code), Message("user", RUN)
+        name, _ = await begin(self.session, ATTEMPT, *opening)
+        calls = Calls(self, task, name, tell)
+        try:
+            done = await self.run_with(calls, task, program, values, tell)
+        except ProgramFault as fault:
+            await self.session.aio.append(fault_message(fault), to=name)
+            told = calls.summary()
+            text = str(fault)[: LONGEST - len(told)] + told
+            raise ProgramFault(fault.kind, text, fault.line, fault.printed, has_acted=bool(told)) from None
+        if (caller := _caller.get()) is not None:
+            caller += done.items
+        return done
+
+    async def run_with(
         self, calls: Calls, task: Task, program: Program, values: dict[str, Any], tell: Tell
     ) -> Finished:
         """Run a program with the functions of `calls`."""
-        tell(Started(calls.name, program))
+        name = calls.transcript
+        tell(Started(name, program))
         try:
             ran = await self.sandbox.run(
                 program.code,
                 inputs=task.variables(values),
                 functions=calls.functions,
                 bounds=self.bounds,
-                tell=lambda text: tell(Printed(calls.name, text)),
+                tell=lambda text: tell(Printed(name, text)),
             )
         except ProgramFault:
             calls.check_unbroken()
@@ -350,68 +336,11 @@ class Runner(NamedTuple):
         except ProgramFault as fault:
             raise ProgramFault(fault.kind, str(fault), fault.line, ran.printed) from None
         text = as_text(value)
-        tell(Answered(calls.name, text))
-        return Finished(value, text, ran.printed, tuple(calls.record))
+        tell(Answered(name, text))
+        return Finished(value, text, ran.printed, calls.items())
 
-    async def run_in_main(self, task: Task, program: Program, values: dict[str, Any], tell: Tell) -> Finished:
-        """Run a program in an attempt of its own, and record it in the main transcript if it succeeds."""
-        opening = _opening(program, values)
-        name, _ = await begin(self.session, ATTEMPT, *opening)
-        calls = Calls(self, task, name, tell)
-        try:
-            done = await self.run(calls, task, program, values, tell)
-        except ProgramFault as fault:
-            await self.session.aio.append(fault_message(fault), to=name)
-            raise _with_calls(fault, calls) from None
-        await self.record(opening[0], done)
-        return done
-
-    async def run_as_tool(self, task: Task, program: Program, values: dict[str, Any], tell: Tell) -> Finished:
-        """Run a program whose call and result the caller records. Its own calls are recorded if it fails."""
-        calls = Calls(self, task, None, tell)
-        try:
-            done = await self.run(calls, task, program, values, tell)
-        except BaseException as error:
-            await shield(self._record_failure(_opening(program, values), calls, error))
-            if isinstance(error, ProgramFault):
-                raise _with_calls(error, calls) from None
-            raise
-        if (caller := _caller.get()) is not None:
-            caller += done.items
-        return done
-
-    async def record(self, given: Message, done: Finished) -> None:
+    async def record(self, values: dict[str, Any], done: Finished) -> None:
         """Record a successful run in the main transcript, in one write."""
         main = self.main if isinstance(self.main, str) else checked_name(self.main())
-        await self.session.aio.append(given, *done.items, Message("assistant", done.text), to=main)
-
-    async def _record_failure(self, opening: Sequence[Item], calls: Calls, error: BaseException) -> None:
-        called: list[Item] = []
-        for call, result, notes in calls.record.called():
-            called += (call, result, *notes)
-        if not called:
-            return
-        broken_off = Message("user", f"The program was broken off: {type(error).__name__}.")
-        told = fault_message(error) if isinstance(error, ProgramFault) else broken_off
-        try:
-            await begin(self.session, ATTEMPT, *opening, *called, told)
-        except Exception as unrecorded:  # hooks raise what they like; the fault of the program matters more
-            kind = type(unrecorded).__name__
-            logger.warning("%d calls of a program that failed are not recorded: %s", len(called), kind)
-
-
-def _opening(program: Program, values: dict[str, Any]) -> tuple[Message, Message, Message]:
-    return Message("user", as_text(values)), code_message(program.code), Message("user", RUN)
-
-
-def _told(calls: Calls) -> str:
-    return told_of_calls((call.name, result) for call, result, _ in calls.record.called())
-
-
-def _with_calls(fault: ProgramFault, calls: Calls) -> ProgramFault:
-    """A fault that says which calls were made: running the program again would make them again."""
-    told = _told(calls)
-    if not told:
-        return fault
-    text = str(fault)[: LONGEST - len(told)] + told
-    return ProgramFault(fault.kind, text, fault.line, fault.printed, has_acted=True)
+        given, answer = Message("user", as_text(values)), Message("assistant", done.text)
+        await self.session.aio.append(given, *done.items, answer, to=main)

@@ -20,7 +20,7 @@ from quire.programs.prompts import RUN, calls_message, fault_message, program_in
 from quire.programs.replay import MadeCalls
 from quire.programs.sandbox import Bounds, Sandbox, shared_sandbox
 from quire.programs.task import Task
-from quire.programs.values import as_text, given_once
+from quire.programs.values import given_once
 from quire.session import Session
 from quire.stores import MemoryStore
 from quire.stores.store import checked_name
@@ -134,7 +134,7 @@ class Coder:
                 program = attempt.ready
                 done = await attempt.run(self._runner, values)
                 if program is not None and done is not None:
-                    await self._runner.record(Message("user", as_text(values)), done)
+                    await self._runner.record(values, done)
                     return Answer(done.value, program.program, done.printed, program.price, _tried(attempts))
         raise ProgramFailed(task.name, _tried(attempts))
 
@@ -151,7 +151,8 @@ class Coder:
         """The answer of a given program: it is checked and run, and no model writes."""
         values = _checked_task(task).read(given_once(given, input))
         program, price = await self.check(code, task)
-        done = await self._runner.run_in_main(task, program, values, listener(tell))
+        done = await self._runner.run(task, program, values, listener(tell))
+        await self._runner.record(values, done)
         return Answer(done.value, program, done.printed, price, ())
 
     async def keep(self, task: Task, /, *, tell: Tell | None = None) -> KeptProgram:
@@ -247,7 +248,7 @@ class Attempt:
         await runner.session.aio.append(Message("user", RUN), to=self.name)
         try:
             calls = Calls(runner, self._task, self.name, self._tell, self._made)
-            return await runner.run(calls, self._task, self.ready.program, values, self._tell)
+            return await runner.run_with(calls, self._task, self.ready.program, values, self._tell)
         except ProgramFault as fault:
             self.ready = None
             await self._fail(fault)

@@ -142,7 +142,7 @@ class _TaskSignature(Signature):
 
 
 class KeptProgram(Tool):
-    """A program as a tool. `run` records in the main transcript; a call records nothing unless it fails.
+    """A program as a tool. Each run has an attempt of its own; `run` records in the main transcript, too.
 
     A program that fails by a fault of its own is set aside, and not run any more.
     """
@@ -164,7 +164,7 @@ class KeptProgram(Tool):
         self._shelf = shelf
 
     async def __call__(self, /, **input: Any) -> Any:
-        """The answer for an input. Nothing is recorded unless the program fails."""
+        """The answer for an input. Nothing is recorded in the main transcript."""
         return (await self.perform(self.task.read(input))).value
 
     @property
@@ -181,19 +181,17 @@ class KeptProgram(Tool):
         self, given: Mapping[str, Any] | None = None, /, *, tell: Tell | None = None, **input: Any
     ) -> Any:
         """The answer for an input; input, calls and answer are recorded in the main transcript."""
-        values, tell = self.task.read(given_once(given, input)), listener(tell)
-        return (await self._run(self._runner.run_in_main, values, tell)).value
+        values = self.task.read(given_once(given, input))
+        done = await self.perform(values, tell=tell)
+        await self._runner.record(values, done)
+        return done.value
 
-    async def perform(self, values: dict[str, Any]) -> Finished:
-        """Run the program on values that `task.read` gave; its calls are recorded only if it fails."""
-        return await self._run(self._runner.run_as_tool, values, listener(None))
-
-    async def _run(
-        self, run: Callable[..., Awaitable[Finished]], values: dict[str, Any], tell: Tell
-    ) -> Finished:
+    async def perform(self, values: dict[str, Any], *, tell: Tell | None = None) -> Finished:
+        """Run the program on values that `task.read` gave; nothing is recorded in the main transcript."""
+        tell = listener(tell)
         self._shelf.check_usable(self._kept)
         try:
-            return await run(self.task, self.program, values, tell)
+            return await self._runner.run(self.task, self.program, values, tell)
         except ProgramFault as fault:
             if fault.kind in OWN:
                 await self._shelf.set_aside(self._kept, fault, tell)
