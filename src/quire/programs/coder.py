@@ -130,12 +130,11 @@ class Coder:
         values = _checked_task(task).read(given_once(given, input))
         attempts = await self._attempts(task, values, listener(tell))
         while ready := await self._ready(attempts):
-            for attempt in ready:
-                program = attempt.ready
-                done = await attempt.run(self._runner, values)
-                if program is not None and done is not None:
+            for attempt, program, price in ready:
+                done = await attempt.run(program, values)
+                if done is not None:
                     await self._runner.record(values, done)
-                    return Answer(done.value, program.program, done.printed, program.price, _tried(attempts))
+                    return Answer(done.value, program, done.printed, price, _tried(attempts))
         raise ProgramFailed(task.name, _tried(attempts))
 
     async def run(
@@ -162,10 +161,10 @@ class Coder:
         if kept is None:
             attempts = await self._attempts(task, None, tell)
             ready = await self._ready(attempts)
-            if not ready or ready[0].ready is None:
+            if not ready:
                 raise ProgramFailed(task.name, _tried(attempts))
-            best = ready[0].ready
-            kept = await self._shelf.put(task, writer, best.program, best.price)
+            _, program, price = ready[0]
+            kept = await self._shelf.put(task, writer, program, price)
         return KeptProgram(task, kept, self._runner, self._shelf)
 
     async def write(self, transcript: str, task: Task) -> str:
@@ -199,26 +198,29 @@ class Coder:
         made, attempts = MadeCalls(), list[Attempt]()
         for _ in range(self._candidates):
             name, _ = await begin(self.session, ATTEMPT, *prompt_for(task, values))
-            attempts.append(Attempt(self, name, task, self._rounds, tell, made))
+            attempts.append(Attempt(self, self._runner, name, task, self._rounds, tell, made))
         return attempts
 
-    async def _ready(self, attempts: Sequence["Attempt"]) -> list["Attempt"]:
+    async def _ready(self, attempts: Sequence["Attempt"]) -> list[tuple["Attempt", Program, Price]]:
         """Let the attempts write that have no program; those that have one now, the cheapest first."""
         await _all(attempt.write() for attempt in attempts)
-        priced = [(attempt.ready.price, attempt) for attempt in attempts if attempt.ready is not None]
-        return [attempt for _, attempt in sorted(priced, key=lambda one: one[0])]
+        ready = [(one, *one.ready) for one in attempts if one.ready is not None]
+        return sorted(ready, key=lambda one: one[2])
 
 
 class Attempt:
     """One candidate: it writes until a program passes the checks, and again after a failed run."""
 
-    def __init__(self, coder: Coder, name: str, task: Task, rounds: int, tell: Tell, made: MadeCalls) -> None:
+    def __init__(
+        self, coder: Coder, runner: Runner, name: str, task: Task, rounds: int, tell: Tell, made: MadeCalls
+    ) -> None:
         self.name = name
-        self.ready: Checked | None = None
+        self.ready: tuple[Program, Price] | None = None
         """The program that passed the checks, with its price."""
         self._coder = coder
+        self._runner = runner
         self._task = task
-        self._rounds_left = rounds
+        self._rounds = rounds
         self._round = 0
         self._tell = tell
         self._made = made
@@ -232,38 +234,37 @@ class Attempt:
 
     async def write(self) -> None:
         """Write until a program passes the checks, or no round is left."""
-        while self.ready is None and self._rounds_left:
-            self._round, self._rounds_left = self._round + 1, self._rounds_left - 1
+        while self.ready is None and self._round < self._rounds:
+            self._round += 1
             try:
                 self.ready = await self._written()
             except ProgramFault as fault:
                 await self._fail(fault)
             except (ModelFailed, OverBudget) as fault:  # the next request would fail as well
-                self._rounds_left = 0
+                self._round = self._rounds
                 self._note(fault)
 
-    async def run(self, runner: Runner, values: dict[str, Any]) -> Finished | None:
+    async def run(self, program: Program, values: dict[str, Any]) -> Finished | None:
         """Run the program; None if it failed, which the model reads in the next round."""
-        assert self.ready is not None
-        await runner.session.aio.append(Message("user", RUN), to=self.name)
+        await self._coder.session.aio.append(Message("user", RUN), to=self.name)
+        calls = Calls(self._runner, self._task, self.name, self._tell, self._made)
         try:
-            calls = Calls(runner, self._task, self.name, self._tell, self._made)
-            return await runner.run_with(calls, self._task, self.ready.program, values, self._tell)
+            return await self._runner.run_with(calls, self._task, program, values, self._tell)
         except ProgramFault as fault:
             self.ready = None
             await self._fail(fault)
             return None
 
-    async def _written(self) -> Checked:
+    async def _written(self) -> tuple[Program, Price]:
         made = self._made.since(self._calls_told)
         if made:
             self._calls_told += len(made)
             await self._coder.session.aio.append(calls_message(made), to=self.name)
         text = await self._coder.write(self.name, self._task)
         self._tell(Written(self.name, self._round, text))
-        passed = Checked(self.name, *await self._coder.check(program_in(text), self._task))
-        self._tell(passed)
-        return passed
+        program, price = await self._coder.check(program_in(text), self._task)
+        self._tell(Checked(self.name, program, price))
+        return program, price
 
     async def _fail(self, fault: ProgramFault) -> None:
         await self._coder.session.aio.append(fault_message(fault), to=self.name)

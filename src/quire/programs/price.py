@@ -38,14 +38,11 @@ class Cost(msgspec.Struct, frozen=True):
 
 def estimate(program: Program, task: Task) -> Price:
     """The price of a program for a task: a tool costs a second, a model what its price list says."""
-    models = {name: cost_of_model(model.name) for name, model in task.models.items()}
-    return price_of(program.code, {**dict.fromkeys(task.tools, Cost()), **models})
-
-
-def cost_of_model(name: str) -> Cost:
-    """The cost of a typical request; a model of unknown price is not taken to be free."""
-    money = cost(facts_for(name), _TYPICAL_REQUEST)
-    return Cost(_UNKNOWN_MODEL_MONEY if money is None else money, _MODEL_SECONDS)
+    costs = dict.fromkeys(task.tools, Cost())
+    for name, model in task.models.items():
+        money = cost(facts_for(model.name), _TYPICAL_REQUEST)
+        costs[name] = Cost(_UNKNOWN_MODEL_MONEY if money is None else money, _MODEL_SECONDS)
+    return price_of(program.code, costs)
 
 
 def price_of(code: str, costs: Mapping[str, Cost], unknown: int = 10) -> Price:
@@ -110,9 +107,6 @@ class _Estimate:
                 return _sum([self._price(node.test), max(self.of(node.body), self.of(node.orelse))])
             case ast.IfExp():
                 return _sum([self._price(node.test), max(self._price(node.body), self._price(node.orelse))])
-            case ast.Try():
-                caught = max(map(self._price, node.handlers), default=_NOTHING)
-                return _sum([self.of([*node.body, *node.orelse, *node.finalbody]), caught])
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 return self._comprehension(node)
             case _:
