@@ -8,24 +8,24 @@ from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
 from os.path import expanduser
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 import typer
 
+from quire.agent import Agent, Began, Delta, Done, Ended, Reply, Thoughts, Tool, Words, tool
+from quire.agent.builtin import ask_user, bringing_back_tools, file_tools, time_tools
 from quire.cli.options import KeyFile, StoreUrl
 from quire.cli.phrases import STOPS, call, item_rows, named, outcome, plural, question
 from quire.cli.stores import at_store, place_of
 from quire.cli.terminal import Terminal, interrupts_to, note, write_json
+from quire.compactors import Cascade, ClearToolResults, Summarize, TruncateOldest
+from quire.context import Context
 from quire.errors import InvalidValue, MissingExtra, QuireError, cut
 from quire.items import JSON, ToolCall
-
-if TYPE_CHECKING:
-    from quire.agent import Delta, Reply, Tool
-    from quire.context import Context
-    from quire.models import AnyModel
-    from quire.session import Built, Session
-    from quire.stores import Store
+from quire.models import LOCAL, AnyModel, Local, Model, read_name
+from quire.session import Built, Hook, Session, wait_for
+from quire.stores import Store
 
 T = TypeVar("T")
 
@@ -72,10 +72,8 @@ def chat(
         raise typer.Exit(1)
 
 
-def converse(store: "Store", address: str, model: "AnyModel", instructions: str, tools: "list[Tool]") -> bool:
+def converse(store: Store, address: str, model: AnyModel, instructions: str, tools: "list[Tool]") -> bool:
     """Talk until the input ends; whether something failed and no person was there to see it."""
-    from quire.session import Built, Hook, Session, wait_for
-
     talk = Chat(model, instructions, tools)
     hook = Hook(talk.seen_by_model, (Built,), name="quire.chat.seen")
     talk.continue_in(Session.open(address, store=store, hooks=[hook]))
@@ -91,7 +89,7 @@ class _Approval(NamedTuple):
     """A call that waits for the person's approval."""
 
     call: ToolCall
-    verdict: "Future[bool | str]"
+    verdict: Future[bool | str]
 
 
 class Chat:
@@ -101,7 +99,7 @@ class Chat:
     types. Only this thread reads lines and hears interrupts.
     """
 
-    def __init__(self, model: "AnyModel", instructions: str, tools: "list[Tool]") -> None:
+    def __init__(self, model: AnyModel, instructions: str, tools: "list[Tool]") -> None:
         self._model, self._instructions, self._tools = model, instructions, tools
         self._loop = _loop()
         self._events: SimpleQueue[Delta | _Approval | None] = SimpleQueue()
@@ -111,11 +109,8 @@ class Chat:
         self.seen: Context | None = None
         """What the model saw last in this conversation."""
 
-    def continue_in(self, session: "Session") -> None:
+    def continue_in(self, session: Session) -> None:
         """Continue in a conversation."""
-        from quire.agent import Agent
-        from quire.compactors import Cascade, ClearToolResults, Summarize, TruncateOldest
-
         # A small model is not trusted to write summaries.
         is_small = self._model.name.startswith("SmolLM2-135M")
         summarize = Cascade(ClearToolResults(ceiling=0.7), Summarize(unit="tokens", ceiling=0.8))
@@ -129,7 +124,7 @@ class Chat:
         )
         self.seen = None
 
-    def seen_by_model(self, event: "Built") -> None:
+    def seen_by_model(self, event: Built) -> None:
         """Remember what the model sees."""
         self.seen = event.context
 
@@ -147,7 +142,7 @@ class Chat:
                     self.follow(self.agent.stream(line.strip()))
             self.wait(self.agent.session.aio.close(timeout=_CLOSING))
 
-    def follow(self, deltas: "AsyncGenerator[Delta, None]") -> None:
+    def follow(self, deltas: AsyncGenerator[Delta, None]) -> None:
         """Show an answer as it comes. An interrupt stops the answer, and nothing else."""
         work = self._begin(self._forward(deltas))
         with self._stopped_by(lambda: self._begin(self.agent.interrupt())):
@@ -198,7 +193,7 @@ class Chat:
                     return None
                 self.terminal.note("\n/quit ends the conversation")
 
-    def _begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     @contextmanager
@@ -209,21 +204,19 @@ class Chat:
         finally:
             self._stop = before
 
-    def _next(self) -> "Delta | _Approval | None":
+    def _next(self) -> Delta | _Approval | None:
         while True:
             with suppress(Empty):
                 return self._events.get(timeout=_POLL)
 
-    async def _forward(self, deltas: "AsyncGenerator[Delta, None]") -> None:
+    async def _forward(self, deltas: AsyncGenerator[Delta, None]) -> None:
         try:
             async for delta in deltas:
                 self._events.put(delta)
         finally:
             self._events.put(None)
 
-    def _show(self, event: "Delta | _Approval") -> None:
-        from quire.agent import Began, Done, Ended, Thoughts, Words
-
+    def _show(self, event: Delta | _Approval) -> None:
         match event:
             case Words() | Thoughts():
                 self.terminal.stream(event.text, dim=isinstance(event, Thoughts))
@@ -238,7 +231,7 @@ class Chat:
             case _:
                 self.terminal.end_line()
 
-    def _end(self, reply: "Reply") -> None:
+    def _end(self, reply: Reply) -> None:
         self.terminal.end_line()
         if reply.stop in STOPS:
             self.terminal.note(STOPS[reply.stop])
@@ -275,7 +268,6 @@ def approved(terminal: Terminal, made: ToolCall) -> bool | str:
 
 def _loop() -> asyncio.AbstractEventLoop:
     """The event loop that all plain verbs share."""
-    from quire.session import wait_for
 
     async def running() -> asyncio.AbstractEventLoop:
         return asyncio.get_running_loop()
@@ -387,7 +379,7 @@ COMMANDS: dict[str, tuple[Callable[[Chat, str], None], str]] = {
 }
 
 
-def _seen(chat: Chat) -> "Context":
+def _seen(chat: Chat) -> Context:
     """What the model saw last; where nothing was sent, what it would see."""
     if chat.seen is not None:
         return chat.seen
@@ -396,7 +388,7 @@ def _seen(chat: Chat) -> "Context":
     return would_see
 
 
-def _spent(session: "Session") -> str:
+def _spent(session: Session) -> str:
     spending, usage = session.spending, session.spending.usage
     share = f", {usage.cache_read / usage.input:.0%} of it from the cache" if usage.cache_read else ""
     cost = f", {spending.cost:.4f} USD" if spending.cost else ""
@@ -411,10 +403,8 @@ def _spent(session: "Session") -> str:
 # Models and tools by name
 
 
-def model_named(name: str | None) -> "AnyModel":
+def model_named(name: str | None) -> AnyModel:
     """The model of a name; without a name the embedded one, or an error that lists the ways to name one."""
-    from quire.models import LOCAL, Local, Model, read_name
-
     found = read_name(name or LOCAL)
     if found.client != LOCAL:
         return Model(name or LOCAL)
@@ -426,7 +416,7 @@ def model_named(name: str | None) -> "AnyModel":
         raise InvalidValue(f"no model runs on this machine: {fault}; or {_WAYS}") from None
 
 
-async def closed(model: "AnyModel") -> None:
+async def closed(model: AnyModel) -> None:
     """Close the connections or the weights of a model."""
     close: Any = getattr(model, "close", None)
     done = close() if close is not None else None
@@ -436,8 +426,6 @@ async def closed(model: "AnyModel") -> None:
 
 def tools_named(names: str, folder: str) -> "list[Tool]":
     """The tools of groups, such as `files,time`; with any, also those that read long outputs back."""
-    from quire.agent.builtin import ask_user, bringing_back_tools, file_tools, time_tools
-
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     for name in wanted:
         if name not in _TOOL_GROUPS:
@@ -452,10 +440,8 @@ def tools_named(names: str, folder: str) -> "list[Tool]":
     return [*found, *bringing_back_tools()] if found else []
 
 
-def _approved_first(one: "Tool") -> "Tool":
+def _approved_first(one: Tool) -> Tool:
     """The tool; one that changes files needs the person's approval."""
-    from quire.agent import tool
-
     if one.name in _READ_ONLY:
         return one
     return tool(one.function, name=one.name, idempotent=one.is_idempotent, approve=True)

@@ -1,7 +1,7 @@
 """The commands `ls`, `show`, `log`, `follow`, `undo` and `forget`."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -18,12 +18,13 @@ from quire.cli.stores import (
 from quire.cli.terminal import confirmed, error, note, say, table, write_json, write_lines
 from quire.errors import Conflict, InvalidValue, StoreDamaged, UnknownId, UnknownKey, cut
 from quire.items import JSON, Item, Note, Undo, kind_of
+from quire.memory import is_reserved
+from quire.session import Kept, Session, Spending, remove_conversation
+from quire.state import View
+from quire.stores import Place, Store, Stored, items_in
+from quire.stores.store import SEALED, is_own
+from quire.stores.streams import ORIGIN, USAGE
 from quire.tokens import counter_for
-
-if TYPE_CHECKING:
-    from quire.session import Kept, Session
-    from quire.state import View
-    from quire.stores import Place, Store, Stored
 
 _POLL = 0.5
 """Seconds between two looks for an interrupt."""
@@ -61,11 +62,8 @@ def ls(
         raise typer.Exit(2)
 
 
-def _places(store: "Store", address: str | None) -> "list[Place]":
+def _places(store: Store, address: str | None) -> "list[Place]":
     """All conversations, those of a scope, or one with its forks; without those that hold documents."""
-    from quire.memory import is_reserved
-    from quire.stores import Place
-
     scopes = store.scopes() if address is None else []
     if address is not None and "/" not in address:
         scopes = [place_of(f"{address}/").scope]
@@ -92,7 +90,7 @@ class _Head(msgspec.Struct, gc=False):
 _read_head = msgspec.json.Decoder(_Head).decode
 
 
-def _row(store: "Store", place: "Place") -> dict[str, Any]:
+def _row(store: Store, place: Place) -> dict[str, Any]:
     row = {"address": str(place), "scope": place.scope, "conversation": place.conversation}
     try:
         return {**row, **_figures(place, store.read(place)), "damage": None}
@@ -101,12 +99,7 @@ def _row(store: "Store", place: "Place") -> dict[str, Any]:
         return {**row, "version": store.version(place), **unknown, "damage": str(fault)}
 
 
-def _figures(place: "Place", stored: "list[Stored]") -> dict[str, Any]:
-    from quire.session import Spending
-    from quire.stores import items_in
-    from quire.stores.store import SEALED, is_own
-    from quire.stores.streams import USAGE
-
+def _figures(place: Place, stored: "list[Stored]") -> dict[str, Any]:
     try:
         heads = [_read_head(one.body) for one in stored]
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -159,7 +152,7 @@ def show(
             say(row)
 
 
-def _view(session: "Session", transcript: str, at: int | None) -> "View":
+def _view(session: Session, transcript: str, at: int | None) -> View:
     if at is None:
         return session.view(transcript)
     views = session.at(at)
@@ -168,9 +161,7 @@ def _view(session: "Session", transcript: str, at: int | None) -> "View":
     return views[transcript]
 
 
-def _view_as_data(
-    session: "Session", transcript: str, version: int, view: "View", model: str
-) -> dict[str, Any]:
+def _view_as_data(session: Session, transcript: str, version: int, view: View, model: str) -> dict[str, Any]:
     counter = counter_for(model)
     return {
         "address": str(session.place),
@@ -190,7 +181,7 @@ def _view_as_data(
     }
 
 
-def _request(session: "Session", asked: str) -> "Kept":
+def _request(session: Session, asked: str) -> Kept:
     kept = session.receipts
     if not kept:
         raise UnknownId(f"no request was kept in {session.place}")
@@ -201,7 +192,7 @@ def _request(session: "Session", asked: str) -> "Kept":
     return found[0]
 
 
-def _show_request(kept: "Kept", model: str, json: bool) -> None:
+def _show_request(kept: Kept, model: str, json: bool) -> None:
     rendered = kept.payload()  # an error if its digest differs, or if parts of it were forgotten
     if json:
         write_json(rendered.payload)
@@ -261,7 +252,7 @@ def follow(
         raise typer.Exit(0) from None
 
 
-def _coming(store: "Store", place: "Place", version: int) -> "Iterator[tuple[Stored, Item]]":
+def _coming(store: Store, place: Place, version: int) -> Iterator[tuple[Stored, Item]]:
     while True:
         for stored, item in _entries(store, place, version):
             version = stored.version
@@ -271,14 +262,12 @@ def _coming(store: "Store", place: "Place", version: int) -> "Iterator[tuple[Sto
             version = 0
 
 
-def _entries(store: "Store", place: "Place", after: int = 0) -> "Iterator[tuple[Stored, Item]]":
-    from quire.stores import items_in
-
+def _entries(store: Store, place: Place, after: int = 0) -> Iterator[tuple[Stored, Item]]:
     stored = store.read(place, after=after)
     return zip(stored, items_in(place, stored), strict=True)
 
 
-def _undone(entries: "Sequence[tuple[Stored, Item]]") -> set[tuple[str, str]]:
+def _undone(entries: Sequence[tuple[Stored, Item]]) -> set[tuple[str, str]]:
     """Edits that are undone, by stream and id. The last word counts: an undo can be undone."""
     undone: set[tuple[str, str]] = set()
     for stored, item in reversed(entries):
@@ -287,14 +276,14 @@ def _undone(entries: "Sequence[tuple[Stored, Item]]") -> set[tuple[str, str]]:
     return undone
 
 
-def _entry_line(stored: "Stored", item: Item, undone: set[tuple[str, str]]) -> str:
+def _entry_line(stored: Stored, item: Item, undone: set[tuple[str, str]]) -> str:
     mark = "[undone] " if (stored.stream, item.id) in undone else ""
     where = f"{named(stored.stream):10} {kind(item):17} {named(item.id)}"
     when = moment(item.created_at)
     return f"{stored.version:>7,}  {when:19}  {where}  {mark}{entry(stored.stream, item)}".rstrip()
 
 
-def _entry_as_data(stored: "Stored", item: Item, undone: set[tuple[str, str]]) -> dict[str, Any]:
+def _entry_as_data(stored: Stored, item: Item, undone: set[tuple[str, str]]) -> dict[str, Any]:
     return {
         "version": stored.version,
         "stream": stored.stream,
@@ -337,7 +326,7 @@ def undo(
             say(f"{named(undone.target)} is undone: {shown}, {before:,} before")
 
 
-def _has(view: "View", item_id: str) -> bool:
+def _has(view: View, item_id: str) -> bool:
     return any(item.id == item_id for item in view.recorded())
 
 
@@ -351,8 +340,6 @@ def forget(
     json: AsJson = False,
 ) -> None:
     """Forget items of a conversation, or all of it: their content is removed from the store for good."""
-    from quire.session import remove_conversation
-
     with at_store(store, key_file) as found:
         if all == bool(items):
             raise InvalidValue("name the items to forget, or say --all: one of the two")
@@ -376,10 +363,8 @@ def forget(
             say(gone)
 
 
-def _check_forks(store: "Store", place: "Place") -> None:
+def _check_forks(store: Store, place: Place) -> None:
     """Refuse to forget what forks begin with: a fork reads its past from its parent."""
-    from quire.stores.streams import ORIGIN
-
     names = [name for name in store.conversations(place.scope) if name.startswith(f"{place.conversation}/")]
     below = [place._replace(conversation=name) for name in names]
     forks = [str(one) for one in below if any(e.stream == ORIGIN for e in store.read(one)[:1])]

@@ -1,72 +1,75 @@
-"""The application: all commands, and the demonstration."""
+"""The application. A command's module is imported when the command runs, so that `quire --help` is quick."""
 
-import runpy
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from quire.cli.chat import chat
-from quire.cli.check import check, convert, tokens
-from quire.cli.conversations import follow, forget, log, ls, show, undo
-from quire.cli.fit import explain, fit
-from quire.cli.memory import knowledge, recall
-from quire.cli.program import program
-from quire.cli.simulate import simulate
-from quire.cli.terminal import errors_reported
-from quire.cli.transfer import export, import_, migrate
-from quire.errors import InvalidValue
+_STORES = "On stores"
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+COMMANDS: dict[str, tuple[str, str | None, str]] = {
+    "demo": ("demo", None, "Play a support conversation, and show what the model sees and why."),
+    "chat": ("chat", None, "Talk to a model in a conversation that is kept."),
+    "program": ("program", None, "Have a model write a program that does a task."),
+    "check": ("check", None, "Validate a history against a provider's rules, or verify a store."),
+    "convert": ("check", None, "Write a history in another format."),
+    "tokens": ("check", None, "Count the tokens of a history, by kind of item and in all."),
+    "fit": ("fit", None, "Write what a model would see of a history within a budget, and why."),
+    "explain": ("fit", None, "Explain what became of one item of a history within a budget."),
+    "simulate": ("simulate", None, "Replay histories under compaction policies, and compare the costs."),
+    "ls": ("conversations", _STORES, "List the conversations of a store."),
+    "show": ("conversations", _STORES, "Show the view of a conversation, or what a model saw."),
+    "log": ("conversations", _STORES, "Print every entry of a conversation, and what edits do."),
+    "follow": ("conversations", _STORES, "Print new entries of a conversation as they are added."),
+    "undo": ("conversations", _STORES, "Undo an edit of a conversation."),
+    "forget": ("conversations", _STORES, "Forget items of a conversation, or all of it, for good."),
+    "export": ("transfer", _STORES, "Write a conversation to a file, as items or as a payload."),
+    "import": ("transfer", _STORES, "Read a history of any format into a conversation."),
+    "migrate": ("transfer", _STORES, "Copy every conversation of a store into another one."),
+    "recall": ("memory", _STORES, "List what a question would bring back, with scores and reasons."),
+    "knowledge": ("memory", _STORES, "Add, list and remove the documents of a scope."),
+}
+"""Each command with its module, its panel in the help, and one line about it."""
 
-_HERE = Path(__file__).parent
-_EXAMPLES = (_HERE / "support.py", _HERE.parents[2] / "examples" / "support.py")
-"""The demonstration: beside this file in an installed package, under `examples/` in a checkout."""
 
-_SECONDS = 60.0
+class Commands(TyperGroup):
+    """Imports a command when it is run or when its own help is asked for."""
+
+    is_listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command; for the list of all commands, one that only has its line of help."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, panel, line = COMMANDS[cmd_name]
+        if self.is_listing:
+            return TyperCommand(cmd_name, help=line, rich_help_panel=panel)
+        found = getattr(import_module(f"quire.cli.{module}"), "import_" if cmd_name == "import" else cmd_name)
+        if isinstance(found, typer.Typer):
+            return get_command(found)
+        single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        # A negative number, as in `explain FILE -1`, is an argument and not an option.
+        single.command(cmd_name, context_settings={"ignore_unknown_options": cmd_name == "explain"})(found)
+        return get_command(single)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List the commands without importing them."""
+        self.is_listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.is_listing = False
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.callback()
 def quire() -> None:
     """Keep all that happened. Choose what the model sees. Know why."""
-
-
-@app.command()
-def demo(
-    store: Annotated[
-        str | None, typer.Option(help="the store to keep it in; by default a new one for temporary files")
-    ] = None,
-    seconds: Annotated[
-        float, typer.Option(min=0, help="time for the real model; with 0 everything comes from a script")
-    ] = _SECONDS,
-) -> None:
-    """Play a support conversation on the embedded model, and show what it sees and why."""
-    with errors_reported():
-        example = next((path for path in _EXAMPLES if path.exists()), None)
-        if example is None:
-            raise InvalidValue("the demonstration is not part of this installation")
-        runpy.run_path(str(example))["play"](store, seconds)
-
-
-for _command in (chat, program, check, convert, tokens, fit):
-    app.command()(_command)
-app.command(context_settings={"ignore_unknown_options": True})(explain)  # -1 is an item, not an option
-app.command()(simulate)
-
-_ON_STORES: dict[str, Callable[..., None]] = {
-    "ls": ls,
-    "show": show,
-    "log": log,
-    "follow": follow,
-    "undo": undo,
-    "forget": forget,
-    "export": export,
-    "import": import_,
-    "migrate": migrate,
-    "recall": recall,
-}
-_PANEL = "On stores"
-for _name, _verb in _ON_STORES.items():
-    app.command(_name, rich_help_panel=_PANEL)(_verb)
-app.add_typer(knowledge, name="knowledge", rich_help_panel=_PANEL)

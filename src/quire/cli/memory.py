@@ -1,24 +1,37 @@
 """The commands `recall` and `knowledge`: what a question would bring back, and the documents of a scope."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import typer
 
+import quire.session  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it removes quotes of documents too
 from quire.cli.options import COUNTED_AS, AsJson, CountAs, KeyFile, Scope, StoreUrl
 from quire.cli.phrases import beginning, moment, named, plural
 from quire.cli.stores import at_store, place_of, readable_place
 from quire.cli.terminal import errors_reported, note, say, table, write_json
 from quire.errors import InvalidValue, UnknownId, UnknownKey
 from quire.items import Message
+from quire.memory import (
+    Excerpt,
+    Knowledge,
+    Memory,
+    Quote,
+    Quotes,
+    Report,
+    checked_tiers,
+    files_at,
+    recalled,
+    term_worths,
+)
+from quire.memory.words import terms
+from quire.stores import Place, Store
 from quire.tokens import counter_for
 
-if TYPE_CHECKING:
-    from quire.memory import Knowledge, Quote, Report
-    from quire.stores import Place, Store
-
-knowledge = typer.Typer(no_args_is_help=True, help="Add, list and remove the documents of a scope.")
+knowledge = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Add, list and remove the documents of a scope."
+)
 
 _BUDGET = 1_024
 _LISTED = 10
@@ -49,8 +62,6 @@ def recall(
     json: AsJson = False,
 ) -> None:
     """List what a question would bring back, the best first, with scores, reasons and what would fit."""
-    from quire.memory import Memory, checked_tiers, recalled
-
     with at_store(store, key_file) as found:
         place = _searched(found, scope, conversation)
         memory = Memory.of(found, place.scope, zone=zone)
@@ -67,7 +78,7 @@ def recall(
         _print(rows, budget, used, question)
 
 
-def _searched(store: "Store", scope: str, conversation: str | None) -> "Place":
+def _searched(store: Store, scope: str, conversation: str | None) -> Place:
     """The scope or conversation to search, which exists and which the key opens."""
     place = place_of(f"{scope}/{conversation or ''}")
     names = store.conversations(place.scope)
@@ -83,14 +94,12 @@ def _searched(store: "Store", scope: str, conversation: str | None) -> "Place":
 
 
 def _rows(
-    quotes: "Sequence[Quote]", budget: int, limit: int | None, model: str
+    quotes: Sequence[Quote], budget: int, limit: int | None, model: str
 ) -> tuple[list[dict[str, Any]], int]:
     """The quotes as the section `Recall` would show them, and the tokens that the block of quotes takes.
 
     Quotes that do not fit are listed too: those before the last that fits, and so many in any case.
     """
-    from quire.memory import Quotes
-
     count = counter_for(model).count
     chosen = Quotes(quotes, limit=limit, tokens=budget).select(None, count)
     lines = {quote.key: quote.line for quote in chosen.quotes}
@@ -115,9 +124,6 @@ def _rows(
 
 
 def _print(rows: list[dict[str, Any]], budget: int, used: int, question: str) -> None:
-    from quire.memory import Excerpt, term_worths
-    from quire.memory.words import terms
-
     worths = term_worths(terms(question))
     for number, row in enumerate(rows, 1):
         score = "" if row["score"] is None else f"{row['score']:.2f}  "
@@ -145,8 +151,6 @@ def add(
     json: AsJson = False,
 ) -> None:
     """Add text, Markdown, HTML and PDF files, and folders of them. Known sources are updated."""
-    from quire.memory import Report, files_at
-
     with errors_reported():
         if name is not None and len(paths) > 1:
             raise InvalidValue("--name is for one path")
@@ -211,18 +215,15 @@ def remove(
         say(f"{source}: {plural(chunks, 'chunk')} removed")
 
 
-def _documents(store: "Store", scope: str) -> "Knowledge":
+def _documents(store: Store, scope: str) -> Knowledge:
     """The documents of a scope, which the key opens."""
-    import quire.session  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it removes quotes of documents too
-    from quire.memory import Knowledge
-
     found = Knowledge(store, place_of(f"{scope}/").scope)
     if store.version(found.place):
         readable_place(store, str(found.place))
     return found
 
 
-def _print_report(report: "Report") -> None:
+def _print_report(report: Report) -> None:
     for fate in ("added", "updated", "removed", "failed"):
         for source in getattr(report, fate):
             line = source if isinstance(source, str) else f"{source.source}  {source.text}"

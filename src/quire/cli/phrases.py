@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -28,11 +28,8 @@ from quire.items import (
     kind_of,
     parts_of,
 )
+from quire.state import View
 from quire.tokens import Counter, counter_for
-
-if TYPE_CHECKING:
-    from quire.programs import Event, Price
-    from quire.state import View
 
 _MOST_NAMED = 5
 _MOST_SPANS = 3
@@ -137,7 +134,7 @@ def preview(item: Item) -> str:
             return beginning(content(item))
 
 
-def item_rows(items: Iterable[Item], model: str, view: "View | None" = None) -> list[str]:
+def item_rows(items: Iterable[Item], model: str, view: View | None = None) -> list[str]:
     """The lines of a table of items: ids, kinds, tokens and previews; the first line is its header."""
     counter = counter_for(model)
     rows = [("id", "kind", "tokens", "says")]
@@ -252,13 +249,13 @@ def question(made: ToolCall) -> str:
     return asked if isinstance(asked, str) else made.arguments
 
 
-def price(of: "Price") -> str:
+def price(of: Any) -> str:
     """A price on one line."""
     money = f"{of.money:.4f} USD, " if of.money else ""
     return f"{money}{of.seconds:.1f} s, {plural(round(of.calls), 'call')}"
 
 
-def program_event(event: "Event") -> str:
+def program_event(event: object) -> str:
     """Something that happened to a program, on one line; what it prints is shown as it is."""
     from quire import programs
 
@@ -288,3 +285,5 @@ def program_event(event: "Event") -> str:
             return f"{named(event.attempt)}: runs"
         case programs.Answered():
             return f"{named(event.attempt)}: answered"
+        case _:
+            return ""

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import typer
 
+from quire.agent import Agent
 from quire.cli.chat import approved, closed, model_named
 from quire.cli.options import AsJson, KeyFile, StoreUrl
 from quire.cli.phrases import fields_of, program_event
@@ -18,135 +19,14 @@ from quire.cli.stores import at_store, open_session, place_of
 from quire.cli.terminal import Terminal, error, errors_reported, read_bytes, say, write_json
 from quire.errors import Damaged, InvalidValue, QuireError, StoreFailed, cut
 from quire.items import Message, ToolCall
-
-if TYPE_CHECKING:
-    from quire.agent import Agent
-    from quire.models import AnyModel
-    from quire.programs import Answer, Coder, Event, KeptProgram, Task
-    from quire.session import Session
+from quire.models import AnyModel
+from quire.programs import Answer, Coder, Event, KeptProgram, Printed, ProgramFailed, ProgramFault, Task
+from quire.programs.values import plain
+from quire.sections import Instructions
+from quire.session import Session
 
 _FOLDER = "programs"
 _ADDRESS = "me/program"
-
-
-def program(
-    agent_file: Annotated[str, typer.Argument(help="a Python file that defines a task or an agent")],
-    input: Annotated[list[str] | None, typer.Option(help="name=value; may be repeated")] = None,
-    input_json: Annotated[
-        str | None, typer.Option("--input-json", help="a JSON file with the input; - is standard input")
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(envvar="QUIRE_MODEL", help="writes the program; by default the model of the file"),
-    ] = None,
-    candidates: Annotated[int, typer.Option(min=1, help="programs that are written side by side")] = 3,
-    rounds: Annotated[int, typer.Option(min=1, help="how often each may be rewritten")] = 3,
-    keep: Annotated[bool, typer.Option("--keep", help="keep a program for any input")] = False,
-    folder: Annotated[str, typer.Option(help="where programs are kept")] = _FOLDER,
-    json: AsJson = False,
-    store: StoreUrl = None,
-    conversation: Annotated[str | None, typer.Option(help="scope/conversation to record it in")] = None,
-    key_file: KeyFile = None,
-) -> None:
-    """Have a model write a program that does a task; attempts, checks, prices and calls are shown."""
-    from quire.programs import Coder
-
-    with errors_reported(), _session(store, conversation, key_file) as session:
-        defined = _defined_in(agent_file)
-        given = _input(defined.task, input or (), input_json)
-        writer = model or defined.model
-        watching = Watching(is_silent=json)
-        coder = Coder(
-            model_named(writer) if writer is None or isinstance(writer, str) else writer,
-            session=session,
-            candidates=candidates,
-            rounds=rounds,
-            kept=folder if keep else None,
-            approver=watching.approve,
-        )
-        with _faults_reported():
-            done = asyncio.run(
-                _done(coder, defined.task, given if given or not keep else None, keep, watching)
-            )
-        write_json(done if json else done.get("value", done.get("path")))
-
-
-async def _done(
-    coder: "Coder", task: "Task", given: dict[str, Any] | None, keep: bool, tell: "Watching"
-) -> dict[str, Any]:
-    from quire.programs.values import plain
-
-    try:
-        if not keep:
-            return _answer_as_data(await coder.answer(task, given, tell=tell))
-        kept = await coder.keep(task, tell=tell)
-        if given is not None:
-            return {**_program_as_data(kept), "value": plain(await kept.run(given, tell=tell))}
-        if kept.path is None:
-            raise StoreFailed("the program was written and could not be kept: there is no place for its file")
-        return _program_as_data(kept)
-    finally:
-        tell.end_line()
-        if coder.model is not None:
-            await closed(coder.model)
-
-
-def _answer_as_data(answer: "Answer") -> dict[str, Any]:
-    from quire.programs.values import plain
-
-    tries = [
-        {"attempt": tried.attempt, "faults": [*map(str, tried.faults)], "calls": dict(tried.calls)}
-        for tried in answer.attempts
-    ]
-    return {
-        "value": plain(answer.value),
-        "program": answer.program.code,
-        "printed": answer.printed,
-        "price": plain(answer.price),
-        "attempts": tries,
-    }
-
-
-def _program_as_data(kept: "KeptProgram") -> dict[str, Any]:
-    from quire.programs.values import plain
-
-    return {
-        "path": None if kept.path is None else str(kept.path),
-        "program": kept.program.code,
-        "version": kept.version,
-        "price": plain(kept.price),
-    }
-
-
-@contextmanager
-def _session(store: str | None, conversation: str | None, key_file: str | None) -> "Generator[Session]":
-    """The conversation that is named; without a name, one in memory."""
-    from quire.session import Session
-
-    if store is None and conversation is None:
-        yield Session.open(store="memory:")
-        return
-    with at_store(store, key_file, make=True) as found:
-        yield open_session(found, place_of(conversation or _ADDRESS))
-
-
-@contextmanager
-def _faults_reported() -> Generator[None]:
-    """Report why no program succeeded, with exit status 1."""
-    from quire.programs import ProgramFailed, ProgramFault
-
-    try:
-        yield
-    except (ProgramFailed, ProgramFault) as fault:
-        first, *rest = str(fault).split("\n")  # a line for each attempt
-        error(first)
-        for line in rest:
-            say(line, to_errors=True, fg="red")
-    except KeyboardInterrupt:
-        error("this was interrupted")
-    else:
-        return
-    raise typer.Exit(1)
 
 
 class Watching:
@@ -158,10 +38,8 @@ class Watching:
         self._printed = ""
         self._asking = asyncio.Lock()
 
-    def __call__(self, event: "Event") -> None:
+    def __call__(self, event: Event) -> None:
         """Show an event on a line; lines that a program prints begin with a bar."""
-        from quire.programs import Printed
-
         if self._is_silent:
             return
         if isinstance(event, Printed):
@@ -186,19 +64,124 @@ class Watching:
             return await asyncio.to_thread(approved, self._terminal, made)
 
 
+def program(
+    agent_file: Annotated[str, typer.Argument(help="a Python file that defines a task or an agent")],
+    input: Annotated[list[str] | None, typer.Option(help="name=value; may be repeated")] = None,
+    input_json: Annotated[
+        str | None, typer.Option("--input-json", help="a JSON file with the input; - is standard input")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(envvar="QUIRE_MODEL", help="writes the program; by default the model of the file"),
+    ] = None,
+    candidates: Annotated[int, typer.Option(min=1, help="programs that are written side by side")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="how often each may be rewritten")] = 3,
+    keep: Annotated[bool, typer.Option("--keep", help="keep a program for any input")] = False,
+    folder: Annotated[str, typer.Option(help="where programs are kept")] = _FOLDER,
+    json: AsJson = False,
+    store: StoreUrl = None,
+    conversation: Annotated[str | None, typer.Option(help="scope/conversation to record it in")] = None,
+    key_file: KeyFile = None,
+) -> None:
+    """Have a model write a program that does a task; attempts, checks, prices and calls are shown."""
+    with errors_reported(), _session(store, conversation, key_file) as session:
+        defined = _defined_in(agent_file)
+        given = _input(defined.task, input or (), input_json)
+        writer = model or defined.model
+        watching = Watching(is_silent=json)
+        coder = Coder(
+            model_named(writer) if writer is None or isinstance(writer, str) else writer,
+            session=session,
+            candidates=candidates,
+            rounds=rounds,
+            kept=folder if keep else None,
+            approver=watching.approve,
+        )
+        with _faults_reported():
+            done = asyncio.run(
+                _done(coder, defined.task, given if given or not keep else None, keep, watching)
+            )
+        write_json(done if json else done.get("value", done.get("path")))
+
+
+async def _done(
+    coder: Coder, task: Task, given: dict[str, Any] | None, keep: bool, tell: Watching
+) -> dict[str, Any]:
+    try:
+        if not keep:
+            return _answer_as_data(await coder.answer(task, given, tell=tell))
+        kept = await coder.keep(task, tell=tell)
+        if given is not None:
+            return {**_program_as_data(kept), "value": plain(await kept.run(given, tell=tell))}
+        if kept.path is None:
+            raise StoreFailed("the program was written and could not be kept: there is no place for its file")
+        return _program_as_data(kept)
+    finally:
+        tell.end_line()
+        if coder.model is not None:
+            await closed(coder.model)
+
+
+def _answer_as_data(answer: Answer) -> dict[str, Any]:
+    tries = [
+        {"attempt": tried.attempt, "faults": [*map(str, tried.faults)], "calls": dict(tried.calls)}
+        for tried in answer.attempts
+    ]
+    return {
+        "value": plain(answer.value),
+        "program": answer.program.code,
+        "printed": answer.printed,
+        "price": plain(answer.price),
+        "attempts": tries,
+    }
+
+
+def _program_as_data(kept: KeptProgram) -> dict[str, Any]:
+    return {
+        "path": None if kept.path is None else str(kept.path),
+        "program": kept.program.code,
+        "version": kept.version,
+        "price": plain(kept.price),
+    }
+
+
+@contextmanager
+def _session(store: str | None, conversation: str | None, key_file: str | None) -> Generator[Session]:
+    """The conversation that is named; without a name, one in memory."""
+    if store is None and conversation is None:
+        yield Session.open(store="memory:")
+        return
+    with at_store(store, key_file, make=True) as found:
+        yield open_session(found, place_of(conversation or _ADDRESS))
+
+
+@contextmanager
+def _faults_reported() -> Generator[None]:
+    """Report why no program succeeded, with exit status 1."""
+    try:
+        yield
+    except (ProgramFailed, ProgramFault) as fault:
+        first, *rest = str(fault).split("\n")  # a line for each attempt
+        error(first)
+        for line in rest:
+            say(line, to_errors=True, fg="red")
+    except KeyboardInterrupt:
+        error("this was interrupted")
+    else:
+        return
+    raise typer.Exit(1)
+
+
 # The task and its input
 
 
 class _Defined(NamedTuple):
-    task: "Task"
-    model: "AnyModel | str | None"
+    task: Task
+    model: AnyModel | str | None
 
 
 def _defined_in(file: str) -> _Defined:
     """The `task` of a Python file, or that of its `agent`, and the `model` that writes."""
-    from quire.agent import Agent
-    from quire.programs import Task
-
     names = _run(file)
     task, agent, model = (names.get(name) for name in ("task", "agent", "model"))
     if isinstance(task, Task):
@@ -225,9 +208,7 @@ def _run(file: str) -> dict[str, Any]:
         sys.path.remove(folder)
 
 
-def _instructions(agent: "Agent") -> str:
-    from quire.sections import Instructions
-
+def _instructions(agent: Agent) -> str:
     async def read() -> list[Any]:
         sections = (one for one in agent.speaker.template.sections if isinstance(one, Instructions))
         return [item for section in sections for item in await section.items(cast(Any, None))]
@@ -235,7 +216,7 @@ def _instructions(agent: "Agent") -> str:
     return "\n\n".join(item.text for item in asyncio.run(read()) if isinstance(item, Message))
 
 
-def _input(task: "Task", pairs: Sequence[str], file: str | None) -> dict[str, Any]:
+def _input(task: Task, pairs: Sequence[str], file: str | None) -> dict[str, Any]:
     """The fields of a JSON file, and over them `name=value` pairs."""
     given = {} if file is None else _fields(file)
     for pair in pairs:

@@ -7,24 +7,20 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quire.cli.terminal import errors_reported, note
 from quire.errors import InvalidValue, StoreFailed, UnknownId
-
-if TYPE_CHECKING:
-    from quire.session import Session
-    from quire.stores import Place, Store
+from quire.session import Session
+from quire.stores import Place, Store, place_at
+from quire.stores.store import is_sealed
 
 DEFAULT = "quire.db"
 _KEY_LENGTH = 32
 
 
 @contextmanager
-def at_store(url: str | None, key_file: str | None = None, *, make: bool = False) -> "Generator[Store]":
+def at_store(url: str | None, key_file: str | None = None, *, make: bool = False) -> Generator[Store]:
     """Open a store and close it at the end. Errors are reported, and what the store repaired."""
-    from quire.stores import Store
-
     with errors_reported():
         name = url or _default(make=make)
         if name == "memory:":
@@ -77,14 +73,12 @@ def key_in(name: str | None) -> bytes | None:
     return key
 
 
-def place_of(address: str) -> "Place":
+def place_of(address: str) -> Place:
     """The place of an address."""
-    from quire.stores import place_at
-
     return place_at(address)
 
 
-def existing_place(store: "Store", address: str) -> "Place":
+def existing_place(store: Store, address: str) -> Place:
     """The place of a conversation that exists."""
     place = place_of(address)
     if not store.version(place):
@@ -92,23 +86,19 @@ def existing_place(store: "Store", address: str) -> "Place":
     return place
 
 
-def readable_place(store: "Store", address: str) -> "Place":
+def readable_place(store: Store, address: str) -> Place:
     """The place of a conversation that exists and that the key opens."""
-    from quire.stores.store import is_sealed
-
     place = existing_place(store, address)
     if any(is_sealed(last.body) for last in store.read(place, after=store.version(place) - 1)):
         raise InvalidValue(f"{place} is sealed: give its key with --key-file")
     return place
 
 
-def open_session(store: "Store", place: "Place") -> "Session":
+def open_session(store: Store, place: Place) -> Session:
     """The session of a place."""
-    from quire.session import Session
-
     return Session.open(scope=place.scope, conversation=place.conversation, store=store)
 
 
-def readable_session(store: "Store", address: str) -> "Session":
+def readable_session(store: Store, address: str) -> Session:
     """The session of a conversation that exists and that the key opens."""
     return open_session(store, readable_place(store, address))

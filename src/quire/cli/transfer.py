@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -21,9 +21,9 @@ from quire.cli.stores import (
 from quire.cli.terminal import errors_reported, note, say, write_json
 from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed
 from quire.items import Item
-
-if TYPE_CHECKING:
-    from quire.stores import Place, Store
+from quire.state import Transcript as Log
+from quire.stores import Entry, Place, Store
+from quire.stores.salvage import check, salvage
 
 _ITEMS, _AUTO = "items", "auto"
 _ENDINGS = (".json", ".jsonl")
@@ -103,7 +103,7 @@ class _Read(NamedTuple):
     """One history, where it was read and where it goes."""
 
     title: str
-    place: "Place"
+    place: Place
     items: list[Item]
     definitions: int
 
@@ -139,10 +139,8 @@ def _check_names(read: list[_Read]) -> None:
         taken[one.place] = one.title
 
 
-def _checked(store: "Store", one: _Read, transcript: str, is_added: bool) -> int:
+def _checked(store: Store, one: _Read, transcript: str, is_added: bool) -> int:
     """The version that a history can be added to; an error names the item that cannot be added."""
-    from quire.state import Transcript as Log
-
     if store.version(one.place):
         if not is_added:
             raise Conflict(f"there is a conversation {one.place} already: --append adds to it")
@@ -185,14 +183,12 @@ def migrate(
         say(f"{plural(there, 'conversation')} had been copied already")
 
 
-def _copy(source: "Store", target: "Store") -> tuple[int, int, int]:
+def _copy(source: Store, target: Store) -> tuple[int, int, int]:
     """Copy what the target does not have: how many conversations, how many entries, how many were there.
 
     Each conversation is copied whole, so an interrupted copy can be started again. Where the target has a
     different conversation of the same name, nothing is copied.
     """
-    from quire.stores import Entry
-
     places = source.places()
     there = [place for place in places if target.version(place)]
     others = [str(place) for place in there if _rows(source, place) != _rows(target, place)]
@@ -212,7 +208,7 @@ def _copy(source: "Store", target: "Store") -> tuple[int, int, int]:
     return len(missing), entries, len(there)
 
 
-def _rows(store: "Store", place: "Place") -> list[tuple[str, bytes]]:
+def _rows(store: Store, place: Place) -> list[tuple[str, bytes]]:
     """The content of a conversation; in a file of lines a line break within a body is a space."""
     return [
         (one.stream, one.body.replace(b"\r", b" ").replace(b"\n", b" ").strip()) for one in store.read(place)
@@ -230,8 +226,6 @@ def _check_apart(source: str, target: str) -> None:
 
 def check_store(source: str, key_file: str | None, target: str | None, json: bool) -> None:
     """Report damage to a store, and write everything readable to a new one."""
-    from quire.stores.salvage import check, salvage
-
     with errors_reported():
         path = path_of(source)
         if path is not None and not path.exists():

@@ -1,0 +1,30 @@
+"""The command `demo`, which plays `examples/support.py`."""
+
+import runpy
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quire.cli.terminal import errors_reported
+from quire.errors import InvalidValue
+
+_HERE = Path(__file__).parent
+_EXAMPLES = (_HERE / "support.py", _HERE.parents[2] / "examples" / "support.py")
+"""Where the example is: beside this file in an installed package, or in a checkout."""
+
+
+def demo(
+    store: Annotated[
+        str | None, typer.Option(help="the store to keep it in; by default a new one for temporary files")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="time for the real model; with 0 everything comes from a script")
+    ] = 60.0,
+) -> None:
+    """Play a support conversation on the embedded model, and show what it sees and why."""
+    with errors_reported():
+        example = next((path for path in _EXAMPLES if path.exists()), None)
+        if example is None:
+            raise InvalidValue("the demonstration is not part of this installation")
+        runpy.run_path(str(example))["play"](store, seconds)
