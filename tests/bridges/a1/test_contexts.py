@@ -215,14 +215,6 @@ async def test_the_current_runtime_belongs_to_a_task(runtime: Runtime) -> None:
     set_runtime(runtime)
 
 
-def test_a_branch_may_come_from_another_runtime() -> None:
-    other = Runtime().get_context()
-    other.user("pears")
-    branch = new_context("attempt", branch_from=other)
-    branch.user("figs")
-    assert texts(branch) == ["pears", "figs"] and texts(other) == ["pears"]
-
-
 # Files
 
 

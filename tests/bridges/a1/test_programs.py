@@ -143,12 +143,6 @@ async def test_execute_returns_what_the_tool_returns_whatever_its_kind() -> None
     assert roles(get_context()) == ["assistant", "tool"] and "fewer" in get_context()[1].content
 
 
-async def test_wrong_arguments_are_an_error_in_the_result_and_are_raised() -> None:
-    with pytest.raises(Exception, match="pots"):
-        await execute(fire, pots="many")
-    assert roles(get_context()) == ["assistant", "tool"]
-
-
 # Models
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -89,23 +88,6 @@ async def test_clearing_a_queue_may_be_awaited() -> None:
     await queue.append(ContextItem(2))
     queue.clear()
     assert len(queue) == 0
-
-
-@pytest.mark.parametrize("limit", [2.5, "3", True])
-@pytest.mark.parametrize("kind", [ContextQueue, ContextPool])
-def test_a_limit_is_a_whole_number(kind: Callable[..., Any], limit: Any) -> None:
-    with pytest.raises(TypeError):
-        kind(limit=limit)
-
-
-async def test_hooks_cannot_change_a_queue_through_their_argument() -> None:
-    @hook(ContextQueueHook.AFTER_APPEND)
-    async def meddle(items: list[Item]) -> None:
-        items.clear()
-
-    queue = ContextQueue(limit=2, hooks=[meddle])
-    await queue.append(ContextItem(1))
-    assert len(queue) == 1
 
 
 # Pools

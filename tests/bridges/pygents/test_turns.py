@@ -91,20 +91,6 @@ async def test_fixed_arguments_give_way_to_those_of_a_call_with_a_warning(
         tool(speed=3)(sand.fn)
 
 
-@pytest.mark.parametrize("lock", [True, False])
-async def test_a_locked_tool_runs_one_call_at_a_time(lock: bool) -> None:
-    calls: list[str] = []
-
-    @tool(lock=lock)
-    async def clamp() -> None:
-        calls.append("close")
-        await asyncio.sleep(0)
-        calls.append("open")
-
-    await asyncio.gather(clamp(), clamp())
-    assert (calls == ["close", "open"] * 2) is lock
-
-
 async def test_hooks_of_a_tool_receive_arguments_values_and_the_last_value() -> None:
     calls: list[Any] = []
 
@@ -181,13 +167,6 @@ async def test_the_time_of_the_consumer_does_not_count() -> None:
     async for _ in turn.yielding():
         await asyncio.sleep(0.15)
     assert turn.metadata.stop_reason == StopReason.COMPLETED
-
-
-@pytest.mark.parametrize("timeout", [0, -1, "soon"])
-def test_a_timeout_is_a_positive_number_or_none(timeout: Any) -> None:
-    with pytest.raises((ValueError, TypeError)):
-        Turn("saw", timeout=timeout)
-    assert Turn("saw", timeout=None).timeout is None
 
 
 async def test_a_running_turn_cannot_be_changed_or_run_again_and_can_be_cancelled() -> None:

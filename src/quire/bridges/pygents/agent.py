@@ -59,6 +59,7 @@ class Agent(Hooked):
         hooks: Iterable[AnyHook] | None = None,
     ) -> None:
         self._run: ReferenceType[Pairs] | None = None
+        self._run_key: object = None
         super().__init__(hooks)
         self._name = named(name, "the name of an agent")
         self.description = description
@@ -100,7 +101,7 @@ class Agent(Hooked):
     @property
     def current_turn(self) -> Turn[Any] | None:
         """The turn that is running."""
-        return self._current
+        return self._current if self.is_running else None
 
     @property
     def pending_turns(self) -> list[Turn[Any]]:
@@ -136,7 +137,8 @@ class Agent(Hooked):
         """
         if self.is_running:
             raise SafeExecutionError("the agent is running already")
-        pairs = self._pairs()
+        self._run_key = key = object()
+        pairs = self._pairs(key)
         # A generator that its consumer dropped is closed some time later; the reference is gone at once.
         self._run = ref(pairs)
         return pairs
@@ -173,7 +175,7 @@ class Agent(Hooked):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, fit for JSON; tools and hooks by name."""
         turns = enumerate(self._turns)
-        current = self._current
+        current = self.current_turn
         return {
             "name": self.name,
             "description": self.description,
@@ -206,7 +208,7 @@ class Agent(Hooked):
             agent.pause()
         return agent
 
-    async def _pairs(self) -> Pairs:
+    async def _pairs(self, key: object) -> Pairs:
         try:
             while self._turns:
                 await self._wait_while_paused()
@@ -219,8 +221,8 @@ class Agent(Hooked):
                         yield turn, value
                 self._current = None
         finally:
-            self._current = None
-            self._run = None
+            if self._run_key is key:  # not a run that was left before another began
+                self._run = self._current = None
 
     async def _values(self, turn: Turn[Any]) -> AsyncGenerator[Any, None]:
         """Run a turn, and yield its values once they are stored."""
