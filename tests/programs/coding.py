@@ -10,8 +10,8 @@ from quire.agent import tool
 from quire.items import Item
 from quire.models import Scripted
 from quire.programs import Coder, Event, Task
-from quire.providers import PROVIDERS
-from quire.stores import MemoryStore, Store
+from quire.providers import PROVIDERS, Finish, Parsed
+from quire.stores import MemoryStore
 
 P = ParamSpec("P")
 
@@ -60,11 +60,20 @@ def fenced(code: str) -> str:
     return f"Here it is:\n\n```python\n{code}\n```\n"
 
 
-def coder_of(*programs: Any, store: Store | None = None, **options: Any) -> Coder:
+def opened(**options: Any) -> Session:
+    """An empty conversation."""
+    return Session.open("ana/one", store=MemoryStore(), **options)
+
+
+def ended(words: str, finish: Finish) -> Parsed:
+    """A reply that ended in some way."""
+    return Parsed((Message("assistant", words),), None, finish, "m")
+
+
+def coder_of(*programs: Any, **options: Any) -> Coder:
     """A coder whose model writes these programs, one after the other; what is no text is said as it is."""
     replies = [fenced(one) if isinstance(one, str) else one for one in programs]
-    session = Session.open("ana/one", store=store or MemoryStore())
-    chosen: dict[str, Any] = {"session": session, "candidates": 1, **options}
+    chosen: dict[str, Any] = {"session": opened(), "candidates": 1, **options}
     return Coder(Scripted(replies), **chosen)
 
 
@@ -95,8 +104,3 @@ def assert_whole(session: Session, transcript: str = "main") -> None:
 def heard(events: list[Event]) -> list[str]:
     """The kinds of what was told, in order."""
     return [type(event).__name__ for event in events]
-
-
-def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run an async test."""
-    asyncio.run(work())

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from quire import Message, Note, Session, ToolCall, ToolResult
+from quire import Note, ToolCall, ToolResult
 from quire.agent import tool
 from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import Event, Task
-from quire.providers import Finish, Parsed
 from quire.session import Adding, Calling, hook
-from quire.stores import MemoryStore
-from tests.programs.coding import assert_whole, coder_of, heard, said, scenario, solving
+from tests.programs.coding import assert_whole, coder_of, ended, heard, opened, said, scenario, solving
 
 
 @dataclass
@@ -88,10 +86,6 @@ class Refused(Exception):
 
 TOOLS = [find, digits, long, note_down, stream, parts, sleep, weather, fail]
 CAUGHT = "try:\n    output = await {}\nexcept {} as fault:\n    output = 'caught: ' + str(fault)"
-
-
-def opened(**options: Any) -> Session:
-    return Session.open("ana/one", store=MemoryStore(), **options)
 
 
 async def answer_of(code: str, *tools: Any, **options: Any) -> Any:
@@ -227,10 +221,6 @@ async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fail
 
 
 # --- questions to models ---------------------------------------------------------------------------------
-
-
-def ended(words: str, finish: Finish) -> Parsed:
-    return Parsed((Message("assistant", words),), None, finish, "m")
 
 
 @pytest.mark.parametrize(

@@ -7,26 +7,31 @@ from typing import Any
 
 import pytest
 
-from quire import Message, Session, ToolCall
+from quire import Message, Session
 from quire.agent import tool
 from quire.errors import CapReached, InvalidValue, ModelFailed, WrongType
 from quire.items import Item
 from quire.models import Scripted
 from quire.programs import Coder, Event, Faulted, Price, Program, ProgramFailed, ProgramFault, Task
-from quire.providers import Finish, Parsed
+from quire.providers import Finish
 from quire.session import Caps
-from quire.state import groups
-from quire.stores import MemoryStore
-from tests.programs.coding import ADDING, assert_whole, coder_of, fenced, heard, said, scenario, solving
+from tests.programs.coding import (
+    ADDING,
+    assert_whole,
+    coder_of,
+    ended,
+    fenced,
+    heard,
+    opened,
+    said,
+    scenario,
+    solving,
+)
 
 ASKED = ("user", '{"problem": "What is 2+2?"}')
 FOUR = ("assistant", '{"result": "4"}')
 CALLED = [("call", 'calculator {"a": 2, "b": 2}'), ("result", '{"result": 4}')]
 QUESTION = {"problem": "What is 2+2?"}
-
-
-def opened(**options: Any) -> Session:
-    return Session.open("ana/one", store=MemoryStore(), **options)
 
 
 # --- the record ------------------------------------------------------------------------------------------
@@ -117,17 +122,6 @@ async def test_a_step_is_recorded_before_the_next_one_begins() -> None:
 
 
 @scenario
-async def test_calls_of_a_program_do_not_belong_to_a_reply_of_a_model() -> None:
-    coder = coder_of(f"await llm('?')\n{ADDING}")
-    await coder.answer(solving(models=[Scripted(["four"])]), QUESTION)
-    items = list(coder.session.view())
-    (call,) = (item for item in items if isinstance(item, ToolCall))
-    assert call.agent_id == "quire.program"
-    (around,) = (group.items for group in groups(items) if call in group.items)
-    assert not any(isinstance(item, Message) for item in around)
-
-
-@scenario
 async def test_main_may_be_another_transcript_named_when_a_run_is_recorded() -> None:
     names, session = iter(["main~2", "main~3", "main~4"]), opened()
     coder = coder_of(ADDING, ADDING, session=session, main=lambda: next(names))
@@ -135,16 +129,6 @@ async def test_main_may_be_another_transcript_named_when_a_run_is_recorded() -> 
     await coder.run(solving(), ADDING, QUESTION)
     await (await coder.keep(solving())).run(QUESTION)
     assert [len(said(session, f"main~{n}")) for n in (2, 3, 4)] == [4, 4, 4] and said(session) == []
-
-
-@scenario
-async def test_coders_of_one_conversation_have_attempts_of_their_own() -> None:
-    session = opened()
-    coders = [coder_of(ADDING, session=session) for _ in range(4)]
-    await asyncio.gather(*(coder.answer(solving(), QUESTION) for coder in coders))
-    assert len([name for name in session.transcripts if name.startswith("attempt_")]) == 4
-    assert len(said(session)) == 16
-    assert_whole(session)
 
 
 # --- write, check, price, run, correct -------------------------------------------------------------------
@@ -266,10 +250,6 @@ class Payments:
         """Pay."""
         self.paid.append(n)
         return "paid"
-
-
-def ended(words: str, finish: Finish) -> Parsed:
-    return Parsed((Message("assistant", words),), None, finish, "m")
 
 
 @pytest.mark.parametrize(

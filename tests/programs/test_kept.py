@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quire import Session, ToolCall
+from quire import ToolCall
 from quire.agent import Agent, run as run_tool, tool
 from quire.errors import InvalidValue, OutOfRange, StoreFailed
 from quire.models import Scripted
@@ -23,8 +22,7 @@ from quire.programs import (
     SetAside,
     Task,
 )
-from quire.stores import MemoryStore
-from tests.programs.coding import ADDING, assert_whole, coder_of, heard, said, scenario, solving
+from tests.programs.coding import ADDING, Sum, assert_whole, coder_of, heard, opened, said, scenario, solving
 
 FOUR = {"result": "4"}
 
@@ -33,10 +31,6 @@ async def kept_in(
     folder: Path | None, *programs: str, task: Task | None = None, **options: Any
 ) -> KeptProgram:
     return await coder_of(*programs, kept=folder, **options).keep(task or solving())
-
-
-def opened(**options: Any) -> Session:
-    return Session.open("bo/two", store=MemoryStore(), **options)
 
 
 async def unchecked(code: str, task: Task) -> Program:
@@ -104,20 +98,15 @@ async def test_a_kept_program_survives_a_restart_and_no_model_is_asked(tmp_path:
     assert events == [Found(written.path)] and await found(problem="What is 2+2?") == FOUR
 
 
-def by_source(source: str = "main", target: str = "savings") -> str:
-    """Transfer."""
-    return f"from {source} to {target}"
-
-
-def by_target(target: str = "savings", source: str = "main") -> str:
-    """Transfer."""
-    return f"from {source} to {target}"
-
-
 @tool
 async def calculator(a: int, b: int, carry: int = 0) -> int:
     """Calculate with two numbers."""
     return a + b + carry
+
+
+async def in_another_order(b: int, a: int, operation: str = "add") -> Sum:
+    """Calculate with two numbers."""
+    return {"result": a + b}
 
 
 @pytest.mark.parametrize(
@@ -128,6 +117,7 @@ async def calculator(a: int, b: int, carry: int = 0) -> int:
         {"output": dict[str, str]},
         {"models": [Scripted([], name="other")]},
         {"tools": [calculator]},
+        {"tools": [tool(in_another_order, name="calculator")]},
     ],
     ids=lambda changed: next(iter(changed)),
 )
@@ -138,16 +128,6 @@ async def test_a_program_is_not_used_after_its_task_changed(tmp_path: Path, chan
     with pytest.raises(OutOfRange):  # the model is asked, and has no reply
         await kept_in(tmp_path, task=solving(**changed))
     assert (await kept_in(tmp_path)).program == before.program
-
-
-def test_the_order_of_parameters_and_inputs_is_part_of_the_version() -> None:
-    def version(function: Any, *names: str) -> str:
-        record = make_dataclass("Record", [(name, str, "") for name in names])
-        return Task("t", input=record, tools=[tool(function, name="transfer")]).version
-
-    versions = {version(by_source, "a"), version(by_target, "a")}
-    versions |= {version(by_source, "a", "b"), version(by_source, "b", "a")}
-    assert len(versions) == 4
 
 
 class OtherSandbox(Sandbox):
