@@ -1,13 +1,13 @@
 """Agents for tests: scripted models, tools that can be watched, and checks of what is recorded."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import Agent, Limits, tool
 from quire.models import Scripted
-from quire.providers import PROVIDERS
+from quire.providers import PROVIDERS, Rendered
 from quire.stores import MemoryStore, Store
 
 Answer = Any
@@ -34,6 +34,12 @@ def results(agent: Agent) -> list[ToolResult]:
 def said(agent: Agent) -> list[str]:
     """The texts of all messages in the conversation."""
     return [item.text for item in agent.session.view() if isinstance(item, Message)]
+
+
+def requests(agent: Agent) -> Sequence[Rendered]:
+    """What the model was sent."""
+    assert isinstance(agent.model, Scripted)
+    return agent.model.requests
 
 
 def assert_whole(agent: Agent) -> None:

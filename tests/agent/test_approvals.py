@@ -12,10 +12,17 @@ from quire.errors import Forgotten, InvalidValue, QuireError
 from quire.models import Scripted
 from quire.session import Built, Calling, Hook
 from quire.stores import MemoryStore
-from tests.agent.answering import Payments, agent_of, assert_whole, call, results, said
+from tests.agent.answering import Payments, agent_of, assert_whole, call, requests, results, said
 
 ASK = call("ask_user", '{"question": "Which colour?"}')
-LARGE = lambda given: given["amount"] > 100  # noqa: E731
+
+
+def is_large(given: Any) -> bool:
+    return bool(given["amount"] > 100)
+
+
+def never(_: ToolCall) -> bool:
+    pytest.fail("nobody is asked")
 
 
 def pay(amount: int, call_id: str = "c1") -> ToolCall:
@@ -49,7 +56,7 @@ async def test_a_verdict_runs_or_refuses_a_call(verdict: Any, told: str, paid: l
     async def approve(_: ToolCall) -> Any:
         return verdict
 
-    payments = Payments(approve=LARGE)
+    payments = Payments(approve=is_large)
     asked = approve if who == "approver" else None
     agent = agent_of([pay(50, "c0"), pay(500)], "Done.", tools=[payments.tool], approver=asked)
     reply = await agent.ask("Pay.")
@@ -61,7 +68,7 @@ async def test_a_verdict_runs_or_refuses_a_call(verdict: Any, told: str, paid: l
     assert_whole(agent)
 
 
-@pytest.mark.parametrize("approver", [None, lambda _: pytest.fail("nobody is asked")])
+@pytest.mark.parametrize("approver", [None, never])
 @pytest.mark.parametrize("made", [call("pay", '{"amount": "much"}'), call("ask_user", '{"quest": "?"}')])
 async def test_nobody_is_asked_about_arguments_that_do_not_fit(made: ToolCall, approver: Any) -> None:
     agent = agent_of(made, "Oh.", tools=[Payments(approve=True).tool, ask_user], approver=approver)
@@ -202,5 +209,5 @@ async def test_what_is_forgotten_before_a_request_is_sent_is_not_in_it() -> None
 
     agent = agent_of(call("look"), "Done.", tools=[look], hooks=[Hook(forgets, (Built,))])
     assert (await agent.ask("the secret")).text == "Done."
-    requests = agent.model.requests  # type: ignore[attr-defined]
-    assert "the secret" in str(requests[0].payload) and "the secret" not in str(requests[1].payload)
+    first, second = requests(agent)
+    assert "the secret" in str(first.payload) and "the secret" not in str(second.payload)

@@ -154,7 +154,7 @@ async def test_a_result_is_recorded_though_the_turn_is_broken_off_while_a_hook_h
     await asyncio.sleep(0.3 if how == "seconds" else 0.01)
     ended = set(paying.paid)
     go.set()
-    came = await asyncio.gather(asking, *others, return_exceptions=True)
+    came: list[Any] = await asyncio.gather(asking, *others, return_exceptions=True)
     if how == "cancel":
         assert isinstance(came[0], asyncio.CancelledError)
     else:

@@ -131,6 +131,10 @@ class Paid(Metered):
         self.requests = scripted.requests
 
 
+def unpriced(session: Session) -> Agent:
+    return Agent(session, model=Paid("Looked."))
+
+
 async def test_a_cost_limit_with_an_unknown_price_is_an_error_before_the_next_request() -> None:
     model = Paid(call("look"), "Looked.")
     agent = Agent("x", model=model, tools=[look])
@@ -139,7 +143,7 @@ async def test_a_cost_limit_with_an_unknown_price_is_an_error_before_the_next_re
     assert len(model.requests) == 1
     assert (await agent.resume(limits=Limits(requests=5))).text == "Looked."
     with pytest.raises(InvalidValue, match="own-model"):
-        await boss(TASK, cost=1e6, make=lambda session: Agent(session, model=Paid("Looked."))).ask("go")
+        await boss(TASK, cost=1e6, make=unpriced).ask("go")
 
 
 async def test_prices_come_from_the_session_and_local_models_cost_nothing() -> None:

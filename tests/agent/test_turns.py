@@ -1,6 +1,7 @@
 """A turn: what is recorded, what the model is sent, the stream, the public verbs and their errors."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from quire.items import Handoff, Image
 from quire.models import Scripted
 from quire.session import Adding, Called, Calling, Hook
 from quire.stores import MemoryStore
-from tests.agent.answering import agent_of, assert_whole, call, results, said
+from tests.agent.answering import agent_of, assert_whole, call, requests, results, said
 
 
 @tool
@@ -47,7 +48,7 @@ async def test_a_turn_records_the_question_the_call_its_result_and_the_answer() 
         "Three.",
     ]
     assert reply.items == tuple(agent.session.view())[1:] and results(agent)[0].content == "3"
-    assert "'3'" in str(agent.model.requests[1].payload["messages"][-1])  # type: ignore[attr-defined]
+    assert "'3'" in str(requests(agent)[1].payload["messages"][-1])
     assert_whole(agent)
 
 
@@ -118,7 +119,7 @@ async def test_preview_shows_the_next_context_and_records_nothing() -> None:
     version = agent.session.version
     context = await agent.preview()
     assert agent.session.version == version and "How are you?" in str(context.render("openai").payload)
-    assert len(agent.model.requests) == 1  # type: ignore[attr-defined]
+    assert len(requests(agent)) == 1
 
 
 async def test_a_failed_turn_keeps_the_question_and_can_be_resumed() -> None:
@@ -128,7 +129,7 @@ async def test_a_failed_turn_keeps_the_question_and_can_be_resumed() -> None:
     assert caught.value.has_acted is True  # type: ignore[attr-defined]  # a tool ran before it failed
     assert (await agent.resume()).text == "Three." and len(results(agent)) == 1
     assert (await agent.resume()).text == "Three."  # a complete answer is not asked for again
-    assert len(agent.model.requests) == 3  # type: ignore[attr-defined]
+    assert len(requests(agent)) == 3
     deltas = [delta async for delta in agent.resume_stream()]
     assert deltas[0] == Words("Three.") and isinstance(deltas[-1], Done)
 
@@ -209,7 +210,7 @@ def test_a_plain_verb_in_a_tool_of_a_plain_verb_is_an_error_and_no_deadlock() ->
     assert str(agent.ask_sync("go")) == "Ended." and "_sync" in results(agent)[0].text
 
 
-WRONG: list[tuple[Any, str]] = [
+WRONG: list[tuple[Callable[[Any], Any], str]] = [
     (lambda agent: agent.ask(None), "WrongType: Agent.ask: the input is"),
     (lambda agent: agent.ask(3), "WrongType: Agent.ask: the input is"),
     (lambda agent: agent.ask(""), "InvalidValue: Agent.ask: the input is empty"),

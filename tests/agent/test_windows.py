@@ -189,6 +189,7 @@ async def test_outputs_of_one_reply_leave_room_together() -> None:
     agent = Agent("Help.", model=model, tools=[dump])
     assert (await agent.ask("compare them")).text == "Done."
     assert "compare them" in str(model.requests[-1].payload["messages"])
+    assert all(one.text.startswith(TEXTS["prose"]) for one in results(agent))  # none had to be moved out
     whole = Agent("Help.", model=Scripted([dumping("prose", 40_000), "Done."], name="gpt-5.6"), tools=[dump])
     await whole.ask("dump it")
     assert len(results(whole)[0].text) > 39_900 and len(whole.session.pool) == 0

@@ -16,7 +16,6 @@ from collections.abc import (
     Coroutine,
     Generator,
     Iterable,
-    Mapping,
     Sequence,
 )
 from contextlib import contextmanager
@@ -103,13 +102,13 @@ def is_forgotten(session: Session, call: ToolCall, transcript: str = MAIN) -> bo
 
 def needs_person(tool: Tool | None, call: ToolCall) -> bool:
     """Whether a person has to answer or approve a call. A call with wrong arguments fails without asking."""
-    if tool is None or not (tool.asks_person or tool.approve):
-        return False
+    if tool is None or not tool.asks_person:
+        return tool is not None and tool.needs_approval(call.arguments)
     try:
         tool.signature.read(read_json(call.arguments))
     except Misfit:
         return False
-    return tool.asks_person or tool.needs_approval(call.arguments)
+    return True
 
 
 async def approval_of(call: ToolCall, tool: Tool, approver: Approver | None) -> Literal[True] | str | None:
@@ -159,14 +158,13 @@ async def run_call(
     tool: Tool,
     record: Record,
     *,
-    arguments: str | Mapping[str, Any] | None = None,
     to: str | None = MAIN,
     room: Room | None = None,
 ) -> ToolResult:
     """Run one call with hooks, and record it. `to` is the transcript of the call, if it is in one.
 
-    A hook of `Calling` may refuse it; `arguments` replace those of the call. Once the tool has ended, a
-    cancellation is raised only after the result was recorded.
+    A hook of `Calling` may refuse it. Once the tool has ended, a cancellation is raised only after the result
+    was recorded.
     """
     why_not = await _refused_by_hooks(session, call)
     if to is not None and is_forgotten(session, call, to):  # also while hooks were asked
@@ -175,8 +173,7 @@ async def run_call(
         result = not_run(call, why_not)
         return await shield(record(Ran(result, outcome=failed(result.text, "refused"))))
     with _tracing(session, call) as sources:
-        given = call.arguments if arguments is None else arguments
-        outcome, cancelled = await run_or_stop(tool, given, session=session, room=room)
+        outcome, cancelled = await run_or_stop(tool, call.arguments, session=session, room=room)
 
     async def finish() -> ToolResult:
         fault = outcome.stop_reason if outcome.is_error else None
