@@ -334,7 +334,7 @@ def test_an_error_of_a_strategy_is_raised_after_the_message_is_recorded() -> Non
         def compact(self, contexts: dict[str, Context]) -> dict[str, Context]:
             raise RuntimeError("no")
 
-    with Runtime(compact=Broken()):
+    with Runtime(compact=Broken(), file_path="all.json", keep_updated=True):
         with pytest.raises(RuntimeError, match="no"):
             get_context().user("pears")
-        assert len(get_context()) == 1
+        assert len(get_context()) == len(saved("all.json")["contexts"]["main"]) == 1

@@ -318,9 +318,18 @@ async def test_a_compiled_program_is_a_tool_of_another_agent() -> None:
 
 
 async def test_a_compiled_program_that_fails_leaves_main_and_its_calls_are_in_an_attempt() -> None:
-    with writing(BROKEN) as runtime:
+    with writing(BROKEN, file_path="all.json", keep_updated=True):
         compiled = await aot(potter(fire))
-        with pytest.raises(ProgramFault):
-            await compiled(pots=2)
-        assert len(get_context()) == 0
-        assert any("tool" in roles(runtime.CTX[name]) for name in runtime.CTX if name.startswith("attempt"))
+        for run in (compiled, compiled.execute):
+            with pytest.raises(ProgramFault):
+                await run(pots=2)
+    contexts = json.loads(Path("all.json").read_text())["contexts"]
+    assert not contexts.get("main")
+    assert any(message["role"] == "tool" for name in contexts for message in contexts[name])
+
+
+async def test_executing_a_compiled_program_records_the_call_and_what_the_program_called() -> None:
+    compiled = await writing(FIRING).aot(potter(fire))
+    assert await execute(compiled, pots=2) == Bill(total=4)
+    called = [message.tool_calls[0]["function"]["name"] for message in get_context() if message.tool_calls]
+    assert called == ["potter", "fire"]

@@ -240,7 +240,9 @@ class Runtime:
             rounds=chosen.max_iterations,
             kept=kept,
             check=_checks(verifiers, agent) if verifiers else None,
-            price=estimate if cost is None else lambda program, _: _priced(cost, program, agent),
+            price=estimate
+            if cost is None
+            else lambda one, _: Price(0, cost.compute_cost(one.code, agent), 0),
         )
 
     def has_changed(self) -> None:
@@ -248,13 +250,15 @@ class Runtime:
         self._has_changed(self.get_context())
 
     def _has_changed(self, context: Context) -> None:
-        if not self._is_compacting and not context.view.pending():
-            self._is_compacting = True
-            try:
+        if self._is_compacting:
+            return  # what the strategy itself changes is saved at its end
+        self._is_compacting = True
+        try:
+            if not context.view.pending():
                 self._compact()
-            finally:
-                self._is_compacting = False
-        self._save()
+        finally:
+            self._is_compacting = False
+            self._save()
 
     def _compact(self) -> None:
         if type(self.compact) is Compact:
@@ -283,10 +287,6 @@ def _checks(verifiers: Sequence[Any], agent: Agent) -> Checks:
         return program
 
     return check_program
-
-
-def _priced(cost: Any, program: Program, agent: Agent) -> Price:
-    return Price(0.0, float(cost.compute_cost(program.code, agent)), 0.0)
 
 
 class Compiled(Tool):
@@ -320,19 +320,22 @@ class Compiled(Tool):
         """The output for an input; only the calls of the program are in `main`."""
         with _current() or self._runtime as runtime:
             program = self.program.within(runtime.session, runtime.main)
-            done = await program.perform(self.program.task.read(self._given(args, kwargs)))
-            if done.items:
-                await runtime.session.aio.append(*done.items, to=runtime.main())
-            runtime.has_changed()
+            try:
+                done = await program.perform(self.program.task.read(self._given(args, kwargs)))
+                if done.items:
+                    await runtime.session.aio.append(*done.items, to=runtime.main())
+            finally:
+                runtime.has_changed()
         return done.value
 
     async def _run(self, *args: Any, **kwargs: Any) -> Any:
         """The output for an input; on success input, calls and output are in `main`."""
         with _current() or self._runtime as runtime:
             program = self.program.within(runtime.session, runtime.main)
-            value = await program.run(self._given(args, kwargs))
-            runtime.has_changed()
-        return value
+            try:
+                return await program.run(self._given(args, kwargs))
+            finally:
+                runtime.has_changed()
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         return self.agent.given(self.by_name(args, kwargs))
