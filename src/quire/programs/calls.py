@@ -27,16 +27,14 @@ from quire.context import Template
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireError, StoreError
 from quire.items import Item, Message, ToolCall, ToolResult, new_id, text_of
 from quire.models import Answering, AnswerShape, AnyModel, answer_text, shape_of
-from quire.programs.asked_schemas import checked_schema
 from quire.programs.check import Program
 from quire.programs.events import Answered, Asked, Called, Gave, Printed, Started, Tell
 from quire.programs.faults import LONGEST, ProgramFault
-from quire.programs.fitting import fitted
 from quire.programs.prompts import RUN, code_message, fault_message, incomplete
 from quire.programs.replay import Made, MadeCalls, call_key
 from quire.programs.sandbox import Bounds, Sandbox
 from quire.programs.task import MODEL_PARAMETERS, Task
-from quire.programs.values import TOLD, as_text, by_name, plain
+from quire.programs.values import FOR_MODELS, as_text, by_name, check_schema, plain, read_answer
 from quire.providers import Parsed, Rendered
 from quire.sections import History
 from quire.session import Session
@@ -218,7 +216,7 @@ class Calls:
 
     async def _ask(self, model: AnyModel, /, *args: Any, **given: Any) -> Any:
         values = by_name(MODEL_PARAMETERS, args, given)
-        prompt, schema = values.get("prompt"), checked_schema(values.get("output_schema"))
+        prompt, schema = values.get("prompt"), check_schema(values.get("output_schema"))
         if not isinstance(prompt, str):
             raise TypeError("a model is asked with a prompt, which is a text")
         entry = self._begin()
@@ -230,7 +228,7 @@ class Calls:
         if why is not None or not text.strip():
             raise ModelFailed(f"{model.name} gave no whole answer: {why or parsed.finish}")
         entry += [item for item in parsed.items if isinstance(item, Message)]
-        return text if schema is None else await COMPUTING.do(fitted, text, schema)
+        return text if schema is None else await COMPUTING.do(read_answer, text, schema)
 
 
 @contextmanager
@@ -262,7 +260,7 @@ def _value(outcome: Outcome) -> Any:
     value = outcome.value
     parts = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
     is_generated = value is None and outcome.content != DONE
-    if is_generated or any(isinstance(part, TOLD) for part in parts):
+    if is_generated or any(isinstance(part, FOR_MODELS) for part in parts):
         return text_of(outcome.content)
     return plain(outcome.value)
 

@@ -370,14 +370,13 @@ class _Run:
                 snapshot = await self._worker.turn(snapshot.resume)  # there is no other name
             else:
                 raise ProgramFault("missing", f"the sandbox asks for a {type(snapshot).__name__}")
-        match snapshot.output:
-            case [str(text), dict(left)] if len(text) <= self._bounds.answer:
-                return await _loaded(text), cast("dict[str, int]", left)
-            case [str(text), _] if len(text) > self._bounds.answer:
-                reason = f"it is larger than {self._bounds.answer} characters"
-            case _:
-                reason = "it is no JSON"
-        raise ProgramFault("answer", f"the answer cannot be taken: {reason}")
+        text, left = cast("tuple[Any, Any]", snapshot.output)
+        if not isinstance(text, str) or not isinstance(left, dict):  # the program has rebound our names
+            raise ProgramFault("answer", "the answer cannot be taken: it is no JSON")
+        if len(text) > self._bounds.answer:
+            reason = f"it is larger than {self._bounds.answer} characters"
+            raise ProgramFault("answer", f"the answer cannot be taken: {reason}")
+        return await _loaded(text), cast("Mapping[str, int]", left)
 
     async def end(self) -> None:
         """Cancel the host calls that are running, and wait until they have ended."""

@@ -101,8 +101,9 @@ def _is_parameter(name: str) -> bool:
 
 def _default(schema: Any) -> str:
     """A default as Python text; three dots if it has none or is too long for a line."""
-    value = cast("Mapping[str, Any]", schema).get("default", ...) if isinstance(schema, Mapping) else ...
-    is_empty = isinstance(value, list | dict) and not value
+    known = cast("Mapping[str, Any]", schema if isinstance(schema, Mapping) else {})
+    value: Any = known.get("default", ...)
+    is_empty = value in ([], {})
     is_plain = value is None or isinstance(value, bool | int | float | str)
     text = repr(value) if is_empty or is_plain else "..."
     return text if len(text) <= _MAX_DEFAULT else "..."
@@ -159,7 +160,7 @@ class _Types:
             return self._type(known["allOf"][0], hint, depth - 1, loose)
         kind = known.get("type")
         if isinstance(kind, list):
-            kinds = [{**known, "type": one} for one in kind]
+            kinds = [{**known, "type": one} for one in cast("Iterable[Any]", kind)]
             return self._union(kinds, hint, depth, loose)
         return self._single(kind, known, hint, depth, loose)
 
@@ -249,12 +250,9 @@ def _format(schema: Any, depth: int = _MAX_DEPTH) -> str:
     if not isinstance(schema, Mapping) or not depth:
         return ""
     known = cast("Mapping[str, Any]", schema)
-    union = known.get("anyOf")
-    parts = [
-        known.get("items"),
-        known.get("additionalProperties"),
-        *(union if isinstance(union, list) else ()),
-    ]
+    union: Any = known.get("anyOf")
+    parts: list[Any] = [known.get("items"), known.get("additionalProperties")]
+    parts += union if isinstance(union, list) else ()
     formats = (_FORMATS.get(str(known.get("format")), ""), *(_format(one, depth - 1) for one in parts))
     return next(filter(None, formats), "")
 

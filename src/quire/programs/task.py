@@ -12,9 +12,8 @@ from quire.agent.tools import Misfit, Tool, tools_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel, Model
 from quire.programs.faults import ProgramFault
-from quire.programs.schemas import Given, Shaped, given_by, returned_by
 from quire.programs.stubs import Declared, stubs_of
-from quire.programs.values import legal_name, plain
+from quire.programs.values import Inputs, Typed, legal_name, plain, returned_by
 from quire.session import free_name
 from quire.tokens import named
 
@@ -65,9 +64,9 @@ class Task:
         self.description = description
         self.tools = _by_legal_name(tools)
         self.models = _by_letter(models, self.tools)
-        self._input: Given = given_by({"input": str} if input is None else input)
+        self._input = Inputs({"input": str} if input is None else input)
         self.output_type = output
-        self._output = Shaped(output)
+        self._output = Typed(output)
         self._variables: dict[str, str] = {}
         for key in self._input.properties:
             taken = {*self.tools, *self.models, *self._variables.values()}

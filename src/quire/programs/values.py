@@ -1,17 +1,22 @@
-"""Values on their way into a program and out of it: of the kinds that JSON has, under names Python takes."""
+"""Values of programs: JSON on the way in and out, the types of a task, and the names of its variables."""
 
 import builtins
 import json
 import keyword
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, cast, get_args
 from unicodedata import normalize
 
 import msgspec
 
+from quire.agent.answer import unfenced
+from quire.agent.tools import Fields, Json, Misfit, Tool, fit, read_as, read_value, schema_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Audio, File, Image, Note, replace_surrogates
-from quire.programs.written import ready
+from quire.providers import KEYWORDS, schema_errors
+
+FOR_MODELS = (Note, Image, Audio, File, bytes, bytearray, memoryview)
+"""Results that a model is shown; a program gets their text."""
 
 STUB_NAMES = frozenset(
     {
@@ -21,41 +26,56 @@ STUB_NAMES = frozenset(
 )
 """Names that mean something in every program: no input and no function has them."""
 
-_UNWRITABLE = (TypeError, ValueError, RecursionError, OverflowError)
+_NOT_JSON = (TypeError, ValueError, RecursionError, OverflowError)
 
-LARGE = 20_000
-"""Characters of arguments from which on it matters where and how they are read."""
 
-TOLD = (Note, Image, Audio, File, bytes, bytearray, memoryview)
-"""What a model is told of in words, and a program too."""
+# JSON
 
 
 def plain(value: Any) -> Any:
-    """A value in the kinds that JSON has; what has no such form says of itself what it is."""
+    """A value as JSON has it; what JSON cannot write is its `str`."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     try:
-        return json.loads(_written(value))  # rows become lists
-    except _UNWRITABLE:
+        return json.loads(_written(value))
+    except _NOT_JSON:
         return str(value)
 
 
 def as_text(value: Any) -> str:
-    """A value as JSON text, in the kinds that it has as a plain one."""
+    """A value as JSON text, the same as that of its `plain` form."""
     try:
         text = _written(value)
-    except _UNWRITABLE:
+    except _NOT_JSON:
         text = json.dumps(str(value), ensure_ascii=False)
     return replace_surrogates(text)
 
 
+def _written(value: Any) -> str:
+    return json.dumps(msgspec.to_builtins(_with_names(value), enc_hook=_dumped), ensure_ascii=False)
+
+
+def _with_names(value: Any) -> Any:
+    """A value whose named tuples are dicts, as their schemas say."""
+    if isinstance(value, dict):
+        return {key: _with_names(one) for key, one in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        rows = [_with_names(one) for one in cast("Iterable[Any]", value)]
+        names = getattr(value, "_fields", None)  # pyright: ignore[reportUnknownArgumentType]
+        return rows if names is None else dict(zip(names, rows, strict=True))
+    return value
+
+
+def _dumped(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json", by_alias=True) if callable(dump) and not isinstance(value, type) else str(value)
+
+
 def size_of(value: Any) -> int:
     """About how many characters a plain value has as JSON."""
-    if isinstance(value, str):
-        return len(value)
     try:
-        return len(msgspec.json.encode(value))
-    except _UNWRITABLE:  # such as a large number, or half of a sign
+        return len(value) if isinstance(value, str) else len(msgspec.json.encode(value))
+    except _NOT_JSON:  # such as a large number, or half of a surrogate pair
         return len(json.dumps(value, default=str, skipkeys=True))
 
 
@@ -64,20 +84,17 @@ def encodable(value: Any) -> Any:
     try:
         msgspec.json.encode(value)
         return value
-    except _UNWRITABLE:  # msgspec also refuses large integers, which are fine
+    except _NOT_JSON:  # msgspec also refuses large integers, which are fine
         return json.loads(replace_surrogates(json.dumps(value, ensure_ascii=False)))
 
 
-def _written(value: Any) -> str:
-    built = msgspec.to_builtins(ready(value), str_keys=True, enc_hook=_plain)
-    return json.dumps(built, ensure_ascii=False)
+# Names and arguments
 
 
 def legal_name(name: str, taken: Collection[str] = (), *, is_function: bool = False) -> str:
-    """A name that a program can use: not one that is taken, nor a function's that Python itself has."""
+    """A name that a program can use: not taken, and if it is a function, no builtin."""
     legal = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in normalize("NFKC", name))
-    if not legal.isidentifier():
-        legal = f"_{legal}"
+    legal = legal if legal.isidentifier() else f"_{legal}"
     while (
         legal in taken
         or legal in STUB_NAMES
@@ -89,7 +106,7 @@ def legal_name(name: str, taken: Collection[str] = (), *, is_function: bool = Fa
 
 
 def given_once(given: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given in one mapping and by keywords, where nothing is given by both."""
+    """Inputs from a mapping and from keywords together, each given once."""
     if given is None:
         return dict(named)
     if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -101,8 +118,9 @@ def given_once(given: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dic
 
 
 def by_name(parameters: Mapping[str, Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by the names of its parameters: those that are required come first."""
-    order = _order(parameters)
+    """The arguments of a call by name: in the order of its stub, required parameters come first."""
+    required = set(parameters.get("required", ()))
+    order = sorted(parameters.get("properties", {}), key=lambda name: name not in required)
     if len(args) > len(order):
         raise TypeError(f"{len(args)} arguments are given by place; there are {len(order)}")
     placed = dict(zip(order, args, strict=False))
@@ -112,13 +130,181 @@ def by_name(parameters: Mapping[str, Any], args: tuple[Any, ...], given: Mapping
     return {**placed, **given}
 
 
-def _order(parameters: Mapping[str, Any]) -> list[str]:
-    required = set(parameters.get("required", ()))
-    return sorted(parameters.get("properties", {}), key=lambda name: name not in required)
+# The types of a task
 
 
-def _plain(value: Any) -> Any:
-    dump = getattr(value, "model_dump", None)
-    if callable(dump) and not isinstance(value, type):
-        return dump(mode="json", by_alias=True)
-    return str(value)
+class Typed:
+    """A type of a task: its JSON schema, and values of it."""
+
+    def __init__(self, kind: Any) -> None:
+        if isinstance(kind, Mapping):
+            raise WrongType("a task has types, such as a TypedDict or a model, and no JSON schemas")
+        try:
+            self.schema: Json = schema_of(kind)
+        except NameError as fault:
+            raise WrongType(f"a task cannot have a type that is not defined: {fault}") from None
+        self._kind = kind
+
+    def read(self, value: Any) -> Any:
+        """A JSON value as a value of the type, or a `Misfit`."""
+        return read_as(self._kind, value)
+
+
+class Inputs:
+    """The inputs of a task: a type with fields, or types by name."""
+
+    def __init__(self, kind: Any) -> None:
+        self._fields = _fields(cast("Mapping[str, Any]", kind)) if isinstance(kind, Mapping) else None
+        if self._fields is not None:
+            self.schema = self._fields.schema()
+        else:
+            self._type = Typed(kind)
+            self.schema = _resolved(self._type.schema)
+        if "properties" not in self.schema:
+            name = getattr(cast("Any", kind), "__name__", "a value")
+            raise WrongType(f"the input of a task is a type with fields, or types by name, not {cut(name)}")
+
+    @property
+    def properties(self) -> Json:
+        """The schemas of the inputs by name."""
+        found: Json = self.schema["properties"]
+        return found
+
+    def read(self, given: Mapping[str, Any]) -> Json:
+        """The inputs as JSON values with defaults filled in, or a `Misfit`."""
+        values = plain(dict(given))
+        if self._fields is not None:
+            return cast("Json", plain(self._fields.read(values, "input")))
+        record = self._type.read(values)
+        if isinstance(record, msgspec.Struct):  # it may be written without its defaults
+            names = zip(record.__struct_encode_fields__, record.__struct_fields__, strict=True)
+            record = {key: getattr(record, name) for key, name in names}
+        found: Json = plain(record)
+        return {key: found.get(key, schema.get("default")) for key, schema in self.properties.items()}
+
+
+def _fields(kinds: Mapping[str, Any]) -> Fields:
+    for name, kind in kinds.items():
+        if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidValue("an input has a name")
+        if isinstance(kind, Mapping):
+            raise WrongType(f"the input {cut(name)!r} has a type, not a JSON schema")
+    try:
+        return Fields(kinds)
+    except NameError as fault:
+        raise WrongType(f"an input cannot have a type that is not defined: {fault}") from None
+
+
+def _resolved(schema: Json) -> Json:
+    """A schema whose outermost reference is followed."""
+    definitions: Json = schema.get("$defs", {})
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    return {**definitions[name], "$defs": definitions} if name in definitions else schema
+
+
+def returned_by(tool: Tool) -> Json | None:
+    """The schema of what a tool returns; None if it is not annotated, or returns what is for models."""
+    returned = getattr(tool, "output_schema", None) or tool.signature.returns
+    if tool.kind == "generator" or returned is None or _is_for_models(returned):
+        return None
+    try:
+        return _serialized(returned) or None
+    except (NameError, WrongType, InvalidValue):
+        return None
+
+
+def _is_for_models(kind: Any) -> bool:
+    return kind in FOR_MODELS if isinstance(kind, type) else any(map(_is_for_models, get_args(kind)))
+
+
+def _serialized(kind: Any) -> Json:
+    """The schema of values as they are written: a model of pydantic writes computed fields too."""
+    if not _holds_model(kind):
+        return schema_of(kind)
+    from pydantic import TypeAdapter
+
+    try:
+        return TypeAdapter(kind).json_schema(mode="serialization")
+    except Exception:  # pydantic has many ways to refuse
+        return schema_of(kind)
+
+
+def _holds_model(kind: Any) -> bool:
+    return hasattr(kind, "model_json_schema") or any(map(_holds_model, get_args(kind)))
+
+
+# Schemas that programs give to models
+
+_MAX_SCHEMA = 100_000
+_MAX_STEPS = 20_000_000
+"""Nodes of a schema times characters of an answer: a few seconds of comparing."""
+
+_MAX_NODES = 5_000
+_NOTES = frozenset(("title", "description", "examples", "default", "$comment", "$id", "$schema"))
+
+
+def check_schema(schema: object) -> Mapping[str, Any] | None:
+    """The `output_schema` of a program, if it gave one; a `TypeError` if it cannot be used."""
+    if schema is None:
+        return None
+    if not isinstance(schema, Mapping):
+        raise TypeError(f"output_schema is a JSON schema, a dict, not {type(schema).__name__}")
+    given = cast("Mapping[str, Any]", schema)
+    if size_of(given) > _MAX_SCHEMA:
+        raise TypeError(f"output_schema has more than the {_MAX_SCHEMA} characters that it may have")
+    unknown = next((name for name in given if name not in KEYWORDS and name not in _NOTES), None)
+    if unknown is not None and KEYWORDS.isdisjoint(given):  # fields by their types: any value fits that
+        raise TypeError(f"output_schema is no JSON schema: {cut(unknown)!r} is no keyword; use `properties`")
+    error = next(schema_errors(given, "output_schema"), None)
+    if error is not None:
+        raise TypeError(f"output_schema is no JSON schema: {cut(error[0])}: {error[1]}")
+    return given
+
+
+def read_answer(words: str, schema: Mapping[str, Any]) -> Any:
+    """The JSON value in a model's answer, which fits the schema of a program; otherwise a `ValueError`.
+
+    A program is not trusted: its schema may ask for a comparison that lasts for ever.
+    """
+    expanded = _Expanded(schema)
+    if expanded.nodes * len(words) > _MAX_STEPS:
+        raise ValueError("the model's answer cannot be checked: it is too long for its schema")
+    try:
+        return fit(read_value(unfenced(words)), expanded.schema)
+    except Misfit as fault:
+        raise ValueError(f"the model's answer does not fit its schema: {fault}") from None
+
+
+class _Expanded:
+    """A schema with its references written out, up to a number of nodes, and without patterns."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._root = schema
+        self.nodes = 0
+        self.schema = self._copy(schema, ())
+
+    def _copy(self, part: Any, followed: tuple[str, ...]) -> Any:
+        self.nodes += 1
+        if self.nodes > _MAX_NODES:
+            raise ValueError("the model's answer cannot be checked: its schema is too involved")
+        if isinstance(part, list):
+            return [self._copy(one, followed) for one in cast("Iterable[Any]", part)]
+        if not isinstance(part, Mapping):
+            return part
+        known = cast("Mapping[str, Any]", part)
+        reference = known.get("$ref")
+        if isinstance(reference, str):  # what refers to itself may be anything inside
+            return {} if reference in followed else self._copy(self._at(reference), (*followed, reference))
+        left_out = (
+            "$defs",
+            "patternProperties",
+            *(("pattern",) if isinstance(known.get("pattern"), str) else ()),
+        )
+        return {key: self._copy(one, followed) for key, one in known.items() if key not in left_out}
+
+    def _at(self, reference: str) -> Any:
+        found: Any = self._root
+        for step in reference.removeprefix("#").split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            found = cast("Mapping[str, Any]", found).get(key) if isinstance(found, Mapping) else None
+        return found
