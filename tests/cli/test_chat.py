@@ -1,6 +1,5 @@
 """`quire chat`: what is said and kept, its commands, questions to the person, and interrupts."""
 
-import json
 import os
 import pty
 import select
@@ -109,20 +108,9 @@ def test_a_fork_continues_and_the_parent_stays(place: Chatting) -> None:
     assert len(place.items()) == 2 and len(place.items("ana/chat%2Fother")) == 4
 
 
-def test_what_is_saved_can_be_imported(place: Chatting, tmp_path: Path) -> None:
-    file = tmp_path / "saved.json"
-    typed = ("Hello", f"/save {file}", "/save /nowhere/at/all.json", "/save")
-    talked = place.talk(*typed, replies=["Good day."])
-    assert f"2 items written to {file}" in talked.out
-    assert "/nowhere/at/all.json" in talked.err and "/save FILE" in talked.err
-    assert [item["kind"] for item in json.loads(file.read_text())] == ["message", "message"]
-    ran("import", str(file), "ana/copy", "--store", str(place.path))
-    assert place.items("ana/copy") == place.items()
-
-
 def test_help_unknown_commands_and_the_end(place: Chatting) -> None:
     talked = place.talk("/help", "/nonsense", "/resume", "/quit", "Hello")
-    for name in ("context", "budget", "compact", "undo", "fork", "save", "resume", "help", "quit"):
+    for name in ("context", "budget", "compact", "undo", "fork", "resume", "help", "quit"):
         assert f"/{name}" in talked.out
     assert "there is no /nonsense" in talked.err and "nothing to resume" in talked.err
     assert talked.model.requests == [] and place.items() == []

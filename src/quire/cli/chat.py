@@ -6,11 +6,9 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
-from os.path import expanduser
 from queue import Empty, SimpleQueue
 from typing import Annotated, Any, NamedTuple, TypeVar
 
-import msgspec
 import typer
 
 from quire.agent import Agent, Began, Delta, Done, Ended, Reply, Thoughts, Tool, Words, tool
@@ -18,11 +16,11 @@ from quire.agent.builtin import ask_user, bringing_back_tools, file_tools, time_
 from quire.cli.options import KeyFile, StoreUrl
 from quire.cli.phrases import STOPS, call, item_rows, named, outcome, plural, question
 from quire.cli.stores import at_store, place_of
-from quire.cli.terminal import Terminal, interrupts_to, note, write_json
+from quire.cli.terminal import Terminal, interrupts_to, note
 from quire.compactors import Cascade, ClearToolResults, Summarize, TruncateOldest
 from quire.context import Context
 from quire.errors import InvalidValue, MissingExtra, QuireError, cut
-from quire.items import JSON, ToolCall
+from quire.items import ToolCall
 from quire.models import LOCAL, AnyModel, Local, Model, read_name
 from quire.session import Built, Hook, Session, wait_for
 from quire.stores import Store
@@ -353,14 +351,6 @@ def _fork(chat: Chat, name: str) -> None:
     chat.terminal.say(f"continuing in {child.place}; {before.place} stays as it is")
 
 
-def _save(chat: Chat, file: str) -> None:
-    if not file:
-        raise InvalidValue("a file needs a name: /save FILE")
-    items = chat.agent.session.view().recorded()
-    write_json([msgspec.Raw(JSON.encode_item(item)) for item in items], expanduser(file))
-    chat.terminal.say(f"{plural(len(items), 'item')} written to {file}")
-
-
 def _resume(chat: Chat, _: str) -> None:
     if not len(chat.agent.session.view()):
         raise InvalidValue("there is nothing to resume")
@@ -373,7 +363,6 @@ COMMANDS: dict[str, tuple[Callable[[Chat, str], None], str]] = {
     "compact": (_compact, "/compact     compact the history now"),
     "undo": (_undo, "/undo        undo the last edit, such as a compaction"),
     "fork": (_fork, "/fork NAME   continue in a copy; this conversation stays as it is"),
-    "save": (_save, "/save FILE   write everything recorded, for `quire import`"),
     "resume": (_resume, "/resume      continue a turn that was left unfinished"),
     "help": (_help, "/help        list these commands\n/quit        end; so does the end of input"),
 }

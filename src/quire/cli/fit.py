@@ -17,18 +17,16 @@ from quire.cli.histories import (
     render,
     write_payloads,
 )
-from quire.cli.options import COUNTED_AS, AsJson, BudgetTokens, File, Model, Output, Policy, Reserve, Source
-from quire.cli.phrases import content, kind, largest, title
-from quire.cli.simulate import POLICIES, known_policy
+from quire.cli.options import COUNTED_AS, AsJson, BudgetTokens, File, Model, Output, Reserve, Source
+from quire.cli.phrases import content, kind, title
 from quire.cli.terminal import error, errors_reported, say, write_json
-from quire.compactors import Plan, Room, Summarize, record
 from quire.context import Context, Piece, Template
 from quire.errors import InvalidValue, Irreducible, OverBudget, UnknownId, cut
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
 from quire.sections import Ask, History as HistorySection
-from quire.state import Pool, Transcript
-from quire.tokens import Budget, counter_for, schema_tokens, summarized
+from quire.state import Transcript
+from quire.tokens import Budget, counter_for, summarized
 
 
 def fit(
@@ -38,7 +36,6 @@ def fit(
     source: Source = None,
     to: Annotated[str | None, typer.Option(help="the format to write; by default that of the file")] = None,
     reserve: Reserve = 0,
-    policy: Policy = None,
     output: Output = None,
     json: AsJson = False,
 ) -> None:
@@ -48,7 +45,7 @@ def fit(
     the history does not fit.
     """
     with errors_reported():
-        wanted = _wanted(budget, reserve, model, source, to, policy)
+        wanted = _wanted(budget, reserve, model, source, to)
         histories = read_histories(file)
         fits = _fitted(histories, wanted)
         written = [_payload(each, wanted) for each in fits]
@@ -62,8 +59,6 @@ def fit(
             if each.history.line is not None:
                 say(title(file, each.history.line), to_errors=to_errors, bold=True)
             say(str(each.context.receipt), to_errors=to_errors)
-            if each.compacted:
-                say(_compaction(each.compacted), to_errors=to_errors)
             note_downgrades(each.history, downgrades, remark)
 
 
@@ -76,22 +71,20 @@ def explain(
     model: Model = None,
     source: Source = None,
     reserve: Reserve = 0,
-    policy: Policy = None,
     line: Annotated[int | None, typer.Option(min=1, help="the line, where each is a history")] = None,
     show: Annotated[bool, typer.Option("--show", help="print the content of the item, too")] = False,
     json: AsJson = False,
 ) -> None:
     """Explain what became of one item of a history within a budget. The exit status is 1 if there is none."""
     with errors_reported():
-        wanted = _wanted(budget, reserve, model, source, None, policy)
+        wanted = _wanted(budget, reserve, model, source, None)
         (found,) = _fitted([_on_line(read_histories(file), line)], wanted)
         number = _number(found.items, item)
         meant = found.items[number - 1]
         entry = found.context.explain(meant)
-        compaction = None if found.compacted is None else _compaction(found.compacted)
         if json:
             row = {"line": found.history.line, "number": number, **entry._asdict()}
-            row |= {"called": kind(meant), "policy": compaction}
+            row["called"] = kind(meant)
             write_json({**row, "content": content(meant)} if show else row)
             return
         rows = [
@@ -100,7 +93,6 @@ def explain(
             *((name, str(getattr(entry, name))) for name in ("fate", "rule", "section")),
             ("tokens", f"{entry.tokens:,}"),
             ("reason", entry.reason),
-            *([("policy", compaction)] if compaction else []),
         ]
         for name, value in rows:
             say(f"{name:9}{value}")
@@ -115,27 +107,20 @@ class Wanted(NamedTuple):
     model: str | None
     source: str | None
     to: str | None
-    policy: str | None
 
 
 class Fit(NamedTuple):
-    """A fitted history; `compacted` is what the policy did before."""
+    """A fitted history."""
 
     history: History
     items: list[Item]
     context: Context
     model: str
-    compacted: Plan | None = None
 
 
-def _wanted(
-    budget: int, reserve: int, model: str | None, source: str | None, to: str | None, policy: str | None
-) -> Wanted:
-    if policy is not None and isinstance(POLICIES[known_policy(policy)], Summarize):
-        others = ", ".join(name for name, one in POLICIES.items() if not isinstance(one, Summarize))
-        raise InvalidValue(f"the policy {policy!r} needs a model to write the summary; without one: {others}")
+def _wanted(budget: int, reserve: int, model: str | None, source: str | None, to: str | None) -> Wanted:
     wire = None if to is None else known_format(to)
-    return Wanted(Budget(window=budget, reserve=reserve), model, source, wire, policy)
+    return Wanted(Budget(window=budget, reserve=reserve), model, source, wire)
 
 
 def _fitted(histories: list[History], wanted: Wanted) -> list[Fit]:
@@ -158,33 +143,10 @@ def _fit(history: History, wanted: Wanted) -> Fit:
         items = [msgspec.structs.replace(item, id=str(number)) for number, item in enumerate(items, 1)]
     asked = wanted.model or history.model
     transcript, model = Transcript(items), asked or COUNTED_AS
-    plan = _compacted(transcript, wanted, model, history.tools)
     template = Template(HistorySection(), budget=wanted.budget, model=asked)
     pieces = (Piece(HistorySection(), transcript.view),)
     context = template.fit(pieces, Ask(tools=history.tools), counter=counter_for(model))
-    return Fit(history, items, context, model, plan)
-
-
-def _compacted(transcript: Transcript, wanted: Wanted, model: str, tools: list[Any]) -> Plan | None:
-    """What the policy removed."""
-    compactor = POLICIES[wanted.policy] if wanted.policy else None
-    counter = counter_for(model)
-    left = wanted.budget.available - (schema_tokens(tools, counter) if tools else 0)
-    if compactor is None or left < 0:  # fitting reports tool definitions that are too large
-        return None
-    try:
-        plan = compactor.plan(transcript.view, Room(left, counter))
-    except Irreducible as fault:
-        parts = largest(transcript.view, fault.parts, counter)
-        raise Irreducible(f"{fault}; what must stay: {parts}", fault.parts) from None
-    if plan is None:
-        return None
-    edits = (  # named after the policy, so that the receipt says what removed an item
-        msgspec.structs.replace(edit, id=f"{wanted.policy}-{number}")
-        for number, edit in enumerate(plan.edits, 1)
-    )
-    plan = plan._replace(edits=tuple(edits))
-    return plan if record(transcript, plan, pool=Pool()).fate == "kept" else None
+    return Fit(history, items, context, model)
 
 
 def _payload(fit: Fit, wanted: Wanted) -> tuple[Any, tuple[Downgrade, ...], str | None]:
@@ -211,13 +173,9 @@ def _readable_alone(items: Iterable[Item]) -> list[Item]:
     return found[::-1]
 
 
-def _compaction(plan: Plan) -> str:
-    return f"compacted from {plan.before:,} to {plan.after:,} tokens by {plan.by}: {plan.reason}"
-
-
 def _receipt(fit: Fit, downgrades: tuple[Downgrade, ...], remark: str | None) -> dict[str, Any]:
     """The receipt with every item, as JSON."""
-    receipt, plan = fit.context.receipt, fit.compacted
+    receipt = fit.context.receipt
     numbers = {item.id: number for number, item in enumerate(fit.items, 1)}
     return {
         "line": fit.history.line,
@@ -227,8 +185,6 @@ def _receipt(fit: Fit, downgrades: tuple[Downgrade, ...], remark: str | None) ->
         "tool_definitions": receipt.schemas,
         "sections": [line._asdict() for line in receipt.lines()],
         "entries": [{"number": numbers.get(one.item_id), **one._asdict()} for one in receipt.entries],
-        "compaction": plan
-        and {"by": plan.by, "before": plan.before, "after": plan.after, "reason": plan.reason},
         "notes": [*receipt.advice, *([remark] if remark else [])],
         "downgrades": [{"change": each.change, "reason": each.reason} for each in downgrades],
     }

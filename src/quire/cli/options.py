@@ -17,7 +17,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON and nothing els
 Source = Annotated[str | None, typer.Option("--from", help="the format to read; guessed by default")]
 BudgetTokens = Annotated[int, typer.Option("--budget", min=1, help="tokens that the request may take")]
 Reserve = Annotated[int, typer.Option(min=0, help="tokens of the budget to keep free for the answer")]
-Policy = Annotated[str | None, typer.Option(help="compact with this policy first")]
 
 Address = Annotated[
     str, typer.Argument(help="scope/conversation; write a slash within a part as %2F", show_default=False)

@@ -29,7 +29,7 @@ from quire.items import (
     parts_of,
 )
 from quire.state import View
-from quire.tokens import Counter, counter_for
+from quire.tokens import counter_for
 
 _MOST_NAMED = 5
 _MOST_SPANS = 3
@@ -144,13 +144,6 @@ def item_rows(items: Iterable[Item], model: str, view: View | None = None) -> li
         rows.append((named(item.id), words, f"{counter.count(item):,}", preview(item)))
     ids, kinds, tokens, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
     return [f"{row[0]:{ids}}  {row[1]:{kinds}}  {row[2]:>{tokens}}  {row[3]}".rstrip() for row in rows]
-
-
-def largest(items: Iterable[Item], ids: Sequence[str], counter: Counter) -> str:
-    """The items of some ids, the largest first, with their tokens."""
-    sizes = [(counter.count(item), item) for item in items if item.id in set(ids)]
-    sizes.sort(key=lambda sized: -sized[0])
-    return listed([f"item {cut(item.id)!r} ({kind(item)}) {size:,}" for size, item in sizes])
 
 
 # Entries of a log
