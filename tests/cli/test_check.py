@@ -34,7 +34,8 @@ def fixed(payload: Any, provider: str, *options: str) -> tuple[Any, str]:
 
 
 def test_faults_are_listed_with_their_places_and_exit_status_1(tmp_path: Path) -> None:
-    assert ran(*CHECK, given=GOOD).stdout == "no fault\n"
+    for history in (GOOD, USER, {"messages": GOOD}):  # a list, a single message, a payload
+        assert ran(*CHECK, given=history).stdout == "no fault\n"
     done = run("check", written(tmp_path / "h.json", {"messages": BAD}), "--provider", "openai")
     assert done.exit_code == 1 and done.stdout.endswith("1 fault\n")
     assert "messages[1]" in done.stdout and "orphan_result" in done.stdout

@@ -52,7 +52,7 @@ def test_the_next_turn_begins_once_the_answer_has_ended_and_a_late_listener_hear
             "and?",
             "And then?",
         ]
-        assert node.state("teller") == "idle" and not node.worker("teller").is_busy
+        assert node.state("teller") == "idle"
         deltas = [first, *[delta async for delta in stream]]
         assert words(deltas) == reply and isinstance(deltas[-1], Done)
 

@@ -7,7 +7,6 @@ import typer
 COUNTED_AS = "gpt-5.6"
 """The model whose tokenizer is used where neither the user nor the file names one."""
 
-_Budget = Annotated[int, typer.Option("--budget", min=1, help="tokens that the request may take")]
 
 File = Annotated[str, typer.Argument(help="JSON or JSON lines; - is standard input", show_default=False)]
 Model = Annotated[str | None, typer.Option(help="apply the rules and the tokenizer of this model")]

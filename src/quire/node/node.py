@@ -16,7 +16,7 @@ from quire.errors import InvalidValue, Stopped, UnknownKey, WrongType, cut
 from quire.items import ToolCall, now
 from quire.node.worker import State, Worker
 from quire.session import Session, open_store
-from quire.stores import Place, Store, place_at
+from quire.stores import Store, place_at
 from quire.tokens import named, number
 
 logger = logging.getLogger("quire.node")
@@ -33,14 +33,6 @@ class _Key(NamedTuple):
     name: str
     scope: str
     conversation: str
-
-    @property
-    def place(self) -> Place:
-        """Where the conversation is stored: each agent has scopes of its own.
-
-        The name of an agent has no slash, so no two keys have the same place.
-        """
-        return place_at(scope=f"{self.name}/{self.scope}", conversation=self.conversation)
 
 
 def _key(name: str, scope: str, conversation: str) -> _Key:
@@ -125,8 +117,9 @@ class Node:
 
     def session(self, name: str, scope: str = "", conversation: str = "") -> Session:
         """A conversation of an agent, to read or to append to, whether or not it has a worker."""
-        place = _key(name, scope, conversation).place
-        return Session.open(scope=place.scope, conversation=place.conversation, store=self._store)
+        key = _key(name, scope, conversation)
+        # Each agent has scopes of its own. A name has no slash, so no two agents share one.
+        return Session.open(scope=f"{key.name}/{key.scope}", conversation=key.conversation, store=self._store)
 
     async def send(
         self, name: str, input: Input, *, scope: str = "", conversation: str = "", **asking: Unpack[Asking]

@@ -81,11 +81,6 @@ class Worker:
         return self._agent
 
     @property
-    def is_busy(self) -> bool:
-        """Whether a message is being answered, or waits to be."""
-        return self._pending > 0
-
-    @property
     def state(self) -> State:
         """What the conversation does."""
         if self._is_running:
@@ -163,7 +158,7 @@ class Worker:
 
     @property
     def _is_running(self) -> bool:
-        return self.is_busy or self.agent.session.steps.at_work is not None
+        return self._pending > 0 or self.agent.session.steps.at_work is not None
 
     def _waiting(self) -> tuple[ToolCall, ...]:
         # Calls that a crash interrupted wait for nobody: the next message reports what became of them.
