@@ -8,13 +8,12 @@ import pytest
 
 from quire import Message, Session
 from quire.agent import Agent, Done, Reply, tool
-from quire.compactors import TruncateOldest
-from quire.errors import ModelFailed, WindowExceeded
+from quire.errors import ModelFailed
 from quire.models import Model
 from quire.stores import MemoryStore
 from tests.agent.answering import assert_whole, results
 from tests.clients.scenes import Scene, Stage, stage
-from tests.clients.speaking import breaks_off, error, fails, says
+from tests.clients.speaking import breaks_off, says
 from tests.models.answerers import AT_ONCE, both_ways, each_wire, model_at
 
 ADD = ("add", {"a": 1, "b": 2})
@@ -79,36 +78,5 @@ def test_a_stream_that_breaks_off_leaves_what_came_and_can_be_asked_again(server
             assert isinstance(said, Message) and said.interrupted and said.text == "It is th"
             assert (await answered(agent, "streamed", "Go on.")).text == "It is three."
             assert_whole(agent)
-
-    asyncio.run(run())
-
-
-@each_wire
-def test_an_exceeded_window_is_narrowed(server: Stage, wire: str) -> None:
-    words = {
-        "openai": ("context_length_exceeded", "maximum context length is 400000 tokens"),
-        "openai-responses": ("context_length_exceeded", "exceeds the context window"),
-        "anthropic": ("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
-        "gemini": (
-            "INVALID_ARGUMENT",
-            "The input token count exceeds the maximum number of tokens",
-        ),
-    }[wire]
-    full = fails(400, error(wire, 400, *words))
-    scene = server.scene(full, says(wire, "Three."))
-    session = Session.open(store=MemoryStore())
-    for n in range(30):
-        session.user(f"question {n}")
-        session.assistant(f"answer {n}")
-
-    async def run() -> None:
-        async with model_at(scene, wire, retries=AT_ONCE) as model:
-            agent = agent_of(model, session, compactor=TruncateOldest())
-            assert (await answered(agent, "streamed")).text == "Three."
-            assert len(str(scene.requests[1].body)) < len(str(scene.requests[0].body))
-        small = server.scene(full)
-        async with model_at(small, wire, retries=AT_ONCE) as model:
-            with pytest.raises(WindowExceeded):
-                await answered(agent_of(model), "whole")
 
     asyncio.run(run())

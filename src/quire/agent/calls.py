@@ -158,13 +158,14 @@ async def run_call(
     tool: Tool,
     record: Record,
     *,
+    arguments: str | Mapping[str, Any] | None = None,
     to: str | None = MAIN,
     room: Room | None = None,
 ) -> ToolResult:
     """Run one call with hooks, and record it. `to` is the transcript of the call, if it is in one.
 
-    A hook of `Calling` may refuse it. Once the tool has ended, a cancellation is raised only after the result
-    was recorded.
+    A hook of `Calling` may refuse it; `arguments` replace those of the call. Once the tool has ended, a
+    cancellation is raised only after the result was recorded.
     """
     why_not = await _refused_by_hooks(session, call)
     if to is not None and is_forgotten(session, call, to):  # also while hooks were asked
@@ -173,7 +174,8 @@ async def run_call(
         result = not_run(call, why_not)
         return await shield(record(Ran(result, outcome=failed(result.text, "refused"))))
     with _tracing(session, call) as sources:
-        outcome, cancelled = await run_or_stop(tool, call.arguments, session=session, room=room)
+        given = call.arguments if arguments is None else arguments
+        outcome, cancelled = await run_or_stop(tool, given, session=session, room=room)
 
     async def finish() -> ToolResult:
         fault = outcome.stop_reason if outcome.is_error else None
