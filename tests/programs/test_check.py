@@ -133,6 +133,7 @@ ACCEPTED = {
     "a tool as a value": "f = orders\nawait f()",
     "a call in one of its own": "async def f(s): return await orders(s)\nawait f('a')",
     "an input that is rebound": "name = name.strip()\nname",
+    "its own annotations": "found: dict = (await orders())[0]\nfound['id']",
     "imports of the future": "from __future__ import annotations\n1",
     "types of the stubs": "rows: list[OrdersResultItem] = await orders()\nx: Any = rows\nx",
     "builtins that the checker lacks": "[*map(str, filter(None, [1]))], hasattr(1, 'real')",

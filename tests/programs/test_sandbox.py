@@ -39,7 +39,13 @@ class Mute(Exception):
         raise RuntimeError("it cannot be described")
 
 
-ERRORS = {"value": ValueError("bad value"), "key": KeyError("k"), "own": NoSuchThing("mine"), "mute": Mute()}
+ERRORS = {
+    "limit": TimeoutError("time limit of the service"),
+    "value": ValueError("bad value"),
+    "key": KeyError("k"),
+    "own": NoSuchThing("mine"),
+    "mute": Mute(),
+}
 NAME = os.fsdecode(b"caf\xe9.txt")
 """A file name that UTF-8 cannot encode."""
 
@@ -57,12 +63,16 @@ async def give(value: Any = None) -> Any:
     return [value, (1, 2), NAME, 2**80]
 
 
+async def take(value: str) -> None:
+    pass
+
+
 async def slow(seconds: float = 0.2) -> float:
     await asyncio.sleep(seconds)
     return seconds
 
 
-FUNCTIONS: dict[str, Any] = {"add": add, "fail": fail, "give": give, "slow": slow}
+FUNCTIONS: dict[str, Any] = {"add": add, "fail": fail, "give": give, "slow": slow, "take": take}
 
 
 def ran(code: str, bounds: Bounds = Bounds(), **inputs: Any) -> Ran:  # noqa: B008
@@ -151,6 +161,8 @@ FAULTS = {
     "a module that is not there": ("import numpy\n1", "missing", 1, "numpy"),
     "an error of its own": ("def f():\n    raise ValueError('it')\nf()", "raised", 2, "ValueError: it"),
     "an error of a function": ("1\nawait fail('value')", "raised", 2, "ValueError: bad value"),
+    "an error that reads like a limit": ("await fail('limit')", "raised", 1, "time limit"),
+    "the next of nothing": ("next(n for n in [])", "raised", 1, "StopIteration"),
     "a wrong call": ("await add()", "raised", 1, "TypeError"),
     "a coroutine as an argument": ("x = add(1)\nawait give(x)", "raised", 2, "coroutine"),
     "a function as an argument": ("1\nawait give([len])", "raised", 2, "function"),
@@ -188,7 +200,7 @@ LIMITS = {
     "printed": ("print('x' * 11)\n1", Bounds(printed=10), "printed more"),
     "answer": ("'x' * 9", Bounds(answer=10), "larger than 10"),
     "an argument": ("await give('x' * 20)", Bounds(answer=10), "is given is too large"),
-    "all arguments": ("for _ in range(9): await give('x' * 100)\n1", Bounds(handed=500), "hand over more"),
+    "all arguments": ("for _ in range(9): await take('x' * 100)\n1", Bounds(handed=500), "hand over more"),
     "all results": ("for _ in range(9): await give()\n1", Bounds(handed=500), "hand over more"),
     "what is shared": (
         "x = ['a']\nfor _ in range(60): x = [x, x]\nx",

@@ -139,6 +139,13 @@ def test_the_loose_text_keeps_keys_of_what_is_received_and_types_of_what_is_give
     assert "row: Row\ncount: Any" in text and "class Row(TypedDict):\n    name: Any" in text
 
 
+def test_a_loose_union_of_records_is_anything() -> None:
+    other = {"type": "object", "properties": {"other": TEXT}}
+    returns = {"anyOf": [FOUND, other]}
+    assert "-> Any:" in stubs_of([Declared("f", "", {}, returns)], loose=True)
+    assert "-> FResult | FResult2:" in stubs_of([Declared("f", "", {}, returns)])
+
+
 def test_inputs_are_variables_and_the_answer_has_a_name() -> None:
     inputs = {"type": "object", "properties": {"problem": TEXT, "from": {"type": "integer"}}}
     text = stubs_of([], inputs, {"type": "object", "properties": {"odd key": {}, "n": NUMBER}})
