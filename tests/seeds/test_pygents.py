@@ -91,7 +91,7 @@ def look_up_tool() -> Tool:
     return look_up
 
 
-async def run_turns(agent: Agent, *turns: Turn) -> list[tuple[Turn, Any]]:
+async def run_turns(agent: Agent, *turns: Turn[Any]) -> list[tuple[Turn[Any], Any]]:
     for turn in turns:
         await agent.put(turn)
     return [pair async for pair in agent.run()]
@@ -299,7 +299,7 @@ async def test_an_item_is_stored_before_the_caller_sees_it() -> None:
 async def test_an_agent_uses_the_queue_that_it_is_given() -> None:
     queue = ContextQueue(limit=2)
     agent = gardener(observe_tool(), context_queue=queue)
-    await run_turns(agent, *(Turn("observe", kwargs={"plant": plant}) for plant in ("fern", "ivy", "oak")))
+    await run_turns(agent, *(Turn[Any]("observe", kwargs={"plant": plant}) for plant in ("fern", "ivy", "oak")))
     assert agent.context_queue is queue and contents(queue) == ["ivy looks dry", "oak looks dry"]
 
 
@@ -335,8 +335,8 @@ async def test_tools_read_the_pool_but_do_not_change_it() -> None:
 
     agent = gardener(choose)
     await agent.context_pool.add(note("fern", "likes shade"))
-    by_annotation = Turn("choose")
-    by_name = Turn("choose", kwargs={"pool": agent.context_pool})
+    by_annotation = Turn[Any]("choose")
+    by_name = Turn[Any]("choose", kwargs={"pool": agent.context_pool})
     values = [value for _, value in await run_turns(agent, by_annotation, by_name)]
     assert values == ["- [fern] notes on fern / likes shade / 1"] * 2
     assert ids(agent.context_pool) == ["fern"]

@@ -208,7 +208,7 @@ async def test_the_current_runtime_belongs_to_a_task(runtime: Runtime) -> None:
             await asyncio.sleep(0)
             return get_runtime() is own
 
-    assert await asyncio.gather(enter(), enter()) == [True, True] and get_runtime() is runtime
+    assert all(await asyncio.gather(enter(), enter())) and get_runtime() is runtime
     other = Runtime()
     set_runtime(other)
     assert get_runtime() is other

@@ -69,8 +69,13 @@ def writing(*programs: str, **options: Any) -> Runtime:
 
 
 def potter(*tools: Any, **options: Any) -> Agent:
-    given = {"name": "potter", "input_schema": Order, "output_schema": Bill, "tools": list(tools)}
-    return Agent(**given | options)  # pyright: ignore
+    given: dict[str, Any] = {
+        "name": "potter",
+        "input_schema": Order,
+        "output_schema": Bill,
+        "tools": list(tools),
+    }
+    return Agent(**given | options)
 
 
 def roles(context: Context) -> list[str]:
@@ -85,9 +90,12 @@ def calling(name: str, **arguments: Any) -> ToolCall:
 
 
 async def test_a_tool_is_called_by_name_with_a_value_or_with_a_text() -> None:
+    def triple(pots: int) -> dict[str, int]:
+        return {"total": pots * 3}
+
     priced = Tool(
         name="price",
-        execute=lambda pots: {"total": pots * 3},
+        execute=triple,
         description="Price an order",
         input_schema=Order,
         output_schema=Bill,
@@ -137,6 +145,8 @@ async def test_execute_returns_what_the_tool_returns_whatever_its_kind() -> None
     assert await execute(next_day, day=date(2026, 2, 28)) == date(2026, 3, 1)
     assert await execute(tool(count), until=2) == get_context()[-1].content
     assert roles(get_context()) == ["assistant", "tool"] * 2
+    with pytest.raises(TypeError, match="JSON"):
+        await execute(fire, pots=object())
     get_context().clear()
     with pytest.raises(ValueError, match="fewer than no pots"):
         await execute(fire, pots=-1)

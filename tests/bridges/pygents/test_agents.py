@@ -74,7 +74,7 @@ def recording(calls: list[str], kind: Any) -> Any:
 
 async def test_items_and_turns_of_a_generator_or_a_list_are_stored_one_by_one(baker: Agent) -> None:
     await baker.put(Turn("serve", args=[4]))
-    stored = []
+    stored: list[tuple[int, int, str]] = []
     async for turn, value in baker.run():
         stored.append((len(baker.context_queue), len(baker.pending_turns), turn.tool.name))
         assert value is not None
@@ -147,9 +147,9 @@ async def test_a_running_agent_cannot_be_changed_or_run_again(baker: Agent) -> N
     await baker.put(Turn("rise", args=[60]))
     task = asyncio.create_task(run(baker))
     await asyncio.sleep(0)
-    for name, value in (("name", "cook"), ("context_pool", ContextPool()), ("hooks", [])):
+    for name in ("name", "context_pool", "hooks"):
         with pytest.raises(SafeExecutionError, match=name):
-            setattr(baker, name, value)
+            setattr(baker, name, getattr(baker, name))
     with pytest.raises(SafeExecutionError, match="running"):
         baker.run()
     task.cancel()
@@ -203,7 +203,9 @@ async def test_a_tool_gets_copies_of_the_pool_and_the_queue(baker: Agent) -> Non
 
     @tool()
     async def peek(pool: Any) -> int:
-        return len(pool)
+        count = len(pool)
+        await pool.clear()
+        return count
 
     @tool()
     async def bare(pool) -> int:  # type: ignore[no-untyped-def]  # pyright: ignore
@@ -213,7 +215,12 @@ async def test_a_tool_gets_copies_of_the_pool_and_the_queue(baker: Agent) -> Non
     await agent.context_pool.add(ContextItem(1, "one", "a"))
     await agent.context_queue.append(ContextItem(2))
     other = ContextPool()
-    turns = [Turn("look"), Turn("bare"), Turn("peek", args=[other]), Turn("peek", args=[agent.context_pool])]
+    turns = [
+        Turn[Any]("look"),
+        Turn[Any]("bare"),
+        Turn[Any]("peek", args=[other]),
+        Turn[Any]("peek", args=[agent.context_pool]),
+    ]
     values = await run(agent, *turns, Turn("look", kwargs={"shelf": other}))
     assert values == [[1, 1, 1], 1, 0, 1, [1, 1, 0]]
     assert len(agent.context_pool) == len(agent.context_queue) == 1
@@ -250,7 +257,7 @@ async def test_a_refused_turn_changes_nothing(baker: Agent, kind: Any) -> None:
     async def refuse(*args: Any) -> None:
         raise PermissionError
 
-    turn = Turn("bake", args=["rye"], hooks=[refuse] if kind is TurnHook.BEFORE_RUN else [])
+    turn = Turn[Any]("bake", args=["rye"], hooks=[refuse] if kind is TurnHook.BEFORE_RUN else [])
     baker.hooks.append(refuse)
     with pytest.raises(PermissionError):
         await run(baker, turn)

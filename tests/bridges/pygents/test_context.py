@@ -204,7 +204,7 @@ async def test_fixed_arguments_come_with_every_call_and_functions_are_evaluated_
     await note(pool, tile("c"), size=9)
     assert calls == [("a", "red", 2), ("b", "green", 2), ("c", "green", 9)]
     with pytest.raises(TypeError, match="fixed"):
-        hook(ContextPoolHook.AFTER_ADD, shade=1)(lambda pool, item: None)
+        hook(ContextPoolHook.AFTER_ADD, shade=1)(note.fn)
 
 
 @pytest.mark.parametrize("lock", [True, False])

@@ -52,6 +52,12 @@ def workshop(empty_registries: None) -> None:  # pyright: ignore[reportUnusedFun
         yield "second"
 
     @tool()
+    async def trickle(drops: int) -> AsyncIterator[int]:
+        for drop in range(drops):
+            await asyncio.sleep(0.02)
+            yield drop
+
+    @tool()
     async def split() -> None:
         raise TimeoutError("the wood itself")
 
@@ -116,7 +122,7 @@ async def test_hooks_of_a_tool_receive_arguments_values_and_the_last_value() -> 
 
 async def test_a_turn_takes_a_tool_or_its_name_and_may_name_its_type() -> None:
     assert await Turn[float]("saw", kwargs={"length": 6}).returning() == 3
-    turn = Turn(ToolRegistry.get("saw"), args=[9], kwargs={"cuts": lambda: 2})
+    turn = Turn[Any](ToolRegistry.get("saw"), args=[9], kwargs={"cuts": lambda: 2})
     assert await turn.returning() == turn.output == 3
     with pytest.raises(UnregisteredToolError):
         Turn("lathe")
@@ -129,7 +135,7 @@ async def test_each_kind_of_tool_has_its_own_method() -> None:
         await Turn("plane", args=[1]).returning()
     with pytest.raises(WrongRunMethodError, match=r"returning\(\)"):
         await values_of(Turn("saw", args=[1]))
-    turn = Turn("plane", args=[3])
+    turn = Turn[Any]("plane", args=[3])
     assert await values_of(turn) == turn.output == [None, 1, 2]  # None does not end it
 
 
@@ -140,6 +146,7 @@ async def test_each_kind_of_tool_has_its_own_method() -> None:
         ("saw", "long", TypeError, StopReason.ERROR),
         ("glue", 60, TurnTimeoutError, StopReason.TIMEOUT),
         ("drip", 60, TurnTimeoutError, StopReason.TIMEOUT),
+        ("trickle", 1000, TurnTimeoutError, StopReason.TIMEOUT),
     ],
 )
 async def test_the_metadata_says_when_and_how_a_turn_ended(
@@ -156,21 +163,21 @@ async def test_the_metadata_says_when_and_how_a_turn_ended(
 
 
 async def test_a_timeout_error_of_the_tool_itself_is_an_error() -> None:
-    turn = Turn("split")
+    turn = Turn[Any]("split")
     with pytest.raises(TimeoutError, match="the wood itself"):
         await turn.returning()
     assert turn.metadata.stop_reason == StopReason.ERROR
 
 
 async def test_the_time_of_the_consumer_does_not_count() -> None:
-    turn = Turn("drip", timeout=0.2, args=[0])
+    turn = Turn[Any]("drip", timeout=0.2, args=[0])
     async for _ in turn.yielding():
         await asyncio.sleep(0.15)
     assert turn.metadata.stop_reason == StopReason.COMPLETED
 
 
 async def test_a_running_turn_cannot_be_changed_or_run_again_and_can_be_cancelled() -> None:
-    turn = Turn("glue", args=[60])
+    turn = Turn[Any]("glue", args=[60])
     task = asyncio.create_task(turn.returning())
     await asyncio.sleep(0)
     with pytest.raises(SafeExecutionError, match="running"):
@@ -196,7 +203,7 @@ async def test_hooks_of_a_turn_run_around_it() -> None:
     hooks = [recording(kind) for kind in TurnHook]
     await Turn("saw", args=[2], hooks=hooks).returning()
     await values_of(Turn("drip", args=[0], hooks=hooks))
-    for turn in (Turn("glue", timeout=0.01, args=[9], hooks=hooks), Turn("split", hooks=hooks)):
+    for turn in (Turn[Any]("glue", timeout=0.01, args=[9], hooks=hooks), Turn[Any]("split", hooks=hooks)):
         with pytest.raises(TimeoutError):
             await turn.returning()
     assert calls == [
@@ -216,7 +223,7 @@ async def test_a_before_hook_refuses_a_turn_and_a_failing_after_hook_is_reported
     async def fail(turn: Turn[Any]) -> None:
         raise RuntimeError
 
-    turn = Turn("saw", args=[2], hooks=[refuse])
+    turn = Turn[Any]("saw", args=[2], hooks=[refuse])
     with pytest.raises(PermissionError):
         await turn.returning()
     assert turn.metadata.start_time is None
@@ -235,7 +242,7 @@ async def test_a_turn_survives_serialization() -> None:
     @hook(TurnHook.AFTER_RUN)
     async def note(turn: Turn[Any]) -> None: ...
 
-    turn = Turn("label", timeout=7, kwargs={"name": lambda: "oak"}, hooks=[note])
+    turn = Turn[Any]("label", timeout=7, kwargs={"name": lambda: "oak"}, hooks=[note])
     await turn.returning()
     restored = Turn[Any].from_dict(json.loads(json.dumps(turn.to_dict())))
     assert (restored.tool, restored.timeout, restored.kwargs) == (label, 7, {"name": "oak"})

@@ -1,5 +1,6 @@
 """A1's runtime: contexts by name in one session, and the programs that act in them."""
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
@@ -31,7 +32,6 @@ from quire.programs import (
     shared_sandbox,
 )
 from quire.programs.calls import called_within
-from quire.programs.values import as_text
 from quire.session import Session, labelled
 from quire.stores.store import checked_name
 
@@ -204,7 +204,7 @@ class Runtime:
     async def _call(self, tool: Any, input: Mapping[str, Any]) -> Any:
         ran: list[Ran] = []
         main = self.main()
-        call = ToolCall(f"call_{new_id()}", tool.name, as_text(input), agent_id=PROGRAM)
+        call = ToolCall(f"call_{new_id()}", tool.name, _as_json(input), agent_id=PROGRAM)
         await self.session.aio.append(call, to=main)
 
         async def record(one: Ran) -> ToolResult:
@@ -213,7 +213,7 @@ class Runtime:
             return one.result
 
         with called_within() as within:
-            result = await run_call(self.session, call, tool, record, arguments=input, to=main)
+            result = await run_call(self.session, call, tool, record, to=main)
         if within:
             await self.session.aio.append(*within, to=main)
         outcome = ran[0].outcome
@@ -274,6 +274,14 @@ class Runtime:
         if self.keep_updated and self.file_path is not None:
             contexts = {name: dumped(context) for name, context in self.CTX.items()}
             write_json(self.file_path, {"cache_dir": str(self.cache_dir), "contexts": contexts})
+
+
+def _as_json(arguments: Mapping[str, Any]) -> str:
+    try:
+        plain = msgspec.to_builtins(arguments, enc_hook=lambda value: value.model_dump(mode="json"))
+    except (TypeError, AttributeError) as fault:
+        raise WrongType(f"a tool is executed with values that JSON has: {fault}") from None
+    return json.dumps(plain, ensure_ascii=False)
 
 
 def _checks(verifiers: Sequence[Any], agent: Agent) -> Checks:

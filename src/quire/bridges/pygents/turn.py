@@ -253,7 +253,7 @@ class Turn(Hooked, Generic[T]):
                 "end_time": metadata.end_time and metadata.end_time.isoformat(),
                 "stop_reason": metadata.stop_reason,
             },
-            "output": None if self._is_running else _written(self.output, "$.output"),
+            "output": _written(self.output, "$.output"),
             "hooks": hook_names(self.hooks),
         }
 
