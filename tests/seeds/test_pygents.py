@@ -299,7 +299,9 @@ async def test_an_item_is_stored_before_the_caller_sees_it() -> None:
 async def test_an_agent_uses_the_queue_that_it_is_given() -> None:
     queue = ContextQueue(limit=2)
     agent = gardener(observe_tool(), context_queue=queue)
-    await run_turns(agent, *(Turn[Any]("observe", kwargs={"plant": plant}) for plant in ("fern", "ivy", "oak")))
+    await run_turns(
+        agent, *(Turn[Any]("observe", kwargs={"plant": plant}) for plant in ("fern", "ivy", "oak"))
+    )
     assert agent.context_queue is queue and contents(queue) == ["ivy looks dry", "oak looks dry"]
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -51,8 +51,9 @@ def test_a_message_has_a_local_time_and_an_id_with_the_digits_of_a_uuid() -> Non
     message = Message(role="user", content="pears")
     assert before <= message.timestamp <= datetime.now()  # noqa: TID251
     assert UUID(message.message_id).hex == message.message_id
-    zoned = Message(role="user", content="", timestamp=datetime(2026, 1, 1, tzinfo=UTC))
-    assert zoned.timestamp.tzinfo is None and zoned.timestamp.astimezone(UTC).day == 1
+    zoned = datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=5)))
+    local = Message(role="user", content="", timestamp=zoned).timestamp
+    assert local.tzinfo is None and local.timestamp() == zoned.timestamp()
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,9 @@ async def test_the_current_runtime_belongs_to_a_task(runtime: Runtime) -> None:
 def test_a_context_file_has_the_layout_of_a1() -> None:
     context = Context(file_path="deep/basket.json", keep_updated=True)
     assert saved("deep/basket.json") == []
+    Path("before.json").hardlink_to("deep/basket.json")
     message = context.user("pears")
+    assert saved("before.json") == [], "the file is replaced, not written over"
     assert saved("deep/basket.json") == [message.model_dump(exclude_none=True)]
     assert set(saved("deep/basket.json")[0]) == {"role", "content", "timestamp", "message_id"}
     context.clear()

@@ -148,9 +148,11 @@ async def test_execute_returns_what_the_tool_returns_whatever_its_kind() -> None
     with pytest.raises(TypeError, match="JSON"):
         await execute(fire, pots=object())
     get_context().clear()
+    get_context().assistant("The kiln is hot.")
     with pytest.raises(ValueError, match="fewer than no pots"):
         await execute(fire, pots=-1)
-    assert roles(get_context()) == ["assistant", "tool"] and "fewer" in get_context()[1].content
+    assert roles(get_context()) == ["assistant", "assistant", "tool"]
+    assert get_context()[0].tool_calls is None and "fewer" in get_context()[2].content
 
 
 # Models
