@@ -1,6 +1,6 @@
 """Programs: a model answers with code that is checked, priced, run in a sandbox, and kept."""
 
-from quire.programs.calls import ATTEMPT, INTERMEDIATE, PROGRAM, Finished
+from quire.programs.calls import INTERMEDIATE, PROGRAM, Finished
 from quire.programs.check import Program, check
 from quire.programs.coder import Answer, Checks, Coder, Prices, ProgramFailed, Tried, Writes
 from quire.programs.events import (
@@ -21,17 +21,14 @@ from quire.programs.events import (
 from quire.programs.faults import ProgramFault
 from quire.programs.kept import KeptProgram
 from quire.programs.price import Cost, Price, estimate, price_of
-from quire.programs.prompts import RUN
 from quire.programs.replay import REPLAYED
-from quire.programs.sandbox import Bounds, HostFunction, Ran, Sandbox, shared_sandbox
+from quire.programs.sandbox import Bounds, Ran, Sandbox, shared_sandbox
 from quire.programs.task import Task
 
 __all__ = [
-    "ATTEMPT",
     "INTERMEDIATE",
     "PROGRAM",
     "REPLAYED",
-    "RUN",
     "Answer",
     "Answered",
     "Asked",
@@ -46,7 +43,6 @@ __all__ = [
     "Finished",
     "Found",
     "Gave",
-    "HostFunction",
     "KeptProgram",
     "Price",
     "Prices",

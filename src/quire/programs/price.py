@@ -131,7 +131,9 @@ class _Estimate:
                 return self._gathered(arguments)
             case ast.Name(id="map") if len(arguments) > 1:
                 each = self._price(arguments[0])
-                return _sum([_parallel(each, self._length(arguments[1])), self.of(arguments[1:])])
+                return _sum(
+                    [_repeated(each, self._length(arguments[1]), together=True), self.of(arguments[1:])]
+                )
             case _:
                 return self.of([node.func, *arguments])
 
@@ -156,8 +158,8 @@ class _Estimate:
         parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         each = self.of(parts)
         # Calls that are not awaited one by one are awaited together.
-        unawaited = any(isinstance(part, ast.Call) for part in parts)
-        return _sum([before, _parallel(each, times) if unawaited else _repeated(each, times)])
+        together = any(isinstance(part, ast.Call) for part in parts)
+        return _sum([before, _repeated(each, times, together=together)])
 
     def _length(self, node: ast.AST) -> float:
         """How often a loop over this value runs. A list that begins empty is filled elsewhere."""
@@ -194,10 +196,6 @@ def _sum(prices: Iterable[Price]) -> Price:
     return Price(min(money, _MOST), min(seconds, _MOST), min(calls, _MOST))
 
 
-def _repeated(price: Price, times: float) -> Price:
-    money, seconds, calls = price.money * times, price.seconds * times, price.calls * times
-    return Price(min(money, _MOST), min(seconds, _MOST), min(calls, _MOST))
-
-
-def _parallel(price: Price, times: float) -> Price:
-    return msgspec.structs.replace(_repeated(price, times), seconds=price.seconds)
+def _repeated(price: Price, times: float, *, together: bool = False) -> Price:
+    seconds = price.seconds if together else price.seconds * times
+    return _sum([Price(price.money * times, seconds, price.calls * times)])

@@ -33,7 +33,7 @@ You answer a task by writing a short Python program. It is run in a sandbox, and
   json, re, math, datetime, collections, itertools, functools, random, decimal and dataclasses, among others.
 - There is no class inheritance, no @property, no yield, no async for or async with, no del, no eval or exec,
   no function in re.sub, no str.maketrans or translate, no float.is_integer, no `default=` in json.dumps. A
-  generator expression is gone through at once. A method is no value: write `key=lambda s: s.lower()`, not
+  generator expression is evaluated at once. A method is not a value: write `key=lambda s: s.lower()`, not
   `key=str.lower`.
 - Dates have no utcnow, fromtimestamp, isocalendar, toordinal or timetuple, and timedelta takes whole numbers:
   `datetime.now(timezone.utc)`, and `datetime(1970, 1, 1) + timedelta(seconds=n)`.
