@@ -299,7 +299,9 @@ def test_cancelling_stops_the_program_and_its_calls(code: str) -> None:
                 ended += 1
 
         text = f"print('on')\n{code}"
-        run = asyncio.create_task(SANDBOX.run(text, functions={"slow": slow}, tell=lambda _: started.set()))
+        bounds, functions = Bounds(seconds=300, wall=300), {"slow": slow}
+        work = SANDBOX.run(text, functions=functions, bounds=bounds, tell=lambda _: started.set())
+        run = asyncio.create_task(work)
         await started.wait()
         await asyncio.sleep(0.05)
         run.cancel()
@@ -307,8 +309,10 @@ def test_cancelling_stops_the_program_and_its_calls(code: str) -> None:
             await run
         return begun, ended, (await SANDBOX.run("1")).value
 
+    first = perf_counter()
     begun, ended, after = RUNNER.run(cancelled())
     assert (begun, after) == (ended, 1)
+    assert perf_counter() - first < 100
 
 
 def test_no_call_outlives_the_program() -> None:
