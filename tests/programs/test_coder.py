@@ -216,9 +216,10 @@ async def test_the_input_is_checked_before_anything_begins() -> None:
         await coder.answer(solving(), problm="What is 2+2?")
     with pytest.raises(InvalidValue, match="'problem' is given twice"):
         await coder.answer(solving(), QUESTION, problem="?")
-    for wrong in (lambda: coder.answer("solve"), lambda: coder.answer(solving(), "?")):  # type: ignore[arg-type]
+    wrong: list[tuple[Any, Any]] = [("solve", {}), (solving(), "?")]
+    for task, given in wrong:
         with pytest.raises(WrongType):
-            await wrong()
+            await coder.answer(task, given)
     assert coder.session.transcripts == ("main",)
 
 

@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from itertools import count
 from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
-import msgspec
 import pytest
 from pydantic import AfterValidator, BaseModel, Field, SecretStr
 
@@ -125,11 +124,8 @@ NUMBERS = count()
 class Order(BaseModel):
     """A record that draws an id."""
 
-    amount: Decimal
-    unit: str = "EUR"
-    tags: list[str] = []
+    amount: int
     pin: SecretStr = SecretStr("0")
-    card: str = Field("", exclude=True)
     id: int = Field(default_factory=partial(next, NUMBERS))
 
 
@@ -153,13 +149,6 @@ class Row:
     item: Item | None = None
 
 
-class Struct(msgspec.Struct):
-    """A struct that draws an id."""
-
-    n: int
-    ref: str = msgspec.field(default_factory=lambda: str(next(NUMBERS)))
-
-
 class Line(TypedDict):
     """A typed dictionary."""
 
@@ -174,10 +163,8 @@ SAME: list[tuple[Any, Any, Any]] = [
     (dict[str, Item], {"k": {"sku": "a"}}, {"k": {"tags": [], "sku": "a"}}),
     (Row, {"n": 1}, {"n": 1.0, "share": 1, "tags": []}),
     (Row, {"n": 1, "item": {"sku": "a"}}, {"n": 1, "item": {"sku": "a", "price": "1.0"}}),
-    (Order, {"amount": 5, "unit": "EUR"}, {"unit": "EUR", "amount": 5}),
-    (Struct, {"n": 1}, {"n": 1}),
+    (Order, {"amount": 5, "pin": "1"}, {"pin": "1", "amount": 5}),
     (Line, {"at": "2026-01-01T12:00:00Z"}, {"at": "2026-01-01T13:00:00+01:00"}),
-    (date, "2026-01-01", "2026-01-01"),
     (UUID, "0" * 32, "00000000-0000-0000-0000-000000000000"),
     (Annotated[int, "a number"], 1, 1.0),
 ]
@@ -278,13 +265,6 @@ async def awaited() -> object:
 
 
 @tool
-async def streamed() -> AsyncIterator[Any]:
-    """Act, and give what cannot be written."""
-    did.append(1)
-    yield Broken()
-
-
-@tool
 async def half() -> None:
     """Do one half."""
     did.append(1)
@@ -322,7 +302,7 @@ async def raising() -> AsyncIterator[str]:
 @pytest.mark.parametrize(
     ("called", "times", "told"),
     [
-        *((one, 1, "failed after it had acted") for one in (awaited, streamed)),
+        (awaited, 1, "failed after it had acted"),
         (half, 1, "failed after it had acted"),
         (asks_agent, 1, "failed after it had acted"),
         (asks_coder, 1, "failed after it had acted"),
