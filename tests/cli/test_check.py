@@ -124,7 +124,7 @@ def test_a_payload_keeps_its_settings_and_has_instructions_once() -> None:
 
 
 def test_a_list_stays_a_list_unless_it_cannot_hold_everything() -> None:
-    unanswered = [
+    unanswered: list[Any] = [
         USER,
         {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
     ]
@@ -229,6 +229,14 @@ def test_values_in_a_wrong_form_are_repaired_and_the_rest_stays(
 ) -> None:
     again, reported = fixed(history, provider)
     assert held in json.dumps(again) and "reasoning_left_out" not in reported
+
+
+def test_opaque_state_in_a_list_belongs_to_the_model_that_is_named() -> None:
+    thought = {"type": "thinking", "thinking": "h", "signature": "S"}
+    call: dict[str, Any] = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    history = [USER, {"role": "assistant", "content": [thought, call]}]
+    messages, _ = fixed(history, "anthropic", "--model", "claude-sonnet-4-5")
+    assert messages[1]["content"] == [thought, call]
 
 
 def test_a_fault_that_stays_is_reported_with_exit_status_1() -> None:
@@ -387,13 +395,12 @@ ODD_VALUES: tuple[Any, ...] = (
 
 def places(value: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
     """Each object or array within a value, with each of its keys or indexes."""
-    inner: Any = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for key, held in list(inner):
-        yield value, key
-        if depth < 12:
-            yield from places(held, depth + 1)
+    held: Any = value
+    if isinstance(value, dict | list):
+        for key in list(held) if isinstance(value, dict) else range(len(held)):
+            yield held, key
+            if depth < 12:
+                yield from places(held[key], depth + 1)
 
 
 @pytest.mark.laws

@@ -8,8 +8,9 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
-from quire.cli.simulate import POLICIES
+from quire.cli.simulate import POLICIES, replay
 from quire.providers import PROVIDERS, check
+from quire.tokens import Prices, counter_for
 from tests.cli.command_line import TOOL, conversation, lines, ran, ran_json, refused
 
 FIT = ("fit", "-", "--budget", "1000")
@@ -191,6 +192,14 @@ def test_money_tools_and_a_volatile_block() -> None:
     armed = simulated(*few, given=tools)["policies"]
     assert armed["keep-all"]["peak"] > known["policies"]["keep-all"]["peak"] + 100
     assert armed["default"]["peak"] <= 1000 and armed["default"]["over_budget"] == 0
+    assert armed["keep-all"]["cached_share"] > known["policies"]["keep-all"]["cached_share"]
+
+
+def test_written_summaries_are_part_of_the_bill() -> None:
+    items = PROVIDERS["openai"].read_history(conversation())
+    done = replay(items, POLICIES["summarize"], tokens=1000, counter=counter_for("gpt-5.6"))
+    assert done.bill(Prices(1.0, 5.0, 0.1, 1.25)) > done.bill(Prices(1.0, 0.0, 0.1, 1.25))
+    assert done.bill(Prices(1.0, 5.0, 0.1, 1.25)) == done.bill()
 
 
 def test_the_table_and_calls_that_do_not_fit() -> None:

@@ -164,5 +164,9 @@ def test_a_person_approves_calls_and_without_one_none_is_approved(
     deleting = ToolCall("call_1", "delete", '{"path": "a"}')
     assert isinstance(asyncio.run(Watching(is_silent=False).approve(deleting)), str)
     monkeypatch.setattr("sys.stdin", Person())
-    monkeypatch.setattr("builtins.input", lambda _prompt: typed)
+
+    def type_line(_prompt: str) -> str:
+        return typed
+
+    monkeypatch.setattr("builtins.input", type_line)
     assert asyncio.run(Watching(is_silent=False).approve(deleting)) == verdict

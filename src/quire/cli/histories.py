@@ -156,7 +156,7 @@ def _refuse_envelopes(values: list[Any], name: str) -> None:
 
 
 def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return cast("list[Any]", cast(object, value)) if isinstance(value, list) else []
 
 
 # Formats
