@@ -153,13 +153,13 @@ class Calls:
         arguments = as_text(by_name(tool.definition["parameters"], args, given))
         call = ToolCall(f"call_{new_id()}", tool.name, arguments, agent_id=PROGRAM)
         key, entry = call_key(tool, arguments), self._begin()
-        earlier = self._replays.next(key)
-        if earlier is None:
-            made = await self._made_now(call, tool, key, entry)
-        else:
-            made = earlier._replace(result=earlier.result_for(call))
+        if earlier := self._replays.get(key):
+            made = earlier.popleft()
+            made = made._replace(result=made.result_for(call))
             entry += (*await self._write(call, made.result), *made.within)
             self._tell(Called(self.transcript, call))
+        else:
+            made = await self._made_now(call, tool, key, entry)
         self._tell(Gave(self.transcript, made.result))
         return made.outcome()
 

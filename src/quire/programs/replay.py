@@ -117,21 +117,10 @@ class MadeCalls:
         """How often each tool was called in an attempt."""
         return Counter(made.call.name for made in self._made if made.attempt == attempt)
 
-    def replays(self) -> "Replays":
-        """The calls that one more program receives instead of making them."""
-        return Replays(self._made)
-
-
-class Replays:
-    """Earlier calls as one program makes them again, each once: more calls than before are made anew."""
-
-    def __init__(self, made: Sequence[Made]) -> None:
-        self._left: dict[str, deque[Made]] = {}
-        for one in made:
+    def replays(self) -> dict[str, deque[Made]]:
+        """The lasting calls by their identities: one more program takes each once, and makes others anew."""
+        left: dict[str, deque[Made]] = {}
+        for one in self._made:
             if one.lasts:
-                self._left.setdefault(one.key, deque()).append(one)
-
-    def next(self, key: str) -> Made | None:
-        """The earlier call with this identity, if one is left."""
-        left = self._left.get(key)
-        return left.popleft() if left else None
+                left.setdefault(one.key, deque()).append(one)
+        return left
