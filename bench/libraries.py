@@ -110,7 +110,7 @@ class Adapter:
 
     def messages(self, payload: Any) -> list[Any]:
         """The messages of a payload."""
-        return payload[-1] if isinstance(payload, tuple) else payload
+        return payload[0] if isinstance(payload, tuple) else payload
 
     def filled(self, chat: Sequence[Entry]) -> Any:
         """A new history with these messages."""

@@ -63,6 +63,9 @@ def loom() -> Adapter:
                 "gemini": _converter(GeminiProvider),
             }
 
+        def messages(self, payload: Any) -> list[Any]:
+            return payload[1] if isinstance(payload, tuple) else payload
+
     def _converter(provider: Any) -> Callable[[SessionMemory], Any]:
         from loom.runtime.provider_runtime import ProviderRuntime
 
@@ -143,6 +146,9 @@ def pydantic_ai() -> Adapter:
             chat = OpenAIChatModel("gpt-5", provider=OpenAIProvider(api_key="none"))
             google = GoogleModel("gemini-2.5-pro", provider=GoogleProvider(api_key="none"))
             return {"openai": self._mapped(chat), "gemini": self._mapped(google)}
+
+        def messages(self, payload: Any) -> list[Any]:
+            return payload[1] if isinstance(payload, tuple) else payload
 
         def _mapped(self, model: Any) -> Callable[[Any], Any]:
             from pydantic_ai.models import ModelRequestParameters

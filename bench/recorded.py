@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import page
-from quire.cli.simulate import KEEP_ALL, POLICIES, Replay, replay
+from quire.cli.simulate import KEEP_ALL, POLICIES, USUAL_PRICES, Replay, figures, replay
 from quire.errors import Irreducible
 from quire.items import Item
 from quire.providers import PROVIDERS
@@ -86,24 +86,6 @@ def measured(shifts: Sequence[list[Item]], name: str, budget: int, volatile: int
     return replays
 
 
-def summed(replays: list[Replay], base: float) -> dict[str, Any]:
-    tokens = sum(call.tokens for replay in replays for call in replay.calls)
-    calls = [call for replay in replays for call in replay.calls]
-    return {
-        "cached_share": round(sum(call.cached for replay in replays for call in replay.calls) / tokens, 4)
-        if tokens
-        else None,
-        "bill": round(sum(replay.bill() for replay in replays) / base, 4),
-        "invalid": sum(call.faults > 0 for call in calls),
-        "over_budget": sum(call.over_budget for call in calls),
-        "refused": sum(replay.refused for replay in replays),
-        "calls": len(calls),
-        "compactions": sum(call.compacted for replay in replays for call in replay.calls),
-        "peak": max(call.tokens for replay in replays for call in replay.calls),
-        "mean": round(tokens / max(len(calls), 1)),
-    }
-
-
 def bills(options: argparse.Namespace) -> dict[str, Any]:
     """The figures of each policy."""
     found = list(islice(shifts(options.path), options.limit))
@@ -113,7 +95,7 @@ def bills(options: argparse.Namespace) -> dict[str, Any]:
     names = list(dict.fromkeys((*names, KEEP_ALL)))
     replays = {name: measured(found, name, options.budget, options.volatile) for name in names}
     base = sum(replay.bill() for replay in replays[KEEP_ALL])
-    policies = {name: summed(done, base) for name, done in replays.items()}
+    policies = {name: figures(done, USUAL_PRICES, False, base) for name, done in replays.items()}
     return {"budget": options.budget, "shifts": len(found), "policies": policies}
 
 

@@ -133,11 +133,12 @@ def _report(replays: "dict[str, list[Replay]]", budget: int, model: str, volatil
         "histories": len(replays[KEEP_ALL]),
         "calls": calls,
         "prices": "of the model" if is_own else "usual",
-        "policies": {name: _figures(some, prices, is_own, kept) for name, some in replays.items()},
+        "policies": {name: figures(some, prices, is_own, kept) for name, some in replays.items()},
     }
 
 
-def _figures(replays: "list[Replay]", prices: Prices, is_own: bool, kept: float) -> dict[str, Any]:
+def figures(replays: "list[Replay]", prices: Prices, is_own: bool, kept: float) -> dict[str, Any]:
+    """The figures of one policy, summed over histories; `kept` is the bill of keeping everything."""
     calls = [call for one in replays for call in one.calls]
     sent, bill = sum(call.tokens for call in calls), sum(one.bill(prices) for one in replays)
     return {
