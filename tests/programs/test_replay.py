@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 
 from quire import Agent, ToolCall, ToolResult
 from quire.agent import Tool, tool
@@ -217,7 +217,7 @@ async def test_a_default_and_a_position_make_no_difference(named: str, positiona
     made: list[int] = []
 
     @tool
-    async def take(x: Annotated[int, AfterValidator(lambda x: x)] = 3) -> str:
+    async def take(x: Annotated[int, Field(ge=0)] = 3) -> str:
         """Take something."""
         made.append(x)
         return "taken"

@@ -214,7 +214,7 @@ def test_addresses_that_look_alike_stay_apart(tmp_path: Path) -> None:
     ]
     desk = Desk(tmp_path / "root", "conversation")
     for one, other in combinations(places, 2):
-        desk("write_file", path="mine.txt", content="x", at=one)
+        assert desk("write_file", path="mine.txt", content="x", at=one).startswith("wrote")
         assert "mine.txt" not in desk("list_files", at=other)
         desk("remove_file", path="mine.txt", at=one)
     assert [path.name for path in tmp_path.iterdir()] == ["root"]

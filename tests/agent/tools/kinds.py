@@ -106,13 +106,9 @@ ANN = Person(name="Ann", age=3)
 
 CASES: dict[str, Case] = {
     "str": Case(str, (("a", "a"), ("3", "3"), ("", "")), (3, None, True, ["a"])),
-    "int": Case(
-        int, ((3, 3), ("3", 3), (" -4 ", -4), (3.0, 3), (10**30, 10**30)), ("3.5", 3.5, True, "x", None, "")
-    ),
-    "float": Case(
-        float, ((1.5, 1.5), (2, 2.0), ("2.5", 2.5), ("1e3", 1000.0)), ("nan", "inf", True, None, "x")
-    ),
-    "bool": Case(bool, ((True, True), ("false", False), ("True", True)), (1, 0, "yes", None)),
+    "int": Case(int, ((3, 3), ("3", 3), (3.0, 3), (10**30, 10**30)), ("3.5", 3.5, True, "x", None, "")),
+    "float": Case(float, ((1.5, 1.5), (2, 2.0), ("2.5", 2.5), ("1e3", 1000.0)), (True, None, "x")),
+    "bool": Case(bool, ((True, True), ("false", False), ("True", True)), (2, "yes", None)),
     "None": Case(None, ((None, None), ("null", None)), (0, "", False)),
     "any": Case(Any, ((1, 1), ([None], [None])), ()),
     "optional": Case(int | None, ((None, None), (1, 1), ("1", 1), ("null", None)), ("x", [])),
@@ -154,26 +150,26 @@ CASES: dict[str, Case] = {
     "typed dict": Case(
         Options,
         (({"depth": 1}, {"depth": 1}), ({"depth": 1, "strict": "true"}, {"depth": 1, "strict": True})),
-        ({}, {"depth": 1, "x": 1}),
+        ({}, {"depth": "x"}, {"depth": 1, "x": 1}),
     ),
-    "named tuple": Case(
-        Pair, (({"left": 1}, Pair(1)), ([1, "a"], Pair(1, "a"))), ({"right": "a"}, [1, "a", 2])
-    ),
+    "named tuple": Case(Pair, (([1], Pair(1)), ([1, "a"], Pair(1, "a"))), ({"left": 1}, ["a"])),
     "struct": Case(
         Dog,
         (({"type": "Dog", "goodBoy": True}, Dog(True)),),
-        ({"goodBoy": True}, {"type": "Cat", "goodBoy": True}),
+        ({"type": "Dog"}, {"type": "Cat", "goodBoy": True}),
     ),
     "union of structs": Case(
         Cat | Dog,
         (({"type": "Cat"}, Cat()), ({"type": "Dog", "goodBoy": True}, Dog(True))),
         ({"type": "Cow"},),
     ),
-    "union of dataclasses": Case(
-        Point | Positive, (({"x": 1}, Point(1)), ({"amount": 1}, Positive(1))), ({"z": 1},)
-    ),
     "pydantic": Case(
         Person, (({"name": "Ann", "age": "3"}, ANN),), ({"age": 1}, {"name": "Ann", "age": -1}, 3)
+    ),
+    "union of pydantic": Case(
+        list[Person] | Tree,
+        (({"label": "a"}, Tree(label="a")), ([{"name": "Ann", "age": 3}], [ANN])),
+        ({"x": 1},),
     ),
     "pydantic in a list": Case(list[Person], (([{"name": "Ann", "age": 3}], [ANN]),), ([{"name": 3}],)),
     "pydantic in a dataclass": Case(
@@ -191,8 +187,7 @@ CASES: dict[str, Case] = {
         (({"label": "a", "branches": [{"label": "b"}]}, Tree(label="a", branches=[Tree(label="b")])),),
         ({"label": "a", "branches": [1]},),
     ),
-    "secret": Case(pydantic.SecretStr, (("x", pydantic.SecretStr("x")),), (3,)),
-    "datetime": Case(datetime.datetime, (("2026-05-01T12:00:00Z", NOON),), ("soon", 3)),
+    "datetime": Case(datetime.datetime, (("2026-05-01T12:00:00Z", NOON),), ("soon", [])),
     "date": Case(datetime.date, (("2026-05-01", NOON.date()),), ("2026-13-01",)),
     "duration": Case(datetime.timedelta, (("PT90S", datetime.timedelta(seconds=90)),), ("long",)),
     "uuid": Case(uuid.UUID, ((str(ID), ID),), ("x",)),
@@ -206,5 +201,4 @@ CASES: dict[str, Case] = {
     ),
     "pattern": Case(Annotated[str, msgspec.Meta(pattern="^a")], (("ab", "ab"),), ("ba",)),
     "field": Case(Annotated[str, pydantic.Field(max_length=2)], (("ab", "ab"),), ("abc",)),
-    "validator": Case(Annotated[str, pydantic.AfterValidator(str.upper)], (("ab", "AB"),), (3,)),
 }

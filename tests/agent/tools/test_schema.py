@@ -13,7 +13,7 @@ from quire.agent.tools import Misfit, fit, read_as, read_json, schema_of, tool
 from quire.errors import WrongType
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS
-from tests.agent.tools.kinds import CASES, Node, Point, Tree
+from tests.agent.tools.kinds import CASES, Node, Point
 from tests.agent.tools.running import ran, taking
 
 JSON = st.recursive(
@@ -70,7 +70,7 @@ def test_only_recursive_types_are_referred_to() -> None:
     for name, case in CASES.items():
         schema: Any = taking(case.kind).definition["parameters"]
         text = msgspec.json.encode(schema).decode()
-        assert ("$ref" in text) == (case.kind in (Node, Tree)), name
+        assert ("$ref" in text) == ("recursive" in name or name == "union of pydantic"), name
         for part in text.split('"$ref":"#/$defs/')[1:]:
             assert part.partition('"')[0] in schema["$defs"], name
 
@@ -91,7 +91,7 @@ def test_values_are_read_by_their_types() -> None:
             outcome = ran(taking(case.kind, seen), json.dumps({"value": value}))
             assert seen == [wanted] and type(seen[0]) is type(wanted), (name, outcome.content)
             assert read_as(case.kind, wanted) == wanted, name  # a value that is made already
-            if not isinstance(wanted, bytes | pydantic.SecretStr):
+            if not isinstance(wanted, bytes):
                 assert (
                     read_as(case.kind, msgspec.to_builtins(wanted, str_keys=True, enc_hook=plain)) == wanted
                 )
@@ -110,55 +110,32 @@ def test_values_of_other_types_are_refused_with_their_place() -> None:
             assert "value" in str(outcome.content), name
 
 
-@pytest.mark.parametrize(
-    ("value", "faults"),
-    [
-        ({"id": "1"}, ["the field 'cents' is missing: a whole number"]),
-        (
-            {"id": 1, "cents": "x", "colour": 1},
-            [
-                "id: expected a text, got 1",
-                "cents: expected a whole number, got the text 'x'",
-                "there is no field 'colour'; there are id, cents, lines, note",
-            ],
-        ),
-        (
-            {"id": "1", "cents": 1, "lines": [{"x": 1}, {"x": None, "y": "far"}]},
-            [
-                "lines[1].x: expected a whole number, got null",
-                "lines[1].y: expected a number, got the text 'far'",
-            ],
-        ),
-        ([1], ["expected an object with id, cents, lines, note, got an array"]),
-    ],
-)
-def test_all_faults_are_told_at_once(value: Any, faults: list[str]) -> None:
-    with pytest.raises(Misfit) as found:
-        read_as(Order, value)
-    assert list(found.value.faults) == faults and str(found.value) == "; ".join(faults)
-
-
-def test_faults_of_unions_of_bounds_and_of_code() -> None:
+def test_faults_have_a_path_and_words_for_a_model() -> None:
     rows: list[tuple[Any, Any, str]] = [
-        (int | list[Point], [{"y": 1}], "[0]: the field 'x' is missing: a whole number"),
-        (int | None, "x", "expected a whole number or null, got the text 'x'"),
-        (CASES["union of structs"].kind, {"type": "Dog"}, "the field 'goodBoy' is missing: true or false"),
+        (Order, {"id": "1"}, "object missing required field cents"),
+        (Order, {"id": 1, "cents": 1}, "id: expected str, got int"),
         (
-            Annotated[int, msgspec.Meta(lt=3, multiple_of=2)],
-            5,
-            "expected less than 3, got 5; expected a multiple of 2, got 5",
+            Order,
+            {"id": "1", "cents": 1, "lines": [{"x": 1}, {"x": None}]},
+            "lines[1].x: expected int, got null",
         ),
-        (dict[str, list[int]], {"a": [1, "b"]}, "a[1]: expected a whole number, got the text 'b'"),
+        (
+            Order,
+            {"id": "1", "cents": 1, "lines": [{"x": 1, "z": 0}]},
+            "lines[0]: there is no field 'z'; there is x, y, tags",
+        ),
+        (dict[str, Point | None], {"a": {"x": 1, "z": 0}}, "a: there is no field 'z'; there is x, y, tags"),
+        (Order, [1], "expected object, got array"),
+        (int | list[Point], [{"y": 1}], "[0]: object missing required field x"),
+        (int | None, "x", "expected int | null, got str"),
+        (CASES["union of structs"].kind, {"type": "Dog"}, "object missing required field goodBoy"),
+        (Annotated[int, msgspec.Meta(lt=3)], 5, "expected int <= 2"),
         (CASES["checks itself"].kind, {"amount": 0}, "must be above zero"),
+        (dict[int, str], {"x": "a"}, "a key: expected int, got str"),
         (
             CASES["pydantic in a dataclass"].kind,
             {"lead": {"age": -1}},
-            "lead.name: Field required; lead.age: Input should be greater than or equal to 0",
-        ),
-        (
-            CASES["named tuple"].kind,
-            {"left": "x", "up": 1},
-            "left: expected a whole number, got the text 'x'; there is no field 'up'; there are left, right",
+            "lead: name: Field required; age: Input should be greater than or equal to 0",
         ),
     ]
     for kind, value, words in rows:
@@ -173,22 +150,41 @@ def test_values_fit_schemas_that_others_wrote() -> None:
         "type": "object",
         "properties": {
             "a": {"$ref": "#/$defs/size"},
-            "b": {"oneOf": [{"const": "x"}, {"type": "array", "maxItems": 1}]},
+            "b": {"oneOf": [{"const": "x"}, {"type": "array", "maxItems": 1, "items": {"type": "number"}}]},
+            "c": {"enum": ["p", 1], "not": {}},
+            "d": {"type": "object", "additionalProperties": False, "required": ["e"]},
+            "f": {"type": "string", "pattern": "^a"},
+            "g": {"maxItems": 1},
         },
         "required": ["a"],
     }
-    assert fit({"a": "3", "b": [1], "more": None}, schema) == {"a": 3, "b": [1], "more": None}
-    assert fit({"a": None, "b": "x"}, schema) == {"a": None, "b": "x"}
-    with pytest.raises(Misfit, match=r"a: expected at least 1, got 0; b: has a length of 2"):
-        fit({"a": 0, "b": [1, 2]}, schema)
-    with pytest.raises(Misfit):
-        fit({"a": "3"}, schema, lenient=False)
+    for value in ({"a": 3, "b": [1], "more": None}, {"a": None, "b": "x", "c": 1, "f": "ab"}):
+        assert fit(value, schema) == value
+    rows: list[tuple[Any, str]] = [
+        ({}, "the field 'a' is missing"),
+        ({"a": 0}, "a: expected at least 1, got 0"),
+        ({"a": True}, "a: expected integer or null, got true"),
+        ({"a": 1, "b": [1, 2]}, "b: expected the text 'x', got an array"),
+        ({"a": 1, "g": [1, 2]}, "g: has a length of 2, from 0 to 1 is allowed"),
+        ({"a": 1, "b": ["x"]}, "b[0]: expected number, got the text 'x'"),
+        ({"a": 1, "c": True}, "c: expected the text 'p' or 1, got true"),
+        ({"a": 1, "d": {"x": 1}}, "d: the field 'e' is missing"),
+        ({"a": 1, "f": "b"}, "f: expected a text that matches ^a"),
+        ([], "expected object, got an array"),
+    ]
+    for value, words in rows:
+        with pytest.raises(Misfit) as found:
+            fit(value, schema)
+        assert str(found.value) == words
 
 
 def test_types_without_a_schema_are_refused() -> None:
     class Desk: ...
 
-    for kind in (type[int], Desk, list[dict[str, Desk]], {"type": "string"}):
+    for kind in (
+        *(type[int], Desk, list[dict[str, Desk]], {"type": "string"}, Point | Node),
+        Annotated[str, pydantic.AfterValidator(str.upper)],
+    ):
         with pytest.raises(WrongType):
             schema_of(kind)
 
@@ -199,7 +195,7 @@ def test_any_value_is_read_or_refused(name: str, value: Any) -> None:
     try:
         read_as(CASES[name].kind, value)
     except Misfit as fault:
-        assert fault.faults and all(fault.faults)
+        assert str(fault)
 
 
 @pytest.mark.laws
@@ -214,7 +210,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 PLAIN = sorted(
     set(CASES)
     - {"datetime", "date", "duration", "uuid", "decimal", "bytes", "path", "pattern", "checks itself"}
-    - {"dict by number", "union of dataclasses"}
+    - {"dict by number"}
 )
 """Types whose schema says all there is to say of their values."""
 

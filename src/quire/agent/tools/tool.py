@@ -5,6 +5,7 @@ import copy
 import functools
 import inspect
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -43,7 +44,6 @@ Approve = bool | Callable[[Mapping[str, Any]], bool]
 Kind = Literal["plain", "async", "generator"]
 
 _BINDABLE = (FunctionType, classmethod, staticmethod)
-_BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
 _ANY_NUMBER = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _INJECTED = {Session: "a session", Pool: "a pool", Allowance: "an allowance"}
 
@@ -106,11 +106,10 @@ class Bound(NamedTuple):
 
 
 class Injected(NamedTuple):
-    """A parameter that the engine fills in: its type, and whether the function can do without."""
+    """A parameter that the engine fills in: its type, and what it is where there is nothing to fill in."""
 
     kind: type
-    takes_none: bool
-    has_default: bool
+    otherwise: Any
 
 
 class Signature:
@@ -178,35 +177,24 @@ class Signature:
         """What the engine fills in. The pool is a copy: a tool reads it, and returns notes to be kept."""
         values: Json = {}
         for name, wanted in self.injected.items():
+            value: Any = session if wanted.kind is Session else allowance
             if wanted.kind is Pool:
-                copied = pool.fork() if pool is not None else None
-                value: Any = session.pool.copy() if copied is None and session is not None else copied
-            else:
-                value = session if wanted.kind is Session else allowance
-            if value is None and not wanted.takes_none and not wanted.has_default:
+                value = pool.fork() if pool is not None else session and session.pool.copy()
+            values[name] = wanted.otherwise if value is None else value
+            if values[name] is Parameter.empty:
                 needed = _INJECTED[wanted.kind]
                 raise InvalidValue(f"the tool's parameter {name!r} needs {needed}, and none is given")
-            if value is not None or not wanted.has_default:
-                values[name] = value
         return values
 
     def bind(self, values: Mapping[str, Any]) -> Bound:
         """Values by name, in their places."""
-        left, args = dict(values), list[Any]()
-        placed = [
-            index + 1
-            for index, parameter in enumerate(self.order)
-            if parameter.kind in _BY_PLACE and values.get(parameter.name, ()) != ()
-        ]
-        for parameter in self.order[: max(placed, default=0)]:
-            if parameter.kind is Parameter.VAR_POSITIONAL:
-                args += left.pop(parameter.name, ())
-            else:
-                args.append(left.pop(parameter.name, parameter.default))
-        for parameter in self.order:
-            if parameter.kind is Parameter.VAR_POSITIONAL:
-                left.pop(parameter.name, None)
-        return Bound(tuple(args), left)
+        names = {parameter.name: parameter for parameter in self.order}
+        arguments = {name: value for name, value in values.items() if name in names}
+        rest = {name: value for name, value in values.items() if name not in names}
+        if rest:
+            arguments[self.order[-1].name] = rest
+        bound = inspect.BoundArguments(inspect.Signature(self.order), OrderedDict(arguments))
+        return Bound(bound.args, bound.kwargs)
 
 
 class Tool:
@@ -481,7 +469,8 @@ def _injected(hint: Any, parameter: Parameter) -> Injected | None:
     others = [member for member in members if member is not NoneType]
     if len(others) != 1 or others[0] not in _INJECTED:
         return None
-    return Injected(others[0], len(others) < len(members), parameter.default is not Parameter.empty)
+    is_optional = len(others) < len(members) and parameter.default is Parameter.empty
+    return Injected(others[0], None if is_optional else parameter.default)
 
 
 def _checked_default(parameter: Parameter) -> Any:
