@@ -119,7 +119,11 @@ def thaw(value: Any) -> Any:
     return tuple(map(thaw, value)) if kind is tuple else value
 
 
-def to_json(value: Any, path: str = "$") -> Any:
+_Path = str | tuple["_Path", str | int]
+"""The path of a value: a text, or the path of its container with a key or an index."""
+
+
+def to_json(value: Any, path: _Path = "$") -> Any:
     """The value as JSON values, with bytes spelled; any other value is an `Unencodable` error with its path.
 
     `freeze` is the inverse.
@@ -130,20 +134,28 @@ def to_json(value: Any, path: str = "$") -> Any:
     if kind is dict or kind is FrozenDict:
         for key in value:
             if type(key) is not str:
-                raise Unencodable(f"a key of type {type(key).__name__} would come back as text", path)
-        # Most values are texts: spare the path.
-        return {k: v if type(v) is str else to_json(v, f"{path}.{cut(k)}") for k, v in value.items()}
+                raise Unencodable(
+                    f"a key of type {type(key).__name__} would come back as text", _spelled(path)
+                )
+        return {k: v if type(v) is str else to_json(v, (path, k)) for k, v in value.items()}
     if kind is list or kind is FrozenList:
-        return [v if type(v) is str else to_json(v, f"{path}[{i}]") for i, v in enumerate(value)]
+        return [v if type(v) is str else to_json(v, (path, i)) for i, v in enumerate(value)]
     if kind is bytes:
         return {_BYTES: b64encode(value).decode()}
     if kind is int and not -(2**63) <= value < 2**64:
-        raise Unencodable("an integer beyond 64 bits", path)
+        raise Unencodable("an integer beyond 64 bits", _spelled(path))
     if kind is float and not math.isfinite(value):
-        raise Unencodable("JSON has no infinity and no NaN", path)
+        raise Unencodable("JSON has no infinity and no NaN", _spelled(path))
     if kind is int or kind is float:
         return value
-    raise Unencodable(f"a value of type {kind.__name__} lives in memory only", path)
+    raise Unencodable(f"a value of type {kind.__name__} lives in memory only", _spelled(path))
+
+
+def _spelled(path: _Path) -> str:
+    if isinstance(path, str):
+        return path
+    outer, step = path
+    return f"{_spelled(outer)}[{step}]" if isinstance(step, int) else f"{_spelled(outer)}.{cut(step)}"
 
 
 # The check of a struct

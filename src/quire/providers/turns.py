@@ -176,7 +176,8 @@ class Writer:
             if isinstance(output, Message):
                 self._move_media(output, rules.FROM_ASSISTANT)
         for call, result in zip(calls, results, strict=True):
-            self._move_media(result, rules.from_tool(call.name))
+            if not isinstance(result.content, str):
+                self._move_media(result, rules.from_tool(call.name))
 
     def _spoken(self, item: Message) -> Message:
         """A message of the model with the transcripts of what it said aloud; no wire takes that back."""

@@ -28,6 +28,9 @@ class Tip(NamedTuple):
     grouping: Grouping
 
 
+_EMPTY = Shape()
+
+
 class Transcript:
     """An append-only log with a view. One writer at a time; views and forks may be read from any thread."""
 
@@ -38,7 +41,7 @@ class Transcript:
         self._log = Log((self._segment,))
         self._owned = True  # whether the last segment may grow by what is appended here
         self._end = 0
-        self._shape = Shape()
+        self._shape = _EMPTY
         self._grouping = Grouping()
         self.extend(items)
 
