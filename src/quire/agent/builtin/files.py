@@ -334,7 +334,7 @@ class _Files:
 
     def _numbered(self, lines: Sequence[str], first: int) -> Iterator[str]:
         most = self._limits.line_characters
-        rows = []
+        rows: list[str] = []
         for number, line in enumerate(lines, first):
             cut = f"{line[:most]}… [cut: {len(line):,} characters]" if len(line) > most else line
             rows.append(f"{number:>6}\t{cut}")

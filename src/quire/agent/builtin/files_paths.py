@@ -76,14 +76,12 @@ def file_names_in(path: str) -> tuple[str, ...]:
 
 def _check_name(name: str) -> None:
     alike = unicodedata.normalize("NFKC", name)  # what some file systems make of it
-    if ".." in (name, alike.strip()):
-        raise InvalidValue("a path never goes up: .. is not a name here")
     if any(unicodedata.category(one) in _CONTROLS for one in name):
         raise InvalidValue(f"{shown(name)} has control characters in its name")
     if "\\" in name:
         raise InvalidValue(f"{shown(name)} has a backslash: folders are separated by / here")
     if "/" in alike or "\\" in alike or not alike.strip(". "):
-        raise InvalidValue(f"{shown(name)} has characters that look like the dots or slashes of a path")
+        raise InvalidValue(f"{shown(name)} is no name: a path never goes up, and has no other slashes than /")
     if name[-1] in ". ":
         raise InvalidValue(f"{shown(name)} ends with a dot or a space: elsewhere it would be another name")
     if len(name.encode()) > _MAX_NAME:

@@ -131,15 +131,9 @@ class _Recall:
         limit: int,
         allowance: Allowance | None,
     ) -> str:
-        """The best quotes in order of time, without those that the model sees anyway."""
-        seen = {item.id: item for item in _this_turn(session)}
-
-        def is_seen(quote: Quote) -> bool:
-            item = seen.get(quote.first)
-            return item is not None and quote.is_of(item)
-
+        """The best quotes in order of time."""
         while True:
-            new = [quote for quote in find() if not is_seen(quote)]
+            new = find()
             selected = self._select(new, limit, allowance)
             if session.steps.link([quote for quote in new if quote.key in selected.keys]):
                 break  # otherwise a quote was forgotten meanwhile
@@ -190,9 +184,11 @@ def _with_ids(quote: Quote) -> Quote:
     if quote.shorter is None:
         return extended
     shorten: Shorten = quote.shorter
-    return extended._replace(
-        shorter=lambda _, letters: f"{shorten(quote.line, max(0, letters - len(ending)))}{ending}"
-    )
+
+    def shorter(_: str, letters: int) -> str:
+        return f"{shorten(quote.line, max(0, letters - len(ending)))}{ending}"
+
+    return extended._replace(shorter=shorter)
 
 
 def _listed(ids: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from quire.errors import cut
 from quire.items import MAX_DEPTH
@@ -48,6 +48,16 @@ def read_value(text: str) -> Any:
         value = _decode(value)
     _check_size(value)
     return value
+
+
+def is_object(value: Any) -> TypeGuard[Json]:
+    """Whether a value is a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a value is a JSON array."""
+    return isinstance(value, list)
 
 
 def called(value: Any) -> str:
@@ -151,7 +161,7 @@ def _faults(value: Any, schema: Any, root: Any, path: str, depth: int) -> Iterat
     if "$ref" in schema:
         target: Any = root
         for step in str(schema["$ref"]).removeprefix("#").split("/")[1:]:
-            target = target.get(step) if isinstance(target, dict) else None
+            target = target.get(step) if is_object(target) else None
         yield from _faults(value, target, root, path, depth + 1)
     for inner in schema.get("allOf", ()):
         yield from _faults(value, inner, root, path, depth + 1)
@@ -167,9 +177,9 @@ def _faults(value: Any, schema: Any, root: Any, path: str, depth: int) -> Iterat
     if kinds and not any(_is_of(value, kind) for kind in kinds):
         yield path, f"expected {' or '.join(map(str, kinds))}, got {called(value)}"
     yield from ((path, fault) for fault in _broken_bounds(value, schema))
-    if isinstance(value, dict):
-        yield from _faults_in_object(cast(Json, value), schema, root, path, depth)
-    elif isinstance(value, list):
+    if is_object(value):
+        yield from _faults_in_object(value, schema, root, path, depth)
+    elif is_array(value):
         places = schema.get("prefixItems", [])
         for index, one in enumerate(value):
             inner = places[index] if index < len(places) else schema.get("items")
@@ -195,15 +205,16 @@ def _faults_in_object(
         yield from _faults(one, inner, root, f"{path}.{name}", depth + 1)
 
 
-def _broken_bounds(value: Any, schema: Json) -> Iterator[str]:
-    if isinstance(value, int | float):
+def _broken_bounds(value: object, schema: Json) -> Iterator[str]:
+    number: Any = value if isinstance(value, int | float) else None
+    if number is not None:
         for keyword, (holds, words) in _BOUNDS.items():
-            if keyword in schema and not holds(value, schema[keyword]):
+            if keyword in schema and not holds(number, schema[keyword]):
                 yield f"expected {words} {schema[keyword]}, got {value}"
-    size = _SIZES.get(type(value))  # pyright: ignore[reportUnknownArgumentType]
-    if size is not None:
-        least, most = schema.get(f"min{size}", 0), schema.get(f"max{size}", len(value))
-        if not least <= len(value) <= most:
-            yield f"has a length of {len(value)}, from {least} to {most} is allowed"
+    size = _SIZES.get(type(value))
+    length = 0 if size is None else len(cast("list[Any]", value))
+    least, most = schema.get(f"min{size}", 0), schema.get(f"max{size}", length)
+    if not least <= length <= most:
+        yield f"has a length of {length}, from {least} to {most} is allowed"
     if isinstance(value, str) and "pattern" in schema and not re.search(schema["pattern"], value):
         yield f"expected a text that matches {schema['pattern']}"

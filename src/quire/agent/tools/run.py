@@ -8,12 +8,11 @@ import asyncio
 import logging
 import traceback
 from collections.abc import AsyncIterable, Callable, Iterator, Mapping
-from contextlib import aclosing
 from functools import partial
 from inspect import isawaitable
 from itertools import islice
 from time import monotonic
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from msgspec.structs import replace
 
@@ -156,7 +155,7 @@ class _Call:
                 if isawaitable(value) or isinstance(value, AsyncIterable):
                     if not self._output.is_closed:
                         pending.append(value)  # the event loop goes on with it
-                elif isinstance(value, Iterator):
+                elif _is_iterator(value):
                     self._drain(value)
                 else:
                     self._value = value
@@ -189,14 +188,20 @@ class _Call:
 
     async def _take(self, value: Any) -> None:
         """Add what an async function gives to the output."""
-        while isawaitable(value):
-            value = await value
-        if isinstance(value, Iterator):
-            await self._run_in_thread(lambda: value, _nothing)
-        elif isinstance(value, AsyncIterable):
-            async with aclosing(_generator(value)) as values:
-                async for one in values:
+        given = value
+        while isawaitable(given):
+            given = await given
+        value = given
+        if _is_iterator(value):
+            await self._run_in_thread(partial(_same, value), _nothing)
+        elif _is_async(value):
+            try:
+                async for one in value:
                     await self._output.add_yielded(one)
+            finally:
+                close = getattr(value, "aclose", None)
+                if callable(close):
+                    await cast(Any, close)()
         else:
             self._value = value
             self._output.add_returned(value)
@@ -241,14 +246,16 @@ class _Call:
         return {"value": self._value, "error": raised, "has_begun": self._has_begun}
 
 
-async def _generator(values: AsyncIterable[Any]) -> Any:
-    try:
-        async for value in values:
-            yield value
-    finally:
-        close = getattr(values, "aclose", None)
-        if callable(close):
-            await cast(Any, close)()
+def _is_iterator(value: Any) -> TypeGuard[Iterator[Any]]:
+    return isinstance(value, Iterator)
+
+
+def _is_async(value: Any) -> TypeGuard[AsyncIterable[Any]]:
+    return isinstance(value, AsyncIterable)
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _words_of(fault: BaseException) -> str:

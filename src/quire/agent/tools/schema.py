@@ -16,12 +16,12 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, g
 
 import msgspec
 
-from quire.agent.tools.arguments import Json, Misfit
+from quire.agent.tools.arguments import Json, Misfit, is_array, is_object
 from quire.errors import WrongType, cut
 
 _REFERENCE = "#/$defs/"
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
-_ENUM_TYPES = {str: "string", int: "integer", bool: "boolean"}
+_ENUM_TYPES: dict[type, str] = {str: "string", int: "integer", bool: "boolean"}
 _PATH = re.compile(r"(?P<why>.*) - at `(?P<key>key` in `)?\$(?P<path>.*)`", re.DOTALL)
 
 
@@ -155,14 +155,17 @@ class _Type(NamedTuple):
         while waiting:
             one, schema, place = waiting.pop()
             schema = _without_null(schema)
-            if isinstance(schema, dict) and "$ref" in schema:
+            if not is_object(schema):
+                continue
+            if "$ref" in schema:
                 schema = definitions[schema["$ref"].removeprefix(_REFERENCE)]
-            if isinstance(one, list) and isinstance(schema, dict):
+            if is_array(one):
                 waiting += (
                     (inner, schema.get("items"), f"{place}[{index}]") for index, inner in enumerate(one)
                 )
-            elif isinstance(one, dict) and isinstance(schema, dict):
-                known, others = schema.get("properties", {}), schema.get("additionalProperties")
+            elif is_object(one):
+                known: Json = schema.get("properties", {})
+                others: Any = schema.get("additionalProperties")
                 unknown = [name for name in one if name not in known]
                 if unknown and others is False:
                     raise Misfit(
@@ -176,7 +179,7 @@ class _Type(NamedTuple):
 
 def _without_null(schema: Any) -> Any:
     """The schema of an optional value, without `null`."""
-    branches = schema.get("anyOf", ()) if isinstance(schema, dict) else ()
+    branches = schema.get("anyOf", ()) if is_object(schema) else ()
     others = [one for one in branches if one != {"type": "null"}]
     return others[0] if len(others) == 1 else schema
 
@@ -206,8 +209,8 @@ def _type(annotation: Any) -> _Type:
     try:
         hash(annotation)
     except TypeError:
-        if isinstance(annotation, Mapping | list):
-            raise WrongType(f"a type is expected, not a {type(annotation).__name__}") from None
+        if is_object(annotation) or is_array(annotation):
+            raise WrongType("a type is expected, such as a dataclass, and no schema") from None
         return _cached_type.__wrapped__(annotation, spelling)
     return _cached_type(annotation, spelling)
 
@@ -307,7 +310,7 @@ def _said(notes: Iterable[Any]) -> Json:
 
 
 def _custom_schema(kind: Any) -> Json:
-    if isinstance(kind, type) and issubclass(kind, PurePath):
+    if PurePath in getattr(kind, "__mro__", ()):
         return {"type": "string"}
     if not hasattr(kind, "model_validate_json"):
         raise NotImplementedError
@@ -328,14 +331,13 @@ def _decode(kind: type[Any], value: Any) -> Any:
     try:
         return cast(Any, kind).model_validate_json(json.dumps(value, default=_dumped))
     except (ValueError, AttributeError) as fault:
-        found = fault.errors() if hasattr(fault, "errors") else [{"loc": (), "msg": str(fault)}]
-        places = (
-            "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in one["loc"])
-            for one in found
-        )
-        raise ValueError(
-            "; ".join(_at(path, one["msg"]) for path, one in zip(places, found, strict=True))
-        ) from None
+        told = cast(Any, fault)
+        found: list[Json] = told.errors() if hasattr(told, "errors") else [{"loc": (), "msg": str(fault)}]
+        raise ValueError("; ".join(_at(_path(one["loc"]), one["msg"]) for one in found)) from None
+
+
+def _path(steps: Iterable[Any]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
 
 
 def _dumped(value: Any) -> Any:
@@ -371,9 +373,9 @@ class _Writer:
         return {**written, "$defs": self._recursive} if self._recursive else written
 
     def _write(self, schema: Any) -> Any:
-        if not isinstance(schema, dict):
+        if not is_object(schema):
             return schema
-        written = cast(Json, dict(schema))
+        written = dict(schema)
         self._definitions |= written.pop("$defs", {})
         reference = str(written.pop("$ref", "")).removeprefix(_REFERENCE)
         if reference:
@@ -434,7 +436,7 @@ class _Writer:
 
 def _choice(schema: Json) -> Json:
     """An enumeration with its type, and `null` beside it: providers want it so."""
-    others = [value for value in schema["enum"] if value is not None]
+    others: list[object] = [value for value in schema["enum"] if value is not None]
     types = {_ENUM_TYPES.get(type(value)) for value in others}
     written = {**schema, **({"type": types.pop()} if len(types) == 1 else {}), "enum": others}
     return written if len(others) == len(schema["enum"]) else {"anyOf": [written, {"type": "null"}]}

@@ -130,7 +130,7 @@ class Signature:
         self.order = _parameters_of(function)
         self.fixed = {**(function.keywords if isinstance(function, partial) else {}), **(fixed or {})}
         self.injected: dict[str, Injected] = {}
-        self._docstring = docstring_of(function)
+        self._docstring = docstring_of(function)  # pyright: ignore[reportUnknownArgumentType]
         annotations: dict[str, Any] = {}
         defaults: dict[str, Any] = {}
         rest = None
@@ -383,8 +383,8 @@ def tools_of(values: Iterable[Tool | Callable[..., Any] | Definition]) -> Toolse
     """Tools, plain functions and definitions of tools that a provider runs; no two have the same name."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"tools are a list, not {type(cast(object, values)).__name__}")
-    given = list(values)
-    definitions = [one for one in given if isinstance(one, Mapping)]
+    given: list[Any] = list(values)
+    definitions: list[Definition] = [one for one in given if isinstance(one, Mapping)]
     tools = [
         one if isinstance(one, Tool) else _made(Options(), {}, one)
         for one in given
@@ -451,7 +451,7 @@ def _kind_of(function: Callable[..., Any]) -> Kind:
 def _parameters_of(function: Any) -> tuple[Parameter, ...]:
     try:
         # A classmethod that is not bound has no signature of its own.
-        inner = function.__func__ if isinstance(function, classmethod) else function
+        inner: Any = cast(Any, function).__func__ if isinstance(function, classmethod) else function
         return tuple(inspect.signature(inner).parameters.values())
     except (ValueError, TypeError):
         raise WrongType("the function does not say which parameters it takes") from None
