@@ -155,7 +155,18 @@ FAR_QUESTION = [
 def small_talk() -> Iterable[tuple[str, str]]:
     """Sixty turns that have nothing to do with the question at the end."""
     for thing in ("shades", "bulbs", "cables", "switches", "stands", "hooks"):
-        for colour in "white black red blue yellow grey brown silver gold copper".split():
+        for colour in [
+            "white",
+            "black",
+            "red",
+            "blue",
+            "yellow",
+            "grey",
+            "brown",
+            "silver",
+            "gold",
+            "copper",
+        ]:
             yield f"Do you have {colour} {thing}?", f"Yes, we have {thing} in {colour}."
 
 
