@@ -52,7 +52,8 @@ class Solved(TypedDict):
 def solving(**options: Any) -> Task:
     """A task of one field and an answer of one field."""
     given: dict[str, Any] = {"input": {"problem": str}, "output": Solved, "tools": [calculator]}
-    return Task("solve", **{"description": "Solve a problem.", **given, **options})
+    described: dict[str, Any] = {"description": "Solve a problem.", **given, **options}
+    return Task("solve", **described)
 
 
 def fenced(code: str) -> str:

@@ -337,9 +337,11 @@ output = 'on'
 async def test_a_program_that_catches_a_cap_calls_nothing_more(code: str, way: str) -> None:
     payments = Payments(models=[Scripted(lambda _: "said", repeat=True)])
     coder = coder_of(code, session=opened(caps=Caps(tokens=500)))
-    answering = coder.answer if way == "answer" else lambda task, **given: coder.run(task, code, **given)
     with pytest.raises(CapReached, match="tokens are spent") as raised:
-        await answering(payments.task, month="June")
+        if way == "answer":
+            await coder.answer(payments.task, month="June")
+        else:
+            await coder.run(payments.task, code, month="June")
     assert payments.paid == [7] and said(coder.session) == []
     assert "It had called pay (1 done)" in str(raised.value)
 

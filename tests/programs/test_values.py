@@ -24,7 +24,7 @@ def test_a_value_has_one_plain_form() -> None:
 
 
 def test_arguments_by_place_come_in_the_order_of_the_stub() -> None:
-    parameters = {"properties": {"a": {}, "b": {}}, "required": ["b"]}
+    parameters: dict[str, Any] = {"properties": {"a": {}, "b": {}}, "required": ["b"]}
     assert by_name(parameters, (1,), {"a": 2}) == {"b": 1, "a": 2}
     for args, given in (((1, 2, 3), {}), ((1,), {"b": 2})):
         with pytest.raises(TypeError):

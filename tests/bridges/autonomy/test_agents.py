@@ -264,7 +264,8 @@ async def test_work_is_delegated_to_subagents(option: str) -> None:
         return "There are four lamps." if "four lamps" in told else asks
 
     model = Scripted(script, name="gpt-4o")
-    roles = {option: {"counter": {"instructions": "You count.", "description": "counts", "auto_start": True}}}
+    counter = {"instructions": "You count.", "description": "counts", "auto_start": True}
+    roles: dict[str, Any] = {option: {"counter": counter}}
     async with Node() as node:
         agent = await Agent.start(node, system_message="You ask.", model=model, **roles)
         assert words((await agent.send("How many lamps?"))[-1]) == "There are four lamps."
@@ -316,7 +317,8 @@ async def test_a_model_has_a_limit_and_options_that_go_with_every_request() -> N
 async def test_a_wrong_option_is_named_when_the_agent_is_started(
     options: dict[str, Any], fault: type[Exception], named: str
 ) -> None:
+    given: dict[str, Any] = {"instructions": "Help.", **options}
     async with Node() as node:
         with pytest.raises(fault, match=named):
-            await Agent.start(node, **({"instructions": "Help."} | options))
+            await Agent.start(node, **given)
         assert node.agents == ()

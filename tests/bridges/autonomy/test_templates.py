@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import isawaitable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -117,6 +118,8 @@ async def test_a_memory_is_kept_in_a_store_and_what_is_cleared_is_gone(tmp_path:
 
 
 class Base(ContextSection):
+    required = False
+
     def __init__(self, name: str = "base", *, fails: bool = False, **options: Any) -> None:
         super().__init__(name, **options)
         self.fails = fails
@@ -140,17 +143,19 @@ async def test_a_section_can_inherit_from_the_base_and_be_disabled() -> None:
     assert len(await template.build_context(Memory(), *HERE)) == 1 and isinstance(section, ContextSection)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda enabled: SystemInstructionsSection("Be kind.", enabled=enabled),
-        lambda enabled: FrameworkInstructionsSection(enabled=enabled),
-        lambda enabled: ConversationHistorySection(enabled=enabled),
-        lambda enabled: AdditionalContextSection("more", enabled, messages=[system_message("x")]),
-        lambda enabled: SummarizedHistorySection(Writer(), enabled=enabled),
-    ],
-)
-async def test_every_section_can_be_made_disabled_and_enabled_later(make: Any) -> None:
+SECTIONS: list[Callable[[bool], ContextSection]] = [
+    lambda enabled: SystemInstructionsSection("Be kind.", enabled=enabled),
+    lambda enabled: FrameworkInstructionsSection(enabled=enabled),
+    lambda enabled: ConversationHistorySection(enabled=enabled),
+    lambda enabled: AdditionalContextSection("more", enabled, messages=[system_message("x")]),
+    lambda enabled: SummarizedHistorySection(Writer(), enabled=enabled),
+]
+
+
+@pytest.mark.parametrize("make", SECTIONS)
+async def test_every_section_can_be_made_disabled_and_enabled_later(
+    make: Callable[[bool], ContextSection],
+) -> None:
     section, memory = make(False), await memory_of(line(0))
     assert isinstance(section, ContextSection) and section.enabled is False
     assert await section.get_messages(memory, *HERE, {}) == []
@@ -162,7 +167,7 @@ async def test_a_failing_section_is_left_out_with_a_warning(caplog: pytest.LogCa
     failing = Base("failing", fails=True)
     shown = await ContextTemplate([failing, Base()]).build_context(Memory(), *HERE)
     assert len(shown) == 1 and "section failing failed and is left out: LookupError" in caplog.text
-    failing.required = True  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    failing.required = True
     with pytest.raises(LookupError):
         await ContextTemplate([failing]).build_context(Memory(), *HERE)
 
@@ -176,7 +181,7 @@ def test_sections_are_found_added_and_removed_by_name() -> None:
     with pytest.raises(InvalidValue, match="'b'"):
         template.add_section(Base("b"))
     with pytest.raises(WrongType, match="get_messages"):
-        template.add_section(object())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        template.add_section(object())
 
 
 async def test_the_default_template_describes_the_tools_that_are_enabled() -> None:
@@ -195,20 +200,26 @@ async def test_the_default_template_describes_the_tools_that_are_enabled() -> No
 async def test_static_messages_come_before_those_of_a_function_and_its_failure_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    def fails(scope: str, conversation: str, params: dict[str, Any]) -> list[dict[str, Any]]:
+        raise LookupError("no lamp")
+
     section = AdditionalContextSection("more", provider_fn=lambda s, c, p: [system_message(f"{s}/{c}")])
     section.set_static_messages([system_message("one")])
     section.add_message(system_message("two"))
     shown = await section.get_messages(None, *HERE, {})
     assert [one["content"]["text"] for one in shown] == ["one", "two", "ana/monday"]
-    section.provider_fn = lambda s, c, p: 1 / 0  # type: ignore[assignment,return-value]
+    section.provider_fn = fails
     section.clear_messages()
-    assert await section.get_messages(None, *HERE, {}) == [] and "ZeroDivisionError" in caplog.text
+    assert await section.get_messages(None, *HERE, {}) == [] and "LookupError" in caplog.text
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["memory of ours", "memory of somebody else"])
 async def test_a_history_is_limited_filtered_and_changed_and_splits_no_pair(own: bool) -> None:
     messages = [line(0), *pair(1), line(3), line(4), *pair(5), line(7)]
     memory: Any = await memory_of(*messages) if own else ForeignMemory(messages)
+
+    def is_said(message: dict[str, Any]) -> bool:
+        return str(message["role"]) != "tool"
 
     def loud(message: dict[str, Any]) -> dict[str, Any]:
         text = {"text": str(message["content"]).upper(), "type": "text"}
@@ -222,7 +233,7 @@ async def test_a_history_is_limited_filtered_and_changed_and_splits_no_pair(own:
 
     assert lines(await shown()) == [0, 1, 3, 4, 5, 7]
     assert [one["role"] for one in await shown(max_messages=2)] == ["user", "assistant", "tool", "assistant"]
-    assert lines(await shown(filter_fn=lambda one: one["role"] != "tool")) == [0, 3, 4, 7]
+    assert lines(await shown(filter_fn=is_said)) == [0, 3, 4, 7]
     assert "LINE 0." in str((await shown(transform_fn=loud))[0])
     if not own:
         with pytest.raises(WrongType, match="get_messages_only"):
@@ -245,7 +256,8 @@ class Writer:
         await self.gate.wait()
         if isinstance(self.reply, Exception):
             raise self.reply
-        return await self.reply(messages) if callable(self.reply) else self.reply
+        reply = self.reply(messages) if callable(self.reply) else self.reply
+        return await reply if isawaitable(reply) else reply
 
 
 async def build(section: Any, memory: Any) -> list[dict[str, Any]]:
@@ -312,7 +324,8 @@ def test_older_names_of_the_limits_still_work(caplog: pytest.LogCaptureFixture) 
     assert section.instructions is None and isinstance(section.summary_model, Writer)
     with pytest.raises(InvalidValue, match="colour"):
         SummarizedHistorySection(Writer(), colour=3)
-    for limits in ({"floor": 0}, {"floor": 20}, {"size": 0}):
+    wrong: list[dict[str, Any]] = [{"floor": 0}, {"floor": 20}, {"size": 0}]
+    for limits in wrong:
         with pytest.raises(InvalidLimit):
             SummarizedHistorySection(Writer(), **limits)
     with pytest.raises(WrongType):

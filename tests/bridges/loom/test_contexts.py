@@ -226,7 +226,7 @@ async def test_tools_default_to_the_session_of_the_executor_or_of_the_last_conte
         await asyncio.sleep(0)
         return await count(ContextToolExecutor(memory)) + await count(ContextToolExecutor(memory), limit=1)
 
-    assert await asyncio.gather(within("north"), within("east")) == [3, 0]
+    assert list(await asyncio.gather(within("north"), within("east"))) == [3, 0]
     assert await count(ContextToolExecutor(memory, session_id="south")) == 2
     assert await count(ContextToolExecutor(memory, session_id="south"), session_id=None) == 4
 

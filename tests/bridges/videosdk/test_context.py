@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -32,7 +33,12 @@ def at(time: float, text: str = "late", role: str = "user") -> ChatMessage:
 
 def test_the_list_of_items_refuses_changes_and_assigning_it_replaces_the_items() -> None:
     context = talk(2)
-    for change in (lambda: context.items.append(at(1)), lambda: context.items.clear(), context.items.sort):
+    changes: list[Callable[[], None]] = [
+        lambda: context.items.append(at(1)),
+        lambda: context.items.clear(),
+        lambda: context.items.sort(key=str),
+    ]
+    for change in changes:
         with pytest.raises(TypeError, match="change the context"):
             change()
     context._items = [*context.items[:2], at(1.0, "new")]  # pyright: ignore[reportPrivateUsage]
@@ -50,17 +56,16 @@ def test_added_items_come_last_whatever_their_time() -> None:
 
 def test_inserted_items_go_by_time_and_never_between_a_call_and_its_output() -> None:
     context = ChatContext()
-    for time, add in enumerate(
-        [
-            lambda: context.add_message("user", "ask"),
-            lambda: context.add_function_call("f", "{}", call_id="c"),
-            lambda: context.add_function_call("f", "{}", call_id="d"),
-            lambda: context.add_function_output("f", "1", call_id="c"),
-            lambda: context.add_function_output("f", "2", call_id="d"),
-            lambda: context.add_message("assistant", "done"),
-        ]
-    ):
-        with use_clock(lambda time=time: float(time)):  # type: ignore[misc]
+    additions: list[Callable[[], object]] = [
+        lambda: context.add_message("user", "ask"),
+        lambda: context.add_function_call("f", "{}", call_id="c"),
+        lambda: context.add_function_call("f", "{}", call_id="d"),
+        lambda: context.add_function_output("f", "1", call_id="c"),
+        lambda: context.add_function_output("f", "2", call_id="d"),
+        lambda: context.add_message("assistant", "done"),
+    ]
+    for time, add in enumerate(additions):
+        with use_clock(partial(float, time)):
             add()
     context.insert_many([at(5.0, "last"), at(1.5, "within"), at(-1.0, "first")])
     kinds = [item.type if item.type != "message" else told(ChatContext([item]))[0] for item in context.items]
@@ -240,7 +245,7 @@ async def test_a_summary_without_text_changes_nothing_and_is_logged(
     await context.merge_with_summary(talk(2), llm=Answering(answer))
     assert context.items == before and "summary" in caplog.text
     with pytest.raises(WrongType, match="chat"):
-        await context.summarize(object())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        await context.summarize(object())
 
 
 async def test_a_late_summary_is_used_only_if_all_it_is_about_is_still_shown() -> None:

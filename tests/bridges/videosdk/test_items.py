@@ -50,7 +50,7 @@ def test_a_message_keeps_all_its_fields_and_the_engine_what_it_has_no_field_for(
     (shown,) = ChatContext([given]).messages()
     assert shown == given and shown.created_at == 0.0 and isinstance(shown.item, Message)
     assert shown.item.extras["videosdk"]["confidence"] == 0.5
-    words = [shown.instructions_for_modality(one) for one in ("audio", "text")]  # type: ignore[arg-type]
+    words = [shown.instructions_for_modality(one) for one in ("audio", "text")]
     assert words == ["Speak up.", "Be brief."] and message(["hi"]).instructions_for_modality("audio") == [
         "hi"
     ]
@@ -66,8 +66,9 @@ def test_an_item_refuses_every_change(extra: dict[str, Any]) -> None:
         with pytest.raises(AttributeError):
             item.content = "other"  # type: ignore[misc]  # pyright: ignore
     for one in (call, context.items[1]):
+        assert isinstance(one, FunctionCall) and one.metadata is not None
         with pytest.raises(TypeError, match="cannot change"):
-            one.metadata["trace"]["id"] = 8  # type: ignore[union-attr]  # pyright: ignore
+            one.metadata["trace"]["id"] = 8
 
 
 def test_a_copy_of_an_item_may_differ() -> None:

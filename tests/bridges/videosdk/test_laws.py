@@ -1,6 +1,7 @@
 """Whatever is done to a context, no provider refuses it, and what must stay stays."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -51,15 +52,18 @@ class History:
         self.child, self.context = self.context, context
 
 
-def say(role: str, content: Any, **options: Any) -> Any:
+Verb = Callable[[History, int], object]
+
+
+def say(role: str, content: Any, **options: Any) -> Verb:
     return lambda h, n: h.context.add_message(role, content, agent_id="ab"[n % 2], **options)
 
 
-def run(make: Any) -> Any:
+def run(make: Callable[[History, int], Coroutine[Any, Any, object]]) -> Verb:
     return lambda h, n: asyncio.run(make(h, n))
 
 
-VERBS: dict[str, Any] = {
+VERBS: dict[str, Verb] = {
     "user": say("user", "ask"),
     "assistant": say("assistant", "say"),
     "developer": say("developer", "be kind"),

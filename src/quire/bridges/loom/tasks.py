@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Literal, Self, TypedDict
+from typing import Any, Literal, Self, TypedDict, overload
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import new_id, now
@@ -21,6 +21,9 @@ _PRIORITY = 0.5
 
 Name = str | None
 """A name, or none: then a query has no such filter."""
+
+Time = datetime | float | str
+"""A `datetime` (a naive one is local time), seconds since 1970, or a text in ISO format."""
 
 
 class TaskStatus(StrEnum):
@@ -37,11 +40,33 @@ def _utc_now() -> datetime:
     return datetime.fromtimestamp(now(), UTC)
 
 
+class _TimeField:
+    """A field of a task that accepts a time in any form, and is a `datetime` in UTC when it is read."""
+
+    def __init__(self, default: Callable[["Task"], datetime]) -> None:
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, task: None, owner: type) -> None: ...
+    @overload
+    def __get__(self, task: "Task", owner: type) -> datetime: ...
+    def __get__(self, task: "Task | None", owner: type) -> datetime | None:
+        return None if task is None else task.__dict__[self._name]
+
+    def __set__(self, task: "Task", value: Time | None) -> None:
+        time = self._default(task) if value is None else value
+        task.__dict__[self._name] = _read_time(time, f"Task.{self._name}")
+
+
 @dataclass
 class Task:
     """Something an agent is to do, does, or tells another agent.
 
     Times are `datetime`s in UTC; a naive one is read as local time, and a number as seconds since 1970.
+    A task without a time is created now, and updated when it is created.
     """
 
     task_id: str = field(default_factory=new_id)
@@ -50,8 +75,8 @@ class Task:
     action: str = EXECUTE
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     status: TaskStatus = TaskStatus.PENDING
-    created_at: datetime = field(default_factory=_utc_now)
-    updated_at: datetime | None = None
+    created_at: _TimeField = _TimeField(lambda task: _utc_now())
+    updated_at: _TimeField = _TimeField(lambda task: task.created_at)
     result: Any = None
     error: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -68,8 +93,6 @@ class Task:
         if self.status not in list(TaskStatus):
             raise InvalidValue(f"Task.status must be one of {', '.join(TaskStatus)}")
         self.status = TaskStatus(self.status)
-        self.created_at = _read_time(self.created_at, "Task.created_at")
-        self.updated_at = _read_time(self.updated_at or self.created_at, "Task.updated_at")
 
     @property
     def words(self) -> str:
