@@ -169,9 +169,11 @@ class Obedient:
     """Reads an output back, several pieces at once, and goes on where it is told to."""
 
     def __init__(self, size: int, together: int) -> None:
-        self._places = {size * lane // together: size * (lane + 1) // together for lane in range(together)}
+        self._places: dict[int, int] = {
+            size * lane // together: size * (lane + 1) // together for lane in range(together)
+        }
         self._asked: dict[str, int] = {}
-        self._handle = ""
+        self._handle: str = ""
         self.seen: dict[int, str] = {}
 
     def __call__(self, sent: Rendered) -> Any:
@@ -181,7 +183,9 @@ class Obedient:
         if not told:
             return ToolCall("c0", "dump")
         if not self._handle:
-            self._handle = _KEPT.search(told["c0"])[1]  # type: ignore[index]
+            found = _KEPT.search(str(told["c0"]))
+            assert found is not None
+            self._handle = found[1]
         else:
             self._read(told)
         self._asked = {f"c{len(told)}_{start}": start for start in self._places}

@@ -145,7 +145,7 @@ def test_faults_have_a_path_and_words_for_a_model() -> None:
 
 
 def test_values_fit_schemas_that_others_wrote() -> None:
-    schema = {
+    schema: dict[str, Any] = {
         "$defs": {"size": {"type": ["integer", "null"], "minimum": 1}},
         "type": "object",
         "properties": {

@@ -11,10 +11,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pydantic
@@ -101,7 +101,7 @@ def test_a_definition_comes_from_the_signature_and_the_docstring() -> None:
     assert search("x", limit=2) == "x/2" and inspect.signature(search) == inspect.signature(search.function)
     assert ran(later, '{"item": {"size": 3}}').content == "3"  # a name that is defined after the tool
 
-    @tool
+    @tool  # pyright: ignore[reportUnknownArgumentType]
     def lost(item: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore
 
     with pytest.raises(WrongType, match=r"'lost'.*'Nowhere'"):
@@ -139,9 +139,14 @@ def test_wrong_tools_and_options_are_refused() -> None:
     def takes_anything(*args, **kwargs): ...  # type: ignore[no-untyped-def]  # pyright: ignore
     def takes_a_field(one: int = pydantic.Field(ge=1)) -> None: ...
 
-    for function, name in ((takes_an_object, "one"), (takes_anything, "args"), (takes_a_field, "one")):
-        with pytest.raises(WrongType, match=rf"'{function.__name__}'.*'{name}'"):  # pyright: ignore
-            tool(function)  # pyright: ignore[reportUnknownArgumentType]
+    functions: list[tuple[Any, str]] = [
+        (takes_an_object, "one"),
+        (takes_anything, "args"),
+        (takes_a_field, "one"),
+    ]
+    for function, name in functions:
+        with pytest.raises(WrongType, match=rf"'{function.__name__}'.*'{name}'"):
+            tool(function)
     with pytest.raises(InvalidValue):
         tool(lambda: None)
     with pytest.raises(WrongType):
@@ -290,14 +295,14 @@ def test_errors_of_a_tool_are_told_without_their_traceback(caplog: pytest.LogCap
         (SystemExit(1), "SystemExit: 1"),
         (ExceptionGroup("many", [ValueError("a")]), "ExceptionGroup: many (1 sub-exception): ValueError: a"),
     ]
+
+    def plain(fault: BaseException) -> None:
+        raise fault
+
+    async def awaited(fault: BaseException) -> None:
+        raise fault
+
     for fault, words in rows:
-
-        def plain(fault: BaseException = fault) -> None:
-            raise fault
-
-        async def awaited(fault: BaseException = fault) -> None:
-            raise fault
-
         for function in (plain, awaited):
             with caplog.at_level(logging.DEBUG, "quire.agent"):
                 outcome = ran(tool(function, fixed={"fault": fault}), timeout=30)
@@ -646,6 +651,10 @@ def test_nothing_of_long_output_is_lost(text: str, most: int) -> None:
     assert content.startswith(text[: most - most // 3]) and content.endswith(text[len(text) - most // 3 :])
 
 
+def _room_for_fifty(_text: str, _most: int) -> int:
+    return 50
+
+
 def test_very_long_output_bytes_and_errors_are_kept_in_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     large = "0123456789" * (MAX_TEXT // 10 + 1)
 
@@ -666,10 +675,10 @@ def test_very_long_output_bytes_and_errors_are_kept_in_notes(monkeypatch: pytest
     outcome = ran(give, {"what": "bytes"})
     assert outcome.content == f"[20 bytes that are no text, kept as {outcome.notes[0].key}]"
     outcome = ran(tool(steps, max_output=30))
-    text, picture, fault = outcome.content
+    text, picture, fault = cast("Sequence[Any]", outcome.content)
     assert picture == PICTURE and str(text).startswith("x" * 20) and str(fault).startswith("ValueError: yyy")
     assert sorted(len(note.content) for note in outcome.notes) == [100, 5_012]
-    assert len(str(ran(search, {"query": "x" * 99}, room=lambda text, most: 50).content)) < 200
+    assert len(str(ran(search, {"query": "x" * 99}, room=_room_for_fifty).content)) < 200
 
     async def endless() -> AsyncIterator[str]:
         while True:
