@@ -77,8 +77,8 @@ async def test_nobody_is_asked_about_arguments_that_do_not_fit(made: ToolCall, a
 
 WRONG: list[tuple[Any, str, str]] = [
     ({"c9": True}, "UnknownId", "'c9'"),
-    ({"c1": 1}, "WrongType", "not by int"),
-    ({"c1": None}, "WrongType", "not by None"),
+    ({"c1": 1}, "WrongType", "not int"),
+    ({"c1": None}, "WrongType", "not NoneType"),
     ({"c2": True}, "InvalidValue", "`ask` answers it"),
     ({"c3": True}, "InvalidValue", "does not have"),
     ({"c1": True, "c9": True}, "UnknownId", "'c9'"),

@@ -1,6 +1,7 @@
 """A turn: what is recorded, what the model is sent, the stream, the public verbs and their errors."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -216,14 +217,16 @@ WRONG: list[tuple[Callable[[Any], Any], str]] = [
     (lambda agent: agent.ask(""), "InvalidValue: Agent.ask: the input is empty"),
     (lambda agent: agent.ask([]), "InvalidValue: Agent.ask: the input is empty"),
     (lambda agent: agent.ask(Message("assistant", "x")), "InvalidValue: Agent.ask: the role"),
-    (lambda agent: agent.ask("x", limits=3), "WrongType: limits are Limits"),
-    (lambda agent: agent.ask("x", output=[int]), "WrongType: the output"),
+    (lambda agent: agent.ask("x", limits=3), "WrongType: Agent.ask: limits are Limits"),
+    (lambda agent: agent.ask("x", output=[int]), "WrongType: Agent.ask: the output"),
+    (lambda agent: agent.ask("x", output=3), "WrongType: Agent.ask: the output"),
     (lambda agent: agent.ask("x", parameters=3), "WrongType: Agent.ask: parameters"),
     (lambda agent: agent.ask("x", outputs=int), "InvalidValue: Agent.ask has no option 'outputs'"),
     (lambda agent: anext(agent.stream(None)), "WrongType: Agent.stream: the input is"),
     (lambda agent: agent.decide(None), "WrongType: Agent.decide: decisions are a mapping"),
     (lambda agent: agent.decide([("c1", True)]), "WrongType: Agent.decide: decisions are a mapping"),
     (lambda agent: anext(agent.decide_stream(None)), "WrongType: Agent.decide_stream: decisions"),
+    (lambda agent: agent.decide({"c1": 3}), "WrongType: Agent.decide: True approves"),
     (lambda agent: agent.decide({"c1": True}), "UnknownId: no call 'c1' waits"),
     (lambda agent: agent.resume(), "InvalidValue: there is nothing to resume"),
     (lambda agent: agent.resume(limit=3), "InvalidValue: Agent.resume has no option 'limit'"),
@@ -248,9 +251,13 @@ def test_wrong_parts_of_an_agent_are_errors() -> None:
         (("x",), {"model": 3}, "a model, or the name of one"),
         (("x",), {"model": model, "name": ""}, "the name of an agent is empty"),
         (("x",), {"model": model, "limits": 3}, "limits are Limits"),
+        (("x",), {"model": model, "tools": 3}, "Agent(tools=…) is a list, not int"),
+        (("x",), {"model": model, "handoffs": [3]}, "a list of agents, not int"),
+        (("x",), {"model": model, "approver": 3}, "Agent(approver=…) is a function, not int"),
+        (("",), {"model": model, "instructions": 3}, "Agent(instructions=…) is a text, not int"),
     ]
     for given, named, error in wrong:
-        with pytest.raises(QuireError, match=error):
+        with pytest.raises(QuireError, match=re.escape(error)):
             Agent(*given, **named)
 
 

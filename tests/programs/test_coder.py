@@ -220,7 +220,14 @@ async def test_the_input_is_checked_before_anything_begins() -> None:
     for task, given in wrong:
         with pytest.raises(WrongType):
             await coder.answer(task, given)
+    unfit: Any = None
+    with pytest.raises(WrongType, match=r"Coder\.run"):
+        await coder.run(solving(), unfit)
     assert coder.session.transcripts == ("main",)
+    options: list[Any] = [{"session": 3}, {"bounds": 3}, {"kept": 3}, {"model": 3}]
+    for wrong_option in options:
+        with pytest.raises(WrongType, match="Coder"):
+            Coder(**wrong_option)
 
 
 def test_an_error_of_a_listener_is_logged_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -112,7 +112,7 @@ class Agent:
             raise WrongType(f"Agent: the first argument is a Session or instructions, not {kind}")
         self.session = session
         self.model = model_of(model, "an agent")
-        self.limits = limits_or(Limits(), limits)
+        self.limits = limits_or(Limits(), limits, "Agent")
         self.speaker = speaker_of(
             named(name, "the name of an agent"), self.model, template, instructions, tools, handoffs, approver
         )
@@ -205,8 +205,11 @@ class Agent:
         parameters = asking.get("parameters")
         if parameters is not None and not isinstance(parameters, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"{verb}: parameters are a mapping, not {type(parameters).__name__}")
-        limits, output = limits_or(self.limits, asking.get("limits")), asking.get("output")
-        return _Options(None if output is None else AnswerType(output), limits, parameters)
+        limits, output = limits_or(self.limits, asking.get("limits"), verb), asking.get("output")
+        try:
+            return _Options(None if output is None else AnswerType(output), limits, parameters)
+        except WrongType as fault:
+            raise WrongType(f"{verb}: the output is a type; {fault}") from None
 
     async def _finish(self, opening: Opening, options: _Options, *, interrupts: bool) -> Reply:
         run = await begin_turn(self.session, interrupts=interrupts)
@@ -302,4 +305,8 @@ def _checked_decisions(decisions: Any, verb: str) -> Decisions:
     if not isinstance(decisions, Mapping):
         kind = type(decisions).__name__
         raise WrongType(f"{verb}: decisions are a mapping of call ids to True, False or a reason, not {kind}")
+    for decision in decisions.values():  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(decision, bool | str):
+            kind = type(cast(object, decision)).__name__
+            raise WrongType(f"{verb}: True approves a call, False or a reason refuses it, not {kind}")
     return cast(Decisions, decisions)

@@ -452,9 +452,16 @@ def having_called(fault: _Fault, items: Sequence[Item]) -> _Fault:
 
 def told_of_items(items: Sequence[Item]) -> str:
     """A sentence about the tools that were called in some items; empty if there were none."""
-    results = {item.call_id: item for item in items if isinstance(item, ToolResult)}
-    calls = [item for item in items if isinstance(item, ToolCall)]
-    return told_of_calls((call.name, results.get(call.call_id)) for call in calls)
+    called: list[tuple[ToolCall, ToolResult | None]] = []
+    for item in items:
+        if isinstance(item, ToolCall):
+            called.append((item, None))
+        elif isinstance(item, ToolResult):  # a later reply may use the id of an answered call again
+            for place, (call, result) in enumerate(called):
+                if result is None and call.call_id == item.call_id:
+                    called[place] = (call, item)
+                    break
+    return told_of_calls((call.name, result) for call, result in called)
 
 
 def told_of_calls(called: Iterable[tuple[str, ToolResult | None]]) -> str:

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, Protocol
 from quire.agent.tools import Tool, tools_of
 from quire.agent.window import budget_for
 from quire.context import Template
-from quire.errors import InvalidValue, WrongType, cut
+from quire.errors import InvalidValue, cut
 from quire.items import Handoff, Item, ToolCall
 from quire.models import AnyModel
 from quire.sections import History, Instructions
+from quire.session import checked_type
 from quire.state import View
 from quire.tokens import Definition
 
@@ -53,8 +54,13 @@ def speaker_of(
     approver: Approver | None,
 ) -> Speaker:
     """The speaker of an agent. Without a template it sees its instructions and the history."""
-    if template is not None and not isinstance(template, Template):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"Agent(template=…) is a Template, not {type(template).__name__}")
+    checked_type(template, Template | None, "Agent(template=…) is a Template")
+    checked_type(instructions, str, "Agent(instructions=…) is a text")
+    checked_type(tools, Iterable, "Agent(tools=…) is a list")
+    if approver is not None:
+        checked_type(approver, Callable, "Agent(approver=…) is a function")
+    for other in checked_type(handoffs, Iterable, "Agent(handoffs=…) is a list of agents"):
+        checked_type(getattr(other, "speaker", other), Speaker, "Agent(handoffs=…) is a list of agents")
     if template is not None and instructions:
         raise InvalidValue("Agent: with a template, instructions are a section of it")
     if template is None:

@@ -37,12 +37,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
                 number(value, f"Limits.{name}", 0)
 
 
-def limits_or(default: Limits, given: object) -> Limits:
+def limits_or(default: Limits, given: object, verb: str) -> Limits:
     """The given limits, or the default if they are `None`; `WrongType` for anything else."""
     if given is None:
         return default
     if not isinstance(given, Limits):
-        raise WrongType(f"limits are Limits, such as Limits(requests=3), not {type(given).__name__}")
+        raise WrongType(f"{verb}: limits are Limits, such as Limits(requests=3), not {type(given).__name__}")
     return given
 
 

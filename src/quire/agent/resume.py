@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, S
 from functools import partial
 from typing import TypeVar
 
-from quire.agent.calls import FORGOTTEN, Ran, checked_verdict, needs_person, not_run, uncertain, write
+from quire.agent.calls import FORGOTTEN, Ran, needs_person, not_run, uncertain, write
 from quire.agent.handoff import Speaker
-from quire.errors import Conflict, Forgotten, InvalidValue, TurnBusy, UnknownId, WrongType, cut
+from quire.errors import Conflict, Forgotten, InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.session import Session
 from quire.state import View
@@ -35,7 +35,7 @@ async def record_message(session: Session, speaker: Speaker, message: Message) -
 
 
 async def _record_message(session: Session, speaker: Speaker, message: Message) -> list[ToolCall]:
-    left = await _settled(session, speaker)
+    left = await _runnable_calls(session, speaker)
     if not left:
         await session.aio.append(message)
         return []
@@ -62,10 +62,10 @@ async def open_calls(session: Session, speaker: Speaker) -> list[ToolCall]:
     `TurnBusy` if another process runs one of them.
     """
     await session.aio.refresh()
-    return await _retried(session, lambda: _settled(session, speaker))
+    return await _retried(session, lambda: _runnable_calls(session, speaker))
 
 
-async def _settled(session: Session, speaker: Speaker) -> list[ToolCall]:
+async def _runnable_calls(session: Session, speaker: Speaker) -> list[ToolCall]:
     left: list[ToolCall] = []
     closed: list[tuple[ToolCall, Sequence[Item]]] = []
     for call, standing in session.steps.standing():
@@ -131,8 +131,6 @@ def decisions_by_item(
             raise InvalidValue(f"the call {cut(name)!r} asks the user something: `ask` answers it")
         if call.id in found:
             raise InvalidValue(f"the call {cut(call.call_id)!r} is decided twice, by both of its ids")
-        if checked_verdict(decision) is None:
-            raise WrongType("a call is approved by True, and refused by False or a reason, not by None")
         found[call.id] = decision
     return found
 

@@ -24,6 +24,7 @@ from quire.programs import Answer, Coder, Event, KeptProgram, Printed, ProgramFa
 from quire.programs.values import plain
 from quire.sections import Instructions
 from quire.session import Session
+from quire.stores.threads import COMPUTING
 
 _FOLDER = "programs"
 _ADDRESS = "me/program"
@@ -61,7 +62,7 @@ class Watching:
         if not self._terminal.is_person:
             return "nobody is there to approve of it"
         async with self._asking:
-            return await asyncio.to_thread(approved, self._terminal, made)
+            return await COMPUTING.do(approved, self._terminal, made)
 
 
 def program(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from quire.agent.calls import Approver
 from quire.errors import InvalidValue, ModelFailed, OverBudget, QuireError, WrongType, cut
 from quire.items import Item, Message
-from quire.models import AnyModel, Model
+from quire.models import AnyModel, model_of
 from quire.programs.calls import ATTEMPT, Calls, Finished, Runner, ask, begin
 from quire.programs.check import Program, check as check_program
 from quire.programs.events import Checked, Faulted, Tell, Written, listener
@@ -21,7 +21,7 @@ from quire.programs.replay import MadeCalls
 from quire.programs.sandbox import Bounds, Sandbox, shared_sandbox
 from quire.programs.task import Task
 from quire.programs.values import given_once
-from quire.session import Session
+from quire.session import Session, checked_type
 from quire.stores import MemoryStore
 from quire.stores.store import checked_name
 from quire.stores.streams import MAIN
@@ -108,7 +108,10 @@ class Coder:
         check: Checks | None = None,
         price: Prices = estimate,
     ) -> None:
-        self.model = Model(model) if isinstance(model, str) else model
+        checked_type(session, Session | None, "Coder(session=…) is a Session")
+        checked_type(bounds, Bounds, "Coder(bounds=…) is Bounds")
+        checked_type(kept, str | Path | None, "Coder(kept=…) is the path of a folder")
+        self.model = None if model is None else model_of(model, "a Coder")
         self.session = session or Session.open(store=MemoryStore())
         main = checked_name(main) if isinstance(main, str) else main
         self._runner = Runner(self.session, main, sandbox or shared_sandbox(), bounds, approver)
@@ -148,6 +151,7 @@ class Coder:
         **input: Any,
     ) -> Answer:
         """The answer of a given program: it is checked and run, and no model writes."""
+        checked_type(code, str, "Coder.run: the program is a text")
         values = _checked_task(task).read(given_once(given, input))
         program, price = await self.check(code, task)
         done = await self._runner.run(task, program, values, listener(tell))

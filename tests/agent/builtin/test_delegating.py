@@ -143,8 +143,8 @@ async def sleeps(_sent: Any) -> str:
 
 
 def test_what_was_called_before_a_task_failed_is_told() -> None:
-    async def told(then: Any, timeout: float | None = 60.0, **options: Any) -> str:
-        checkers = Checkers(call("look"), then, tools=[look], **options)
+    async def told(then: Any, timeout: float | None = 60.0, first: Any = None, **options: Any) -> str:
+        checkers = Checkers(first or call("look"), then, tools=[look], **options)
         parent = parent_of(checkers.role(), given(), "Well.", timeout=timeout)
         await parent.ask("Go.")
         assert_whole(checkers.made[0])
@@ -155,6 +155,9 @@ def test_what_was_called_before_a_task_failed_is_told() -> None:
         assert await told(sleeps, timeout=0.3) == stopped + CALLED
         limited = "checker-1 stopped before it was done (requests): "
         assert await told("never", limits=Limits(requests=1)) == limited + CALLED
+        twice = "\nIt had called look (1 failed, 1 done): look before you do it again."
+        again = await told(call("look"), limits=Limits(requests=2), first=call("look", '{"at": 1}'))
+        assert again.endswith(twice), "an id that a model uses again belongs to another call"
         for fault, words in (
             (OSError(111, "refused"), "ConnectionRefusedError: [Errno 111] refused"),
             (KeyError("gone"), "KeyError: 'gone'"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -22,7 +23,7 @@ from quire.bridges.a1 import (
     new_context,
     set_runtime,
 )
-from quire.errors import Damaged, DuplicateId
+from quire.errors import Damaged, DuplicateId, InvalidValue
 from quire.items import Message as Words, ToolCall, ToolResult
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "weigh", "arguments": '{"fruit": "pear"}'}}
@@ -276,6 +277,13 @@ def test_a_damaged_context_file_is_an_error_with_a_path(text: str, path: str) ->
     with pytest.raises(Damaged) as raised:
         Context.from_file("basket.json", keep_updated=True)
     assert raised.value.path == path and Path("basket.json").read_text() == text
+
+
+def test_a_device_or_a_pipe_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", tmp_path / "pipe"):
+        with pytest.raises(InvalidValue, match="not a regular file"):
+            Context.from_file(path)
 
 
 def test_a_damaged_runtime_file_is_an_error_with_a_path() -> None:

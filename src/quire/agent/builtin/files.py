@@ -33,7 +33,7 @@ from quire.agent.builtin.files_paths import (
 from quire.agent.tools import Allowance, Tool, tool
 from quire.agent.tools.output import fitted
 from quire.errors import InvalidLimit, InvalidValue, OutOfRange, QuireError, TooLarge
-from quire.session import Session
+from quire.session import Session, checked_type
 
 _LONGEST_PATTERN = 500
 _LONGEST_MATCH = 300
@@ -79,6 +79,7 @@ def file_tools(
     `visibility` says who shares files: `"all"`, one `"agent"`, one `"scope"` or one `"conversation"`. Scope
     and conversation are those of the agent's session; with `agent`, their files are that agent's alone.
     """
+    checked_type(root, str | Path, "file_tools: the root is the path of a folder")
     limits = limits or FileLimits()
     for name, value in limits._asdict().items():
         if not value > 0:

@@ -435,9 +435,13 @@ def read_contexts(data: object) -> dict[str, list[Message]]:
 def read_json(path: str | os.PathLike[str]) -> Any:
     """The content of a JSON file, or `None` if there is no file."""
     try:
+        if Path(path).exists() and not Path(path).is_file():
+            raise InvalidValue(f"{os.fspath(path)} is not a regular file")
         return json.loads(Path(path).read_bytes())
     except FileNotFoundError:
         return None
+    except InvalidValue:
+        raise
     except ValueError as fault:
         raise Damaged(f"{os.fspath(path)} is not a JSON file: {fault}", "$") from None
 
