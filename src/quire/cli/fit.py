@@ -41,8 +41,9 @@ def fit(
 ) -> None:
     """Write what a model would see of a history within a budget, and print why.
 
-    The receipt goes to standard error where the payload goes to standard output. The exit status is 1 if
-    the history does not fit.
+    The receipt goes to standard error if the payload goes to standard output.
+
+    The exit status is 1 if the history does not fit.
     """
     with errors_reported():
         wanted = _wanted(budget, reserve, model, source, to)

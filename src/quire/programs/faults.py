@@ -1,4 +1,4 @@
-"""What is wrong with a program, in words that whoever wrote it can mend it by."""
+"""Faults of a program, described so that the model that wrote it can correct it."""
 
 from typing import Literal, get_args
 

@@ -6,7 +6,7 @@ What the engine has no field for is in the `extras` of its item under one key.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, NoReturn, Self, cast
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import (
@@ -116,6 +116,20 @@ def _from_engine(content: Content, form: object) -> str | list[ChatContent]:
 # Items
 
 
+def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
+    raise WrongType("an item cannot change; make another one with item.model_copy(update={...})")
+
+
+class _ReadOnly(dict[str, Any]):
+    """A dictionary of an item. Its values are frozen; its error names the way that this framework has."""
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _ReadOnly, (dict(self),)
+
+
 class ChatRole(StrEnum):
     """Who speaks. Tools do not: calls and outputs are items of their own."""
 
@@ -145,7 +159,8 @@ class _Entry:
         entry = object.__new__(cls)
         common = {"id": item.id, "created_at": item.created_at, "agent_id": item.agent_id, "item": item}
         for name, value in (common | cls._values(item, item.extras.get(_OURS, {}))).items():
-            object.__setattr__(entry, name, value)
+            is_dict = isinstance(value, dict)
+            object.__setattr__(entry, name, _ReadOnly(cast("dict[str, Any]", value)) if is_dict else value)
         return entry
 
     def model_dump(self) -> dict[str, Any]:
@@ -160,7 +175,8 @@ class _Entry:
         return {one.name: getattr(self, one.name) for one in fields(self) if one.init}
 
     def _common(self, **ours: Any) -> dict[str, Any]:
-        kept = {name: value for name, value in ours.items() if value is not None}
+        plain = {name: dict(value) if isinstance(value, _ReadOnly) else value for name, value in ours.items()}
+        kept = {name: value for name, value in plain.items() if value is not None}
         extras = {"extras": {_OURS: kept}} if kept else {}
         return {"id": self.id, "created_at": self.created_at, "agent_id": self.agent_id} | extras
 
@@ -198,7 +214,7 @@ class ChatMessage(_Entry):
         if self.role not in list(ChatRole):
             raise InvalidValue("ChatMessage.role is system, developer, user or assistant")
         object.__setattr__(self, "role", ChatRole(self.role))
-        object.__setattr__(self, "extra", freeze(dict(self.extra)))
+        object.__setattr__(self, "extra", _ReadOnly(freeze(dict(self.extra))))
         super().__post_init__()
         if not isinstance(self.content, str):  # images may be given as dictionaries
             parts = [one if isinstance(one, str) else _from_part(_to_part(one)) for one in self.content]
@@ -265,7 +281,7 @@ class FunctionCall(_Entry):
             name: base64_of(value) if isinstance(value, bytes) else value
             for name, value in self.metadata.items()
         }
-        object.__setattr__(self, "metadata", freeze(given))
+        object.__setattr__(self, "metadata", None if given is None else _ReadOnly(freeze(given)))
         return ToolCall(self.call_id, self.name, self.arguments, **self._common(metadata=given))
 
 
