@@ -39,7 +39,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
-    raise WrongType("this value belongs to an item and cannot change; copy it with thaw() first")
+    raise WrongType("this value belongs to an item and cannot change; copy it with quire.items.thaw() first")
 
 
 class FrozenDict(dict[str, Any]):

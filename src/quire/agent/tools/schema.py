@@ -228,7 +228,7 @@ def _cached_type(annotation: Any, _spelling: str) -> _Type:
         why = "it is no type of JSON" if "custom type" in str(fault) else str(fault).partition(" - type")[0]
         raise WrongType(
             f"there is no JSON schema for {_spelled(annotation)}: {cut(why)}. "
-            "Use a dataclass, a tagged msgspec Struct or a model of pydantic"
+            "Use a dataclass, a tagged msgspec Struct, a model of pydantic, or an enumeration of strings"
         ) from None
     return _Type(kind, _Writer(dict(definitions), dict(_classes(annotation, set()))).whole(schema))
 
