@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack, cast
 from weakref import ref
 
 from quire.agent.answer import AnswerType
-from quire.agent.calls import having_acted
+from quire.agent.calls import mark_acted
 from quire.agent.handoff import Approver, Speaks, calling_speaker, current_speaker, speaker_of
 from quire.agent.limits import Limits, Tally, limits_or
 from quire.agent.loop import Loop
@@ -266,7 +266,7 @@ class Agent:
                 if isinstance(fault, asyncio.CancelledError) and run.is_interrupted:
                     return loop.reply("interrupted")
                 if any(isinstance(item, ToolCall) for item in loop.items):
-                    having_acted(fault)
+                    mark_acted(fault)
                 raise
 
     async def _close_calls(self, loop: Loop, first: Sequence[ToolCall]) -> None:

@@ -21,7 +21,7 @@ from quire.agent.handoff import Approver as Approver, Speaker
 from quire.agent.reply import Began, Ended
 from quire.agent.run import Emit, shield, wait_ended
 from quire.agent.tools import (
-    TOLD_BESIDE,
+    ADDED_TEXT,
     Misfit,
     Outcome,
     Room,
@@ -426,7 +426,7 @@ def has_acted(fault: BaseException | None) -> bool:
     return False
 
 
-def having_acted(fault: _Fault, text: str = "") -> _Fault:
+def mark_acted(fault: _Fault, text: str = "") -> _Fault:
     """The error, marked as `has_acted`, with a text about the side effects at the end of its message."""
     fault.__dict__["has_acted"] = True
     if not text:
@@ -440,17 +440,17 @@ def having_acted(fault: _Fault, text: str = "") -> _Fault:
     if not is_shown:  # such as an OSError, which computes its message
         fault.args = before
         fault.add_note(text.strip())
-        fault.__dict__[TOLD_BESIDE] = str(getattr(fault, TOLD_BESIDE, "")) + text
+        fault.__dict__[ADDED_TEXT] = str(getattr(fault, ADDED_TEXT, "")) + text
     return fault
 
 
-def having_called(fault: _Fault, items: Sequence[Item]) -> _Fault:
+def mark_called(fault: _Fault, items: Sequence[Item]) -> _Fault:
     """The error, with the tools that were called in some items, if any were."""
-    text = told_of_items(items)
-    return having_acted(fault, text) if text else fault
+    text = describe_calls_in(items)
+    return mark_acted(fault, text) if text else fault
 
 
-def told_of_items(items: Sequence[Item]) -> str:
+def describe_calls_in(items: Sequence[Item]) -> str:
     """A sentence about the tools that were called in some items; empty if there were none."""
     called: list[tuple[ToolCall, ToolResult | None]] = []
     for item in items:
@@ -461,10 +461,10 @@ def told_of_items(items: Sequence[Item]) -> str:
                 if result is None and call.call_id == item.call_id:
                     called[place] = (call, item)
                     break
-    return told_of_calls((call.name, result) for call, result in called)
+    return describe_calls((call.name, result) for call, result in called)
 
 
-def told_of_calls(called: Iterable[tuple[str, ToolResult | None]]) -> str:
+def describe_calls(called: Iterable[tuple[str, ToolResult | None]]) -> str:
     """A sentence about tools that were called, how often and with what outcome; empty if there are none."""
     counts: dict[str, Counter[str]] = {}
     for name, result in called:

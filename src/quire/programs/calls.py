@@ -11,11 +11,11 @@ from quire.agent.calls import (
     Approver,
     Ran,
     approval_of,
+    describe_calls,
     has_acted,
-    having_acted,
+    mark_acted,
     not_run,
     run_call,
-    told_of_calls,
     uncertain,
     write,
 )
@@ -128,13 +128,13 @@ class Calls:
             if entry and isinstance(entry[0], ToolCall):
                 results = (item for item in entry if isinstance(item, ToolResult))
                 called.append((entry[0].name, next(results, None)))
-        return told_of_calls(called)
+        return describe_calls(called)
 
     def check_unbroken(self) -> None:
         """Raise the error after which no call was made, with the calls made before."""
         if self.broken is not None:
             told = self.summary()
-            raise having_acted(self.broken, told) if told else self.broken
+            raise mark_acted(self.broken, told) if told else self.broken
 
     async def _guarded(self, function: Callable[..., Awaitable[Any]], /, *args: Any, **given: Any) -> Any:
         if self.broken is not None:
@@ -271,7 +271,7 @@ def _error(outcome: Outcome, words: str) -> Exception:
         return TimeoutError(words)
     if isinstance(outcome.error, Exception):
         return outcome.error
-    return having_acted(RuntimeError(words)) if outcome.stop_reason == "error" else RuntimeError(words)
+    return mark_acted(RuntimeError(words)) if outcome.stop_reason == "error" else RuntimeError(words)
 
 
 class Finished(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from quire.agent.agent import Agent
-from quire.agent.calls import having_called, running_call, told_of_items
+from quire.agent.calls import describe_calls_in, mark_called, running_call
 from quire.agent.limits import Limits, Tally
 from quire.agent.reply import Reply
 from quire.agent.tools import Tool, tool
@@ -232,7 +232,7 @@ class Member:
                 with Tally(_NO_LIMITS, self.agent.session) as tally:
                     return await self._result(task, timeout, tally, before)
             except Exception as fault:
-                having_called(fault, self._items_since(before))
+                mark_called(fault, self._items_since(before))
                 raise
 
     async def _result(self, task: str, timeout: float | None, tally: Tally, before: int) -> str:
@@ -246,12 +246,12 @@ class Member:
             if not time.expired():
                 raise
             words = f"{self.name} did not finish in {timeout:g} seconds, and was stopped."
-            return words + told_of_items(self._items_since(before))
+            return words + describe_calls_in(self._items_since(before))
         if reply.stop == "waiting":
             return self._waiting_text(reply)
         if reply.stop != "done":
             words = f"{self.name} stopped before it was done ({reply.stop}): {reply.text}"
-            return words + told_of_items(self._items_since(before))
+            return words + describe_calls_in(self._items_since(before))
         return await self._returned(brief, reply, tally)
 
     def _items_since(self, revision: int) -> list[Item]:

@@ -37,7 +37,7 @@ from quire.tokens import number
 
 logger = logging.getLogger("quire.agent")
 
-TOLD_BESIDE = "told_beside"
+ADDED_TEXT = "added_text"
 """The attribute of an error with words for the model that are not in its message."""
 
 _GRACE = 1.0
@@ -268,7 +268,7 @@ def _words_of(fault: BaseException) -> str:
         message = ""
     name = type(fault).__name__
     words = replace_surrogates(f"{name}: {message}") if message else name
-    beside = str(getattr(fault, TOLD_BESIDE, ""))
+    beside = str(getattr(fault, ADDED_TEXT, ""))
     inner = list(islice(_leaves(fault), _MOST_INNER))
     if inner[0] is fault:
         return words + beside

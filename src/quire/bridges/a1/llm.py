@@ -7,7 +7,7 @@ from typing import Any
 from quire.agent import Agent as Answering, Limits
 from quire.agent.agent import message_of
 from quire.agent.answer import answer_type
-from quire.agent.calls import having_called
+from quire.agent.calls import mark_called
 from quire.agent.run import shield
 from quire.bridges.a1.context import Context, no_context
 from quire.bridges.a1.runtime import get_runtime
@@ -60,7 +60,7 @@ class LLM(Tool):
         try:
             return await self._answer(session, payer, question, flattened(tools), output_schema)
         except Exception as fault:
-            having_called(fault, list(session.view())[len(before) :])
+            mark_called(fault, list(session.view())[len(before) :])
             raise
         finally:
             items = list(session.view())[len(before) :]
