@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.errors import (
-    InvalidLimit,
     InvalidValue,
     NewerStore,
     StoreDamaged,
@@ -54,7 +53,7 @@ def names(knowledge: Knowledge) -> list[str]:
     return [source.name for source in knowledge.sources()]
 
 
-def test_a_folder_is_added_with_progress_and_a_report(tmp_path: Path, knowledge: Knowledge) -> None:
+def test_a_folder_is_added_with_a_report(tmp_path: Path, knowledge: Knowledge) -> None:
     folder = written(tmp_path / "docs", a=guide("tide"), b=guide("lamp", "quay"), empty="")
     written(folder / "inner", c=guide("rope"))
     os.mkfifo(folder / "pipe")
@@ -62,19 +61,13 @@ def test_a_folder_is_added_with_progress_and_a_report(tmp_path: Path, knowledge:
     (folder / ".hidden.md").write_text("not seen")
     (folder / "link.md").symlink_to(folder / "a.md")
     Path(os.fsdecode(os.fsencode(folder) + b"/bad-\xff.md")).write_text("odd name")
-    done: list[tuple[int, int, str]] = []
-
-    def progress(number: int, total: int, source: str) -> None:
-        done.append((number, total, source))
-
-    report = knowledge.add(folder, progress=progress)
+    report = knowledge.add(folder)
     added = [f"{folder}/{name}" for name in ("a.md", "b.md", "empty.md", "inner/c.md")]
     assert sorted(report.added) == added == names(knowledge)
     failed = {remark.source.rpartition("/")[2] for remark in report.failed}
     assert failed == {"picture.png", "pipe", "bad-?.md"}
     notes = [(remark.source.rpartition("/")[2], remark.text[:8]) for remark in report.notes]
     assert notes == [("link.md", "a link i"), ("empty.md", "empty")]
-    assert [number for number, *_ in done] == list(range(1, 8)) and {total for _, total, _ in done} == {7}
     titles = [(one.title, one.chunks) for one in knowledge.sources()]
     assert titles[:2] == [("Part tide", 1), ("Part lamp", 2)]
     assert str(report) == "4 added, 3 failed" and str(Report()) == "nothing to add"
@@ -97,8 +90,6 @@ def test_only_what_changed_is_written(tmp_path: Path, store: Store, knowledge: K
     assert store.version(HERE) == version + 1
     assert [old.id == new.id for old, new in zip(before, after, strict=True)] == [True, False, True]
     assert [(one.added_at, one.updated_at) for one in knowledge.sources()] == [(5.0, 9.0), (5.0, 5.0)]
-    small = Knowledge(store, "ana", tokens=64)
-    assert small.add(folder, name="docs").updated == ("docs/a.md", "docs/b.md"), "cut otherwise"
 
 
 def test_what_is_gone_from_a_folder_is_removed_when_asked(
@@ -142,8 +133,6 @@ def test_wrong_arguments_and_damage_are_refused(store: Store, knowledge: Knowled
     for call in wrong_types:
         with pytest.raises(WrongType):
             call()
-    with pytest.raises(InvalidLimit):
-        Knowledge(store, "ana", tokens=3)
     with pytest.raises(UnknownKey):
         knowledge.chunks("nobody's")
     key = {"document": "a"}
@@ -152,7 +141,6 @@ def test_wrong_arguments_and_damage_are_refused(store: Store, knowledge: Knowled
         (".documents", JSON.encode_item(Note({"source": 1}, extras=key)), StoreDamaged),
         (".documents", b'{"kind":"message","role":"user","content":"x"}', StoreDamaged),
         (".documents", b"{}", StoreDamaged),
-        (".sources", JSON.encode_item(Note({"source": "a", "chunks": ["c"]})), StoreDamaged),
     ]
     for stream, body, fault in damaged:
         other = MemoryStore()
@@ -286,39 +274,6 @@ def test_a_log_that_began_again_is_read_again(store: Store, knowledge: Knowledge
     assert knowledge.sources() == []
 
 
-def test_documents_of_the_first_format_are_kept_and_their_old_notes_emptied(tmp_path: Path) -> None:
-    record = {
-        "title": "T",
-        "digest": "d",
-        "tokens": 9,
-        "added_at": 1.0,
-        "chunks": ["c1", "c2"],
-        "pages": [1, 2],
-    }
-    said = [Note({"text": f"page {at} of salt", "path": ["Top"], "own": 1}, id=f"c{at}") for at in (1, 2)]
-    older = Note({**record, "source": "a.md"}, id="r1")
-    newer = Note({**record, "source": "a.md", "digest": "e"}, id="r2", extras={"instead_of": "r1"})
-    gone = Note({**record, "source": "b.md"}, id="r3")
-    removed = Note(None, extras={"forgotten": True, "instead_of": "r3"})
-    rows = [
-        (".knowledge", Note({"format": 1})),
-        *((".sources", one) for one in (older, newer, gone, removed)),
-    ]
-    rows += [(".chunks", one) for one in said]
-    path = tmp_path / "old.db"
-    with SQLiteStore(path) as store:
-        store.append(HERE, [Entry(stream, JSON.encode_item(note)) for stream, note in rows], expected=0)
-    with SQLiteStore(path) as store:
-        (source,) = Knowledge(store, "ana").sources()
-        assert (source.name, source.chunks, source.added_at) == ("a.md", 2, 1.0)
-        found = Knowledge(store, "ana").chunks("a.md")
-        assert [(one.id, one.page, one.text) for one in found][1] == ("c2", 2, "page 2 of salt")
-        emptied = [one for one in store.read(HERE) if one.stream in (".sources", ".chunks")]
-        assert not any(b"salt" in one.body or b"a.md" in one.body for one in emptied)
-        Knowledge(store, "ana").remove("a.md")
-    assert b"salt" not in bytes_in(tmp_path)
-
-
 # Found by name
 
 
@@ -330,9 +285,9 @@ HTML = f"<title>{TITLE}</title><p>Employees may take sixteen weeks.</p>"
 def test_a_document_is_found_by_its_title_and_file_name(question: str) -> None:
     memory = Memory(MemoryStore(), "ana")
     memory.knowledge.add_text("The cafeteria is closed.", source="intranet/food.html")
-    memory.knowledge.add_text(HTML, source="intranet/leave.html", media_type="text/html")
+    memory.knowledge.add_text(HTML, source="intranet/leave.html")
     leaf = memory.search(question).hits[0].leaf
     assert (leaf.transcript, leaf.title) == ("intranet/leave.html", TITLE)
     assert leaf.said == "Employees may take sixteen weeks." and leaf.text.endswith(leaf.said)
-    memory.knowledge.add_text(HTML, source="intranet/leave.html", media_type="text/html", title="Holidays")
+    memory.knowledge.add_text(HTML, source="intranet/leave.html", title="Holidays")
     assert {hit.leaf.title for hit in memory.search("weeks").hits} == {"Holidays"}

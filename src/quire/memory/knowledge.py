@@ -29,29 +29,21 @@ from quire.errors import (
     cut,
 )
 from quire.items import JSON, Item, Note, now
-from quire.memory.documents import Chunk, Document, chunks, content_of, read_document
+from quire.memory.documents import Chunk, chunks, content_of, read_document
 from quire.memory.leaf import KNOWLEDGE
 from quire.stores import Entry, Place, Store, Stored, items_in, place_at
 from quire.stores.store import is_tombstone
 from quire.stores.streams import FORGOTTEN_TEXT, note_removed
-from quire.tokens import Counter, Measured, checked_counter
-
-Progress = Callable[[int, int, str], None]
-"""Called after each file: how many are done, of how many, and which it was."""
 
 Listener = Callable[[Store, Place, Collection[str]], None]
 
 _DOCUMENTS = ".documents"
 """The stream of the log. No transcript begins with a dot."""
 
-_RECORDS, _CHUNKS = ".sources", ".chunks"
-"""The streams of the first format: a record for each document, and a note for each of its chunks."""
-
 _FORMAT = 2
-_READING = "7"
+_READING = "8"
 """Changed whenever the same file would be read or cut otherwise: then it is read again."""
 
-_TOKENS = 256
 _MAX_NAME = 4_096
 _RESERVED = "~"
 _TRIES = 1_000
@@ -117,43 +109,31 @@ class Knowledge:
     `asyncio.to_thread`.
     """
 
-    def __init__(
-        self, store: Store, scope: str = "", *, tokens: int = _TOKENS, counter: Counter | None = None
-    ) -> None:
-        """A chunk has at most `tokens` tokens, counted by `counter`."""
+    def __init__(self, store: Store, scope: str = "") -> None:
         if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the store of documents must be a Store, not {type(store).__name__}")
         self.place = place_at(scope=scope, conversation=KNOWLEDGE)
         """Where the documents are kept."""
-        self._store, self._tokens = store, tokens
-        self._counter = checked_counter(Measured() if counter is None else counter)
-        if (tokens, counter) != (_TOKENS, None):  # checks the limit; counting loads a tokenizer
-            chunks(Document("", "", ""), tokens=tokens, counter=self._counter)
+        self._store = store
         self._lock = RLock()
         self._log = _Log(self.place)
 
     def __repr__(self) -> str:
         return f"<Knowledge {self.place}>"
 
-    def add_text(
-        self, text: str, *, source: str, title: str | None = None, media_type: str | None = None
-    ) -> Report:
-        """Keep a text under a name, in place of what was kept under it before."""
+    def add_text(self, text: str, *, source: str, title: str | None = None) -> Report:
+        """Keep a text under a name, in place of what was kept under it before.
+
+        The ending of the name says what it is: `.md`, `.html`, or anything else for plain text.
+        """
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a text must be added, not {type(text).__name__}")
         outcomes = _Outcomes(list)
-        self._keep(text, _checked_name(source), outcomes, title, media_type)
+        self._keep(text, _checked_name(source), outcomes, title)
         self._empty_stale()
         return _report(outcomes)
 
-    def add(
-        self,
-        path: "str | os.PathLike[str]",
-        *,
-        name: str | None = None,
-        prune: bool = False,
-        progress: Progress | None = None,
-    ) -> Report:
+    def add(self, path: "str | os.PathLike[str]", *, name: str | None = None, prune: bool = False) -> Report:
         """Keep a file, or all files of a folder and of the folders in it, each as one source.
 
         A source is named by its path, or by `name` in place of that of the file or folder. A file that did
@@ -163,15 +143,13 @@ class Knowledge:
         found = files_at(path, None if name is None else _checked_name(name))
         outcomes = _Outcomes(list, failed=[*found.failed], notes=[*found.notes])
         try:
-            for done, (source, file) in enumerate(found.files.items(), 1):
+            for source, file in found.files.items():
                 try:
                     self._keep(content_of(file), _checked_name(source), outcomes)
                 except (StoreError, Conflict):
                     raise
                 except QuireError as fault:
                     outcomes["failed"].append(Remark(_printable(source), str(fault)))
-                if progress is not None:
-                    progress(done, len(found.files), source)
             gone = self._gone(found) if prune and not found.failed else []
             outcomes["removed"] += [source for source in gone if self._remove(source)]
         finally:  # once for all of them: a store may have to rewrite its file
@@ -206,22 +184,15 @@ class Knowledge:
         """Return the chunks of every source at one moment."""
         return {one.source: list(one.chunks) for one in self._kept().values()}
 
-    def _keep(
-        self,
-        content: bytes | str,
-        source: str,
-        outcomes: _Outcomes,
-        title: str | None = None,
-        media_type: str | None = None,
-    ) -> None:
-        digest = self._digest(content, title, media_type)
+    def _keep(self, content: bytes | str, source: str, outcomes: _Outcomes, title: str | None = None) -> None:
+        digest = _digest(content, title)
         known = self._kept().get(_key(source))
         if known is not None and known.digest == digest:
             outcomes["unchanged"].append(source)
             return
-        document = read_document(content, name=source, media_type=media_type)
+        document = read_document(content, name=source)
         document = replace(document, title=title or document.title)
-        found = tuple(chunks(document, tokens=self._tokens, counter=self._counter))
+        found = tuple(chunks(document))
         outcomes["notes"] += [Remark(source, note) for note in document.notes]
 
         def updated(known: _Kept | None) -> Note:
@@ -239,11 +210,6 @@ class Knowledge:
         names = [one.source for one in self._kept().values()]
         return [name for name in names if name.startswith(f"{found.name}/") and name not in found.files]
 
-    def _digest(self, content: bytes | str, title: str | None, media_type: str | None) -> str:
-        made = (_READING, self._tokens, self._counter.key, title, media_type)
-        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        return blake2b(data, digest_size=16, key=blake2b(repr(made).encode()).digest()).hexdigest()
-
     def _kept(self) -> "Mapping[str, _Kept]":
         with self._lock:
             return {key: entry.kept for key, entry in self._caught_up().entries.items()}
@@ -260,25 +226,7 @@ class Knowledge:
             log, stored = _Log(self.place), self._store.read(self.place)
             log.take(stored)
             self._log = log
-            self._convert(stored)
         return log
-
-    def _convert(self, stored: Sequence[Stored]) -> None:
-        """Write documents of the first format as this one has them, and empty what they were."""
-        old = [entry for entry in stored if entry.stream in (_RECORDS, _CHUNKS)]
-        notes = dict(zip(old, items_in(self.place, old), strict=True))
-        filled = {entry.version: note for entry, note in notes.items() if not is_tombstone(note)}
-        if not filled:
-            return
-        new = [Entry(_DOCUMENTS, JSON.encode_item(_note(kept))) for kept in _first_format(notes, self.place)]
-        self._store.append(self.place, new, expected=self._log.version)
-        self._log.take([Stored(at, *entry) for at, entry in enumerate(new, self._log.version + 1)])
-        emptied = {
-            version: JSON.encode_item(_emptied("", id=note.id, created_at=note.created_at))
-            for version, note in filled.items()
-        }
-        self._store.replace(self.place, emptied)  # if the process dies before this, it is all done again
-        self._store.scrub()
 
     def _write(self, key: str, make: "Callable[[_Kept | None], Note | None]") -> "_Kept | None":
         """Write the note that is made for a document, if one is, and return what was kept before.
@@ -378,32 +326,14 @@ def _key(source: str) -> str:
     return blake2b(source.encode(), digest_size=16).hexdigest()
 
 
+def _digest(content: bytes | str, title: str | None) -> str:
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return blake2b(data, digest_size=16, key=blake2b(repr((_READING, title)).encode()).digest()).hexdigest()
+
+
 def _note(kept: _Kept) -> Note:
     content = msgspec.json.decode(msgspec.json.encode(kept))
     return Note(content, description="document", extras={"document": _key(kept.source)})
-
-
-def _first_format(notes: Mapping[Stored, Item], place: Place) -> list[_Kept]:
-    """The documents of a log of the first format. A record names its chunks, and the record it replaces."""
-    records: dict[object, Item] = {}
-    said: dict[str, Item] = {}
-    for entry, note in notes.items():
-        records.pop(note.extras.get("instead_of"), None)
-        if not is_tombstone(note):
-            (records if entry.stream == _RECORDS else said)[note.id] = note
-    found: list[_Kept] = []
-    for note in records.values():
-        record: Any = getattr(note, "content", None)
-        try:
-            pages = zip(record["chunks"], record["pages"], strict=True)
-            chunks = [
-                {**cast(Any, said[one]).content, "id": one, "page": page, "source": record["source"]}
-                for one, page in pages
-            ]
-            found.append(msgspec.convert({**record, "chunks": chunks, "updated_at": note.created_at}, _Kept))
-        except (LookupError, TypeError, ValueError, AttributeError) as fault:
-            raise StoreDamaged(f"{place}: the record {note.id!r} is damaged: {fault}") from None
-    return found
 
 
 def _emptied(key: str, **fields: Any) -> Note:
