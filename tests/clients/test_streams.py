@@ -205,8 +205,15 @@ def test_what_is_no_answer_is_told_and_asked_again(server: Stage, wire: str, how
         with pytest.raises(ModelFailed) as caught:
             asked(server.scene(step), wire, how)
         assert words in "".join(getattr(caught.value, "__notes__", ()))
+
+
+@each_wire
+def test_an_answer_in_one_piece_is_no_stream(server: Stage, wire: str) -> None:
     answer = {**whole(wire, SAID["words"]), "detail": "served from afar", "message": "all is well"}
-    assert text_of(asked(server.scene(sends(answer)), wire, how)) == "Hello there."
+    assert text_of(asked(server.scene(sends(answer)), wire, "whole")) == "Hello there."
+    with pytest.raises(ModelFailed) as caught:
+        asked(server.scene(sends(answer)), wire, "streamed")
+    assert "came in one piece" in "".join(caught.value.__notes__)
 
 
 @each_wire
@@ -220,21 +227,6 @@ def test_what_cannot_be_read_is_a_failure(server: Stage, wire: str) -> None:
     wrong = b'{"choices": "none", "output": 3, "content": "no", "candidates": 7}'
     with pytest.raises(ModelFailed):
         asked(server.scene(fails(200, wrong)), wire, "whole")
-
-
-@each_wire
-@in_loop
-async def test_another_form_than_was_asked_for_is_taken(server: Stage, wire: str) -> None:
-    said = Said(["Here", " I am."], calls=[("look_up", {"q": "pens"})], thought="Greet them.")
-
-    async with model_at(server.scene(sends(whole(wire, said))), wire) as model:
-        told = [delta async for delta in model.stream(QUESTION).deltas()]
-    assert "".join(delta.text for delta in told if delta.kind == "text") == "Here I am."
-    assert Delta("call", "look_up") in told
-    name = "event: {type}\n" if wire in ("anthropic", "openai-responses") else ""
-    lines = [name.format(**event) + f"data: {json.dumps(event)}\n\n" for event in events(wire, said)]
-    async with model_at(server.scene(sends("".join(lines).encode(), "text/plain")), wire) as model:
-        assert text_of(await answered(model, "streamed")) == "Here I am."
 
 
 @NEEDS_SDK["gemini"]

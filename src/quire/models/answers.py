@@ -1,6 +1,6 @@
 """An answer on its way: the pieces of a stream, and what they add up to."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Self
 
 from quire.errors import CodecError, InvalidValue, ModelFailed, WrongType
@@ -57,9 +57,10 @@ class Answering:
             raise InvalidValue("the answer is still coming: read it to its end, or close it")
         return self._parsed
 
-    def deltas(self) -> AsyncIterator[Delta]:
+    async def deltas(self) -> AsyncIterator[Delta]:
         """The pieces from here on, of every kind."""
-        return _Deltas(self._next)
+        while (delta := await self._next()) is not None:
+            yield delta
 
     async def whole(self) -> Parsed:
         """The answer, read to its end."""
@@ -87,21 +88,6 @@ class Answering:
             raise
 
 
-class _Deltas:
-    # Not a generator, which would have to be closed by whoever leaves it.
-    def __init__(self, take: Callable[[], Awaitable[Delta | None]]) -> None:
-        self._take = take
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        delta = await self._take()
-        if delta is None:
-            raise StopAsyncIteration
-        return delta
-
-
 def answer_text(parsed: Parsed) -> str:
     """The text of an answer, without thinking, calls and media."""
     return "".join(item.text for item in parsed.items if isinstance(item, Message))
@@ -118,10 +104,6 @@ def deltas_of(item: Item) -> Iterator[Delta]:
 
 
 # --- reading ---------------------------------------------------------------------------------------------
-
-
-class WholeResponse(dict[str, Any]):
-    """A whole response that came where a stream was asked for."""
 
 
 class AnswerReader:
@@ -165,7 +147,7 @@ class AnswerReader:
             return self._nothing("unreadable")
 
     def _added(self, event: Any) -> list[Delta]:
-        if not self.is_stream or isinstance(event, WholeResponse):
+        if not self.is_stream:
             self._whole = self._provider.parse(event, sent=self._sent, model=self.model)
             return [delta for item in self._whole.items for delta in deltas_of(item)]
         text, names = self._stream.feed(event), self._sent.names

@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from quire.errors import InvalidLimit, MissingExtra, NotAuthorized, QuireError
-from quire.models.answers import AnswerReader, Delta, WholeResponse
+from quire.models.answers import AnswerReader, Delta
 from quire.models.failures import Failure, NoAnswer, failure_from
 from quire.tokens import number, whole
 
@@ -117,8 +117,6 @@ class _Call:
     def __init__(self, limits: Mapping[str, float | None], *, stream: bool) -> None:
         self.limits = limits
         self.is_stream = stream
-        self.whole: _Json | None = None
-        """A whole response where a stream was asked for."""
         self.opened: list[Any] = []
 
     async def look(self, response: Any) -> None:
@@ -127,13 +125,11 @@ class _Call:
         kind = response.headers.get("content-type", "").lower()
         if not response.is_success or not any(word in kind for word in ("json", "html", "text/plain")):
             return
-        body = await response.aread()
-        if self.is_stream and _SSE.match(body):
-            return
-        found = _decoded(body)
+        found = _decoded(await response.aread())
         if not isinstance(found, dict) or _ANSWER_FIELDS.isdisjoint(cast(_Json, found)):
             raise NoAnswer(found, response.request)
-        self.whole = cast(_Json, found) if self.is_stream else None
+        if self.is_stream:
+            raise NoAnswer("a stream was asked for, and the answer came in one piece", response.request)
 
 
 _CALL: ContextVar[_Call | None] = ContextVar("the request that an SDK sends", default=None)
@@ -238,8 +234,6 @@ class Client(ABC):
             response = await self._sent(request, stream=stream)
             if not stream:
                 yield response
-            elif call.whole is not None:
-                yield WholeResponse(call.whole)
             else:
                 async for event in response:
                     yield event

@@ -3,7 +3,6 @@
 How services word their errors is data: `failures.toml`.
 """
 
-import html
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +23,6 @@ _DEEPEST = 6
 _SHORTEST_KEY = 8  # characters; a shorter text is no key, and may be a common word
 _KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
 _MESSAGE_FIELDS = ("message", "Message", "error", "detail", "msg", "errors")
-_MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.I | re.S)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
@@ -200,24 +198,19 @@ def _report_in(body: Any) -> ErrorReport:
 
 
 def _message_in(body: Any, depth: int = _DEEPEST) -> str:
-    """The message in the body of an error: a text, a page, or the value of a field with a usual name."""
+    """The message in the body of an error: a text, or the value of a field with a usual name."""
     if isinstance(body, str):
-        text = body[:_LONGEST_BODY].strip()
-        return " ".join(html.unescape(_MARKUP.sub(" ", text)).split()) if text.startswith("<") else text
+        return body[:_LONGEST_BODY].strip()
     if depth == 0:
         return ""
     if isinstance(body, list):
-        entries = (_entry(entry, depth) for entry in entries_in(body)[:_MOST_ENTRIES])
-        return "; ".join(filter(None, entries))[:_LONGEST_BODY]
+        found = [_message_in(entry, depth - 1) for entry in entries_in(body)[:_MOST_ENTRIES]]
+        return "; ".join(filter(None, found))
     fields = fields_in(body)
-    found = (_message_in(fields[name], depth - 1) for name in _MESSAGE_FIELDS if name in fields)
-    return next(filter(None, found), "")
-
-
-def _entry(entry: Any, depth: int) -> str:
-    """One of several errors, after its place. FastAPI puts the input beside it, which is left out."""
-    message, place = _message_in(entry, depth - 1), entries_in(fields_in(entry).get("loc"))
-    return f"{'.'.join(map(str, place))}: {message}" if place and message else message
+    if "loc" in fields:  # FastAPI's place of a fault; the input beside it is left out
+        return f"{'.'.join(map(str, entries_in(fields['loc'])))}: {fields.get('msg')}"
+    messages = (_message_in(fields[name], depth - 1) for name in _MESSAGE_FIELDS if name in fields)
+    return next(filter(None, messages), "")
 
 
 def _without_keys(report: ErrorReport, fault: Any, keys: Iterable[object]) -> ErrorReport:
