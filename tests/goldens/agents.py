@@ -254,7 +254,7 @@ class Playing:
         return delegating_tools(*made, timeout=60.0) if made else []
 
     def role(self, name: str, raw: Json) -> Role:
-        chosen = {key: raw[key] for key in ("sees", "returns") if key in raw}
+        chosen = {key: raw[key] for key in ("sees",) if key in raw}
         return Role(
             name=name, description="Helps.", make=lambda session: self.agent(name, raw, session), **chosen
         )

@@ -27,13 +27,15 @@ class Office:
     def __init__(self, clerk: Any, boss: Any = (), store: Path | None = None, idle: float = 300.0) -> None:
         self.refunds = 0
         self._clerk, self._boss = clerk, boss
+        self._clerks: dict[str, Scripted] = {}
         self.node = Node(store=None if store is None else SQLiteStore(store), idle=idle)
         self.node.add("clerk", self.make_clerk)
         self.node.add("boss", self.make_boss)
 
     def make_clerk(self, session: Session) -> Agent:
         tools = [ask_user, tool(approve=True)(self.refund)]
-        return Agent(session, model=Scripted(self._clerk), tools=tools, name="clerk")
+        model = self._clerks.setdefault(str(session.place), Scripted(self._clerk))
+        return Agent(session, model=model, tools=tools, name="clerk")
 
     def make_boss(self, session: Session) -> Agent:
         role = Role(name="clerk", description="Gives back.", make=self.make_clerk)
@@ -95,7 +97,7 @@ def test_a_call_of_a_sub_agent_is_decided_at_its_address(
 
 def test_sub_agents_of_sub_agents_have_addresses_too() -> None:
     async def serve() -> None:
-        office = Office([REFUND, "Given."], [call("start_agent", '{"role": "clerk"}'), TO_CLERK, "It waits."])
+        office = Office([REFUND, "Given."], [TO_CLERK, "It waits."])
 
         def chief(session: Session) -> Agent:
             role = Role(name="boss", description="Has clerks.", make=office.make_boss)
@@ -106,8 +108,8 @@ def test_sub_agents_of_sub_agents_have_addresses_too() -> None:
         await office.node.send("chief", "My money!", **HERE)
         [boss] = office.node.members("chief", **HERE)
         clerks = office.node.members("chief", scope="ana", conversation=boss)
-        assert clerks == ("one/boss-1/clerk-1", "one/boss-1/clerk-2")
-        reply = await office.node.decide("chief", {"k1": True}, scope="ana", conversation=clerks[1])
+        assert clerks == ("one/boss-1/clerk-1",)
+        reply = await office.node.decide("chief", {"k1": True}, scope="ana", conversation=clerks[0])
         assert reply.text == "Given." and office.refunds == 1
         await office.node.stop()
 

@@ -191,7 +191,7 @@ async def test_the_default_template_is_instructions_framework_and_history() -> N
         ({}, "time"),
         ({"enable_filesystem": True}, "read_file"),
         ({"enable_ask_for_user_input": True}, "ask_user"),
-        ({"subagents": {"poet": {"instructions": "Write poems."}}}, "list_agents"),
+        ({"subagents": {"poet": {"instructions": "Write poems."}}}, "delegate"),
     ],
     ids=["time", "files", "input", "subagents"],
 )

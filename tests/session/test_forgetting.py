@@ -420,15 +420,13 @@ def test_a_long_output_goes_from_results_pool_and_what_was_read_back(
     assert not any(words in left for words in (b"BEGINSECRET", b"MIDSECRET", b"ENDSECRET"))
 
 
-@pytest.mark.parametrize("returns", ["answer", "all"])
-def test_the_brief_of_a_sub_agent_goes_with_the_call_that_gave_it(returns: Any) -> None:
+def test_the_brief_of_a_sub_agent_goes_with_the_call_that_gave_it() -> None:
     store = MemoryStore()
     one = session(store)
     role = Role(
         name="helper",
         description="helps",
         sees="brief",
-        returns=returns,
         make=lambda theirs: Agent(theirs, model=Scripted(["It is weak."])),
     )
     call = ToolCall("c1", "delegate", f'{{"to":"helper","task":"Check {SECRET}"}}')

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, Unpack
 from weakref import WeakValueDictionary
 
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
-from quire.agent.builtin import agent_called, entry_named
+from quire.agent.builtin import sub_agent, sub_agents
 from quire.errors import InvalidValue, Stopped, UnknownKey, WrongType, cut
 from quire.items import ToolCall, now
 from quire.node.worker import State, Worker
@@ -194,8 +194,8 @@ class Node:
         parts = key.conversation.split("/")
         for end in range(len(parts) - 1, 0, -1):  # the name of a role may contain a slash
             parent, member = key._replace(conversation="/".join(parts[:end])), "/".join(parts[end:])
-            if entry_named(member, self.session(*parent)) is not None:
-                found = agent_called(member, self.worker(*parent).agent)
+            if member in sub_agents(self.session(*parent)):
+                found = sub_agent(self.worker(*parent).agent, member)
                 if found is not None:
                     return found
         made = self._makers[key.name](self.session(*key))

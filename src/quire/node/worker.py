@@ -7,7 +7,7 @@ from typing import Literal, Unpack
 from weakref import WeakSet
 
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
-from quire.agent.builtin import members_of
+from quire.agent.builtin import sub_agents
 from quire.agent.run import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now
@@ -94,9 +94,9 @@ class Worker:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The conversations of the agents that work for this one."""
+        """The conversations of the agents that this one gave tasks to."""
         conversation = self.agent.session.place.conversation
-        return tuple(f"{conversation}/{name}" for name in members_of(self.agent))
+        return tuple(f"{conversation}/{name}" for name in sub_agents(self.agent.session))
 
     async def send(self, input: Input, **asking: Unpack[Asking]) -> Reply:
         """Answer a message after those sent before it."""

@@ -7,9 +7,8 @@ import pytest
 
 from quire import Message, Session
 from quire.agent import Agent, Limits, tool
-from quire.agent.builtin import Role, ask_user, delegating_tools
-from quire.compactors import TruncateOldest
-from quire.errors import InvalidValue
+from quire.agent.builtin import Role, ask_user, delegating_tools, sub_agents
+from quire.errors import InvalidValue, WrongType
 from quire.models import Scripted
 from quire.stores import Entry, MemoryStore, Place, Store
 from tests.agent.answering import Gate, assert_whole, call, results, run
@@ -25,23 +24,20 @@ async def look() -> str:
 
 
 class Checkers:
-    """Makes agents that answer in turn, and keeps them."""
+    """Makes agents that answer in turn, one model for each conversation, and keeps them."""
 
     def __init__(self, *replies: Any, tools: Any = (), **options: Any) -> None:
         self._replies, self._tools, self._options = replies, tools, options
+        self._models: dict[str, Scripted] = {}
         self.made: list[Agent] = []
 
     def make(self, session: Session) -> Agent:
-        model = Scripted(self._replies, repeat=True)
+        model = self._models.setdefault(str(session.place), Scripted(self._replies, repeat=True))
         self.made.append(Agent(session, model=model, tools=self._tools, name="checker", **self._options))
         return self.made[-1]
 
-    def role(
-        self,
-        sees: Literal["brief", "all"] | int = "brief",
-        returns: Literal["answer", "summary", "all"] = "answer",
-    ) -> Role:
-        return Role(name="checker", description="Checks.", make=self.make, sees=sees, returns=returns)
+    def role(self, sees: Literal["brief", "all"] | int = "brief") -> Role:
+        return Role(name="checker", description="Checks.", make=self.make, sees=sees)
 
     def seen(self) -> str:
         return str(self.made[0].model.requests[0].payload["messages"])  # type: ignore[attr-defined]
@@ -59,10 +55,6 @@ def given(to: str = "checker", task: str = "Check the margin.", call_id: str | N
     return call("delegate", f'{{"to": "{to}", "task": "{task}"}}', call_id)
 
 
-def started() -> Any:
-    return call("start_agent", '{"role": "checker"}')
-
-
 QUESTION = call("ask_user", '{"question": "Which margin?"}', "k1")
 
 
@@ -77,45 +69,6 @@ def test_what_a_sub_agent_sees_is_chosen(sees: Any, knows: bool) -> None:
         said = [item.text for item in parent.session.view() if isinstance(item, Message)]
         assert said == ["The margin is 12 %.", "Noted.", "Check it.", "Checked."]  # it writes nothing here
         assert_whole(parent)
-
-    run(talk)
-
-
-def test_what_comes_back_is_chosen() -> None:
-    async def talk() -> None:
-        rows: list[tuple[Any, str]] = [("all", "Check the margin."), ("summary", "In short.")]
-        for returns, words in rows:
-            checkers = Checkers("It is right.", "In short.")
-            parent = parent_of(checkers.role(returns=returns), given(), "Checked.")
-            await parent.ask("Check it.")
-            assert words in results(parent)[0].text
-        compactor = TruncateOldest(unit="messages", floor=1, ceiling=2)
-        looks = [[call("look", "{}", f"c{n}")] for n in range(6)]
-        checkers = Checkers(*looks, "Looked.", tools=[look], compactor=compactor)
-        parent = parent_of(checkers.role("all", "all"), given(), "Well.")
-        await parent.ask("go")
-        assert results(parent)[0].text.count("seen") == 6  # also what its history has lost by then
-
-    run(talk)
-
-
-def test_a_started_sub_agent_keeps_its_conversation_until_it_is_stopped() -> None:
-    async def talk() -> None:
-        checkers = Checkers("First.", "Second.")
-        parent = parent_of(
-            checkers.role(),
-            started(),
-            given("checker-1", call_id="c2"),
-            given("checker-1", call_id="c3"),
-            call("list_agents", "{}", "c4"),
-            call("stop_agent", '{"name": "checker-1"}', "c5"),
-            given("checker-1", call_id="c6"),
-            "Done.",
-        )
-        await parent.ask("Go.")
-        told = [one.text for one in results(parent)]
-        assert told[1:3] == ["First.", "Second."] and "checker-1" in told[3] and len(checkers.made) == 1
-        assert "nobody is called 'checker-1'" in told[5]
 
     run(talk)
 
@@ -176,7 +129,7 @@ def test_a_question_of_a_sub_agent_is_passed_on() -> None:
         assert "Which margin?" in results(parent)[0].text and "checker-1" in results(parent)[0].text
         assert (await parent.ask("The gross one.")).text == "Checked."
         assert results(parent)[1].text == "Then it is right."
-        assert results(checkers.made[0])[0].text == "The gross one." and len(checkers.made) == 1
+        assert results(checkers.made[0])[0].text == "The gross one."
 
     run(talk)
 
@@ -205,57 +158,13 @@ def test_roles_are_checked() -> None:
     for roles in ((), (checkers.role(), checkers.role())):
         with pytest.raises(InvalidValue):
             delegating_tools(*roles)
-    with pytest.raises(InvalidValue):
-        Role(name="x", description="x", make=checkers.make, returns="nothing")  # type: ignore[arg-type]
+    with pytest.raises(WrongType):
+        Role(name="x", description="x", make=checkers.make, sees="nothing")  # type: ignore[arg-type]
 
     async def talk() -> None:
         role = Role(name=".checker", description="Checks.", make=checkers.make)
         parent = parent_of(role, given(".checker"), "Well.")  # no conversation can have this name
         assert (await parent.ask("go")).text == "Well." and results(parent)[0].is_error
-
-    run(talk)
-
-
-def test_sub_agents_of_one_conversation_are_unknown_in_another() -> None:
-    async def talk() -> None:
-        tools = delegating_tools(Checkers("First.").role())
-        one = Agent("One.", model=Scripted([started(), "Started."]), tools=tools)
-        other = Agent("Other.", model=Scripted([given("checker-1"), "Well."]), tools=tools)
-        await one.ask("go")
-        await other.ask("go")
-        assert "nobody is called 'checker-1'" in results(other)[0].text
-        kinds = [type(item).__name__ for item in one.session.view()]
-        assert kinds == ["Message", "ToolCall", "ToolResult", "Message"]  # the record of it is not shown
-        found = one.session.memory.search("checker-1").hits
-        assert {hit.leaf.transcript for hit in found} == {"main"}
-
-    run(talk)
-
-
-@pytest.mark.parametrize("sees", ["brief", "all"])
-def test_sub_agents_are_found_again_after_a_restart(sees: Any) -> None:
-    async def talk() -> None:
-        store = MemoryStore()
-        first = parent_of(Checkers(QUESTION, tools=[ask_user]).role(sees), given(), "Which?", store=store)
-        await first.ask("Check it.")
-        listed = parent_of(
-            Checkers("x", tools=[ask_user]).role(sees), call("list_agents"), "Listed.", store=store
-        )
-        await listed.ask("list")
-        assert "checker-1 (waits for a person)" in results(listed)[-1].text
-        later_role = Checkers("It is right.", tools=[ask_user]).role(sees)
-        later = parent_of(later_role, given("checker-1", "Gross."), started(), "Done.", store=store)
-        assert (await later.ask("Gross.")).text == "Done."
-        assert [one.text for one in results(later)[-2:]] == ["It is right.", "checker-2 is started."]
-        stopping = parent_of(later_role, call("stop_agent", '{"name": "checker-2"}'), "Stopped.", store=store)
-        await stopping.ask("stop")
-        again = parent_of(later_role, [call("list_agents"), started()], "Well.", store=store)
-        await again.ask("list")
-        told = [one.text for one in results(again)[-2:]]
-        assert "checker-2" not in told[0] and told[1] == "checker-3 is started."
-        child = Session.open("ana/one%2Fchecker-1", store=store)
-        assert child.steps.standing() == []
-        assert_whole(again)
 
     run(talk)
 
@@ -278,5 +187,29 @@ def test_a_sub_agent_of_a_process_that_died_is_found() -> None:
         assert (await later.ask("And?")).text == "Done."
         assert "uncertain" in results(later)[0].text and results(later)[-1].text == "Again."
         assert Session.open("ana/one%2Fchecker-1", store=left).steps.standing() == [] and gate.ran == 1
+
+    run(talk)
+
+
+@pytest.mark.parametrize("sees", ["brief", "all"])
+def test_a_sub_agent_that_asks_is_found_again_after_a_restart(sees: Any) -> None:
+    async def talk() -> None:
+        store = MemoryStore()
+        first = parent_of(Checkers(QUESTION, tools=[ask_user]).role(sees), given(), "Which?", store=store)
+        await first.ask("Check it.")
+        kinds = [type(item).__name__ for item in first.session.view()]
+        assert kinds == ["Message", "ToolCall", "ToolResult", "Message"]  # the record of it is not shown
+        found = first.session.memory.search("checker-1").hits
+        assert {hit.leaf.transcript for hit in found} == {"main"}
+        role = Checkers("It is right.", tools=[ask_user]).role(sees)
+        later = parent_of(role, given("checker-1", "Gross."), given(), "Done.", store=store)
+        assert (await later.ask("Gross.")).text == "Done."
+        assert [one.text for one in results(later)[-2:]] == ["It is right.", "It is right."]
+        assert list(sub_agents(later.session)) == ["checker-1", "checker-2"]
+        assert Session.open("ana/one%2Fchecker-1", store=store).steps.standing() == []
+        assert_whole(later)
+        elsewhere = Agent("Other.", model=Scripted([given("checker-1"), "x"]), tools=delegating_tools(role))
+        await elsewhere.ask("go")
+        assert "nobody is called 'checker-1'" in results(elsewhere)[0].text
 
     run(talk)

@@ -193,7 +193,7 @@ async def test_the_default_template_describes_the_tools_that_are_enabled() -> No
     ]
     every = create_default_template("Be kind.", True, True, "scope", {"poet": {"instructions": "Write."}})
     texts = [str(await template.build_context(Memory(), *HERE)) for template in (plain, every)]
-    for name in ("ask_user", "read_file", "list_agents"):
+    for name in ("ask_user", "read_file", "delegate"):
         assert [name in text for text in texts] == [False, True]
 
 

@@ -1,6 +1,6 @@
 """Tools that come with Quire."""
 
-from quire.agent.builtin.delegate import Role, agent_called, delegating_tools, entry_named, members_of
+from quire.agent.builtin.delegate import Role, delegating_tools, sub_agent, sub_agents
 from quire.agent.builtin.files import FileLimits, file_tools
 from quire.agent.builtin.files_paths import Visibility
 from quire.agent.builtin.recall import bringing_back_tools, recall_tools
@@ -10,14 +10,13 @@ __all__ = [
     "FileLimits",
     "Role",
     "Visibility",
-    "agent_called",
     "ask_user",
     "bringing_back_tools",
     "current_time",
     "delegating_tools",
-    "entry_named",
     "file_tools",
-    "members_of",
     "recall_tools",
+    "sub_agent",
+    "sub_agents",
     "time_tools",
 ]
