@@ -19,10 +19,8 @@ from quire.bridges.loom import (
     TaskContextManager,
     TokenCounter,
     VectorKnowledgeBase,
-    create_all_context_tools,
 )
 from quire.errors import OverBudget
-from quire.items import use_clock
 
 
 def job(content: str, **fields: Any) -> Task:
@@ -106,11 +104,6 @@ async def test_a_context_is_prompt_memory_knowledge_and_task_in_this_order() -> 
     assert embedding.asked[-1] == "is the harbour shallow?", "knowledge is queried with the task's content"
 
 
-async def test_a_context_needs_neither_prompt_nor_sources_nor_knowledge() -> None:
-    messages = await TaskContextManager().build_context(job("boil water"))
-    assert messages == [{"role": "user", "content": "boil water"}]
-
-
 async def test_the_current_task_appears_once_and_last() -> None:
     current = job("boil water")
     memory = ship_memory(job("peel onions"), current, thought("the pot is full"))
@@ -169,20 +162,6 @@ async def test_direct_messages_are_found_by_target_agent_and_target_node() -> No
     assert set(contents(bus.query_by_target("cook"))) == {"to the cook", "to the oven"}
     assert contents(bus.query_by_target(target_node_id="oven")) == ["to the oven"]
     assert bus.query_by_target("gunner") == []
-
-
-async def test_direct_messages_are_ordered_by_priority_with_a_half_as_default() -> None:
-    bus = await bus_with(letter("low", priority=0.3), letter("usual"), letter("high", priority=0.7))
-    assert contents(bus.query_by_target("cook")) == ["high", "usual", "low"]
-
-
-async def test_an_expired_direct_message_is_not_returned() -> None:
-    with use_clock(lambda: 1_000.0):
-        bus = await bus_with(letter("soon stale", ttl_seconds=60), letter("lasting"))
-    with use_clock(lambda: 1_059.0):
-        assert set(contents(bus.query_by_target("cook"))) == {"soon stale", "lasting"}
-    with use_clock(lambda: 1_061.0):
-        assert contents(bus.query_by_target("cook")) == ["lasting"]
 
 
 async def test_a_direct_message_can_be_traced_to_its_parent_task_and_keeps_its_metadata() -> None:
@@ -270,20 +249,6 @@ async def test_query_tools_default_to_the_session_of_the_current_task() -> None:
     for tool in ("query_l1_memory", "query_l2_memory", "query_l3_memory"):
         found = await executor.execute(tool, {})
         assert found["count"] and "north" not in str(found)
-
-
-async def test_every_query_tool_is_described_for_a_model_and_can_be_executed() -> None:
-    executor, names = ContextToolExecutor(voyages(), EventBus()), set[str]()
-    for tool in create_all_context_tools():
-        function = tool["function"]
-        arguments = dict.fromkeys(function["parameters"]["required"], "north")
-        if function["name"] == "query_events_by_target":
-            arguments["target_agent"] = "cook"
-        assert "count" in await executor.execute(function["name"], arguments)
-        names.add(function["name"])
-    assert {f"query_l{tier}_memory" for tier in (1, 2, 3, 4)} <= names
-    with pytest.raises(ValueError, match="query_l9_memory"):
-        await executor.execute("query_l9_memory", {})
 
 
 # Knowledge

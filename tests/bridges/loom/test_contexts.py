@@ -101,24 +101,16 @@ async def test_a_context_is_prompt_memory_knowledge_events_messages_and_task() -
     ]
 
 
-async def test_attributes_can_be_read_and_changed_between_contexts() -> None:
-    memory = memory_of(*(job("word " * 50) for _ in range(5)))
-    manager = over(memory, max_tokens=400, system_prompt="Be brief.")
-    assert (manager.max_tokens, manager.system_prompt, len(manager.sources)) == (400, "Be brief.", 1)
-    assert isinstance(manager.token_counter, TokenCounter) and isinstance(manager.converter, MessageConverter)
-    assert len(await words(manager)) == 7
-    manager.max_tokens, manager.system_prompt = 100, ""
-    assert len(await words(manager)) == 2
-
-
-async def test_a_converter_of_your_own_is_used() -> None:
+async def test_a_converter_of_your_own_is_used_and_attributes_can_be_changed() -> None:
     class Loud(MessageConverter):
         def convert_task_to_message(self, task: Task) -> Any:
-            return {"role": "user", "content": task.words.upper()}
+            return {"role": "user", "content": task.content.upper()}
 
-    manager = over(memory_of(job("before"), Task(action="node.planning", parameters={"content": "plan"})))
-    manager.converter = Loud()
-    assert await words(manager) == ["BEFORE", "PLAN", "NOW"]
+    memory = memory_of(job("before"), Task(action="node.planning", parameters={"content": "plan"}))
+    manager = over(memory, max_tokens=100)
+    assert await words(manager) == ["before", "now"]
+    manager.converter, manager.system_prompt = Loud(), "Be brief."
+    assert await words(manager) == ["Be brief.", "BEFORE", "PLAN", "NOW"]
 
 
 @given(
@@ -139,9 +131,7 @@ def test_the_budget_holds_and_as_many_of_the_newest_as_fit_are_kept(
         assert TokenCounter().count_messages([another, *messages]) > most
 
 
-async def test_a_context_that_cannot_hold_prompt_and_task_is_an_error() -> None:
-    with pytest.raises(OverBudget):
-        await words(over(LoomMemory("maid"), max_tokens=100), job("huge " * 500))
+async def test_what_is_left_out_can_be_explained_and_a_prompt_that_does_not_fit_is_an_error() -> None:
     with pytest.raises(OverBudget):
         await words(over(LoomMemory("maid"), max_tokens=100, system_prompt="huge " * 500))
     old = job("old " * 300)
@@ -192,8 +182,6 @@ async def test_a_source_of_your_own_is_part_of_the_past_and_a_task_of_two_source
 
 async def test_a_task_of_another_action_is_told_by_the_user() -> None:
     assert await words(TaskContextManager(), Task(action="node.planning")) == ["node.planning"]
-    with pytest.raises(WrongType):
-        await TaskContextManager().build_context("now")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 # Query tools
@@ -211,24 +199,8 @@ async def test_every_tool_answers_with_a_count_that_json_can_write(name: str) ->
     assert answer["count"] == 1 and json.loads(json.dumps(answer)) == answer
     assert "dust" in str(answer) or "sweep" in str(answer)
     assert (await executor.execute(name, arguments | {"session_id": "other"}))["count"] == 0
-
-
-async def test_tools_default_to_the_session_of_the_executor_or_of_the_last_context() -> None:
-    memory = memory_of(
-        *(job(f"{name} {n}", session_id=name) for name in ("north", "south") for n in range(2))
-    )
-
-    async def count(executor: ContextToolExecutor, **arguments: Any) -> int:
-        return int((await executor.execute("query_l1_memory", arguments))["count"])
-
-    async def within(name: str) -> int:
-        await over(memory).build_context(job("now", session_id=name))
-        await asyncio.sleep(0)
-        return await count(ContextToolExecutor(memory)) + await count(ContextToolExecutor(memory), limit=1)
-
-    assert list(await asyncio.gather(within("north"), within("east"))) == [3, 0]
-    assert await count(ContextToolExecutor(memory, session_id="south")) == 2
-    assert await count(ContextToolExecutor(memory, session_id="south"), session_id=None) == 4
+    elsewhere = await ContextToolExecutor(memory, session_id="other").execute(name, arguments)
+    assert elsewhere["count"] == (name == "query_l4_memory"), "the fourth tier is of all sessions"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +210,6 @@ async def test_tools_default_to_the_session_of_the_executor_or_of_the_last_conte
         ("query_l4_memory", {}, WrongType, "query"),
         ("query_l2_memory", {"limit": -1}, InvalidLimit, "limit"),
         ("query_l1_memory", {"limit": "many"}, WrongType, "limit"),
-        ("query_l1_memory", "everything", WrongType, "arguments"),
     ],
 )
 async def test_what_is_wrong_with_a_query_is_named(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -33,17 +33,10 @@ def contents(tasks: Iterable[Task]) -> list[str]:
 def test_times_of_a_task_are_datetimes_in_utc() -> None:
     with use_clock(lambda: 1_000.0):
         task = Task()
-        assert task.created_at == task.updated_at == datetime(1970, 1, 1, 0, 16, 40, tzinfo=UTC)
-        assert task.created_at - Task(created_at=940.0).created_at == timedelta(minutes=1)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [1_000.0, datetime.fromtimestamp(1_000), datetime.fromtimestamp(1_000, UTC), "1970-01-01T00:16:40+00:00"],
-    ids=["seconds", "naive", "aware", "text"],
-)
-def test_a_time_may_be_given_in_any_usual_form(given: Any) -> None:
-    assert Task(created_at=given).created_at == datetime.fromtimestamp(1_000, UTC)
+    assert task.created_at == task.updated_at == datetime(1970, 1, 1, 0, 16, 40, tzinfo=UTC)
+    assert Task(created_at=datetime.fromtimestamp(1_000)).created_at == task.created_at, "naive is local"
+    with pytest.raises(WrongType, match="created_at"):
+        Task(created_at=1_000.0)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def test_a_task_survives_its_dictionary() -> None:
@@ -56,27 +49,11 @@ def test_a_task_survives_its_dictionary() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        *({"task_id": ""}, {"action": None}, {"parameters": []}, {"metadata": None}, {"status": "asleep"}),
-        *({"created_at": "noon"}, {"updated_at": object()}),
-    ],
-)
-def test_a_field_of_the_wrong_kind_is_refused(fields: dict[str, Any]) -> None:
-    with pytest.raises((InvalidValue, WrongType, InvalidLimit), match=r"Task\."):
-        Task(**fields)
-
-
-@pytest.mark.parametrize(
     ("action", "parameters", "role", "content"),
     [
-        ("execute", {"content": "dust"}, "user", "dust"),
-        ("node.thinking", {"content": "dust?"}, "assistant", "dust?"),
-        ("node.tool_call", {"tool_name": "count"}, "assistant", "[Calling count(...)]"),
         ("node.tool_call", {"tool_name": "count", "tool_args": {"n": 2, "in": "hall"}}, "assistant",
          "[Calling count(n=2, in='hall')]"),
         ("node.message", {"content": "hello"}, "user", "[Direct message] hello"),
-        ("node.tool_result", {"result": 4}, None, None),
         ("node.thinking", {}, None, None),
         ("execute", {"content": " "}, None, None),
         ("something else", {"content": "x"}, None, None),
@@ -122,12 +99,6 @@ async def test_an_error_is_in_the_task_and_the_other_functions_still_run() -> No
     assert (task.status, task.error, task.result) == (TaskStatus.FAILED, "LookupError: no duster", "done")
 
 
-async def test_a_task_without_a_function_is_news_and_has_not_failed() -> None:
-    bus = EventBus()
-    task = await bus.publish(thought("hm"))
-    assert task.status is TaskStatus.PENDING and bus.query_recent() == [task]
-
-
 async def test_without_waiting_a_task_is_done_in_the_background() -> None:
     bus, gate = EventBus(), asyncio.Event()
 
@@ -159,8 +130,6 @@ async def test_events_are_found_by_node_action_task_and_session() -> None:
     assert contents(bus.query_recent(2)) == ["b", "c"]
     assert contents(bus.query_recent(1, "node.thinking")) == ["b"], "the limit applies after the filters"
     assert contents(bus.query_recent(session_id="s")) == ["a"]
-    assert bus.query_thinking_process(node_id="maid") == ["a"]
-    assert bus.query_thinking_process(task_id="t") == ["b"] == bus.query_thinking_process(limit=1)
     with pytest.raises(InvalidLimit):
         bus.query_recent(0)
 
@@ -181,11 +150,8 @@ async def test_the_newest_events_are_kept_each_task_once() -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"source_agent": ""}, "source_agent"),
-        ({"target_agent": ""}, "target_agent"),
         ({"parameters": {"content": " "}}, "content"),
         ({"parameters": {"content": "x", "priority": 1.1}}, "priority"),
-        ({"parameters": {"content": "x", "priority": "high"}}, "priority"),
         ({"parameters": {"content": "x", "ttl_seconds": -1}}, "ttl_seconds"),
     ],
 )

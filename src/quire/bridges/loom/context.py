@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from quire.bridges.loom.memory import LoomMemory, TaskSummary, importance_of
+from quire.bridges.loom.memory import LoomMemory, TaskSummary, content_or_parameters, importance_of
 from quire.bridges.loom.tasks import (
     MESSAGE,
     THINKING,
@@ -19,12 +19,12 @@ from quire.bridges.loom.tasks import (
 from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Item, Message, now
-from quire.sections import Ask, Custom, History, Input, Instructions, Section, items_of, maybe_await
+from quire.sections import Ask, Custom, History, Input, Instructions, Section, items_of
 from quire.state import Transcript
 from quire.stores.threads import RECALLING
 from quire.tokens import Budget, Counter, Tally, counter_for, named, whole
 
-_MOST_KNOWLEDGE = 3
+_KNOWLEDGE_ITEMS = 3
 _session: ContextVar[str | None] = ContextVar("quire_loom_session", default=None)
 
 # Counting
@@ -98,8 +98,10 @@ class MemoryContextSource:
         """The newest tasks, and of those before them the most important, in order of time."""
         most, session_id = whole(max_items, "max_items", least=1), current_task.session_id
         newest = self.recent(current_task, most - most // 2)
-        told = {task.task_id for task in newest} | {current_task.task_id}
-        important = [one for one in self.memory.get_l2_tasks(2 * most, session_id) if one.task_id not in told]
+        known = {task.task_id for task in newest} | {current_task.task_id}
+        important = [
+            one for one in self.memory.get_l2_tasks(2 * most, session_id) if one.task_id not in known
+        ]
         return _in_time([*important[: most - len(newest)], *newest])
 
     def recent(self, current_task: Task, limit: int) -> list[Task]:
@@ -138,7 +140,7 @@ class EventBusContextSource:
 
 
 def _in_time(tasks: Iterable[Task]) -> list[Task]:
-    return sorted(tasks, key=lambda task: task.created_at)
+    return sorted(tasks, key=lambda task: task.created_at.timestamp())
 
 
 # The manager
@@ -177,20 +179,20 @@ class TaskContextManager:
     async def build_context(self, current_task: Task) -> list[ChatMessage]:
         """The messages for a model, in order."""
         items = (await self.build(current_task)).items
-        shown = [item for item in items if isinstance(item, Message)]
-        return [cast("ChatMessage", {"role": item.role, "content": item.text}) for item in shown]
+        messages = [item for item in items if isinstance(item, Message)]
+        return [cast("ChatMessage", {"role": item.role, "content": item.text}) for item in messages]
 
     async def build(self, current_task: Task) -> Context:
         """The same as a context of the engine, with its receipt."""
-        if not isinstance(current_task, Task):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a context is built for a Task, not {type(current_task).__name__}")
         _session.set(current_task.session_id)
         past = self._messages(_in_time((await self._past(current_task)).values()))
-        said = self.converter.convert_task_to_message(current_task)
-        words = said["content"] if said is not None else current_task.words or current_task.action
         latest = max((item.created_at for item in past), default=0.0)
-        at = max(current_task.created_at.timestamp(), latest)
-        current = Message("user", words, id=current_task.task_id, created_at=at)
+        current = Message(
+            "user",
+            self._input(current_task),
+            id=current_task.task_id,
+            created_at=max(current_task.created_at.timestamp(), latest),
+        )
         ask = Ask(
             views={"main": Transcript([*past, current]).view},
             conversation=current_task.session_id or "",
@@ -211,34 +213,32 @@ class TaskContextManager:
             Input(),
         ]
 
+    def _input(self, task: Task) -> str:
+        message = self.converter.convert_task_to_message(task)
+        return task.content or task.action if message is None else message["content"]
+
     async def _past(self, task: Task) -> dict[str, Task]:
         found: dict[str, Task] = {}
         for source in self.sources:
             if isinstance(source, MemoryContextSource):
-                given: Sequence[Task] = await RECALLING.do(source.recent, task, source.memory.max_l1_size)
+                tasks: Sequence[Task] = await RECALLING.do(source.recent, task, source.memory.max_l1_size)
             elif isinstance(source, EventBusContextSource):
-                continue
+                continue  # events follow the knowledge
             else:
-                given = await source.get_context(task)
-            found |= {one.task_id: one for one in given if one.task_id != task.task_id}
+                tasks = await source.get_context(task)
+            found |= {one.task_id: one for one in tasks if one.task_id != task.task_id}
         return found
 
     async def _knowledge(self, task: Task) -> list[Message]:
         """What the knowledge base has for the task's content, or for its other parameters."""
         if self.knowledge_base is None:
             return []
-        others = " ".join(str(value) for value in task.parameters.values() if isinstance(value, str))
-        found = await self.knowledge_base.query(task.words or others or task.action, limit=_MOST_KNOWLEDGE)
+        others = " ".join(value for value in task.parameters.values() if isinstance(value, str))
+        found = await self.knowledge_base.query(task.content or others or task.action, limit=_KNOWLEDGE_ITEMS)
+        heads = [f"[Knowledge from {one.source}]" if one.source else "[Knowledge]" for one in found]
         return [
-            Message(
-                "system",
-                f"[Knowledge from {one.source}] {one.content}"
-                if one.source
-                else f"[Knowledge] {one.content}",
-                id=f"knowledge/{place}",
-                created_at=0.0,
-            )
-            for place, one in enumerate(found)
+            Message("system", f"{head} {one.content}", id=f"knowledge/{place}", created_at=0.0)
+            for place, (head, one) in enumerate(zip(heads, found, strict=True))
         ]
 
     async def _events(self, task: Task) -> list[Message]:
@@ -255,56 +255,38 @@ class TaskContextManager:
     def _messages(self, tasks: Iterable[Task]) -> list[Message]:
         converted = [(task, self.converter.convert_task_to_message(task)) for task in tasks]
         return [
-            Message(said["role"], said["content"], id=task.task_id, created_at=task.created_at.timestamp())
-            for task, said in converted
-            if said is not None
+            Message(one["role"], one["content"], id=task.task_id, created_at=task.created_at.timestamp())
+            for task, one in converted
+            if one is not None
         ]
 
 
 # Query tools
 
-Arguments = Mapping[str, Any]
-_SHORT = 200
-
-
-class _Tool(NamedTuple):
-    """A query tool: the method of the memory that answers it, and what its answer is called."""
-
-    method: str
-    what: str
-    description: str
-    limit: int = 10
-    is_search: bool = False
-
-
+_PREVIEW = 200
+_QUERY = {"type": "string", "description": "What to look for, in words."}
 _TOOLS = {
-    "query_l1_memory": _Tool("get_l1_tasks", "tasks", "The newest tasks, in full."),
-    "query_l2_memory": _Tool("get_l2_tasks", "tasks", "The most important tasks, in short."),
-    "query_l3_memory": _Tool("get_l3_summaries", "summaries", "Summaries of what was done.", 20),
-    "query_l4_memory": _Tool("search_tasks", "tasks", "Search all sessions.", 5, is_search=True),
+    "query_l1_memory": (10, "The newest tasks, in full."),
+    "query_l2_memory": (10, "The most important tasks, in short."),
+    "query_l3_memory": (20, "Summaries of what was done."),
+    "query_l4_memory": (5, "Search all sessions."),
 }
+"""The default limit and the description of each tool."""
 
 
 def create_all_context_tools() -> list[dict[str, Any]]:
     """All query tools, in the form of OpenAI's `tools`."""
-    return [_schema(name, tool) for name, tool in _TOOLS.items()]
+    return [{"type": "function", "function": _schema(name)} for name in _TOOLS]
 
 
-def _schema(name: str, tool: _Tool) -> dict[str, Any]:
-    properties: dict[str, Any] = {
-        "limit": {
-            "type": "integer",
-            "minimum": 1,
-            "description": f"At most so many; {tool.limit} by default.",
-        },
-        "session_id": {"type": "string", "description": "Only of this session."},
-    }
-    if tool.is_search:
-        properties["query"] = {"type": "string", "description": "What to look for, in words."}
-    required = ["query"] if tool.is_search else []
-    schema = {"type": "object", "properties": properties, "required": required}
-    function = {"name": name, "description": tool.description, "parameters": schema}
-    return {"type": "function", "function": function}
+def _schema(name: str) -> dict[str, Any]:
+    default, description = _TOOLS[name]
+    limit = {"type": "integer", "minimum": 1, "description": f"At most so many; {default} by default."}
+    session = {"type": "string", "description": "Only of this session."}
+    query = {"query": _QUERY} if name == "query_l4_memory" else {}
+    properties = {"limit": limit, "session_id": session} | query
+    parameters = {"type": "object", "properties": properties, "required": list(query)}
+    return {"name": name, "description": description, "parameters": parameters}
 
 
 class ContextToolExecutor:
@@ -319,41 +301,46 @@ class ContextToolExecutor:
     ) -> None:
         self.memory, self.event_bus, self.session_id = memory, event_bus, session_id
 
-    async def execute(self, tool_name: str, args: Arguments | None = None) -> dict[str, Any]:
+    async def execute(self, tool_name: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The answer of a tool."""
         if tool_name not in _TOOLS:
             raise InvalidValue(f"there is no tool {cut(str(tool_name))!r}; tools: {', '.join(_TOOLS)}")
-        if not isinstance(args, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"the arguments of a tool are a dictionary, not {type(args).__name__}")
-        given, tool = dict(args or {}), _TOOLS[tool_name]
+        arguments = dict(args or {})
+        limit = arguments.get("limit") or _TOOLS[tool_name][0]
         current = _session.get() if self.session_id is None else self.session_id
-        asked = {
-            "limit": given.get("limit") or tool.limit,
-            "session_id": given.get("session_id", None if tool.is_search else current),
-        }
-        if tool.is_search:
-            asked["query"] = named(given.get("query"), "query")
-        found = await maybe_await(getattr(self.memory, tool.method)(**asked))
-        shown = [one.to_dict() if tool.method == "get_l1_tasks" else _short(one) for one in found]
-        return {"query_type": tool_name, "count": len(shown), tool.what: shown}
+        session_id = arguments.get("session_id", current)
+        answer, found = "tasks", list[dict[str, Any]]()
+        match tool_name:
+            case "query_l1_memory":
+                found = [task.to_dict() for task in self.memory.get_l1_tasks(limit, session_id)]
+            case "query_l2_memory":
+                found = [_preview(task) for task in self.memory.get_l2_tasks(limit, session_id)]
+            case "query_l3_memory":
+                answer = "summaries"
+                found = [_summary(one) for one in self.memory.get_l3_summaries(limit, session_id)]
+            case _:
+                query = named(arguments.get("query"), "query")
+                tasks = await self.memory.search_tasks(query, limit, arguments.get("session_id"))
+                found = [_preview(task) for task in tasks]
+        return {"query_type": tool_name, "count": len(found), answer: found}
 
 
-def _short(found: Task | TaskSummary) -> Any:
-    """What a tool found, in a few words; the first tier has all of a task."""
-    if isinstance(found, TaskSummary):
-        return {"summary": found.summary, "task_ids": list(found.task_ids), "session_id": found.session_id}
-    content = found.words or ", ".join(f"{name}: {value}" for name, value in found.parameters.items())
+def _summary(one: TaskSummary) -> dict[str, Any]:
+    return {"summary": one.summary, "task_ids": list(one.task_ids), "session_id": one.session_id}
+
+
+def _preview(task: Task) -> dict[str, Any]:
     return {
-        "task_id": found.task_id,
-        "action": found.action,
-        "content": _shortened(content),
-        "result": None if found.result is None else _shortened(str(found.result)),
-        "status": found.status.value,
-        "importance": importance_of(found),
-        "session_id": found.session_id,
+        "task_id": task.task_id,
+        "action": task.action,
+        "content": _shortened(content_or_parameters(task)),
+        "result": None if task.result is None else _shortened(str(task.result)),
+        "status": task.status.value,
+        "importance": importance_of(task),
+        "session_id": task.session_id,
     }
 
 
 def _shortened(text: str) -> str:
     """The beginning of a long text."""
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
+    return text if len(text) <= _PREVIEW else f"{text[:_PREVIEW]}…"

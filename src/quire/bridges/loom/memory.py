@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from heapq import nlargest
 from itertools import takewhile
-from math import hypot, isfinite
+from math import hypot
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire.bridges.loom.tasks import EXECUTE, THINKING, TOOL_CALL, TOOL_RESULT, Task, check_task, is_expired
-from quire.errors import InvalidValue, WrongType, cut
+from quire.errors import InvalidValue, cut
 from quire.items import Note, new_id, thaw
 from quire.memory import IMPORTANCE, Leaf, Memory, Tier, is_reserved
 from quire.session import Session, SessionPool, open_store
@@ -27,7 +27,7 @@ _IMPORTANCE = {
     "node.complete": 0.6,
     THINKING: 0.55,
 }
-_OTHER = 0.5
+_DEFAULT_IMPORTANCE = 0.5
 _BEFORE_VERSION = "#"
 
 
@@ -35,7 +35,7 @@ def importance_of(task: Task) -> float:
     """`metadata["importance"]`, or else a value by the action."""
     given = task.metadata.get("importance")
     if given is None:
-        return _IMPORTANCE.get(task.action, _OTHER)
+        return _IMPORTANCE.get(task.action, _DEFAULT_IMPORTANCE)
     return min(float(number(given, "metadata.importance", least=0)), 1.0)
 
 
@@ -76,36 +76,36 @@ class LoomMemory:
     def add_task(self, task: Task) -> None:
         """Keep a task; a task with the same id in the same session is replaced."""
         check_task(task)
+        if is_reserved(task.session_id or ""):
+            raise InvalidValue(f"the session {cut(str(task.session_id))!r} has a name reserved for documents")
         note = Note(
-            _words(task),
+            _searchable_text(task),
             key=task.task_id,
             id=f"{task.task_id}{_BEFORE_VERSION}{new_id()}",
             created_at=task.created_at.timestamp(),
             agent_id=task.source_agent or task.action,
             extras={"task": task.to_dict(), IMPORTANCE: importance_of(task)},
         )
-        self._session(_conversation(task.session_id)).pool.keep(note)
+        self._pool(task.session_id or "").keep(note)
 
     def get_task(self, task_id: str) -> Task | None:
         """A task by its id."""
-        names = [name for name in self._store.conversations(self.node_id) if not is_reserved(name)]
-        found = [self._session(name).pool for name in names]
-        return next((_task_in(pool[task_id]) for pool in found if task_id in pool), None)
+        pools = map(self._pool, self._store.conversations(self.node_id))
+        return next((_task_in(pool[task_id]) for pool in pools if task_id in pool), None)
 
     def get_l1_tasks(self, limit: int = 10, session_id: str | None = None) -> list[Task]:
         """The newest tasks of a session, or of all, oldest first, without expired messages."""
-        most, within = min(whole(limit, "limit", least=1), self.max_l1_size), _within(session_id)
-        return self._enough(most, lambda many: self._memory.recent(within, many)[::-1])[::-1]
+        most = min(whole(limit, "limit", least=1), self.max_l1_size)
+        return self._tasks(most, lambda count: self._memory.recent(session_id, count)[::-1])[::-1]
 
     def get_l2_tasks(self, limit: int = 10, session_id: str | None = None) -> list[Task]:
         """The tasks above the threshold in a session, or in all, the most important first."""
-        most, within = min(whole(limit, "limit", least=1), self.max_l2_size), _within(session_id)
 
-        def important(many: int) -> list[Leaf]:
-            leaves = self._memory.working(within, many)
+        def important(count: int) -> list[Leaf]:
+            leaves = self._memory.working(session_id, count)
             return list(takewhile(lambda leaf: leaf.importance > self.importance_threshold, leaves))
 
-        return self._enough(most, important)
+        return self._tasks(min(whole(limit, "limit", least=1), self.max_l2_size), important)
 
     def get_l3_summaries(self, limit: int = 20, session_id: str | None = None) -> list[TaskSummary]:
         """What a session, or all, were about, oldest first; made by rule, without a model."""
@@ -117,41 +117,37 @@ class LoomMemory:
                 datetime.fromtimestamp(one.at, UTC),
                 one.source or None,
             )
-            for one in self._memory.episodes(_within(session_id), most)
+            for one in self._memory.episodes(session_id, most)
         ]
 
     async def search_tasks(self, query: str, limit: int = 5, session_id: str | None = None) -> list[Task]:
         """The tasks that answer a question best, of all sessions unless one is named."""
-        most, within = whole(limit, "limit", least=1), _within(session_id)
-        tier: Tier = "knowledge" if within is None else "recent"
+        tier: Tier = "knowledge" if session_id is None else "recent"
 
-        def found(many: int) -> list[Leaf]:
-            hits = self._memory.search(query, tiers=tier, conversation=within, limit=many)
+        def found(count: int) -> list[Leaf]:
+            hits = self._memory.search(query, tiers=tier, conversation=session_id, limit=count)
             return [hit.leaf for hit in hits.hits]
 
-        return await RECALLING.do(self._enough, most, found)
+        return await RECALLING.do(self._tasks, whole(limit, "limit", least=1), found)
 
-    def _enough(self, most: int, fetch: Callable[[int], Sequence[Leaf]]) -> list[Task]:
-        """The first tasks that leaves are about; more leaves are fetched if some are about none."""
-        many, pools = most, dict[str, SessionPool]()  # opened once each
+    def _tasks(self, most: int, fetch: Callable[[int], Sequence[Leaf]]) -> list[Task]:
+        """The tasks of the first leaves; more leaves are fetched in place of expired and repeated tasks."""
+        count, pools = most, dict[str, SessionPool]()
         while True:
-            leaves = fetch(many)
+            leaves = fetch(count)
             tasks: dict[str, Task] = {}
             for leaf in leaves:
-                if is_reserved(leaf.source):
-                    continue
                 if leaf.source not in pools:
-                    pools[leaf.source] = self._session(leaf.source).pool
+                    pools[leaf.source] = self._pool(leaf.source)
                 pool, task_id = pools[leaf.source], _task_id(leaf.key)
-                task = _task_in(pool[task_id]) if task_id in pool else None
-                if task is not None and not is_expired(task):
+                if task_id in pool and not is_expired(task := _task_in(pool[task_id])):
                     tasks.setdefault(task_id, task)
-            if len(tasks) >= most or len(leaves) < many:
+            if len(tasks) >= most or len(leaves) < count:
                 return list(tasks.values())[:most]
-            many *= 2
+            count *= 2
 
-    def _session(self, conversation: str) -> Session:
-        return Session.open(scope=self.node_id, conversation=conversation, store=self._store)
+    def _pool(self, conversation: str) -> SessionPool:
+        return Session.open(scope=self.node_id, conversation=conversation, store=self._store).pool
 
 
 def _task_in(note: Note) -> Task:
@@ -162,20 +158,14 @@ def _task_id(note_id: str) -> str:
     return note_id.rpartition(_BEFORE_VERSION)[0]
 
 
-def _conversation(session_id: str | None) -> str:
-    if session_id is not None and is_reserved(session_id):
-        raise InvalidValue(f"the session {cut(session_id)!r} has a name that is reserved for documents")
-    return session_id or ""
+def content_or_parameters(task: Task) -> str:
+    """The content of a task, or else all its parameters."""
+    return task.content or ", ".join(f"{name}: {value}" for name, value in task.parameters.items())
 
 
-def _within(session_id: str | None) -> str | None:
-    return None if session_id is None else _conversation(session_id)
-
-
-def _words(task: Task) -> str:
-    """The text by which a task is found."""
-    said = task.words or ", ".join(f"{name}: {value}" for name, value in task.parameters.items())
-    return "\n".join(str(one) for one in (said or task.action, task.result, task.error) if one is not None)
+def _searchable_text(task: Task) -> str:
+    parts = (content_or_parameters(task) or task.action, task.result, task.error)
+    return "\n".join(str(part) for part in parts if part is not None)
 
 
 # Knowledge
@@ -201,44 +191,35 @@ class VectorMatch(NamedTuple):
 
 
 class InMemoryVectorStore:
-    """Vectors by id, each search compares all of them: for thousands, not for millions."""
+    """Vectors by id. Each search compares all of them: for thousands, not for millions."""
 
     def __init__(self) -> None:
         self._vectors: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {}
-
-    def __len__(self) -> int:
-        return len(self._vectors)
 
     async def add(
         self, id: str, embedding: Sequence[float], metadata: Mapping[str, Any] | None = None
     ) -> None:
         """Keep a vector; one with the same id is replaced."""
-        self._vectors[id] = self._unit(embedding), dict(metadata or {})
+        self._vectors[id] = _unit(embedding), dict(metadata or {})
 
     async def search(self, query_embedding: Sequence[float], top_k: int = 5) -> list[VectorMatch]:
-        """The nearest, nearest first."""
-        asked, most = self._unit(query_embedding), whole(top_k, "top_k", least=1)
+        """The nearest, nearest first; a `ValueError` if the vectors differ in length."""
+        query = _unit(query_embedding)
         matches = [
-            VectorMatch(name, sum(map(float.__mul__, asked, own)), metadata)
-            for name, (own, metadata) in self._vectors.items()
+            VectorMatch(name, sum(a * b for a, b in zip(query, vector, strict=True)), metadata)
+            for name, (vector, metadata) in self._vectors.items()
         ]
-        return nlargest(most, matches, key=lambda match: match.score)
+        return nlargest(whole(top_k, "top_k", least=1), matches, key=lambda match: match.score)
 
     async def clear(self) -> None:
         """Remove all vectors."""
         self._vectors.clear()
 
-    def _unit(self, vector: Sequence[float]) -> tuple[float, ...]:
-        """The vector at length one; one without a direction stays as it is."""
-        found = [float(part) for part in vector]
-        if not found or not all(map(isfinite, found)):
-            raise InvalidValue("a vector must have numbers, all of them finite")
-        for own, _ in self._vectors.values():
-            if len(own) != len(found):
-                raise InvalidValue(f"a vector of {len(found)} numbers among vectors of {len(own)}")
-            break
-        length = hypot(*found) or 1.0
-        return tuple([part / length for part in found])
+
+def _unit(vector: Sequence[float]) -> tuple[float, ...]:
+    """The vector at length one; one of zeros stays as it is."""
+    length = hypot(*vector) or 1.0
+    return tuple(part / length for part in vector)
 
 
 class VectorKnowledgeBase:
@@ -254,10 +235,8 @@ class VectorKnowledgeBase:
 
     async def add_item(self, item: KnowledgeItem) -> None:
         """Keep an item; one with the same id is replaced."""
-        if not isinstance(item, KnowledgeItem):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a knowledge base keeps KnowledgeItems, not {type(item).__name__}")
         vector = await self.embedding_provider.embed(item.content)
-        await self.vector_store.add(id=item.id, embedding=vector, metadata=_about(item))
+        await self.vector_store.add(id=item.id, embedding=vector, metadata=_metadata(item))
         self.items[item.id] = item
 
     async def query(
@@ -266,19 +245,18 @@ class VectorKnowledgeBase:
         """What is nearest to a question, the most relevant first; `filters` apply to metadata and source."""
         most, wanted = whole(limit, "limit", least=1), dict(filters or {})
         vector = await self.embedding_provider.embed(query)
-        many = max(most, len(self.items)) if wanted else most
-        matches = await self.vector_store.search(vector, top_k=many)
+        matches = await self.vector_store.search(vector, top_k=max(most, len(self.items)) if wanted else most)
         found = [
             replace(self.items[match.id], relevance=float(match.score))
             for match in matches
             if match.id in self.items and match.score > 0
         ]
-        return [item for item in found if wanted.items() <= _about(item).items()][:most]
+        return [item for item in found if wanted.items() <= _metadata(item).items()][:most]
 
     async def get_by_id(self, knowledge_id: str) -> KnowledgeItem | None:
         """An item by its id."""
         return self.items.get(knowledge_id)
 
 
-def _about(item: KnowledgeItem) -> dict[str, Any]:
+def _metadata(item: KnowledgeItem) -> dict[str, Any]:
     return {"source": item.source, **item.metadata}

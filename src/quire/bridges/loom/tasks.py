@@ -1,4 +1,4 @@
-"""Tasks, what they are to a model, and the bus on which they are published."""
+"""Tasks, the messages that a model reads of them, and the bus on which they are published."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Literal, Self, TypedDict, overload
+from typing import Any, Literal, Self, TypedDict
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import new_id, now
@@ -18,12 +18,7 @@ logger = logging.getLogger("quire.bridges.loom")
 EXECUTE, THINKING, TOOL_CALL, TOOL_RESULT = "execute", "node.thinking", "node.tool_call", "node.tool_result"
 MESSAGE = "node.message"
 _PRIORITY = 0.5
-
-Name = str | None
-"""A name, or none: then a query has no such filter."""
-
-Time = datetime | float | str
-"""A `datetime` (a naive one is local time), seconds since 1970, or a text in ISO format."""
+_TIMES = frozenset(("created_at", "updated_at"))
 
 
 class TaskStatus(StrEnum):
@@ -40,34 +35,9 @@ def _utc_now() -> datetime:
     return datetime.fromtimestamp(now(), UTC)
 
 
-class _TimeField:
-    """A field of a task that accepts a time in any form, and is a `datetime` in UTC when it is read."""
-
-    def __init__(self, default: Callable[["Task"], datetime]) -> None:
-        self._default = default
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, task: None, owner: type) -> None: ...
-    @overload
-    def __get__(self, task: "Task", owner: type) -> datetime: ...
-    def __get__(self, task: "Task | None", owner: type) -> datetime | None:
-        return None if task is None else task.__dict__[self._name]
-
-    def __set__(self, task: "Task", value: Time | None) -> None:
-        time = self._default(task) if value is None else value
-        task.__dict__[self._name] = _read_time(time, f"Task.{self._name}")
-
-
 @dataclass
 class Task:
-    """Something an agent is to do, does, or tells another agent.
-
-    Times are `datetime`s in UTC; a naive one is read as local time, and a number as seconds since 1970.
-    A task without a time is created now, and updated when it is created.
-    """
+    """Something an agent is to do, does, or tells another agent. Times are in UTC; naive ones are local."""
 
     task_id: str = field(default_factory=new_id)
     source_agent: str = ""
@@ -75,8 +45,8 @@ class Task:
     action: str = EXECUTE
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     status: TaskStatus = TaskStatus.PENDING
-    created_at: _TimeField = _TimeField(lambda task: _utc_now())
-    updated_at: _TimeField = _TimeField(lambda task: task.created_at)
+    created_at: datetime = field(default_factory=_utc_now)
+    updated_at: datetime = field(default_factory=_utc_now)
     result: Any = None
     error: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -84,18 +54,14 @@ class Task:
     session_id: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("task_id", "action"):
-            if not isinstance(getattr(self, name), str) or not getattr(self, name):
-                raise WrongType(f"Task.{name} must be a text that is not empty")
-        for name in ("parameters", "metadata"):
-            if not isinstance(getattr(self, name), dict):
-                raise WrongType(f"Task.{name} must be a dictionary, not {type(getattr(self, name)).__name__}")
-        if self.status not in list(TaskStatus):
-            raise InvalidValue(f"Task.status must be one of {', '.join(TaskStatus)}")
         self.status = TaskStatus(self.status)
+        for name in _TIMES:
+            if not isinstance(getattr(self, name), datetime):
+                raise WrongType(f"Task.{name} must be a datetime, not {type(getattr(self, name)).__name__}")
+            setattr(self, name, getattr(self, name).astimezone(UTC))
 
     @property
-    def words(self) -> str:
+    def content(self) -> str:
         """`parameters["content"]` as text, empty if there is none."""
         content = self.parameters.get("content")
         return "" if content is None else str(content)
@@ -106,27 +72,17 @@ class Task:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields under the keys that Loom writes; times in ISO format."""
-        values = {_camel(one.name): getattr(self, one.name) for one in fields(self)}
-        return {key: one.isoformat() if isinstance(one, datetime) else one for key, one in values.items()} | {
-            "status": self.status.value
-        }
+        times = {name: getattr(self, name).isoformat() for name in _TIMES}
+        return {_camel(one.name): times.get(one.name, getattr(self, one.name)) for one in fields(self)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The task that `to_dict` wrote."""
         names = {_camel(one.name): one.name for one in fields(cls)}
-        return cls(**{names.get(key, key): value for key, value in data.items()})
-
-
-def _read_time(value: object, name: str) -> datetime:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            raise InvalidValue(f"{name} must be a time in ISO format, not {cut(str(value))!r}") from None
-    if isinstance(value, datetime):
-        return value.astimezone(UTC)
-    return datetime.fromtimestamp(number(value, name, least=0), UTC)
+        values: dict[str, Any] = {names.get(key, key): value for key, value in data.items()}
+        for name in _TIMES & values.keys():
+            values[name] = datetime.fromisoformat(values[name])
+        return cls(**values)
 
 
 def _camel(name: str) -> str:
@@ -134,17 +90,17 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-# Direct messages and other tasks with a target
+# Tasks with a target, and direct messages
 
 
 def check_task(task: Task) -> None:
-    """Refuse what is no task, a direct message that lacks something, and a wrong priority or lifetime."""
+    """Refuse a direct message that lacks something, and a wrong priority or lifetime."""
     if not isinstance(task, Task):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"expected a Task, not {type(task).__name__}")
     needed = {
         "source_agent": task.source_agent,
         "target_agent": task.target_agent,
-        "parameters.content": task.words.strip(),
+        "parameters.content": task.content.strip(),
     }
     missing = [name for name, value in needed.items() if not value]
     if task.action == MESSAGE and missing:
@@ -163,8 +119,8 @@ def priority_of(task: Task) -> float:
 
 def is_expired(task: Task) -> bool:
     """Whether its `ttl_seconds` are over."""
-    lives = task.parameters.get("ttl_seconds")
-    return lives is not None and task.created_at.timestamp() + lives <= now()
+    lifetime = task.parameters.get("ttl_seconds")
+    return lifetime is not None and task.created_at.timestamp() + lifetime <= now()
 
 
 def parent_of(task: Task) -> str | None:
@@ -191,23 +147,23 @@ class MessageConverter:
     """Converts tasks to messages with a role and content."""
 
     def convert_task_to_message(self, task: Task) -> ChatMessage | None:
-        """The message of a task; `None` for results, unknown actions, and tasks without words."""
+        """The message of a task; `None` for results, unknown actions, and tasks without content."""
         role: Literal["user", "assistant"] = "assistant"
-        words = task.words
+        content = task.content
         match task.action:
             case "execute":
                 role = "user"
             case "node.thinking":
                 pass
             case "node.tool_call":
-                words = f"[Calling {task.parameters.get('tool_name') or 'tool'}({_arguments(task)})]"
+                content = f"[Calling {task.parameters.get('tool_name') or 'tool'}({_arguments(task)})]"
             case "node.message":
                 role = "user"  # it was said to this agent, not by it
                 sender = f" from {task.source_agent}" if task.source_agent else ""
-                words = words and f"[Direct message{sender}] {words}"
+                content = content and f"[Direct message{sender}] {content}"
             case _:
                 return None
-        return ChatMessage(role=role, content=words) if words.strip() else None
+        return ChatMessage(role=role, content=content) if content.strip() else None
 
     def convert_tasks_to_messages(self, tasks: Iterable[Task]) -> list[ChatMessage]:
         """The messages of some tasks, in their order."""
@@ -215,12 +171,8 @@ class MessageConverter:
 
 
 def _arguments(task: Task) -> str:
-    given = task.parameters.get("tool_args")
-    if given is None:
-        return "..."
-    if not isinstance(given, Mapping):
-        return str(given)
-    return ", ".join(f"{name}={value!r}" for name, value in given.items())  # pyright: ignore
+    arguments: Mapping[str, Any] | None = task.parameters.get("tool_args")
+    return "..." if arguments is None else ", ".join(f"{name}={one!r}" for name, one in arguments.items())
 
 
 # The bus
@@ -228,13 +180,13 @@ def _arguments(task: Task) -> str:
 TaskHandler = Callable[[Task], Any | Awaitable[Any]]
 """Does a task, and returns its result, the task with a result, or nothing."""
 
-MOST_EVENTS = 1_000
+MAX_EVENTS = 1_000
 
 
 class EventBus:
     """The newest tasks that were published, and the functions that do them. It lives in this process."""
 
-    def __init__(self, max_history: int = MOST_EVENTS) -> None:
+    def __init__(self, max_history: int = MAX_EVENTS) -> None:
         self.max_history = whole(max_history, "max_history", least=1)
         self._events: dict[str, Task] = {}  # by task id, the newest last
         self._functions: dict[str, list[TaskHandler]] = {}
@@ -273,46 +225,40 @@ class EventBus:
             await asyncio.wait(self._background)
 
     def query_by_node(
-        self, node_id: str, action_filter: Name = None, limit: int | None = None, session_id: Name = None
+        self, node_id: str, action_filter: str | None = None, limit: int | None = None
     ) -> list[Task]:
         """Tasks that a node sent, or that name it, the newest last."""
-        return self._newest(_of_node(node_id), limit, action_filter, session_id)
+        return self._newest(limit, action_filter, node_id=node_id)
 
     def query_by_action(
-        self, action: str, node_filter: Name = None, limit: int | None = None, session_id: Name = None
+        self, action: str, node_filter: str | None = None, limit: int | None = None
     ) -> list[Task]:
         """Tasks of an action, the newest last."""
-        return self._newest(_of_node(node_filter), limit, action, session_id)
+        return self._newest(limit, action, node_id=node_filter)
 
     def query_by_task(
-        self, task_id: str, action_filter: Name = None, limit: int | None = None, session_id: Name = None
+        self, task_id: str, action_filter: str | None = None, limit: int | None = None
     ) -> list[Task]:
         """A task and those that belong to it, the newest last."""
-        return self._newest(_about(task_id), limit, action_filter, session_id)
+        return self._newest(limit, action_filter, task_id=task_id)
 
     def query_recent(
-        self, limit: int = 10, action_filter: Name = None, node_filter: Name = None, session_id: Name = None
+        self,
+        limit: int = 10,
+        action_filter: str | None = None,
+        node_filter: str | None = None,
+        session_id: str | None = None,
     ) -> list[Task]:
         """The tasks published last, the newest last; the limit applies after the filters."""
-        return self._newest(_of_node(node_filter), limit, action_filter, session_id)
-
-    def query_thinking_process(
-        self, node_id: Name = None, task_id: Name = None, limit: int | None = None, session_id: Name = None
-    ) -> list[str]:
-        """The thoughts of a node, or about a task, as text, the newest last."""
-        is_of, is_about = _of_node(node_id), _about(task_id)
-        thoughts = self._newest(
-            lambda task: bool(task.words) and is_of(task) and is_about(task), limit, THINKING, session_id
-        )
-        return [task.words for task in thoughts]
+        return self._newest(limit, action_filter, session_id, node_id=node_filter)
 
     def query_by_target(
         self,
-        target_agent: Name = None,
-        target_node_id: Name = None,
-        action_filter: Name = None,
+        target_agent: str | None = None,
+        target_node_id: str | None = None,
+        action_filter: str | None = None,
         limit: int | None = None,
-        session_id: Name = None,
+        session_id: str | None = None,
     ) -> list[Task]:
         """Tasks for an agent or a node, by priority and then the newest first, without expired ones."""
 
@@ -321,33 +267,36 @@ class EventBus:
             by_node = target_node_id and target_node_id == task.parameters.get("target_node_id")
             return bool(by_agent or by_node) and not is_expired(task)
 
-        found = self._newest(is_for, None, action_filter, session_id)[::-1]
-        found.sort(key=lambda task: (priority_of(task), task.created_at), reverse=True)
+        found = [task for task in self._newest(None, action_filter, session_id) if is_for(task)][::-1]
+        found.sort(key=lambda task: (priority_of(task), task.created_at.timestamp()), reverse=True)
         return found[: None if limit is None else whole(limit, "limit", least=1)]
 
     def _newest(
-        self, is_asked: Callable[[Task], bool], limit: int | None, action: Name, session_id: Name
+        self,
+        limit: int | None,
+        action: str | None,
+        session_id: str | None = None,
+        *,
+        node_id: str | None = None,
+        task_id: str | None = None,
     ) -> list[Task]:
+        """The newest tasks that pass all filters, the newest last; `None` is no filter."""
         start = 0 if limit is None else -whole(limit, "limit", least=1)
-        found = [task for task in list(self._events.values()) if is_asked(task)]
         return [
-            task for task in found if action in (None, task.action) and session_id in (None, task.session_id)
+            task
+            for task in list(self._events.values())
+            if action in (None, task.action)
+            and session_id in (None, task.session_id)
+            and (node_id is None or node_id in nodes_of(task))
+            and task_id in (None, task.task_id, parent_of(task))
         ][start:]
-
-
-def _about(task_id: Name) -> Callable[[Task], bool]:
-    return lambda task: task_id is None or task_id in (task.task_id, parent_of(task))
-
-
-def _of_node(node_id: Name) -> Callable[[Task], bool]:
-    return lambda task: node_id is None or node_id in nodes_of(task)
 
 
 async def _do(task: Task, functions: tuple[TaskHandler, ...]) -> None:
     errors: list[str] = []
     for function in functions:
         try:
-            given = await maybe_await(function(task))
+            result = await maybe_await(function(task))
         except asyncio.CancelledError:
             task.set_status(TaskStatus.CANCELLED)
             raise
@@ -355,9 +304,9 @@ async def _do(task: Task, functions: tuple[TaskHandler, ...]) -> None:
             errors.append(f"{type(fault).__name__}: {fault}")
             logger.warning("a function for %s failed: %s", task.action, type(fault).__name__)
             continue
-        if isinstance(given, Task):
-            task.result, task.error = given.result, given.error or task.error
-        elif given is not None:
-            task.result = given
+        if isinstance(result, Task):
+            task.result, task.error = result.result, result.error or task.error
+        elif result is not None:
+            task.result = result
     task.error = "; ".join(errors) or task.error
     task.set_status(TaskStatus.FAILED if task.error else TaskStatus.COMPLETED)
