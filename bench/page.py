@@ -1,9 +1,12 @@
 """The page of figures: tables in Markdown, and the parts of the page that each script writes."""
 
 import argparse
+import json
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
 def options(doc: str | None) -> argparse.ArgumentParser:
@@ -15,6 +18,13 @@ def options(doc: str | None) -> argparse.ArgumentParser:
         "--page", metavar="FILE", type=lambda path: Path(path).resolve(), help="write the tables to this page"
     )
     return parser
+
+
+def report(options: argparse.Namespace, parts: dict[str, str], figures: Any) -> None:
+    """Print the parts of the page, or the figures as JSON; write the parts between their marks."""
+    print(json.dumps(figures) if options.json else "\n\n".join(parts.values()))
+    for name, text in parts.items():
+        write(options.page, name, text)
 
 
 def write(page: Path | None, name: str, text: str) -> None:
@@ -32,11 +42,19 @@ def write(page: Path | None, name: str, text: str) -> None:
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> str:
     """A table in Markdown; all but the first `left` columns are aligned to the right."""
     rule = ["---" if place < left else "---:" for place in range(len(head))]
-    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in (head, rule, *rows))
+    cells = [[number(cell) for cell in row] for row in rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, rule, *cells))
 
 
-def number(value: float | None) -> str:
-    """A figure with three significant digits."""
+def number(value: object) -> str:
+    """A cell: a whole number with commas, another one with three significant digits."""
     if value is None:
         return "-"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def progress(text: str) -> None:
+    """Say on standard error what is measured."""
+    print(text, file=sys.stderr, flush=True)

@@ -122,7 +122,7 @@ def test_escapes_and_keys(tmp_path: Path) -> None:
     sealed = seeded(tmp_path / "sealed.db", key=KEY)
     (tmp_path / "key").write_bytes(KEY)
     asked = ("recall", "Q3", "--scope", "ana", "--store", sealed)
-    assert "Q3" in ran(*asked, "--key-file", "key").stdout and "--key-file" in refused(2, *asked)
+    assert "Q3" in ran(*asked, "--key-file", "key").stdout and "is sealed" in refused(2, *asked)
 
 
 # knowledge
@@ -190,5 +190,5 @@ def test_sealed_documents_need_their_key(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(KEY)
     ran("knowledge", "add", "handbook", *WHERE, "--key-file", "key")
     assert "lamps.md" in ran("knowledge", "ls", *WHERE, "--key-file", "key").stdout
-    for command in (("ls",), ("rm", "x"), ("add", "handbook")):
-        assert "--key-file" in refused(2, "knowledge", *command, *WHERE)
+    for command in (("ls",), ("rm", "x")):
+        assert "is sealed" in refused(2, "knowledge", *command, *WHERE)

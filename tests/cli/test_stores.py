@@ -99,7 +99,7 @@ def test_a_sealed_store_needs_its_key(key: bytes, tmp_path: Path) -> None:
     (row,) = ran_json("ls", "--store", store)
     assert (row["version"], row["tokens"]) == (8, None)  # names and times are readable, content is not
     for verb in ("show", "log", "export", "undo"):
-        assert "give its key with --key-file" in refused(2, verb, "ana/q3", "--store", store)
+        assert "is sealed: open its store with its key" in refused(2, verb, "ana/q3", "--store", store)
     (tmp_path / "wrong").write_bytes(KEY[::-1])
     assert "another key" in refused(2, "show", "ana/q3", "--store", store, "--key-file", "wrong")
     for data in (b"", b"x" * 64, KEY + b"\n"):

@@ -15,7 +15,7 @@ from quire.agent import Agent, Began, Delta, Done, Ended, Reply, Thoughts, Tool,
 from quire.agent.builtin import ask_user, bringing_back_tools, file_tools, time_tools
 from quire.cli.options import KeyFile, StoreUrl
 from quire.cli.phrases import STOPS, call, item_rows, named, outcome, plural, question
-from quire.cli.stores import at_store, place_of
+from quire.cli.stores import at_store
 from quire.cli.terminal import Terminal, interrupts_to, note
 from quire.compactors import Cascade, ClearToolResults, Summarize, TruncateOldest
 from quire.context import Context
@@ -64,7 +64,6 @@ def chat(
 ) -> None:
     """Talk to a model in a conversation that is kept and can be continued. /help lists its commands."""
     with at_store(store, key_file, make=True) as found:
-        place_of(address)
         failed = converse(found, address, model_named(model), instructions, tools_named(tools, folder))
     if failed:
         raise typer.Exit(1)

@@ -1,6 +1,6 @@
 """The commands `check`, `convert` and `tokens`."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ from quire.cli.options import COUNTED_AS, AsJson, File, KeyFile, Model, Output, 
 from quire.cli.phrases import fields_of, kind, plural, title
 from quire.cli.terminal import errors_reported, note, say, table, write_json
 from quire.cli.transfer import check_store
+from quire.errors import InvalidValue
 from quire.providers import HISTORY, Downgrade, Fault, provider_for
 from quire.tokens import counter_for, schema_tokens
 
@@ -167,7 +168,7 @@ def shaped(rendered: dict[str, Any], original: Any, provider: str) -> Any:
         return rest[HISTORY[provider]] if rest.keys() == {HISTORY[provider]} else rest
     given = fields_of(original)
     kept = {name: value for name, value in given.items() if name not in READ[provider]}
-    return _gemini(rendered, given, kept) if provider == "gemini" else {**kept, **rendered}
+    return _for_gemini(rendered, given, kept) if provider == "gemini" else {**kept, **rendered}
 
 
 def reportable(downgrades: tuple[Downgrade, ...], original: Any) -> tuple[Downgrade, ...]:
@@ -183,40 +184,20 @@ def outgrown(fixed: Any, original: Any) -> str | None:
     return f"a list of messages cannot hold all of it, so a whole payload is written: {fields}"
 
 
-_REST = {"system_instruction": "systemInstruction", "tools": "tools", "tool_config": "toolConfig"}
-"""Fields of the `config` of Gemini's client, with the names that they have in a request over HTTP."""
-
-_REST_ONLY = {*_REST.values(), "generationConfig", "safetySettings", "cachedContent"}
-_FUNCTION_FIELDS = {
-    "parameters_json_schema": "parametersJsonSchema",
-    "response_json_schema": "responseJsonSchema",
-}
+_HTTP_FIELDS = {"systemInstruction", "toolConfig", "generationConfig", "safetySettings", "cachedContent"}
 
 
-def _gemini(rendered: dict[str, Any], given: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
-    """A payload for Gemini's client, which has a `config`, or for its HTTP interface, as the original is."""
-    contents, config = {"contents": rendered["contents"]}, fields_of(rendered.get("config"))
-    if "config" not in given and not _REST_ONLY.isdisjoint(given):
-        tools = [_rest_tool(tool) for tool in config.get("tools", ())]
-        fields = {**config, **({"tools": tools} if tools else {})}
-        if "tool_config" in fields:
-            fields["tool_config"] = {
-                **fields_of(kept.get("toolConfig")),
-                "includeServerSideToolInvocations": True,
-            }
-        return {**kept, **contents, **{_REST[name]: value for name, value in fields.items()}}
-    before = {
-        name: value for name, value in fields_of(given.get("config")).items() if name not in READ["gemini"]
-    }
-    if "tool_config" in config:
-        config = {**config, "tool_config": {**fields_of(before.get("tool_config")), **config["tool_config"]}}
-    merged = {**before, **config}
-    return {**kept, **contents, **({"config": merged} if merged or "config" in given else {})}
-
-
-def _rest_tool(tool: dict[str, Any]) -> dict[str, Any]:
-    declared = cast("list[dict[str, Any]] | None", tool.get("function_declarations"))
-    if declared is None:
-        return tool
-    functions = [{_FUNCTION_FIELDS.get(name, name): value for name, value in one.items()} for one in declared]
-    return {"functionDeclarations": functions}
+def _for_gemini(rendered: dict[str, Any], given: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+    """A payload for Gemini's client; settings in the `config` of the original stay."""
+    if "config" not in given and not _HTTP_FIELDS.isdisjoint(given):
+        raise InvalidValue(
+            "this is a request for Gemini's HTTP interface, which is read but not written: "
+            "quire convert --to gemini writes it for the client"
+        )
+    before = fields_of(given.get("config"))
+    config = {name: value for name, value in before.items() if name not in READ["gemini"]}
+    config |= fields_of(rendered.get("config"))
+    if "tool_config" in before:
+        config["tool_config"] = {**fields_of(before["tool_config"]), **fields_of(config["tool_config"])}
+    with_config = {"config": config} if config or "config" in given else {}
+    return {**kept, "contents": rendered["contents"], **with_config}

@@ -8,20 +8,14 @@ import typer
 
 from quire.cli.options import COUNTED_AS, Address, AsJson, CountAs, KeyFile, StoreUrl, Transcript
 from quire.cli.phrases import entry, item_rows, kind, listed, moment, named, plural
-from quire.cli.stores import (
-    at_store,
-    existing_place,
-    place_of,
-    readable_place,
-    readable_session,
-)
+from quire.cli.stores import at_store, existing_place, session_at
 from quire.cli.terminal import confirmed, error, note, say, table, write_json, write_lines
 from quire.errors import Conflict, InvalidValue, StoreDamaged, UnknownId, UnknownKey, cut
 from quire.items import JSON, Item, Note, Undo, kind_of
 from quire.memory import is_reserved
 from quire.session import Kept, Session, Spending, remove_conversation
 from quire.state import View
-from quire.stores import Place, Store, Stored, items_in
+from quire.stores import Place, Store, Stored, items_in, place_at
 from quire.stores.store import SEALED, is_own
 from quire.stores.streams import ORIGIN, USAGE
 from quire.tokens import counter_for
@@ -66,14 +60,14 @@ def _places(store: Store, address: str | None) -> "list[Place]":
     """All conversations, those of a scope, or one with its forks; without those that hold documents."""
     scopes = store.scopes() if address is None else []
     if address is not None and "/" not in address:
-        scopes = [place_of(f"{address}/").scope]
+        scopes = [place_at(f"{address}/").scope]
     all_names = {scope: store.conversations(scope) for scope in scopes}
     places = [
         Place(scope, name) for scope, names in all_names.items() for name in names if not is_reserved(name)
     ]
     if address is None:
         return places
-    scope, wanted = place_of(address)
+    scope, wanted = place_at(address)
     names = [name for name in store.conversations(scope) if name == wanted or name.startswith(f"{wanted}/")]
     if not any(all_names.values()) and not names:
         raise UnknownId(f"there is neither a scope nor a conversation {named(address)!r} in this store")
@@ -139,7 +133,7 @@ def show(
 ) -> None:
     """Show the view of a conversation, or with --receipt what a model saw; --json has the full content."""
     with at_store(store, key_file) as found:
-        session = readable_session(found, address)
+        session = session_at(found, existing_place(found, address))
         if receipt is not None:
             _show_request(_request(session, receipt), model, json)
             return
@@ -217,7 +211,7 @@ def log(
 ) -> None:
     """Print every entry of a conversation, in order, with its edits and what they do."""
     with at_store(store, key_file) as found:
-        entries = list(_entries(found, readable_place(found, address)))
+        entries = list(_entries(found, existing_place(found, address)))
         undone = _undone(entries)
         shown = [one for one in entries if one[0].version > (after or 0)]
         if json:
@@ -237,11 +231,9 @@ def follow(
     """Print new entries of a conversation as they are added, until interrupted."""
     try:
         with at_store(store, key_file) as found:
-            place = place_of(address)
+            place = place_at(address)
             version = found.version(place)
-            if version:
-                readable_place(found, address)
-            else:
+            if not version:
                 note(f"{place}: there is nothing yet")
             for stored, item in _coming(found, place, version if after is None else after):
                 if json:
@@ -310,7 +302,7 @@ def undo(
 ) -> None:
     """Undo an edit of a conversation: a summary, a mask, a cut, a pin, or an undo."""
     with at_store(store, key_file) as found:
-        session = readable_session(found, address)
+        session = session_at(found, existing_place(found, address))
         session.view(transcript)  # an error where there is none
         names = (transcript, *session.transcripts)
         name = next((one for one in names if edit and _has(session.view(one), edit)), transcript)
@@ -343,12 +335,12 @@ def forget(
     with at_store(store, key_file) as found:
         if all == bool(items):
             raise InvalidValue("name the items to forget, or say --all: one of the two")
-        if all and not found.version(place_of(address)):
-            remove_conversation(found, place_of(address))  # an earlier attempt may have been interrupted
+        if all and not found.version(place_at(address)):
+            remove_conversation(found, place_at(address))  # an earlier attempt may have been interrupted
         place = existing_place(found, address)  # also one whose key is lost
         ids = list(dict.fromkeys(items or ()))
         if ids:
-            readable_session(found, address).forget(*ids)
+            session_at(found, existing_place(found, address)).forget(*ids)
             gone = f"{plural(len(ids), 'item')} of {place} forgotten"
         else:
             entries = plural(found.version(place), "entry", "entries")

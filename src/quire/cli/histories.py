@@ -27,9 +27,6 @@ _LINES = (".jsonl", ".ndjson")
 _MOST_FIELDS = 20
 _lone_surrogate = re.compile("[\ud800-\udfff]")
 
-_ENVELOPES = ("body", "params", "request", "message", "payload")
-"""Fields that hold a request in providers' batch files, or a message in agents' logs."""
-
 
 class History(NamedTuple):
     """One history. `line` is its line, or None where the whole file is one history."""
@@ -118,7 +115,6 @@ def _decoded_lines(lines: list[tuple[int, str]], name: str, fault: Exception) ->
 
 def _from_lines(values: list[tuple[int, Any]], name: str) -> list[History]:
     """Each line a history, if all lines are; else each a message of one history."""
-    _refuse_envelopes([value for _, value in values], name)
     if all(_is_whole(value) for _, value in values):
         return [History(value, number, is_in_lines=True) for number, value in values]
     for number, value in values:
@@ -129,7 +125,6 @@ def _from_lines(values: list[tuple[int, Any]], name: str) -> list[History]:
 
 def _checked(value: Any, name: str) -> Any:
     fields = fields_of(value)
-    _refuse_envelopes([value], name)
     if not _is_whole(value) and ("role" in fields or "type" in fields):
         return [value]  # a single message
     if not isinstance(value, dict | list):
@@ -139,20 +134,6 @@ def _checked(value: Any, name: str) -> Any:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, list) or any(key in fields_of(value) for key in HISTORY.values())
-
-
-def _refuse_envelopes(values: list[Any], name: str) -> None:
-    """Name the field to extract, where no value is a message or a history, and one holds such."""
-    if any(_is_whole(value) or "role" in fields_of(value) for value in values):
-        return
-    for value in values:
-        for field in _ENVELOPES:
-            inner = fields_of(fields_of(value).get(field))
-            if "role" in inner or _is_whole(inner):
-                text = (
-                    f"messages and histories are under {field!r}: extract them with jq -c '.{field} // empty'"
-                )
-                raise Damaged(text, name)
 
 
 def _list(value: Any) -> list[Any]:

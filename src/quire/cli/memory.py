@@ -9,7 +9,7 @@ import typer
 import quire.session  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it removes quotes of documents too
 from quire.cli.options import COUNTED_AS, AsJson, CountAs, KeyFile, Scope, StoreUrl
 from quire.cli.phrases import beginning, moment, named, plural
-from quire.cli.stores import at_store, place_of, readable_place
+from quire.cli.stores import at_store
 from quire.cli.terminal import errors_reported, note, say, table, write_json
 from quire.errors import InvalidValue, UnknownId, UnknownKey
 from quire.items import Message
@@ -26,7 +26,7 @@ from quire.memory import (
     term_worths,
 )
 from quire.memory.words import terms
-from quire.stores import Place, Store
+from quire.stores import Place, Store, place_at
 from quire.tokens import counter_for
 
 knowledge = typer.Typer(
@@ -79,8 +79,8 @@ def recall(
 
 
 def _searched(store: Store, scope: str, conversation: str | None) -> Place:
-    """The scope or conversation to search, which exists and which the key opens."""
-    place = place_of(f"{scope}/{conversation or ''}")
+    """The scope or conversation to search, which exists."""
+    place = place_at(f"{scope}/{conversation or ''}")
     names = store.conversations(place.scope)
     if not names:
         scopes = [str(place._replace(scope=one)).partition("/")[0] for one in store.scopes()[:_MOST_SCOPES]]
@@ -88,8 +88,6 @@ def _searched(store: Store, scope: str, conversation: str | None) -> Place:
         raise UnknownId(f"there is nothing in the scope {named(place.scope)!r} of this store{others}")
     if conversation is not None and place.conversation not in names:
         raise UnknownId(f"there is no conversation {place} in this store")
-    for name in names:
-        readable_place(store, str(place._replace(conversation=name)))
     return place
 
 
@@ -157,7 +155,7 @@ def add(
         for path in paths:
             files_at(path, name)  # an error before anything is written
     with at_store(store, key_file, make=True) as found:
-        documents = _documents(found, scope)
+        documents = Knowledge(found, place_at(f"{scope}/").scope)
         reports = [documents.add(path, name=name, prune=prune) for path in paths]
     fields = {
         field: tuple(one for report in reports for one in getattr(report, field))
@@ -177,7 +175,7 @@ def add(
 def list_(scope: Scope = "", store: StoreUrl = None, key_file: KeyFile = None, json: AsJson = False) -> None:
     """List the documents of a scope. No content is shown."""
     with at_store(store, key_file) as found:
-        sources = _documents(found, scope).sources()
+        sources = Knowledge(found, place_at(f"{scope}/").scope).sources()
     if json:
         write_json([{"source": one.name, **msgspec.to_builtins(one)} for one in sources])
     elif not sources:
@@ -202,7 +200,7 @@ def remove(
 ) -> None:
     """Remove documents: their content is removed from the store."""
     with at_store(store, key_file) as found:
-        documents = _documents(found, scope)
+        documents = Knowledge(found, place_at(f"{scope}/").scope)
         known = {one.name for one in documents.sources()}
         for source in sources:
             if source not in known:
@@ -213,14 +211,6 @@ def remove(
         return
     for source, chunks in gone.items():
         say(f"{source}: {plural(chunks, 'chunk')} removed")
-
-
-def _documents(store: Store, scope: str) -> Knowledge:
-    """The documents of a scope, which the key opens."""
-    found = Knowledge(store, place_of(f"{scope}/").scope)
-    if store.version(found.place):
-        readable_place(store, str(found.place))
-    return found
 
 
 def _print_report(report: Report) -> None:

@@ -15,7 +15,7 @@ from quire.agent import Agent
 from quire.cli.chat import approved, closed, model_named
 from quire.cli.options import AsJson, KeyFile, StoreUrl
 from quire.cli.phrases import fields_of, program_event
-from quire.cli.stores import at_store, open_session, place_of
+from quire.cli.stores import at_store
 from quire.cli.terminal import Terminal, error, errors_reported, read_bytes, say, write_json
 from quire.errors import Damaged, InvalidValue, QuireError, StoreFailed, cut
 from quire.items import Message, ToolCall
@@ -153,7 +153,7 @@ def _session(store: str | None, conversation: str | None, key_file: str | None) 
         yield Session.open(store="memory:")
         return
     with at_store(store, key_file, make=True) as found:
-        yield open_session(found, place_of(conversation or _ADDRESS))
+        yield Session.open(conversation or _ADDRESS, store=found)
 
 
 @contextmanager

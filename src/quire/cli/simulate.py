@@ -5,7 +5,7 @@ that a provider serves the longest beginning that a request shares with the one 
 """
 
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -14,16 +14,7 @@ from quire.cli.histories import History as FileHistory, read_histories
 from quire.cli.options import COUNTED_AS, AsJson, BudgetTokens, File, Source
 from quire.cli.phrases import plural
 from quire.cli.terminal import errors_reported, say, table, write_json
-from quire.compactors import (
-    Cascade,
-    ClearToolResults,
-    Compactor,
-    Plan,
-    Room,
-    Summarize,
-    TruncateOldest,
-    record,
-)
+from quire.compactors import Cascade, ClearToolResults, Compactor, Plan, Summarize, TruncateOldest, record
 from quire.context import DEFAULT_MODEL, Context, Piece, Template
 from quire.errors import InvalidValue, Irreducible, OverBudget, cut
 from quire.items import Item, Message
@@ -38,10 +29,8 @@ POLICIES: dict[str, Compactor | None] = {
     "default": TruncateOldest(),
     "cut-to-25": TruncateOldest(floor=0.25, ceiling=0.8),
     "clear-in-batches": Cascade(ClearToolResults(), TruncateOldest()),
-    "cut-to-75": TruncateOldest(floor=0.75),
     "summarize": Summarize(unit="tokens", size=512),
     "sliding-window": TruncateOldest(floor=1.0),
-    "clear-each-call": Cascade(ClearToolResults(at_least=0, ceiling=0), TruncateOldest(floor=1.0)),
     KEEP_ALL: None,
 }
 """Policies by name. Without a compactor everything is kept."""
@@ -71,17 +60,19 @@ def simulate(
 ) -> None:
     """Replay histories call by call under policies, and compare what each would have cost."""
     with errors_reported():
-        names = list(dict.fromkeys((*map(known_policy, policy or POLICIES), KEEP_ALL)))
+        names = list(dict.fromkeys((*(policy or POLICIES), KEEP_ALL)))
+        if unknown := [name for name in names if name not in POLICIES]:
+            raise InvalidValue(f"no policy {cut(unknown[0])!r}; there are {', '.join(POLICIES)}")
         histories = read_histories(file)
-        going_by = _model_for(histories, model)
+        counted_as = _model_for(histories, model)
         replays = {
             name: [
                 replay(
                     history.items(source),
                     POLICIES[name],
                     tokens=None if name == KEEP_ALL else budget,
-                    counter=counter_for(going_by),
-                    model=going_by,
+                    counter=counter_for(counted_as),
+                    model=counted_as,
                     volatile=volatile,
                     tools=history.tools,
                 )
@@ -89,18 +80,16 @@ def simulate(
             ]
             for name in names
         }
-        report = _report(replays, budget, going_by, volatile)
+        report = {
+            "budget": budget,
+            "model": counted_as,
+            "volatile": volatile,
+            **_figures(replays, counted_as),
+        }
         if json:
             write_json(report)
         else:
             _print_report(report, file)
-
-
-def known_policy(name: str) -> str:
-    """The name of a policy, or an error that lists all."""
-    if name not in POLICIES:
-        raise InvalidValue(f"no policy {cut(name)!r}; there are {', '.join(POLICIES)}")
-    return name
 
 
 def _model_for(histories: Sequence[FileHistory], asked: str | None) -> str:
@@ -113,40 +102,34 @@ def _model_for(histories: Sequence[FileHistory], asked: str | None) -> str:
 # The report
 
 
-def prices_for(model: str) -> tuple[Prices, bool]:
-    """The prices of a model, or the usual ones; and whether they are the model's own."""
-    prices = facts_for(model).prices
-    is_own = prices.input is not None and prices.output is not None
-    return (prices if is_own else USUAL_PRICES), is_own
-
-
-def _report(replays: "dict[str, list[Replay]]", budget: int, model: str, volatile: int) -> dict[str, Any]:
+def _figures(replays: "dict[str, list[Replay]]", model: str) -> dict[str, Any]:
+    """The figures of all policies; the bill is a ratio to that of keeping everything."""
     calls = sum(len(one.calls) for one in replays[KEEP_ALL])
     if not calls:
         raise InvalidValue("no model is called in it: no message is followed by a reply")
-    prices, is_own = prices_for(model)
-    kept = sum(one.bill(prices) for one in replays[KEEP_ALL])
+    own = facts_for(model).prices
+    prices = USUAL_PRICES if own.input is None or own.output is None else own
+    bills = {name: sum(one.bill(prices) for one in some) for name, some in replays.items()}
+    policies = {name: summed(some) for name, some in replays.items()}
+    for name, row in policies.items():
+        row["bill"] = round(bills[name] / bills[KEEP_ALL], 4) if row["calls"] and bills[KEEP_ALL] else None
+        row["usd"] = round(bills[name] / 1_000_000, 6) if row["calls"] and prices is own else None
     return {
-        "budget": budget,
         "model": model,
-        "volatile": volatile,
         "histories": len(replays[KEEP_ALL]),
         "calls": calls,
-        "prices": "of the model" if is_own else "usual",
-        "policies": {name: figures(some, prices, is_own, kept) for name, some in replays.items()},
+        "prices": "of the model" if prices is own else "usual",
+        "policies": policies,
     }
 
 
-def figures(replays: "list[Replay]", prices: Prices, is_own: bool, kept: float) -> dict[str, Any]:
-    """The figures of one policy, summed over histories; `kept` is the bill of keeping everything."""
+def summed(replays: "list[Replay]") -> dict[str, Any]:
+    """The figures of one policy, over all histories."""
     calls = [call for one in replays for call in one.calls]
-    sent, bill = sum(call.tokens for call in calls), sum(one.bill(prices) for one in replays)
+    sent = sum(call.tokens for call in calls)
     return {
         "cached_share": round(sum(call.cached for call in calls) / sent, 4) if sent else None,
-        "bill": round(bill / kept, 4) if calls and kept else None,
-        "usd": round(bill / 1_000_000, 6) if calls and is_own else None,
         "peak": max((call.tokens for call in calls), default=0),
-        "mean": round(sent / len(calls)) if calls else None,
         "calls": len(calls),
         "compactions": sum(call.compacted for call in calls),
         "invalid": sum(call.faults > 0 for call in calls),
@@ -212,14 +195,14 @@ class Replay(NamedTuple):
     def bill(self, prices: Prices = USUAL_PRICES) -> float:
         """The cost of all input and summaries; by default one token of input costs 1."""
         known = prices.for_all_input()
-        cached = sum(call.cached for call in self.calls)
-        bills = (
-            (cached, known.cache_read),
-            (sum(call.tokens for call in self.calls) - cached, known.cache_write),
-            (sum(call.prompt for call in self.calls), known.input),
-            (sum(call.summary for call in self.calls), known.output),
+        costs = (
+            call.cached * (known.cache_read or 0.0)
+            + (call.tokens - call.cached) * (known.cache_write or 0.0)
+            + call.prompt * (known.input or 0.0)
+            + call.summary * (known.output or 0.0)
+            for call in self.calls
         )
-        return sum(tokens * (price or 0.0) for tokens, price in bills)
+        return sum(costs)
 
 
 def replay(
@@ -243,9 +226,10 @@ def replay(
     replayer = _Replayer(compactor, template, counter, Ask(tools=tools))
     calls: list[Call] = []
     refused = 0
-    for before, item in zip((None, *items), items, strict=False):
+    replayer.transcript.extend(items[:1])
+    for before, item in pairwise(items):
         # The model is called right before its reply begins.
-        if before is not None and is_output(item) and not is_output(before):
+        if is_output(item) and not is_output(before):
             words = f"State {len(calls)}:" + " now" * volatile
             try:
                 calls.append(replayer.call((Message("system", words),) if volatile else ()))
@@ -264,26 +248,25 @@ class _Replayer:
         self._counter = counter
         self._ask = ask
         self._wire = provider_for("openai")
-        self._sizes: dict[int, tuple[dict[str, Any], int]] = {}
-        self._before: Sequence[dict[str, Any]] = ()
+        self._before: Sequence[Item] = ()
 
     def call(self, block: Sequence[Item]) -> Call:
         """Compact if it is due, and build and render what would have been sent."""
         context = self._built(block)
-        plan = self._compacted(context.room())
+        plan = self._compacted(context)
         if plan is not None:
             context = self._built(block)
         # Without a cache plan: its marks move with each call, and are no content to a cache.
-        rendered = self._wire.render(context.items, model=context.model)
-        messages, schemas = rendered.payload["messages"], context.receipt.schemas
+        payload = self._wire.render(context.items, model=context.model).payload
+        faults = len(self._wire.check(payload, context.model))
+        count, schemas = self._counter.count, context.receipt.schemas
+        tokens, shared = sum(map(count, context.items)) + schemas, self._shared(context.items)
         # Tool definitions come before all messages and are the same in each call.
-        cached = self._shared(messages) + (schemas if self._before else 0)
-        self._before = messages
-        faults = len(self._wire.check(rendered.payload, context.model))
-        tokens = sum(map(self._size, messages)) + schemas
+        cached = sum(map(count, shared)) + (schemas if self._before else 0)
+        self._before = context.items
         over = max(context.receipt.tokens, tokens) > context.receipt.available
         asked = plan.request if plan is not None else None
-        prompt = 0 if asked is None else sum(map(self._counter.count, asked.prompt))
+        prompt = 0 if asked is None else sum(map(count, asked.prompt))
         return Call(tokens, cached, plan is not None, faults, over, prompt, asked.size if asked else 0)
 
     def _built(self, block: Sequence[Item]) -> Context:
@@ -292,21 +275,16 @@ class _Replayer:
             pieces.append(Piece(Settings("volatile"), block))
         return self._template.fit(tuple(pieces), self._ask, counter=self._counter)
 
-    def _compacted(self, room: Room) -> Plan | None:
-        plan = None if self._compactor is None else self._compactor.plan(self.transcript.view, room)
+    def _compacted(self, context: Context) -> Plan | None:
+        """The plan that was carried out; None if none was due."""
+        view = self.transcript.view
+        plan = None if self._compactor is None else self._compactor.plan(view, context.room())
         if plan is None:
             return None
         text = None if plan.request is None else _WORD * plan.request.size
         return plan if record(self.transcript, plan, text=text, pool=self._pool) else None
 
-    def _shared(self, messages: Sequence[dict[str, Any]]) -> int:
-        """Return the tokens of the messages that this call and the one before it begin with."""
-        pairs = zip(self._before, messages, strict=False)
-        return sum(self._size(one) for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-    def _size(self, message: dict[str, Any]) -> int:
-        known = self._sizes.get(id(message))
-        if known is None or known[0] is not message:
-            items = self._wire.read_history([message])
-            known = self._sizes[id(message)] = (message, sum(map(self._counter.count, items)))
-        return known[1]
+    def _shared(self, items: Sequence[Item]) -> list[Item]:
+        """The items that this call and the one before it begin with."""
+        pairs = zip(self._before, items, strict=False)
+        return [item for _, item in takewhile(lambda pair: pair[0] == pair[1], pairs)]

@@ -12,7 +12,6 @@ from quire.cli.terminal import errors_reported, note
 from quire.errors import InvalidValue, StoreFailed, UnknownId
 from quire.session import Session
 from quire.stores import Place, Store, place_at
-from quire.stores.store import is_sealed
 
 DEFAULT = "quire.db"
 _KEY_LENGTH = 32
@@ -73,32 +72,14 @@ def key_in(name: str | None) -> bytes | None:
     return key
 
 
-def place_of(address: str) -> Place:
-    """The place of an address."""
-    return place_at(address)
-
-
 def existing_place(store: Store, address: str) -> Place:
     """The place of a conversation that exists."""
-    place = place_of(address)
+    place = place_at(address)
     if not store.version(place):
         raise UnknownId(f"there is no conversation {place} in this store")
     return place
 
 
-def readable_place(store: Store, address: str) -> Place:
-    """The place of a conversation that exists and that the key opens."""
-    place = existing_place(store, address)
-    if any(is_sealed(last.body) for last in store.read(place, after=store.version(place) - 1)):
-        raise InvalidValue(f"{place} is sealed: give its key with --key-file")
-    return place
-
-
-def open_session(store: Store, place: Place) -> Session:
+def session_at(store: Store, place: Place) -> Session:
     """The session of a place."""
     return Session.open(scope=place.scope, conversation=place.conversation, store=store)
-
-
-def readable_session(store: Store, address: str) -> Session:
-    """The session of a conversation that exists and that the key opens."""
-    return open_session(store, readable_place(store, address))

@@ -1,32 +1,22 @@
 """The commands `export`, `import` and `migrate`, and the check of a store."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
 from quire.cli.histories import OWN, History, known_format, note_downgrades, read_histories, render
-from quire.cli.options import Address, AsJson, KeyFile, Model, Output, StoreUrl, Transcript
+from quire.cli.options import Address, AsJson, File, KeyFile, Model, Output, StoreUrl, Transcript
 from quire.cli.phrases import listed, plural, title
-from quire.cli.stores import (
-    at_store,
-    key_in,
-    open_session,
-    path_of,
-    place_of,
-    readable_place,
-    readable_session,
-)
+from quire.cli.stores import at_store, existing_place, key_in, path_of, session_at
 from quire.cli.terminal import errors_reported, note, say, write_json
 from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed
 from quire.items import Item
 from quire.state import Transcript as Log
-from quire.stores import Entry, Place, Store
+from quire.stores import Entry, Place, Store, place_at
 from quire.stores.salvage import check, salvage
 
 _ITEMS, _AUTO = "items", "auto"
-_ENDINGS = (".json", ".jsonl")
 
 
 # export and import
@@ -49,7 +39,7 @@ def export(
     """
     with at_store(store, key_file) as found:
         wanted = _wire(format)
-        view = readable_session(found, address).view(transcript)
+        view = session_at(found, existing_place(found, address)).view(transcript)
         items = view.recorded() if wanted == OWN else list(view)
         payload, downgrades = render(items, wanted, model=model)
         write_json(payload, output)
@@ -57,9 +47,7 @@ def export(
 
 
 def import_(
-    file: Annotated[
-        str, typer.Argument(help="a file, a folder of files, or - for standard input", show_default=False)
-    ],
+    file: File,
     address: Address,
     format: Annotated[
         str, typer.Option(help="auto, items, openai, openai-responses, anthropic or gemini")
@@ -73,17 +61,15 @@ def import_(
 ) -> None:
     """Read a history of any format into a conversation, all of it or nothing.
 
-    A folder, or a file with a history on each line, becomes several: scope/name-of-file, scope/name-line.
+    A file with a history on each line becomes several conversations: scope/conversation-line.
     """
     with errors_reported():
         source = None if format == _AUTO else _wire(format)
-        files = _files(file)
-        read = [one for path in files for one in _read(path, file, address, source, model)]
-        _check_names(read)
+        read = list(_read(file, place_at(address), source, model))
     with at_store(store, key_file, make=True) as found:
         versions = [_checked(found, one, transcript, append) for one in read]
         for one, version in zip(read, versions, strict=True):
-            open_session(found, one.place).append(*one.items, to=transcript, expected=version)
+            session_at(found, one.place).append(*one.items, to=transcript, expected=version)
     if json:
         write_json([{"address": str(o.place), "items": len(o.items), "from": o.title} for o in read])
     for one in read:
@@ -108,44 +94,23 @@ class _Read(NamedTuple):
     definitions: int
 
 
-def _files(name: str) -> list[str]:
-    folder = Path(name)
-    if name == "-" or not folder.is_dir():
-        return [name]
-    files = sorted(str(path) for path in folder.iterdir() if path.suffix.lower() in _ENDINGS)
-    if not files:
-        raise InvalidValue(f"there is no file in {name} that ends in .json or .jsonl")
-    return files
-
-
-def _read(path: str, given: str, address: str, source: str | None, model: str | None) -> Iterator[_Read]:
-    place = place_of(address)
-    for history in read_histories(path):
-        where = title(path, history.line)
+def _read(file: str, place: Place, source: str | None, model: str | None) -> Iterator[_Read]:
+    for history in read_histories(file):
+        where = title(file, history.line)
         try:
             items = history._replace(line=None).items(source, model)
         except QuireError as fault:
             raise InvalidValue(f"{where}: {fault}") from None
-        names = (place.conversation, "" if path == given else Path(path).stem, str(history.line or ""))
+        names = (place.conversation, str(history.line or ""))
         target = place._replace(conversation="-".join(filter(None, names)))
         yield _Read(where, target, items, len(history.tools))
 
 
-def _check_names(read: list[_Read]) -> None:
-    taken: dict[Place, str] = {}
-    for one in read:
-        if one.place in taken:
-            raise InvalidValue(f"{one.title} and {taken[one.place]} would both become {one.place}")
-        taken[one.place] = one.title
-
-
 def _checked(store: Store, one: _Read, transcript: str, is_added: bool) -> int:
     """The version that a history can be added to; an error names the item that cannot be added."""
-    if store.version(one.place):
-        if not is_added:
-            raise Conflict(f"there is a conversation {one.place} already: --append adds to it")
-        readable_place(store, str(one.place))
-    session = open_session(store, one.place)
+    if store.version(one.place) and not is_added:
+        raise Conflict(f"there is a conversation {one.place} already: --append adds to it")
+    session = session_at(store, one.place)
     log = Log(session.view(transcript).recorded() if transcript in session.transcripts else ())
     for number, item in enumerate(one.items, 1):
         try:
