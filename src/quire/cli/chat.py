@@ -31,7 +31,7 @@ _ADDRESS = "me/chat"
 _FOLDER = "quire-files"
 _INSTRUCTIONS = "You are a helpful assistant. Answer briefly."
 _TOOL_GROUPS = ("files", "time", "ask")
-_READ_ONLY = ("list_files", "read_file", "find_files", "search_files")
+_READ_ONLY = ("list_files", "read_file", "search_files")
 _YES, _NO = ("y", "yes"), ("", "n", "no")
 
 _CLOSING = 10.0

@@ -1,13 +1,12 @@
 """Tools that come with Quire."""
 
 from quire.agent.builtin.delegate import Role, delegating_tools, sub_agent, sub_agents
-from quire.agent.builtin.files import FileLimits, file_tools
+from quire.agent.builtin.files import file_tools
 from quire.agent.builtin.files_paths import Visibility
 from quire.agent.builtin.recall import bringing_back_tools, recall_tools
 from quire.agent.builtin.small import ask_user, current_time, time_tools
 
 __all__ = [
-    "FileLimits",
     "Role",
     "Visibility",
     "ask_user",

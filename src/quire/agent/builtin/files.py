@@ -1,4 +1,4 @@
-"""File tools for a model: list, read, find, search, write, edit, move and remove, below one folder.
+"""File tools for a model: list, read, search, write, edit and remove, below one folder.
 
 The docstrings of the tools are written for the model.
 """
@@ -10,7 +10,6 @@ from contextlib import closing
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from quire.agent.builtin.files_paths import (
     Found,
@@ -19,7 +18,6 @@ from quire.agent.builtin.files_paths import (
     Visibility,
     Walk,
     check_plain,
-    entries_in,
     examine,
     file_names_in,
     names_in,
@@ -31,12 +29,17 @@ from quire.agent.builtin.files_paths import (
     visible,
 )
 from quire.agent.tools import Allowance, Tool, tool
-from quire.agent.tools.output import fitted
-from quire.errors import InvalidLimit, InvalidValue, OutOfRange, QuireError, TooLarge
+from quire.errors import InvalidValue, OutOfRange, QuireError, TooLarge
 from quire.session import Session, checked_type
 
-_LONGEST_PATTERN = 500
-_LONGEST_MATCH = 300
+_MOST_BYTES = 10_000_000
+"""The largest file that is read, searched, edited or written."""
+
+_MOST_LISTED, _MOST_MATCHES = 500, 200
+_MOST_READ = 20_000
+"""Characters of a file that one call shows."""
+
+_LONGEST_LINE, _LONGEST_MATCH, _LONGEST_PATTERN = 2_000, 300, 500
 _LEAD = 80
 """Characters of a long line that are shown before a match."""
 
@@ -48,81 +51,52 @@ _MARKS: dict[Kind, str] = {
 }
 
 
-class FileLimits(NamedTuple):
-    """The limits of one call of a file tool. What is beyond them is refused or left out, in words."""
-
-    text_bytes: int = 10_000_000
-    """The largest file that is read, searched, edited or written."""
-    entries: int = 20_000
-    """The most files and folders that one call looks at."""
-    listed: int = 500
-    """The most names that one call shows."""
-    matches: int = 200
-    """The most lines that one search shows."""
-    line_characters: int = 2_000
-    """The most characters of a line that are shown."""
-    shown_characters: int = 40_000
-    """The most characters of a file that one call shows."""
-    seconds: float = 10.0
-    """The longest that a find or a search takes, or that a change waits for another one."""
-
-
-def file_tools(
-    root: str | Path,
-    visibility: Visibility = "conversation",
-    *,
-    agent: str = "",
-    limits: FileLimits | None = None,
-) -> list[Tool]:
-    """Tools to list, read, find, search, write, edit, move and remove files below a folder.
+def file_tools(root: str | Path, visibility: Visibility = "conversation", *, agent: str = "") -> list[Tool]:
+    """Tools to list, read, search, write, edit and remove files below a folder.
 
     `visibility` says who shares files: `"all"`, one `"agent"`, one `"scope"` or one `"conversation"`. Scope
     and conversation are those of the agent's session; with `agent`, their files are that agent's alone.
     """
     checked_type(root, str | Path, "file_tools: the root is the path of a folder")
-    limits = limits or FileLimits()
-    for name, value in limits._asdict().items():
-        if not value > 0:
-            raise InvalidLimit(f"the limit {name} is more than 0, not {value}")
-    files = _Files(Rooms(root, visibility, agent), limits)
-    repeatable = (files.list_files, files.read_file, files.find_files, files.search_files, files.write_file)
+    files = _Files(Rooms(root, visibility, agent))
     return [
-        *(tool(one, idempotent=True) for one in repeatable),
-        *(tool(one) for one in (files.edit_file, files.move_file, files.remove_file)),
+        tool(files.list_files, idempotent=True),
+        tool(files.read_file, idempotent=True, max_output=_MOST_READ),
+        tool(files.search_files, idempotent=True),
+        tool(files.write_file, idempotent=True),
+        tool(files.edit_file),
+        tool(files.remove_file),
     ]
 
 
 class _Files:
     """The tools, for one root."""
 
-    def __init__(self, rooms: Rooms, limits: FileLimits) -> None:
+    def __init__(self, rooms: Rooms) -> None:
         self._rooms = rooms
-        self._limits = limits
 
-    def list_files(
-        self, path: str = "", session: Session | None = None, allowance: Allowance | None = None
-    ) -> str:
-        """List what is in a folder: files with their sizes, folders with a slash at the end.
+    def list_files(self, path: str = "", pattern: str = "*", session: Session | None = None) -> str:
+        """List files and folders, in a folder and all below it: files with their sizes, folders with a slash.
 
         Args:
-            path: The folder, relative, such as "notes/2026"; empty for the top folder.
+            path: The folder, relative, such as "notes/2026"; empty for all.
+            pattern: Such as "*.md" (names in any folder) or "notes/*/2026-*.txt"; "*", "?" and "[a-z]" stand
+                for characters, also for slashes where the pattern has one.
         """
         names = names_in(path)
-        with self._rooms.opened(session) as room, open_folder(room, names) as folder, readable_errors(names):
-            entries = entries_in(folder, self._limits.entries + 1)
-            rows = [_row(folder, name, kind) for name, kind in entries[: self._limits.listed]]
-
-        def text_of(few: int) -> str:
-            if not entries:
-                return f"[{shown(names)} is empty]"
-            count, more = f"{len(entries):,}", ""
-            if len(entries) > self._limits.entries:
-                count = f"more than {self._limits.entries:,}"
-            if len(entries) > few:
-                more = f"; only {few:,} are shown: look with find_files"
-            return "\n".join((*rows[:few], f"[{count} in {shown(names)}{more}]"))
-
-        return fitted(text_of, len(rows), allowance)
+        _check_pattern(pattern)
+        walk = Walk()
+        with (
+            self._rooms.opened(session) as room,
+            open_folder(room, names) as folder,
+            closing(walk.through(folder, names)) as entries,
+        ):
+            matching = (one for one in entries if _matches(one.names[len(names) :], pattern))
+            rows = [_row(one) for one in islice(matching, _MOST_LISTED + 1)]
+        ending = [f"{len(rows):,} found"]
+        if len(rows) > _MOST_LISTED:
+            ending = [f"there are more than the {_MOST_LISTED:,} shown: narrow the path or the pattern"]
+        return "\n".join((*rows[:_MOST_LISTED], f"[{'; '.join((*ending, *walk.left_out()))}]"))
 
     def read_file(
         self,
@@ -143,52 +117,19 @@ class _Files:
         if first < 1 or count < 1:
             raise OutOfRange("lines are counted from 1, and at least one is read")
         with self._rooms.opened(session) as room, open_folder(room, names[:-1]) as folder:
-            lines = _lines_of(_text_of(read_bytes(folder, names, self._limits.text_bytes), names))
+            lines = _lines_of(_text_of(read_bytes(folder, names, _MOST_BYTES), names))
         if not lines:
             return f"[{shown(names)} is empty]"
         if first > len(lines):
             raise OutOfRange(f"{shown(names)} has {_counted(len(lines), 'line')}; there is no line {first:,}")
-        rows = list(self._numbered(lines[first - 1 : first - 1 + count], first))
-
-        def text_of(few: int) -> str:
-            last = first + few - 1
+        rows = [_numbered(row, line) for row, line in enumerate(lines[first - 1 : first - 1 + count], first)]
+        while True:
+            last = first + len(rows) - 1
             going_on = f"; go on with first={last + 1}" if last < len(lines) else ""
-            return "\n".join((*rows[:few], f"[lines {first:,} to {last:,} of {len(lines):,}{going_on}]"))
-
-        return fitted(text_of, len(rows), allowance)
-
-    def find_files(
-        self,
-        pattern: str,
-        path: str = "",
-        session: Session | None = None,
-        allowance: Allowance | None = None,
-    ) -> str:
-        """Find files and folders by a pattern for their paths.
-
-        Args:
-            pattern: Such as "*.md" (names in any folder) or "notes/*/2026-*.txt"; "*", "?" and "[a-z]" stand
-                for characters, also for slashes where the pattern has one.
-            path: The folder to look in, relative; empty for all.
-        """
-        names = names_in(path)
-        _check_pattern(pattern)
-        walk = Walk(self._limits.entries, self._limits.seconds)
-        with (
-            self._rooms.opened(session) as room,
-            open_folder(room, names) as folder,
-            closing(walk.through(folder, names)) as entries,
-        ):
-            matching = (one for one in entries if _matches(one.names[len(names) :], pattern))
-            found = list(islice(matching, self._limits.listed + 1))
-        rows = [visible("/".join(one.names)) + _MARKS[one.kind] for one in found[: self._limits.listed]]
-
-        def text_of(few: int) -> str:
-            count = f"more than {len(rows):,}" if len(found) > len(rows) else f"{len(found):,}"
-            narrow = (f"only the first {few:,} are shown: narrow the pattern",) if few < len(found) else ()
-            return "\n".join((*rows[:few], f"[{'; '.join((f'{count} found', *narrow, *walk.left_out()))}]"))
-
-        return fitted(text_of, len(rows), allowance)
+            text = "\n".join((*rows, f"[lines {first:,} to {last:,} of {len(lines):,}{going_on}]"))
+            if len(rows) == 1 or allowance is None or allowance.holds(text):
+                return text
+            rows = rows[: max(1, len(rows) * allowance.characters(text) // len(text))]
 
     def search_files(
         self,
@@ -197,7 +138,6 @@ class _Files:
         files: str = "*",
         ignore_case: bool = False,
         session: Session | None = None,
-        allowance: Allowance | None = None,
     ) -> str:
         """Search text files for a text, and show the lines that contain it.
 
@@ -211,32 +151,27 @@ class _Files:
         _check_pattern(files)
         if not text or "\n" in text:
             raise InvalidValue("the text to search for is one line, and not empty")
-        walk = Walk(self._limits.entries, self._limits.seconds)
+        walk = Walk()
         rows: list[str] = []
         skipped = 0
         with self._rooms.opened(session) as room, closing(_entries_at(room, names, walk)) as entries:
             for one in entries:
-                if one.kind == "file" and _matches(one.names[len(names) :] or one.names[-1:], files):
-                    try:
-                        data = read_bytes(one.folder, one.names, self._limits.text_bytes)
-                        lines = _lines_of(_text_of(data, one.names))
-                    except QuireError:  # no text, too large, a hard link, or gone
-                        skipped += 1
-                        continue
-                    rows += _matching(visible("/".join(one.names)), lines, text, ignore_case)
-                if len(rows) > self._limits.matches:
+                if one.kind != "file" or not _matches(one.names[len(names) :] or one.names[-1:], files):
+                    continue
+                try:
+                    lines = _lines_of(_text_of(read_bytes(one.folder, one.names, _MOST_BYTES), one.names))
+                except QuireError:  # no text, too large, a hard link, or gone
+                    skipped += 1
+                    continue
+                rows += _matching(visible("/".join(one.names)), lines, text, ignore_case)
+                if len(rows) > _MOST_MATCHES:
                     break
-        shown_rows = list(self._within(rows[: self._limits.matches]))
-
-        def text_of(few: int) -> str:
-            ending = [_counted(few, "matching line")]
-            if few < len(rows):
-                ending.append("there are more: narrow the text, the path or the files")
-            if skipped:
-                ending.append(f"files left out (no text, too large, or closed to these tools): {skipped:,}")
-            return "\n".join((*shown_rows[:few], f"[{'; '.join((*ending, *walk.left_out()))}]"))
-
-        return fitted(text_of, len(shown_rows), allowance)
+        ending = [_counted(len(rows), "matching line")]
+        if len(rows) > _MOST_MATCHES:
+            ending = [f"there are more than the {_MOST_MATCHES} shown: narrow the text, path or files"]
+        if skipped:
+            ending.append(f"files left out (no text, too large, or closed to these tools): {skipped:,}")
+        return "\n".join((*rows[:_MOST_MATCHES], f"[{'; '.join((*ending, *walk.left_out()))}]"))
 
     def write_file(self, path: str, content: str, session: Session | None = None) -> str:
         """Write a text file, in place of what was there; folders on the way are made.
@@ -246,9 +181,9 @@ class _Files:
             content: The whole text of the file.
         """
         names = file_names_in(path)
-        data = self._bytes_of(content, names)
+        data = _bytes_of(content, names)
         with (
-            self._rooms.changing(session, self._limits.seconds) as room,
+            self._rooms.changing(session) as room,
             open_folder(room, names[:-1], make=True) as folder,
         ):
             was_there = replace_file(folder, names, data)
@@ -266,43 +201,11 @@ class _Files:
             replace_all: Replace the old text wherever it is, once or more often.
         """
         names = file_names_in(path)
-        with (
-            self._rooms.changing(session, self._limits.seconds) as room,
-            open_folder(room, names[:-1]) as folder,
-        ):
-            text = _text_of(read_bytes(folder, names, self._limits.text_bytes), names)
+        with self._rooms.changing(session) as room, open_folder(room, names[:-1]) as folder:
+            text = _text_of(read_bytes(folder, names, _MOST_BYTES), names)
             edited, count = _replaced(text, old, new, names, replace_all)
-            replace_file(folder, names, self._bytes_of(edited, names))
+            replace_file(folder, names, _bytes_of(edited, names))
         return f"edited {shown(names)}: {_counted(count, 'place')}"
-
-    def move_file(
-        self, source: str, target: str, overwrite: bool = False, session: Session | None = None
-    ) -> str:
-        """Move or rename a file or a folder.
-
-        Args:
-            source: The file or folder to move, relative.
-            target: Its new path, relative; folders on the way are made.
-            overwrite: Replace a file that is there already. A folder is never replaced.
-        """
-        old, new = file_names_in(source), file_names_in(target)
-        if new[: len(old)] == old:
-            raise InvalidValue(f"{shown(old)} cannot be moved onto or into itself")
-        with (
-            self._rooms.changing(session, self._limits.seconds) as room,
-            open_folder(room, old[:-1]) as above,
-            open_folder(room, new[:-1], make=True) as below,
-        ):
-            with readable_errors(old):
-                found = examine(above, old[-1])
-                if not stat.S_ISDIR(found.st_mode):
-                    check_plain(found, old)
-            _check_free(below, new, overwrite)
-            with readable_errors(old):
-                os.rename(old[-1], new[-1], src_dir_fd=above, dst_dir_fd=below)
-                os.fsync(below)
-                os.fsync(above)
-        return f"moved {shown(old)} to {shown(new)}"
 
     def remove_file(self, path: str, session: Session | None = None) -> str:
         """Remove a file, or an empty folder. Of a link, the link itself is removed and nothing else.
@@ -312,7 +215,7 @@ class _Files:
         """
         names = file_names_in(path)
         with (
-            self._rooms.changing(session, self._limits.seconds) as room,
+            self._rooms.changing(session) as room,
             open_folder(room, names[:-1]) as folder,
             readable_errors(names),
         ):
@@ -321,43 +224,21 @@ class _Files:
             os.fsync(folder)
         return f"removed {shown(names)}"
 
-    def _bytes_of(self, text: str, names: Sequence[str]) -> bytes:
-        try:
-            data = text.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidValue(
-                f"the text for {shown(names)} has half of a surrogate pair at {error.start:,}"
-            ) from None
-        if len(data) > self._limits.text_bytes:
-            most = self._limits.text_bytes
-            raise TooLarge(f"the text for {shown(names)} has {len(data):,} bytes; {most:,} are the most")
-        return data
 
-    def _numbered(self, lines: Sequence[str], first: int) -> Iterator[str]:
-        most = self._limits.line_characters
-        rows: list[str] = []
-        for number, line in enumerate(lines, first):
-            cut = f"{line[:most]}… [cut: {len(line):,} characters]" if len(line) > most else line
-            rows.append(f"{number:>6}\t{cut}")
-        return self._within(rows)
-
-    def _within(self, rows: Sequence[str]) -> Iterator[str]:
-        """The first rows that are shown, and one in any case."""
-        left = self._limits.shown_characters
-        for index, row in enumerate(rows):
-            left -= len(row)
-            if left < 0 and index:
-                return
-            yield row
-
-
-def _row(folder: int, name: str, kind: Kind) -> str:
-    if kind != "file":
-        return visible(name) + _MARKS[kind]
+def _row(found: Found) -> str:
+    path = visible("/".join(found.names))
+    if found.kind != "file":
+        return path + _MARKS[found.kind]
     try:
-        return f"{visible(name)}  {_counted(examine(folder, name).st_size, 'byte')}"
+        return f"{path}  {_counted(examine(found.folder, found.names[-1]).st_size, 'byte')}"
     except FileNotFoundError:
-        return f"{visible(name)}  (gone meanwhile)"
+        return f"{path}  (gone meanwhile)"
+
+
+def _numbered(number: int, line: str) -> str:
+    if len(line) > _LONGEST_LINE:
+        line = f"{line[:_LONGEST_LINE]}… [cut: {len(line):,} characters]"
+    return f"{number:>6}\t{line}"
 
 
 def _entries_at(room: int, names: tuple[str, ...], walk: Walk) -> Generator[Found]:
@@ -374,10 +255,8 @@ def _entries_at(room: int, names: tuple[str, ...], walk: Walk) -> Generator[Foun
 
 
 def _check_pattern(pattern: str) -> None:
-    if len(pattern) > _LONGEST_PATTERN:
-        raise TooLarge(f"the pattern has {len(pattern):,} characters; {_LONGEST_PATTERN} are the most")
-    if not pattern or pattern.startswith("/") or ".." in pattern.split("/"):
-        raise InvalidValue("a pattern is relative and never goes up, such as *.md or notes/*.txt")
+    if not pattern or len(pattern) > _LONGEST_PATTERN:
+        raise InvalidValue(f"a pattern has 1 to {_LONGEST_PATTERN} characters, such as *.md or notes/*.txt")
 
 
 def _matches(names: Sequence[str], pattern: str) -> bool:
@@ -398,17 +277,6 @@ def _matching(path: str, lines: Sequence[str], text: str, ignore_case: bool) -> 
         yield f"{path}:{number}: {'…' if begin else ''}{line[begin:end]}{'…' if end < len(line) else ''}"
 
 
-def _check_free(folder: int, names: Sequence[str], overwrite: bool) -> None:
-    with readable_errors(names):
-        try:
-            found = examine(folder, names[-1])
-        except FileNotFoundError:
-            return
-        check_plain(found, names)
-    if not overwrite:
-        raise InvalidValue(f"{shown(names)} exists already: it is replaced with overwrite only")
-
-
 def _text_of(data: bytes, names: Sequence[str]) -> str:
     if b"\x00" in data:
         raise InvalidValue(f"{shown(names)} is binary ({_counted(len(data), 'byte')}), not text")
@@ -419,6 +287,13 @@ def _text_of(data: bytes, names: Sequence[str]) -> str:
         raise InvalidValue(
             f"{shown(names)} is not UTF-8: byte {error.start:,} (0x{data[error.start]:02x}), in line {line:,}"
         ) from None
+
+
+def _bytes_of(text: str, names: Sequence[str]) -> bytes:
+    data = text.encode()
+    if len(data) > _MOST_BYTES:
+        raise TooLarge(f"the text for {shown(names)} has {len(data):,} bytes; {_MOST_BYTES:,} are the most")
+    return data
 
 
 def _lines_of(text: str) -> list[str]:

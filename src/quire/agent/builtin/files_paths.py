@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
 
-from quire.errors import InvalidValue, QuireError, TooLarge, WrongType, cut
+from quire.errors import InvalidValue, QuireError, TooLarge, cut
 from quire.session import Session
 
 Visibility = Literal["all", "agent", "scope", "conversation"]
@@ -30,39 +30,35 @@ Visibility = Literal["all", "agent", "scope", "conversation"]
 Kind = Literal["file", "folder", "link", "special"]
 
 MAX_DEPTH: Final = 40
-"""The most folders that a path leads through: each one costs an open descriptor."""
+"""The most folders that a path leads through: in a walk, each one costs an open descriptor."""
+
+SECONDS: Final = 10.0
+"""The longest that a walk takes, or that a change waits for another one."""
+
+_MOST_ENTRIES = 20_000
+"""The most files and folders that a walk looks at."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_MAX_PATH, _MAX_NAME, _TRIES, _PAUSE = 4_000, 255, 50, 0.01
+_PAUSE = 0.01
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_")
 _ROOT = "the folder of the file tools"  # errors do not name its place on the disk
 _REASONS = {
     errno.ENOENT: "does not exist",
-    errno.ENOTEMPTY: "is a folder that is not empty",
     errno.ENOTDIR: "does not lead through folders alone, and links are never followed",
     errno.ELOOP: "is a link, and links are never followed",
-    errno.EACCES: "may not be used: permission denied",
-    errno.EPERM: "may not be used: permission denied",
-    errno.EROFS: "cannot be changed: the disk is read-only",
-    errno.ENOSPC: "cannot be written: there is no space left",
-    errno.EDQUOT: "cannot be written: there is no space left",
 }
 
 
 def names_in(path: str) -> tuple[str, ...]:
-    """The names of a path; none for the folder of the tools itself. What could lead elsewhere is refused."""
-    if len(path) > _MAX_PATH:
-        raise TooLarge(f"the path has {len(path):,} characters; {_MAX_PATH:,} are the most")
-    if path.startswith(("/", "~/")) or path == "~":
-        raise InvalidValue(f"{shown(path)} is not relative: paths are such as notes/plan.md")
+    """The names of a path, none for the folder itself. A path that leads elsewhere is refused."""
     names = tuple(name for name in path.split("/") if name not in ("", "."))
+    if path.startswith(("/", "~")) or ".." in names or "\0" in path:
+        raise InvalidValue(f"{shown(path)} is refused: paths are relative, such as notes/plan.md, without ..")
     if len(names) > MAX_DEPTH:
         raise TooLarge(f"the path leads through {len(names)} folders; {MAX_DEPTH} are the most")
-    for name in names:
-        _check_name(name)
     return names
 
 
@@ -72,20 +68,6 @@ def file_names_in(path: str) -> tuple[str, ...]:
     if not names:
         raise InvalidValue("a path to a file is needed, such as notes/plan.md")
     return names
-
-
-def _check_name(name: str) -> None:
-    alike = unicodedata.normalize("NFKC", name)  # what some file systems make of it
-    if any(unicodedata.category(one) in _CONTROLS for one in name):
-        raise InvalidValue(f"{shown(name)} has control characters in its name")
-    if "\\" in name:
-        raise InvalidValue(f"{shown(name)} has a backslash: folders are separated by / here")
-    if "/" in alike or "\\" in alike or not alike.strip(". "):
-        raise InvalidValue(f"{shown(name)} is no name: a path never goes up, and has no other slashes than /")
-    if name[-1] in ". ":
-        raise InvalidValue(f"{shown(name)} ends with a dot or a space: elsewhere it would be another name")
-    if len(name.encode()) > _MAX_NAME:
-        raise TooLarge(f"the name {shown(name)} has more than {_MAX_NAME} bytes")
 
 
 def shown(path: str | Sequence[str]) -> str:
@@ -109,7 +91,7 @@ def readable_errors(path: str | Sequence[str]) -> Generator[None]:
     except OSError as error:
         if isinstance(error, QuireError):
             raise
-        reason = _REASONS.get(error.errno or 0) or f"cannot be used: {error.strerror or type(error).__name__}"
+        reason = _REASONS.get(error.errno or 0) or f"cannot be used: {error.strerror}"
         raise InvalidValue(f"{shown(path)} {reason}") from None
 
 
@@ -142,19 +124,18 @@ class Rooms:
             os.close(root)
 
     @contextmanager
-    def changing(self, session: Session | None, seconds: float) -> Generator[int]:
+    def changing(self, session: Session | None) -> Generator[int]:
         """The room of a session, locked against changes by others."""
         with self.opened(session) as room:
-            until = time.monotonic() + seconds
+            until = time.monotonic() + SECONDS
             while True:  # not a lock that waits for ever: another process may hold it
                 try:
                     fcntl.flock(room, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
                     if time.monotonic() > until:
-                        raise QuireError(
-                            f"others have been changing these files for {seconds:g} s: try again"
-                        ) from None
+                        words = f"others have been changing these files for {SECONDS:g} s: try again"
+                        raise QuireError(words) from None
                     time.sleep(_PAUSE)
             yield room  # closing it releases the lock
 
@@ -172,8 +153,6 @@ class Rooms:
 
 def _folder_name(name: str) -> str:
     """A folder for a name: no two names share one, also where a file system ignores case."""
-    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a name is a text, not {type(name).__name__}")
     data = name.encode("utf-8", "surrogatepass")
     escaped = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in data) or "%"
     return escaped if len(escaped) <= 200 else f"{escaped[:100]}%%{sha256(data).hexdigest()}"
@@ -188,24 +167,16 @@ def open_folder(
     try:
         for index, name in enumerate(names):
             with readable_errors(called or names[: index + 1]):
-                below = _open_below(fd, name, make)
+                if make:
+                    with suppress(FileExistsError):  # if it is a link, opening it fails
+                        os.mkdir(name, 0o700, dir_fd=fd)
+                        os.fsync(fd)
+                below = os.open(name, _FOLDER, dir_fd=fd)
             os.close(fd)
             fd = below
         yield fd
     finally:
         os.close(fd)
-
-
-def _open_below(above: int, name: str, make: bool) -> int:
-    try:
-        return os.open(name, _FOLDER, dir_fd=above)
-    except FileNotFoundError:
-        if not make:
-            raise
-        with suppress(FileExistsError):  # another made it meanwhile, or it is a link: opening it tells
-            os.mkdir(name, 0o700, dir_fd=above)
-            os.fsync(above)
-        return os.open(name, _FOLDER, dir_fd=above)
 
 
 def examine(folder: int, name: str) -> os.stat_result:
@@ -228,33 +199,13 @@ def check_plain(found: os.stat_result, path: Sequence[str]) -> None:
 def read_bytes(folder: int, path: Sequence[str], most: int) -> bytes:
     """All of the file at the end of a path in its folder, if it is a plain file and not too large."""
     with readable_errors(path):
-        fd = _open_file(folder, path)
-        with open(fd, "rb") as file:
+        check_plain(examine(folder, path[-1]), path)
+        with open(path[-1], "rb", opener=lambda name, _: os.open(name, _FILE, dir_fd=folder)) as file:
+            check_plain(os.fstat(file.fileno()), path)
             data = file.read(most + 1)  # it may grow while it is read
     if len(data) > most:
         raise TooLarge(f"{shown(path)} has more than {most:,} bytes")
     return data
-
-
-def _open_file(folder: int, path: Sequence[str]) -> int:
-    name = path[-1]
-    for _ in range(_TRIES):
-        check_plain(examine(folder, name), path)
-        fd = os.open(name, _FILE, dir_fd=folder)
-        try:
-            found = os.fstat(fd)
-            check_plain(found, path)
-            # A hard link that is removed after the opening leaves no trace in the count of links. So the name
-            # must still be there, and lead to this file.
-            again = examine(folder, name)
-            is_same = (found.st_dev, found.st_ino) == (again.st_dev, again.st_ino)
-            if is_same and again.st_nlink == 1:
-                return fd
-        except BaseException:
-            os.close(fd)
-            raise
-        os.close(fd)  # it was replaced meanwhile: look at what is there now
-    raise InvalidValue(f"{shown(path)} is changed by others all the time: try again")
 
 
 def replace_file(folder: int, path: Sequence[str], data: bytes) -> bool:
@@ -296,17 +247,24 @@ class Found(NamedTuple):
 class Walk:
     """A walk through a folder and all below it, in order of names, within limits, and through no link."""
 
-    def __init__(self, entries: int, seconds: float) -> None:
-        self._most, self._seconds = entries, seconds
-        self._until = time.monotonic() + seconds
+    def __init__(self) -> None:
+        self._until = time.monotonic() + SECONDS
         self._seen = self._unread = 0
         self._stopped = ""
 
     def through(self, folder: int, above: tuple[str, ...] = ()) -> Generator[Found]:
         """All entries of an open folder: each one, then those below it."""
-        for name, kind in [] if self._stopped else entries_in(folder, self._most - self._seen + 1):
+        with os.scandir(folder) as found:
+            entries = sorted(
+                (entry.name, _kind_of(entry)) for entry in islice(found, _MOST_ENTRIES - self._seen + 1)
+            )
+        for name, kind in entries:
             self._seen += 1
-            if self._is_over():
+            if self._seen > _MOST_ENTRIES:
+                self._stopped = f"only {_MOST_ENTRIES:,} files and folders were looked at"
+            elif time.monotonic() > self._until:
+                self._stopped = f"stopped after {SECONDS:g} s"
+            if self._stopped:
                 return
             names = (*above, name)
             yield Found(names, kind, folder)
@@ -332,19 +290,6 @@ class Walk:
             yield from self.through(below, names)
         finally:
             os.close(below)
-
-    def _is_over(self) -> bool:
-        if self._seen > self._most:
-            self._stopped = f"only {self._most:,} files and folders were looked at"
-        elif time.monotonic() > self._until:
-            self._stopped = f"stopped after {self._seconds:g} s"
-        return bool(self._stopped)
-
-
-def entries_in(folder: int, most: int) -> list[tuple[str, Kind]]:
-    """The entries of an open folder by name; where there are more than some, any of them."""
-    with os.scandir(folder) as found:
-        return sorted((entry.name, _kind_of(entry)) for entry in islice(found, max(0, most)))
 
 
 def _kind_of(entry: "os.DirEntry[str]") -> Kind:
