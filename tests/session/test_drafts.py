@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quire.errors import CapReached, Conflict, Forgotten, StoreFailed
+from quire.errors import CapReached, Conflict, Forgotten, InvalidValue, StoreFailed
 from quire.items import Hide, Message, Note, Span
 from quire.session import Caps, Session
 from quire.stores import MemoryStore
@@ -91,13 +91,12 @@ def test_drafts_are_held_to_the_caps_and_their_spending_stays() -> None:
     assert one.spending.tokens == 64 and texts(one.view()) == ["hello"]
 
 
-def test_a_draft_of_a_draft() -> None:
-    one = session()
-    with one.draft() as outer:
-        with outer.draft() as inner:
-            inner.user("in time")
-        assert texts(outer.view()) == ["in time"] and texts(one.view()) == []
-    assert texts(one.view()) == ["in time"]
+def test_a_draft_has_no_drafts_and_no_forks() -> None:
+    with session().draft() as draft:
+        with pytest.raises(InvalidValue, match="no drafts"), draft.draft():
+            pass
+        with pytest.raises(InvalidValue, match="no forks"):
+            draft.fork("x")
 
 
 def test_a_draft_holds_nothing_that_was_forgotten() -> None:
@@ -124,11 +123,6 @@ def ended(one: Session, *, is_merged: bool = True) -> Session:
     return drafts[0]
 
 
-def _redrafted(draft: Session) -> None:
-    with draft.draft() as inner:
-        inner.user("late")
-
-
 WRITING: dict[str, Act] = {
     "user": lambda one: one.user("late"),
     "elsewhere": lambda one: one.append(Message("user", "late"), to="aside"),
@@ -141,7 +135,6 @@ WRITING: dict[str, Act] = {
     "new": lambda one: one.new("attempt"),
     "forget": lambda one: one.forget(one.view()[0].id),
     "render": lambda one: one.build(TEMPLATE).render("openai"),
-    "draft": _redrafted,
 }
 
 

@@ -7,25 +7,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
 from quire import Agent, Budget, Session, Template, tool
 from quire.agent.builtin import Role, bringing_back_tools, delegating_tools
-from quire.compactors import Offload, Room, handle_for
+from quire.compactors import Offload, Room
 from quire.errors import Forgotten, StoreFailed, UnknownId
-from quire.items import JSON, Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
+from quire.items import Mask, Message, Note, Pin, Span, Summary, ToolCall, ToolResult
 from quire.memory import Knowledge
 from quire.models import Scripted
 from quire.providers import PROVIDERS
 from quire.sections import Ask, Catalogue, Custom, History, Instructions, Pooled
 from quire.session import remove_conversation
-from quire.stores import Entry, MemoryStore, Place, Store
+from quire.stores import MemoryStore, Place, Store
 from quire.stores.store import is_tombstone
-from quire.stores.streams import LINKS, digest_of
+from quire.stores.streams import LINKS
 from quire.tokens import counter_for
-from tests.goldens.keeping import stored
 from tests.session.opened import (
     SECRET,
     TEMPLATE,
@@ -328,53 +326,6 @@ def test_a_document_that_is_removed_is_gone_where_it_was_recalled(tmp_path: Path
             tuesday.refresh()
         assert results(opened("wednesday", store)) == ["[forgotten]"] and b"harbour" in kept_bytes(store)
     assert not any(b"swordfish" in path.read_bytes() for path in tmp_path.iterdir())
-
-
-def test_results_of_older_versions_which_named_no_sources() -> None:
-    store = MemoryStore()
-    monday, secret = told(store)
-    old = opened("old", store)
-    old.append(ToolCall("r1", "recall", "{}"), ToolResult("r1", "recall", f"({secret.id}, today) {SECRET}"))
-    other = old.user("It is fine.")
-    link_old(store, monday.place, old.place, [[secret.id]])
-    monday.forget(secret.id)
-    assert b"swordfish" not in kept_bytes(store) and opened("old", store).view()[-1] == other
-    long = old.tool(WORDS, call_id=old.call("look").call_id)
-    handle = handle_for(long.id)
-    old.append(ToolCall("r2", "read_back", f'{{"handle": "{handle}"}}'), ToolResult("r2", "read_back", WORDS))
-    old.pool.keep(Note(WORDS, key=handle))
-    old.forget(long.id)
-    assert b"SECRET" not in kept_bytes(store)
-
-
-@pytest.mark.parametrize(
-    ("name", "item_id"),
-    [
-        ("c5", "it-001"),  # another conversation showed it
-        ("c5", "it-007"),  # this one and another showed it
-        ("c6", "it-008"),  # a note, which this one showed
-    ],
-)
-def test_requests_of_older_versions_which_named_no_sources(name: str, item_id: str, tmp_path: Path) -> None:
-    with stored("sqlite", tmp_path) as store:
-        one = Session.open(scope="ben", conversation=name, store=store)
-        items = {item.id: item for item in (JSON.decode_item(e.body) for e in store.read(one.place))}
-        words = msgspec.json.encode(msgspec.to_builtins(items[item_id])["content"])[1:-1]
-        assert kept_bytes(store).count(words) > 1
-        one.forget(item_id)
-        assert words not in kept_bytes(store) and b"Help." in kept_bytes(store)
-
-
-def link_old(store: Store, of: Place, by: Place, rows: list[list[str]]) -> None:
-    """What older versions wrote where something was recalled."""
-    links = Place(of.scope, LINKS)
-    digests = digest_of(of.conversation), digest_of(by.conversation)
-    for place, content in (
-        (links, dict(zip(("from", "by"), digests, strict=True))),
-        (by, {digests[0]: rows}),
-    ):
-        entry = Entry(".recalled", JSON.encode_item(Note(content, description="recalled")))
-        store.append(place, [entry], expected=store.version(place))
 
 
 WORDS = "BEGINSECRET " + "word " * 6_000 + "MIDSECRET " + "word " * 6_000 + "ENDSECRET"

@@ -14,20 +14,6 @@ from quire.stores import PostgresStore
 from tests.stores.keeping import HERE, THERE, entry, fill, in_child
 
 SAMPLED = "SELECT attname FROM pg_stats WHERE schemaname = 'quire' AND attname IN ('body', 'name', 'scope')"
-EARLIER = """
-    CREATE SCHEMA quire;
-    CREATE TABLE quire.about (version integer NOT NULL);
-    INSERT INTO quire.about VALUES ({version});
-    CREATE TABLE quire.conversations (
-        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-        address bytea NOT NULL UNIQUE, scope text NOT NULL, name text NOT NULL);
-    CREATE INDEX conversations_of_scope ON quire.conversations (scope);
-    CREATE TABLE quire.entries (
-        conversation bigint, version bigint, stream text NOT NULL, body bytea NOT NULL,
-        PRIMARY KEY (conversation, version));
-    INSERT INTO quire.conversations (address, scope, name) VALUES (sha256('ana/q3'), 'ana', 'q3');
-    INSERT INTO quire.entries SELECT 1, nth, 'main', '{{"n":1}}' FROM generate_series(1, 50) nth;
-    ANALYZE"""
 
 
 @pytest.fixture
@@ -108,25 +94,15 @@ def test_what_the_server_forbids_is_said_in_words(
         store.version(HERE)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_earlier_versions_are_brought_up_to_date(
-    url: str, direct: "psycopg.Connection[Any]", version: int
+def test_the_server_keeps_no_samples_of_content(
+    store: PostgresStore, direct: "psycopg.Connection[Any]"
 ) -> None:
-    direct.execute(EARLIER.format(version=version).encode())
-    if version == 1:
-        assert direct.execute(SAMPLED).fetchall() != []
-    for _ in range(2):
-        with PostgresStore(url) as one:
-            assert [stored.body for stored in one.read(HERE)] == [b'{"n":1}'] * 50
-            assert list(one.verify()) == []
-    with PostgresStore(url) as one:
-        assert one.append(HERE, [entry("new")], expected=50) == 51
-        direct.execute("ANALYZE")
-    if version == 1:
-        assert direct.execute(SAMPLED).fetchall() == [], "the server keeps no samples of content"
+    fill(store, HERE, *["swordfish"] * 20)
+    direct.execute("ANALYZE")
+    assert direct.execute(SAMPLED).fetchall() == []
 
 
-def test_what_is_newer_or_not_ours_is_left(url: str, direct: "psycopg.Connection[Any]") -> None:
+def test_what_is_newer_older_or_not_ours_is_left(url: str, direct: "psycopg.Connection[Any]") -> None:
     direct.execute("CREATE SCHEMA quire")
     direct.execute("CREATE TABLE quire.people (name text)")
     with pytest.raises(StoreDamaged, match="another application"):
@@ -135,6 +111,9 @@ def test_what_is_newer_or_not_ours_is_left(url: str, direct: "psycopg.Connection
     PostgresStore(url).close()
     direct.execute("UPDATE quire.about SET version = 4")
     with pytest.raises(NewerStore):
+        PostgresStore(url)
+    direct.execute("UPDATE quire.about SET version = 2")
+    with pytest.raises(StoreFailed, match="version 2"):
         PostgresStore(url)
 
 

@@ -1,14 +1,12 @@
 """The SQLite store: its file, its versions, what others do with it, and what is left of what was removed."""
 
-import os
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Any
 
@@ -16,125 +14,7 @@ import pytest
 
 from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreFailed
 from quire.stores import JSONLinesStore, SQLiteStore, Store
-from quire.stores.salvage import salvage
 from tests.stores.keeping import HERE, KEY, THERE, entry, fill, held_in, read_by_another
-
-FIRST_VERSION = """
-    CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT,
-        scope TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (scope, name));
-    CREATE TABLE entries (at INTEGER PRIMARY KEY, stream TEXT NOT NULL, body BLOB NOT NULL);
-    PRAGMA application_id = 0x51756972;
-    PRAGMA user_version = 1;"""
-
-
-def of_version_1(path: Path) -> Path:
-    """A store as version 1 wrote it, of which a later conversation was removed."""
-    with closing(sqlite3.connect(path)) as old, old:
-        old.execute("PRAGMA journal_mode = WAL")
-        old.executescript(FIRST_VERSION)
-        old.executemany("INSERT INTO conversations VALUES (?, 'ana', ?)", [(1, "q3"), (9, "gone")])
-        rows = [((1 << 32) + at, "main", entry(f"old {at}").body) for at in range(1, 6)]
-        old.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
-        old.execute("DELETE FROM conversations WHERE number = 9")
-    return path
-
-
-def as_nobody(code: str, path: Path) -> "subprocess.Popen[str]":
-    """A program that may not write where it reads."""
-    program = f"import os, sys, quire.stores.sqlite\nos.setuid(65534)\n{code}"
-    command, pipe = [sys.executable, "-c", program, str(path)], subprocess.PIPE
-    return subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe)
-
-
-READ = """
-from quire.errors import StoreFailed
-from quire.stores import Entry, Place, Store
-with Store.open(sys.argv[1]) as store:
-    print(len(store.read(Place("ana", "q3"))), store.scopes(), store.version(Place("", "none")))
-    for verb in (lambda: store.append(Place("ana", "q3"), [Entry("main", b"{}")], expected=5), store.scrub):
-        try:
-            verb()
-        except StoreFailed as refused:
-            print(refused)
-"""
-
-
-@pytest.fixture
-def readable() -> Iterator[Path]:
-    """A store of five entries, which nobody else may write."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can become somebody who may not write")
-    with TemporaryDirectory(prefix="quire-readable-", dir="/tmp") as folder:
-        os.chmod(folder, 0o755)
-        path = Path(folder) / "kept.db"
-        Store.open(of_version_1(path)).close()
-        path.chmod(0o644)
-        yield path
-
-
-def test_a_store_in_a_folder_that_may_not_be_written_is_read(readable: Path) -> None:
-    before = readable.read_bytes()
-    with as_nobody(READ, readable) as reader:
-        said = reader.communicate(timeout=120)[0].splitlines()
-    assert said[0] == "5 ['ana'] 0" and len(said) == 3
-    assert all("may not be written" in line for line in said[1:])
-    assert readable.read_bytes() == before
-
-
-READ_AGAIN = """
-from quire.stores import Place, Store
-with Store.open(sys.argv[1]) as store:
-    for _ in sys.stdin:
-        print(store.version(Place("ana", "q3")), len(store.read(Place("ana", "q3"))), flush=True)
-"""
-
-
-def test_who_may_not_write_sees_what_the_owner_writes_and_when_the_owner_closes(readable: Path) -> None:
-    with as_nobody(READ_AGAIN, readable) as reader:
-
-        def seen() -> str:
-            assert reader.stdin is not None and reader.stdout is not None
-            reader.stdin.write("again\n")
-            reader.stdin.flush()
-            return reader.stdout.readline()
-
-        assert seen() == "5 5\n"
-        with Store.open(readable) as store:
-            fill(store, HERE, "six")
-        assert seen() == "6 6\n"
-        with Store.open(readable) as store:
-            fill(store, HERE, "seven")
-            assert seen() == "7 7\n"
-            fill(store, HERE, "eight")
-            store.scrub()
-            assert seen() == "8 8\n"
-        assert seen() == "8 8\n"
-        reader.communicate(timeout=120)
-
-
-def test_a_store_of_version_1_is_brought_up_to_date_with_all_it_holds(tmp_path: Path) -> None:
-    path = of_version_1(tmp_path / "kept.db")
-    for _ in range(2):
-        with Store.open(path) as store:
-            bodies = [stored.body for stored in store.read(HERE)]
-            assert bodies == [entry(f"old {at}").body for at in range(1, 6)] and not list(store.verify())
-    with Store.open(path) as store:
-        store.append(HERE, [entry("new")], expected=5)
-        store.append(THERE, [entry("new")], expected=0)
-        assert store.conversations("")[""].log == "10", "no number is given twice"
-
-
-def test_a_damaged_store_of_version_1_is_left_as_it_is_and_salvaged(tmp_path: Path) -> None:
-    path = of_version_1(tmp_path / "kept.db")
-    with closing(sqlite3.connect(path)) as old, old:
-        old.execute("DELETE FROM entries WHERE at = (1 << 32) + 3")
-    with pytest.raises(StoreDamaged):
-        Store.open(path)
-    with closing(sqlite3.connect(path)) as old:
-        assert old.execute("PRAGMA user_version").fetchone() == (1,)
-        assert old.execute("SELECT count(*) FROM entries").fetchone() == (4,)
-    with Store.open("memory:") as target:
-        assert salvage(path, target) == (1, 4, 1)
 
 
 def test_what_is_not_a_store_of_ours_is_refused_and_left(tmp_path: Path) -> None:
@@ -144,12 +24,13 @@ def test_what_is_not_a_store_of_ours_is_refused_and_left(tmp_path: Path) -> None
                 other.execute(statement)
         return tmp_path / name
 
-    Store.open(tmp_path / "newer.db").close()
-    Store.open(tmp_path / "changed.db").close()
+    for name in ("newer.db", "older.db", "changed.db"):
+        Store.open(tmp_path / name).close()
     (tmp_path / "text.db").write_text("hello, this is a text, and no database at all " * 30)
     (tmp_path / "folder.db").mkdir()
     cases: list[tuple[type[Exception], Path]] = [
         (NewerStore, made("newer.db", "PRAGMA user_version = 4")),
+        (StoreFailed, made("older.db", "PRAGMA user_version = 1")),
         (StoreDamaged, made("other.db", "CREATE TABLE people (name TEXT)")),
         (StoreDamaged, made("changed.db", "DROP TRIGGER appended")),
         (StoreDamaged, tmp_path / "text.db"),

@@ -100,7 +100,6 @@ def begin_fork(log: Log, name: str, turns: int | None, tools: Iterable[str] | No
             "transcript": of,
             "revision": len(parent),
             "last": parent.view.log.item(len(parent) - 1).id if len(parent) else None,
-            "forgotten": log.state.forgotten,
         }
         own = [Written(MAIN, item) for item in child.recorded(len(parent))]
         notes = [Written(POOL, note) for note in log.state.pool]
@@ -212,22 +211,21 @@ class DraftLog(Log):
     """The log of a draft: entries in memory over the state of another log."""
 
     def __init__(self, parent: Log) -> None:
-        self.parent = parent
+        self._parent = parent
         with parent.lock:
             beginning = parent.state.child()
             self.began_at = parent.state.version
-        self._before: Spending = parent._before if isinstance(parent, DraftLog) else beginning.spending
-        self._guard: Guard = parent._guard if isinstance(parent, DraftLog) else Guard(parent.root)
+        self._before, self._guard = beginning.spending, Guard(parent)
         super().__init__(MemoryStore(), parent.place, beginning.child)
 
     @property
     def root(self) -> Log:
         """The log that all of it is merged into."""
-        return self.parent.root
+        return self._parent
 
     @property
     def spent_apart(self) -> Spending:
-        """What was spent in the draft, and those around it."""
+        """What was spent in the draft."""
         return self.state.spending.since(self._before)
 
     def check_not_forgotten(self) -> None:
@@ -263,11 +261,13 @@ class Draft(Generic[S]):
         await self._end(AWAITED, is_well=kind is None)
 
     def _begin(self) -> DraftLog:
-        root = self._writer.log.root
-        root.catch_up()
-        if root.state.is_erasing:
-            finish_erasing(root)
-        self._log = DraftLog(self._writer.log)
+        log = self._writer.log
+        if log.root is not log:
+            raise InvalidValue("a draft has no drafts: write to the draft itself")
+        log.catch_up()
+        if log.state.is_erasing:
+            finish_erasing(log)
+        self._log = DraftLog(log)
         return self._log
 
     async def _end(self, io: IO, *, is_well: bool) -> None:
@@ -290,7 +290,7 @@ class Draft(Generic[S]):
         Evictions from the pool are decided anew. Receipts name versions: if others wrote, they only say that
         something was sent.
         """
-        if entries and draft.parent.root is draft.parent:
+        if entries:
             draft.check_not_forgotten()
         grown = any(
             versions[-1] > draft.began_at

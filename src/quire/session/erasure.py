@@ -19,13 +19,13 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from quire.compactors import READ_BACK, handle_for
+from quire.compactors import handle_for
 from quire.errors import Forgotten, InvalidValue, QuireError, UnknownId, WrongType, cut
-from quire.items import JSON, Hide, Item, Message, Note, Summary, ToolCall, ToolResult, Undo, new_id
+from quire.items import JSON, Hide, Item, Note, Summary, ToolCall, ToolResult, Undo, new_id
 from quire.memory import KNOWLEDGE, Memory, on_removed
 from quire.memory.quotes import Quote
 from quire.session.log import Entries, Log, open_log
-from quire.session.pool import PLAIN_HANDLE, handle_of
+from quire.session.pool import handle_of
 from quire.session.receipts import is_receipt
 from quire.session.state import State, Written, is_step, sources_of
 from quire.state import Transcript
@@ -211,7 +211,7 @@ def finish_erasing(log: Log, *, waits: bool = False) -> None:
             for one in logs:
                 begun = [note.content for note in one.state.forgetting.values()]
                 ids = {item_id for content in begun for item_id in content["ids"]}
-                names |= {name for content in begun for name in content.get("names", ())} - ids
+                names |= {name for content in begun for name in content["names"]} - ids
                 families += [_Family(one, ids)] if begun else []
             if families:
                 _Erasing(log.store, log.place.scope, names).run(families, waits=waits)
@@ -443,9 +443,8 @@ def _left(entries: Entries, ids: Collection[str]) -> Iterator[tuple[int, Item]]:
 
 def _rows(entries: Entries) -> list[_Row]:
     """The entries that can be erased, with what they name."""
-    untraced = _untraced(entries)
     return [
-        _Row(stream, item, {item.id, *sources_of(item), *_handles_of(item), *untraced.get(item.id, ())})
+        _Row(stream, item, {item.id, *sources_of(item), *_handles_of(item)})
         for stream, item in entries
         if _may_go(stream, item)
     ]
@@ -457,59 +456,6 @@ def _handles_of(item: Item) -> set[str]:
         handle = handle_of(item)
         return set() if handle is None else {handle}
     return {*item.extras.get(OUTPUTS, ()), handle_for(item.id)} if isinstance(item, ToolResult) else set()
-
-
-def _untraced(entries: Entries) -> dict[str, list[str]]:
-    """By id, what entries of older versions were made of, which named no sources.
-
-    Notes say which quotes were listed, each under its id in brackets; calls say which outputs were read back.
-    What a request showed may be made of all that the conversation had and had quoted by then.
-    """
-    listed: dict[str, list[str]] = {}
-    reading: dict[str, list[str]] = {}
-    found: dict[str, list[str]] = {}
-    made = _made_by_sections(entries)
-    for version, (stream, item) in enumerate(entries, 1):
-        if stream == RECALLED:
-            listed |= _listed_in(item)
-        elif version in made and not sources_of(item):
-            found[item.id] = [ALL, *(name for names in listed.values() for name in names)]
-        elif isinstance(item, ToolCall) and item.name == READ_BACK["name"]:
-            reading[item.call_id] = PLAIN_HANDLE.findall(item.arguments)
-    for _, item in entries:
-        if isinstance(item, ToolResult):
-            found.setdefault(item.id, []).extend(reading.get(item.call_id, ()))
-        if listed and isinstance(item, ToolResult | Note):
-            text = "\n".join(_texts(item))
-            quoted = [one for one in listed if any(f"({one}{end}" in text for end in ",; ")]
-            found.setdefault(item.id, []).extend(name for one in quoted for name in listed[one])
-    return found
-
-
-def _listed_in(item: Item) -> dict[str, list[str]]:
-    """Of a note of an older version: the names of what was quoted, by the id it was listed under."""
-    if not isinstance(item, Note) or not item.content or "by" in item.content:
-        return {}
-    return {
-        row[0]: [f"{source}/{one}" for one in row] for source, rows in item.content.items() for row in rows
-    }
-
-
-def _made_by_sections(entries: Entries) -> set[int]:
-    """The versions of what sections made for requests and is in no transcript, except what is static."""
-    receipts = [item.content for _, item in entries if isinstance(item, Note) and is_receipt(item)]
-    static, others = set[int](), set[int]()
-    for content in receipts:
-        end = content["plan"].get("static", 0)
-        static.update(one for one in content["before"][:end] if isinstance(one, int))
-        others.update(one for one in (*content["before"][end:], *content["after"]) if isinstance(one, int))
-    others -= static
-    said = {item.id for stream, item in entries if stream != RECEIPTS}
-    return {
-        version
-        for version, (_, item) in enumerate(entries, 1)
-        if version in others and isinstance(item, Message) and item.id not in said
-    }
 
 
 class _Covered:

@@ -25,7 +25,6 @@ from quire.stores.streams import (
     RECALLED,
     RECEIPTS,
     STEPS,
-    TOLD,
     USAGE,
     WIPED,
 )
@@ -55,7 +54,7 @@ def sources_of(item: Item) -> Collection[str]:
     if isinstance(item, Mask):
         return (item.target,)
     extras = getattr(item, "extras", None)
-    return (*extras.get(OF, ()), *extras.get(TOLD, ())) if extras else ()
+    return extras.get(OF, ()) if extras else ()
 
 
 Past = Callable[[Note], Transcript]
@@ -285,7 +284,7 @@ class State:
             self.plans[item.id] = item
         elif stream == USAGE:
             self.spending = self.spending.with_usage(item.content)
-        elif stream == RECALLED and "by" in item.content:
+        elif stream == RECALLED:
             self.quoting.add((item.content["from"], item.content["by"]))
         elif stream == NAMED:
             self.named.add(item.content["name"])
@@ -296,7 +295,7 @@ class State:
             self.unwiped.update(item.content.get("unwiped", ()))
         elif stream == FORGOTTEN:
             self.forgetting[item.id] = item
-            self.gone.update(item.content.get("names", item.content["ids"]))
+            self.gone.update(item.content["names"])
 
     def _apply_to_pool(self, items: Iterable[Item]) -> None:
         for item in items:

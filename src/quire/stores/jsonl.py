@@ -34,13 +34,9 @@ from quire.stores.store import (
     waits_for_disk,
 )
 
-VERSION = 2
-"""The version of the format, which is in the first line."""
-
 _HEAD = '{{"quire":2,"size":{:>16},"sum":"{:08x}"}}\n'
 _HEAD_SIZE = len(_HEAD.format(0, 0))
 _read_head = re.compile(rb'\{"quire":2,"size":( *\d+),"sum":"([0-9a-f]{8})"\}\n').fullmatch
-_ends_like_head = re.compile(rb'.{35}"sum":"[0-9a-f]{8}"\}\n', re.DOTALL).match
 _read_at = re.compile(rb'\{"at":(\{(?:[^"{}]|"(?:[^"\\]|\\.)*+")*+\})(,)?').match
 _starts = re.compile(rb'\{"at":\{"scope":').finditer
 
@@ -57,20 +53,11 @@ class _At(msgspec.Struct, forbid_unknown_fields=True):
     sum: int
 
 
-class _FirstAt(msgspec.Struct, forbid_unknown_fields=True):
-    """The same in files of version 1; an entry without it is of the unnamed conversation."""
-
-    scope: str = ""
-    conversation: str = ""
-    stream: str = "main"
-
-
 class _AnyObject(msgspec.Struct):
     """Takes every object and keeps nothing of it."""
 
 
 _decode_at = msgspec.json.Decoder(_At).decode
-_decode_first_at = msgspec.json.Decoder(_FirstAt).decode
 _decode_object = msgspec.json.Decoder(_AnyObject).decode
 
 
@@ -96,10 +83,8 @@ class JSONLinesStore(MemoryStore):
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             elif not self._path.is_file():
                 raise StoreFailed(f"{self._path} cannot be opened: it is not a file")
-            self._is_writable = os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK)
-            if self._is_writable:
-                with self._locked():
-                    self._begin(is_new)
+            with self._locked():
+                self._begin(is_new)
 
     def __repr__(self) -> str:
         return f"<JSONLinesStore {str(self._path)!r}>"
@@ -136,13 +121,10 @@ class JSONLinesStore(MemoryStore):
 
     @contextmanager
     def _alone(self) -> Generator[None, None, None]:
-        with self._failing("cannot be written"), self._changed:
-            if not self._is_writable:
-                raise StoreFailed(f"{self._path} may not be written")
-            with self._locked():
-                self._catch_up()
-                self._cut()
-                yield
+        with self._failing("cannot be written"), self._changed, self._locked():
+            self._catch_up()
+            self._cut()
+            yield
 
     def _add(self, place: Place, entries: list[Entry]) -> None:
         text = b"".join(_lines(place, entries, len(self._logs.get(place, ()))))
@@ -158,15 +140,13 @@ class JSONLinesStore(MemoryStore):
     # The file
 
     def _begin(self, is_new: bool) -> None:
-        """Begin a file, bring one of version 1 up to date, or cut an append that never returned."""
+        """Begin a file, or cut an append that never returned."""
         self._beside.unlink(missing_ok=True)  # what a crash left of a replacement
         head = os.pread(self._file(), _HEAD_SIZE, 0)
         if not head:
             self._write(_HEAD_SIZE, b"")
             if not is_new:
                 self._report("was an empty file: a new store was begun in it")
-        elif head[:9] != b'{"quire":'[: len(head)] and not _ends_like_head(head):
-            self._rewrite(_upgraded(self._path))
         else:
             with suppress(StoreDamaged):  # every verb says so, and what is whole can still be recovered
                 self._catch_up()
@@ -178,7 +158,7 @@ class JSONLinesStore(MemoryStore):
         found, size = _read_head(os.pread(fd, _HEAD_SIZE, 0)), os.fstat(fd).st_size
         end = int(found[1]) if found and crc32(found[1]) == int(found[2], 16) else -1
         if end < self._size:
-            raise StoreDamaged(f"{self._path} is damaged in its first line")
+            raise StoreDamaged(f"{self._path} is damaged in its first line, or is not a store")
         if size < end:
             raise StoreDamaged(f"{self._path} ends at byte {size:,}, and had {end:,}")
         if end == self._size:
@@ -204,7 +184,7 @@ class JSONLinesStore(MemoryStore):
             if os.path.samestat(os.stat(self._path), os.fstat(self._fd)):
                 return self._fd
             self._let_go()
-        self._fd = os.open(self._path, (os.O_RDWR if self._is_writable else os.O_RDONLY) | os.O_CLOEXEC)
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
         return self._fd
 
     def _let_go(self) -> None:
@@ -217,7 +197,7 @@ class JSONLinesStore(MemoryStore):
         """The lock is on the file itself, which may be replaced while somebody waits for it."""
         while True:
             fd = self._file()
-            fcntl.flock(fd, fcntl.LOCK_EX if self._is_writable else fcntl.LOCK_SH)
+            fcntl.flock(fd, fcntl.LOCK_EX)
             if os.path.samestat(os.stat(self._path), os.fstat(fd)):  # a number may be given to the next file
                 break
         try:
@@ -308,42 +288,6 @@ def _whole_line(text: bytes) -> tuple[Place, Stored] | None:
     except (msgspec.MsgspecError, ValueError):
         return None
     return (place, Stored(mark.version, mark.stream, body)) if is_whole else None
-
-
-def _upgraded(path: Path) -> Iterator[bytes]:
-    """The lines of a file of version 1, which had neither versions nor sums.
-
-    A tab in front of a line said that more of the same append follows. Its last append may be torn.
-    """
-    versions: dict[Place, int] = {}
-    batch: list[tuple[Place, Entry]] = []
-    lines = path.read_bytes().splitlines()
-    for number, line in enumerate(lines, 1):
-        one = _first_entry(line.strip(b"\t\0"))
-        if one is None:
-            if number < len(lines) or number == 1:
-                raise StoreDamaged(f"{path} is damaged in line {number:,}")
-            _log.warning("%s had a torn end: line %d was removed", path, number)
-            break
-        batch.append(one)
-        if not line.startswith(b"\t"):
-            for place, entry in batch:
-                yield from _lines(place, [entry], versions.get(place, 0))
-                versions[place] = versions.get(place, 0) + 1
-            batch.clear()
-
-
-def _first_entry(text: bytes) -> tuple[Place, Entry] | None:
-    if not _is_object(text):
-        return None
-    found = _read_at(text)
-    if found is None:
-        return Place("", ""), Entry("main", text)
-    try:
-        mark = _decode_first_at(found[1])
-    except msgspec.MsgspecError:  # a line of this version below a damaged head, or a member of the item's own
-        return None if b'"sum":' in found[1] else (Place("", ""), Entry("main", text))
-    return Place(mark.scope, mark.conversation), Entry(mark.stream, b"{" + text[found.end() :])
 
 
 def _is_object(text: bytes) -> bool:

@@ -1,6 +1,5 @@
 """The PostgreSQL store: many processes and many machines."""
 
-import logging
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,6 @@ from quire.errors import (
     Conflict,
     InvalidValue,
     MissingExtra,
-    NewerStore,
     StoreDamaged,
     StoreError,
     StoreFailed,
@@ -25,11 +23,10 @@ from quire.stores.store import (
     Standing,
     Store,
     Stored,
-    are_clear,
     check_bodies,
     check_place,
     check_process,
-    check_seal,
+    check_version,
     checked_append,
     checked_start,
     conflict,
@@ -61,7 +58,6 @@ _SCRUBBING, _MOMENT, _PAUSE = 10.0, 0.05, 0.01
 """Seconds that a scrub waits for transactions of others, where it may wait and where it may not."""
 
 _LAST = (1 << 63) - 1
-_MOST_KNOWN = 10_000
 
 # A conversation is found by the hash of its address: names can be longer than what an index takes.
 _TABLES = """
@@ -72,18 +68,10 @@ _TABLES = """
     CREATE TABLE quire.entries (
         conversation bigint, version bigint, stream text NOT NULL, body bytea NOT NULL, sum bigint NOT NULL,
         PRIMARY KEY (conversation, version))"""
-_COLUMNS = """
-    ALTER TABLE quire.conversations ADD COLUMN version bigint;
-    UPDATE quire.conversations SET version =
-        (SELECT coalesce(max(entries.version), 0) FROM quire.entries WHERE conversation = number);
-    ALTER TABLE quire.conversations ALTER version SET NOT NULL;
-    ALTER TABLE quire.entries ADD COLUMN sum bigint"""
-# The server would keep samples of content for its plans, also after the content is removed. Setting a type
-# again removes those that it has.
+# The server would keep samples of content for its plans, also after the content is removed.
 _NO_SAMPLES = """
-    ALTER TABLE quire.entries ALTER body SET STATISTICS 0, ALTER body TYPE bytea;
-    ALTER TABLE quire.conversations ALTER scope SET STATISTICS 0, ALTER scope TYPE text;
-    ALTER TABLE quire.conversations ALTER name SET STATISTICS 0, ALTER name TYPE text"""
+    ALTER TABLE quire.entries ALTER body SET STATISTICS 0;
+    ALTER TABLE quire.conversations ALTER scope SET STATISTICS 0, ALTER name SET STATISTICS 0"""
 
 # The count is the compare and swap: another append waits for its row, and then finds another version.
 _ENTRIES = """
@@ -106,9 +94,6 @@ _READ = """
     FROM quire.conversations AS counted
     LEFT JOIN quire.entries ON conversation = number AND entries.version > %s
     WHERE address = %s ORDER BY entries.version"""
-_FIRST = """
-    SELECT body FROM quire.conversations JOIN quire.entries ON conversation = number AND entries.version = 1
-    WHERE address = %s"""
 
 # All that is committed by now has a lesser number than this.
 _NOW = "SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text"
@@ -123,8 +108,6 @@ _STILL_SEEN = """
         UNION ALL SELECT xmin FROM pg_replication_slots) AS seeing
     WHERE age(since) > age(%s::xid))"""
 
-_log = logging.getLogger("quire.stores")
-
 
 class PostgresStore(Store):
     """All conversations in the schema `quire` of a database.
@@ -136,7 +119,6 @@ class PostgresStore(Store):
     def __init__(self, url: str, *, durable: Durability = "process") -> None:
         self.link = Link(url, durable)
         self.link.first(_prepare)
-        self._clear: set[Place] = set()  # conversations that are known not to be encrypted
         # Appends whose connection was lost: they may have arrived, and are recognised when they are repeated.
         self._unsure: dict[Place, tuple[int, tuple[Entry, ...]]] = {}
 
@@ -191,7 +173,6 @@ class PostgresStore(Store):
     def remove(self, place: Place) -> None:
         check_place(place)
         self.link.run(lambda connection: _remove(connection, _address(place)))
-        self._clear.discard(place)
 
     def scrub(self, *, wait: bool = True) -> None:
         """Vacuum the tables, once no transaction sees what was removed from them.
@@ -224,10 +205,6 @@ class PostgresStore(Store):
         self, connection: Connection[Any], place: Place, entries: Sequence[Entry], expected: int
     ) -> None:
         address = _address(place)
-        is_clear = bool(entries) and are_clear(entries)
-        if expected and is_clear and place not in self._clear:
-            for (first,) in connection.execute(_FIRST, [address]):
-                check_seal(place, first)
         if entries and 0 <= expected < _LAST:
             columns = [list(column) for column in zip(*summed(place, entries, expected), strict=True)]
             new = expected + len(entries)
@@ -237,8 +214,6 @@ class PostgresStore(Store):
             except psycopg.errors.UniqueViolation:
                 raise damaged(place, expected, f"entry {expected + 1} is there, and is not counted") from None
             if added:
-                self._clear = self._clear if len(self._clear) < _MOST_KNOWN else set()
-                self._clear.update([place] if is_clear else ())
                 return
         row = connection.execute(_STANDING, [address]).fetchone()
         found = int(row[1]) if row else 0
@@ -289,60 +264,30 @@ def _address(place: Place) -> bytes:
 
 
 def _prepare(connection: Connection[Any]) -> None:
-    """Make the tables, or upgrade those of an earlier version, all or nothing. What is not ours is left."""
-    if _version(connection) == VERSION:
+    """Make the tables, all or nothing. What is not ours is left as it is."""
+    if _has_tables(connection):
         return
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_AT_A_TIME])
-        found = _version(connection)  # another may have been first
-        if not found:
+        if not _has_tables(connection):  # otherwise another was first
             connection.execute("CREATE SCHEMA IF NOT EXISTS quire")
             connection.execute("CREATE TABLE quire.about (version integer NOT NULL)")
-            connection.execute("INSERT INTO quire.about VALUES (0)")
+            connection.execute("INSERT INTO quire.about VALUES (%s)", [VERSION])
             connection.execute(_TABLES)
-        elif found < VERSION:
-            _upgrade(connection)
-        if found in (0, 1):
             connection.execute(_NO_SAMPLES)
-        connection.execute("UPDATE quire.about SET version = %s", [VERSION])
-    if found:
-        _log.info("a postgres store was brought from version %d to %d", found, VERSION)
 
 
-def _upgrade(connection: Connection[Any]) -> None:
-    """Versions 1 and 2 had no counts and no sums."""
-    connection.execute("LOCK TABLE quire.entries, quire.conversations IN ACCESS EXCLUSIVE MODE")
-    connection.execute(_COLUMNS)
-    for number, scope, name in connection.execute(
-        "SELECT number, scope, name FROM quire.conversations"
-    ).fetchall():
-        rows = connection.execute(
-            "SELECT version, stream, body FROM quire.entries WHERE conversation = %s", [number], binary=True
-        ).fetchall()
-        sums = [entry_sum(scope, name, version, stream, body) for version, stream, body in rows]
-        connection.execute(
-            "UPDATE quire.entries SET sum = added.sum FROM unnest(%s::bigint[], %s::bigint[])"
-            " AS added (version, sum) WHERE conversation = %s AND entries.version = added.version",
-            [[row[0] for row in rows], sums, number],
-        )
-    connection.execute("ALTER TABLE quire.entries ALTER sum SET NOT NULL")
-
-
-def _version(connection: Connection[Any]) -> int:
-    """The version of our tables; 0 where there are none."""
+def _has_tables(connection: Connection[Any]) -> bool:
+    """Whether our tables are there; an error for those of another application or version."""
     tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'quire'"
     names = [name for (name,) in connection.execute(tables)]
     if names and "about" not in names:
         raise StoreDamaged(
             "the schema quire of this database is another application's, and was left as it is"
         )
-    rows = connection.execute("SELECT version FROM quire.about").fetchall() if names else []
-    version = max((int(version) for (version,) in rows), default=0)
-    if version > VERSION:
-        raise NewerStore(
-            f"the database is of version {version}, and this Quire knows {VERSION}: update Quire"
-        )
-    return version
+    for (version,) in connection.execute("SELECT version FROM quire.about") if names else ():
+        check_version("the database", version, VERSION)
+    return bool(names)
 
 
 PATIENCE = 10.0

@@ -6,15 +6,16 @@ an entry says whether it is whole, however it was found.
 
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from itertools import chain, count, takewhile
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from quire.errors import InvalidValue, StoreDamaged
-from quire.stores.sealed import Seal, Sealed, is_clear
+from quire.stores.sealed import Seal
 from quire.stores.store import Damage, Entry, Place, Row, Store, Stored, is_sealed, whole_entries
 
 LOST = ".lost"
@@ -56,26 +57,24 @@ def check(url: str | Path, *, key: bytes | None = None) -> list[Damage]:
 def salvage(url: str | Path, target: Store, *, key: bytes | None = None) -> Salvaged:
     """Write every entry of a store that is whole into an empty one.
 
-    Versions stay the same: an entry in the stream `.lost` stands for one that is lost. Without its key, of an
-    encrypted conversation only the entries before the first lost one are written. A conversation in clear
-    stays in clear, also where the key is given.
+    Versions stay the same: an entry in the stream `.lost` stands for one that is lost. An encrypted store
+    needs its key; what the key does not open is lost.
     """
     if target.scopes():
         raise InvalidValue("what is salvaged is written into a new store, and this one is not empty")
-    logs: dict[Place, dict[int, Stored]] = {}
-    for place, stored in _recovered(url):
-        logs.setdefault(place, {})[stored.version] = stored
-    seal = None if key is None else Seal(key)
-    conversations = written = lost = 0
-    for place, log in logs.items():
-        whole_log = list(log.values())
-        into = target.inside if isinstance(target, Sealed) and is_clear(whole_log) else target
-        opened = whole_log if seal is None else seal.unsealed(place, whole_log)
-        entries = _written({stored.version: stored for stored in opened})
-        into.append(place, entries, expected=0)
-        found = sum(entry.stream != LOST for entry in entries)
-        conversations, written, lost = conversations + bool(found), written + found, lost + max(log) - found
-    return Salvaged(conversations, written, lost)
+    found, last = dict[Place, dict[int, Stored]](), Counter[Place]()
+    recovered = list(_recovered(url))
+    for place, stored in recovered:
+        last[place] = max(last[place], stored.version)
+    for place, stored in recovered if key is None else Seal(key).opened(recovered):
+        if is_sealed(stored.body):
+            raise InvalidValue(f"{place} is sealed: give its key")
+        found.setdefault(place, {})[stored.version] = stored
+    for place, log in found.items():
+        entries = [Entry(*log[at][1:]) if at in log else _lost(at) for at in range(1, max(log) + 1)]
+        target.append(place, entries, expected=0)
+    written = sum(map(len, found.values()))
+    return Salvaged(len(found), written, sum(last.values()) - written)
 
 
 def _recovered(url: str | Path) -> Iterator[tuple[Place, Stored]]:
@@ -89,16 +88,8 @@ def _recovered(url: str | Path) -> Iterator[tuple[Place, Stored]]:
         return recover_sqlite(path)
 
 
-def _written(log: dict[int, Stored]) -> list[Entry]:
-    versions = list(range(1, max(log, default=0) + 1))
-    if any(is_sealed(stored.body) for stored in log.values()):
-        versions = list(takewhile(log.__contains__, count(1)))
-    return [
-        Entry(*log[at][1:])
-        if at in log
-        else Entry(LOST, b'{"kind":"lost","id":"lost-%d","created_at":0.0}' % at)
-        for at in versions
-    ]
+def _lost(version: int) -> Entry:
+    return Entry(LOST, b'{"kind":"lost","id":"lost-%d","created_at":0.0}' % version)
 
 
 def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
@@ -109,9 +100,8 @@ def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
         match values:  # the rows of our tables differ in their first values
             case [None, str(scope), str(name), *_]:
                 names.setdefault(key, {})[Place(scope, name)] = None
-            case [None, str(stream), bytes(body), *rest]:
-                found = (key & _LAST, stream, body, rest[0] if rest else None)
-                rows.setdefault(key >> _BITS, []).append(found)
+            case [None, str(stream), bytes(body), int(known)]:
+                rows.setdefault(key >> _BITS, []).append((key & _LAST, stream, body, known))
             case _:
                 continue
     for number, places in names.items():

@@ -5,8 +5,6 @@ import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -14,7 +12,6 @@ import msgspec
 from quire.errors import InvalidValue, MissingExtra, StoreDamaged
 from quire.stores.store import (
     SEALED,
-    Damage,
     Entry,
     Place,
     Standing,
@@ -80,27 +77,19 @@ class Seal:
             raise damaged(place, version - 1, reason) from None
         return Stored(version, stream, bytes(clear))
 
-    def unsealed(self, place: Place, log: Sequence[Stored]) -> Iterator[Stored]:
-        """Those entries of a conversation that this key opens, in clear; all, where all are in clear."""
-        if is_clear(log):
-            yield from log
-            return
-        for stored in log:
+    def opened(self, entries: Iterable[tuple[Place, Stored]]) -> Iterator[tuple[Place, Stored]]:
+        """Those entries that this key opens, in clear."""
+        for place, stored in entries:
             with suppress(StoreDamaged):
-                yield self.unseal(place, stored)
-
-
-def is_clear(log: Iterable[Stored]) -> bool:
-    """Whether a conversation was written without a key."""
-    return not any(is_sealed(stored.body) for stored in log)
+                yield place, self.unseal(place, stored)
 
 
 class Sealed(Store):
     """Encrypts bodies with a key of 32 bytes that only the caller keeps.
 
     Names of scopes, conversations and streams, ids, times and sizes stay readable. A wrong key is
-    `StoreDamaged`, also for an append, before anything is written. Entries that were written without a key
-    cannot be read with one; `verify` and `recover` take a conversation of such entries as it is.
+    `StoreDamaged`, also for an append, before anything is written. So is an entry that was written without a
+    key: a conversation is encrypted as a whole.
     """
 
     def __init__(self, store: Store, key: bytes) -> None:
@@ -161,24 +150,11 @@ class Sealed(Store):
     def wait(self, place: Place, version: int, timeout: float) -> int:
         return self.inside.wait(place, version, timeout)
 
-    def verify(self, place: Place | None = None) -> Iterator[Damage]:
-        for damage in super().verify(place):
-            if damage.place is None or not self._is_clear(damage.place):
-                yield damage
-
     def recover(self) -> Iterator[tuple[Place, Stored]]:
-        for place, found in groupby(self.inside.recover(), itemgetter(0)):
-            log = [stored for _, stored in found]
-            yield from ((place, stored) for stored in self._seal.unsealed(place, log))
+        return self._seal.opened(self.inside.recover())
 
     def close(self) -> None:
         self.inside.close()
-
-    def _is_clear(self, place: Place) -> bool:
-        try:
-            return is_clear(self.inside.read(place))
-        except StoreDamaged:
-            return False
 
 
 def _shell_of(body: bytes) -> _Shell:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 from weakref import WeakSet
 
-from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreError, StoreFailed
+from quire.errors import InvalidValue, StoreDamaged, StoreError, StoreFailed
 from quire.stores.salvage import recover_sqlite
 from quire.stores.store import (
     Damage,
@@ -22,18 +22,16 @@ from quire.stores.store import (
     Standing,
     Store,
     Stored,
-    are_clear,
     check_bodies,
     check_place,
     check_process,
-    check_seal,
+    check_version,
     checked_append,
     checked_path,
     checked_start,
     conflict,
     damaged,
     entry_sum,
-    is_sealed,
     place_at,
     sum_of,
     summed,
@@ -54,7 +52,7 @@ PATIENCE = 10.0
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 _MOST_KNOWN = 10_000
-_PAUSE, _MOMENT, _UNMOVED = 0.005, 0.5, 0.005
+_PAUSE, _UNMOVED = 0.005, 0.005
 _LOG_PAGES = 4000
 """The log grows to 16 MB before a checkpoint, which waits for the disk: four times SQLite's default."""
 
@@ -79,26 +77,6 @@ _TABLES = (
     "CREATE TRIGGER appended AFTER UPDATE OF stream ON entries"
     f" BEGIN INSERT INTO entries VALUES (new.at + 1, '', x'', new.at + 1 & {_LAST}); END",
 )
-
-# Version 1 had no sums and no ends.
-_FIRST_TABLES = {"conversations", "entries"}
-_UPGRADE = (
-    "ALTER TABLE conversations RENAME TO old_conversations",
-    "ALTER TABLE entries RENAME TO old_entries",
-    *_TABLES,
-    "INSERT INTO conversations SELECT number, scope, name, sum_of(scope), sum_of(name)"
-    " FROM old_conversations",
-    f"INSERT INTO entries SELECT at, stream, body, entry_sum(scope, name, at & {_LAST}, stream, body)"
-    f" FROM old_entries JOIN old_conversations ON number = at >> {_BITS}",
-    f"INSERT INTO entries SELECT number << {_BITS} | count + 1, '', x'', count + 1"
-    f" FROM (SELECT number, (SELECT count(*) FROM old_entries WHERE at BETWEEN number << {_BITS}"
-    f" AND number << {_BITS} | {_LAST}) AS count FROM old_conversations)",
-    "UPDATE sqlite_sequence SET seq = (SELECT seq FROM sqlite_sequence WHERE name = 'old_conversations')"
-    " WHERE name = 'conversations'",
-    "DROP TABLE old_entries",
-    "DROP TABLE old_conversations",
-)
-_GAPS = f"SELECT at >> {_BITS} FROM entries GROUP BY 1 HAVING count(*) <> max(at & {_LAST})"
 
 _FILL_END = "UPDATE entries SET stream = ?, body = ?, sum = ? WHERE at = ? AND stream = ''"
 _READ = f"""
@@ -147,8 +125,8 @@ class SQLiteStore(Store):
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
         self._file = _File(path, durable)
         self.reports = self._file.reports
-        # What an append checked_append already: the first row of a place, and whether it is in clear.
-        self._known: dict[Place, tuple[int, bool]] = {}
+        # What an append has checked already: streams, and places with the row before their first entry.
+        self._known: dict[Place, int] = {}
         self._streams: set[str] = set()
 
     def __repr__(self) -> str:
@@ -160,12 +138,11 @@ class SQLiteStore(Store):
         return self._file.path
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
-        known = self._known.get(place) if type(place) is Place else None
-        if known is None or len(entries) != 1 or type(expected) is not int or not 0 < expected < _LAST:
+        start = self._known.get(place) if type(place) is Place else None
+        if start is None or len(entries) != 1 or type(expected) is not int or not 0 < expected < _LAST:
             return self._append_checked(place, entries, expected)
         stream, body = entries[0]
-        start, is_clear = known
-        if stream not in self._streams or type(body) is not bytes or not (is_clear or is_sealed(body)):
+        if stream not in self._streams or type(body) is not bytes:
             return self._append_checked(place, entries, expected)
         version, file = expected + 1, self._file
         check_process(file.process)
@@ -271,16 +248,13 @@ class SQLiteStore(Store):
                 raise conflict(place, expected, found)
             if not entries:
                 return found
-            start, is_clear = (number or _begun(connection, place)) << _BITS, are_clear(entries)
-            if is_clear and found:
-                for (first,) in connection.execute("SELECT body FROM entries WHERE at = ?", (start + 1,)):
-                    check_seal(place, first)
+            start = (number or _begun(connection, place)) << _BITS
             rows = [(*row, start + version) for version, *row in summed(place, entries, found)]
             connection.executemany(_FILL_END, rows)
         if len(self._known) >= _MOST_KNOWN or len(self._streams) >= _MOST_KNOWN:
             self._known.clear()
             self._streams = set()
-        self._known[place] = start, is_clear
+        self._known[place] = start
         self._streams.update(stream for stream, _ in entries)
         return found + len(entries)
 
@@ -327,7 +301,6 @@ class _File:
     """A file with one connection that writes and one that reads. A caller holds `writing` or `reading`.
 
     `cursor` belongs to the connection that writes, once that is open: making one costs as much as a lookup.
-    A file that may not be written, or whose folder may not, is opened to be read.
     """
 
     def __init__(self, path: str | os.PathLike[str], durable: Durability) -> None:
@@ -342,42 +315,30 @@ class _File:
         self._closed = False
         self.unmoved_until = 0.0
         """Until when a single append does not look whether the path leads to the file."""
-        self._unlocked: tuple[int, int] | None = None  # how a file was that is read without locks
         self._is_new = _create(self.path)
-        self._is_writable = os.access(self.path, os.W_OK) and os.access(os.path.dirname(self.path), os.W_OK)
         found = os.stat(self.path)
         self._inode, self._device = found.st_ino, found.st_dev
         self.process = this_process()
         _files.add(self)
         self._check_forked()
         with self._guarded(), self.writing, self.reading:
-            _ = self.writer() if self._is_writable else self._reading()
+            self.writer()
 
     def writer(self) -> sqlite3.Connection:
         """The connection that writes."""
         if self._writer is None:
-            if not self._is_writable:
-                raise StoreFailed(f"{self.path} may not be written")
             self._writer = self._connected()
             self.cursor = self._writer.cursor()
         return self._writer
 
     def _reading(self) -> sqlite3.Connection:
         """The connection that reads, so that a long read delays no writer."""
-        if self._reader is not None and self._unlocked:  # it would not see what another has written since
-            self._disconnect()
-        until = monotonic() + _MOMENT
-        while self._reader is None:
-            try:
-                self._reader = self._connected()
-            except sqlite3.OperationalError:  # the owner may be making the log, or taking it away
-                if self._is_writable or monotonic() > until:
-                    raise
-                sleep(_PAUSE)
+        if self._reader is None:
+            self._reader = self._connected()
         return self._reader
 
-    def check_place(self) -> tuple[int, int]:
-        """When the file was written, and its size; `StoreFailed` where the path leads to it no longer."""
+    def check_place(self) -> None:
+        """Raise `StoreFailed` if the path no longer leads to the file."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -385,7 +346,6 @@ class _File:
         if found is None or found.st_ino != self._inode or found.st_dev != self._device:
             raise StoreFailed(f"{self.path} was deleted, moved or replaced while it was open: open it again")
         self.unmoved_until = monotonic() + _UNMOVED
-        return found.st_mtime_ns, found.st_size
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection, None, None]:
@@ -402,11 +362,7 @@ class _File:
         with self._guarded(), self.reading:
             connection = self._reading()
             self.check_place()
-            try:
-                yield connection
-            finally:
-                if self._unlocked and self.check_place() != self._unlocked:
-                    raise StoreFailed(f"{self.path} was written while it was read: read it again")
+            yield connection
 
     def vacuum(self, *, wait: bool) -> None:
         """Rewrite the file without what was deleted, and empty its log; `StoreFailed` where others use it.
@@ -425,7 +381,11 @@ class _File:
         """Close both connections, after running verbs."""
         with self._guarded(), self.writing, self.reading:
             self._closed = True
-            self._disconnect()
+            connections = (self._writer, self._reader)
+            self.cursor = self._writer = self._reader = None
+            for connection in connections:
+                if connection is not None:
+                    connection.close()
 
     def _check_forked(self) -> None:
         """Refuse a file that was open when this process was forked.
@@ -468,16 +428,10 @@ class _File:
         if self._closed:
             raise StoreFailed(f"{self.path} was closed")
         address = f"file:{quote(self.path)}?mode=rw"
-        if not self._is_writable:
-            # Without a log, SQLite would have to make one, unless it is told that nobody writes. The owner
-            # may begin to write at any time, so such a connection serves one read.
-            self._unlocked = None if os.path.exists(f"{self.path}-wal") else self.check_place()
-            address = f"file:{quote(self.path)}?{'immutable=1' if self._unlocked else 'mode=ro'}"
         connection = sqlite3.connect(
             address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True
         )
         try:
-            connection.create_function("sum_of", 1, sum_of, deterministic=True)
             connection.create_function("entry_sum", 5, entry_sum, deterministic=True)
             connection.execute("PRAGMA secure_delete = ON")
             self._prepare(connection)
@@ -488,56 +442,36 @@ class _File:
             raise
         return connection
 
-    def _disconnect(self) -> None:
-        connections = (self._writer, self._reader)
-        self.cursor = self._writer = self._reader = None
-        for connection in connections:
-            if connection is not None:
-                connection.close()
-
-    # The tables
-
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Make the tables, or bring them up to date in one transaction."""
+        """Make the tables of an empty file, in one transaction. What is not ours is left as it is."""
         with in_transaction(connection, "BEGIN"):  # of one moment: another may be making the tables now
-            found = self._version(connection)
-        if found == VERSION:
-            return
-        if not self._is_writable:
-            raise StoreFailed(f"{self.path} may not be written, and has to be brought up to date: {found}")
+            if self._has_tables(connection):
+                return
         patiently(connection, "PRAGMA journal_mode = WAL")
         with in_transaction(connection, "BEGIN IMMEDIATE"):
-            found = self._version(connection)  # another may have been first
-            if found < VERSION:
-                self._upgrade(connection, found)
-        if found:
-            _log.info("a sqlite store was brought from version %d to %d", found, VERSION)
-        elif not self._is_new:
+            if self._has_tables(connection):  # another was first
+                return
+            about = (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
+            for statement in (*_TABLES, *about):
+                connection.execute(statement)
+        if not self._is_new:
             self.reports = (f"{self.path} was an empty file: a new store was begun in it",)
             _log.warning("%s", self.reports[0])
 
-    def _upgrade(self, connection: sqlite3.Connection, found: int) -> None:
-        for statement in _UPGRADE if found else _TABLES:
-            connection.execute(statement)
-        if found and connection.execute(_GAPS).fetchone():
-            raise StoreDamaged(f"{self.path} is damaged: entries of its version {found} are missing")
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-
-    def _version(self, connection: sqlite3.Connection) -> int:
-        """The version of the tables; 0 for an empty database. What is not ours is left as it is."""
+    def _has_tables(self, connection: sqlite3.Connection) -> bool:
+        """Whether the tables are there; false for an empty database, an error for another's."""
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        query = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
-        tables = connection.execute(query).fetchall()
+        query = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+        tables = {sql for (sql,) in connection.execute(query)}
         if application != APPLICATION and (application or version or tables):
             raise StoreDamaged(f"{self.path} is a database of another application, and was left as it is")
-        if version > VERSION:
-            raise NewerStore(f"{self.path} is of version {version}; this Quire knows {VERSION}: update Quire")
-        is_ours = {sql for _, sql in tables} == set(_TABLES) if version == VERSION else not tables
-        if is_ours or (version == 1 and {name for name, _ in tables} == _FIRST_TABLES):
-            return version
-        raise StoreDamaged(f"{self.path} is damaged: its tables are not those of version {version}")
+        if not version and not tables:
+            return False
+        check_version(self.path, version, VERSION)
+        if tables != set(_TABLES):
+            raise StoreDamaged(f"{self.path} is damaged: its tables are not those of version {version}")
+        return True
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from quire.errors import (
     Conflict,
     Damaged,
     InvalidValue,
+    NewerStore,
     OutOfRange,
     StoreDamaged,
     StoreError,
@@ -323,10 +324,8 @@ def _opened(url: str | Path, durable: Durability) -> Store:
 # What all stores do with entries. The sum of an entry covers its scope, conversation, version, stream and
 # body. So an entry that was changed, moved or renumbered is noticed, in whatever way a store keeps it.
 
-Row = tuple[int, str, bytes, int | None]
-"""Version, stream, body and sum, as a store read them: of any types, where the store is damaged.
-
-The sum is `None` in a store that was written before there were sums."""
+Row = tuple[int, str, bytes, int]
+"""Version, stream, body and sum, as a store read them: of any types, where the store is damaged."""
 
 
 def waits_for_disk(durable: str) -> bool:
@@ -357,6 +356,14 @@ def check_process(opened_by: int) -> None:
     """Refuse a store that was opened before this process was forked: its locks are the parent's."""
     if _process != opened_by:
         raise StoreFailed("the store was opened before this process was forked: each process opens its own")
+
+
+def check_version(where: str, found: int, known: int) -> None:
+    """Refuse a store whose format is of another version."""
+    if found > known:
+        raise NewerStore(f"{where} is of version {found}, and this Quire knows {known}: update Quire")
+    if found < known:
+        raise StoreFailed(f"{where} is of version {found}, and this Quire reads {known} alone")
 
 
 def check_place(place: object) -> None:
@@ -466,7 +473,7 @@ def whole_entries(place: Place, rows: Iterable[Row]) -> list[Stored]:
 def _is_whole(place: Place, version: int, row: Row) -> bool:
     at, stream, body, known = row
     try:
-        return at == version and (known is None or entry_sum(*place, version, stream, body) == known)
+        return at == version and entry_sum(*place, version, stream, body) == known
     except (TypeError, UnicodeError):  # a damaged database gives values of other types
         return False
 
@@ -476,21 +483,10 @@ def is_sealed(body: bytes) -> bool:
     return _begins_sealed(body) is not None
 
 
-def are_clear(entries: Sequence[Entry]) -> bool:
-    """Whether some entries are not encrypted. Only for those has a store to look at the first entry."""
-    return not all(is_sealed(entry[1]) for entry in entries)
-
-
-def check_seal(place: Place, first: bytes) -> None:
-    """Refuse entries in clear for a conversation that is encrypted, by its first entry."""
-    if is_sealed(first):
-        raise InvalidValue(f"{place} is sealed: open its store with its key")
-
-
 def items_in(place: Place, stored: Sequence[Stored]) -> list[Item]:
-    """The items of entries."""
-    for first in stored[:1]:
-        check_seal(place, first.body)
+    """The items of entries; `InvalidValue` if they are encrypted."""
+    if stored and is_sealed(stored[0].body):
+        raise InvalidValue(f"{place} is sealed: open its store with its key")
     try:  # one array is decoded faster than many items
         return list(JSON.decode(b"[" + b",".join(entry.body for entry in stored) + b"]"))
     except Damaged:

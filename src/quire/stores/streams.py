@@ -53,15 +53,12 @@ OF = "quire.of"
 ALL = "*"
 """Among the sources of an item: it may be made of all that the conversation had by then."""
 
-TOLD = "quire.told"
-"""What summaries of forks had in place of `OF` before there was one for all kinds."""
-
 OUTPUTS = "quire.outputs"
 """The key of `extras` of a tool result for the handles of its output in the pool."""
 
 FORGOTTEN_TEXT = "[forgotten]"
 
-_KEPT_EXTRAS = (MERGE_MARK, CLOSED, TASK, OF, TOLD, OUTPUTS)
+_KEPT_EXTRAS = (MERGE_MARK, CLOSED, TASK, OF, OUTPUTS)
 """The extras that a tombstone keeps: they hold ids, and say what was made of what."""
 
 _LEFT: dict[type, dict[str, Any]] = {
