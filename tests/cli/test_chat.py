@@ -228,7 +228,8 @@ def test_the_embedded_model_answers_without_a_key(
 
 _PATIENCE = 120
 SLOW = """
-import asyncio, sys
+import asyncio, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from quire.cli.chat import converse
 from quire.models import Answering, Scripted
 from quire.stores import Store

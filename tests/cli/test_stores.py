@@ -337,7 +337,6 @@ def test_the_last_edit_or_one_by_its_id_is_undone(store: str) -> None:
     before = ids_in(store)
     assert "no item 'none' at revision" in refused(1, "undo", "ana/q3", "none", "--store", store)
     refused(1, "undo", "ana/q3", before[0], "--store", store)  # it is no edit
-    assert "no transcript 'b'" in refused(1, "undo", "ana/q3", "--store", store, "--transcript", "b")
     assert ids_in(store) == before
 
 

@@ -64,9 +64,7 @@ def test_an_existing_conversation_is_added_to_only_with_append(tmp_path: Path) -
     ran(*ask)
     assert "there is a conversation ana/q3 already" in refused(1, *ask)
     ran(*ask, "--append")
-    ran(*ask, "--append", "--transcript", "attempt_a")
     assert [item.content for item in view_of(store)] == ["hi", "hello"] * 2
-    assert ran_json("show", "ana/q3", "--store", store)["transcripts"] == ["main", "attempt_a"]
 
 
 def test_several_histories_become_several_conversations_or_none(tmp_path: Path) -> None:

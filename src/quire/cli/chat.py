@@ -3,20 +3,18 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from concurrent.futures import CancelledError, Future
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import contextmanager, suppress
-from queue import Empty, SimpleQueue
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any
 
 import typer
 
-from quire.agent import Agent, Began, Delta, Done, Ended, Reply, Thoughts, Tool, Words, tool
+from quire.agent import Agent, Began, Delta, Done, Ended, Thoughts, Tool, Words, tool
 from quire.agent.builtin import ask_user, bringing_back_tools, file_tools, time_tools
 from quire.cli.options import KeyFile, StoreUrl
 from quire.cli.phrases import STOPS, call, item_rows, named, outcome, plural, question
 from quire.cli.stores import at_store
-from quire.cli.terminal import Terminal, interrupts_to, note
+from quire.cli.terminal import Terminal, note
 from quire.compactors import Cascade, ClearToolResults, Summarize, TruncateOldest
 from quire.context import Context
 from quire.errors import InvalidValue, MissingExtra, QuireError, cut
@@ -24,8 +22,7 @@ from quire.items import ToolCall
 from quire.models import LOCAL, AnyModel, Local, Model, read_name
 from quire.session import Built, Hook, Session, wait_for
 from quire.stores import Store
-
-T = TypeVar("T")
+from quire.stores.threads import TOOLS
 
 _ADDRESS = "me/chat"
 _FOLDER = "quire-files"
@@ -36,9 +33,6 @@ _YES, _NO = ("y", "yes"), ("", "n", "no")
 
 _CLOSING = 10.0
 """Seconds that the end of a conversation waits for a compaction."""
-
-_POLL = 0.5
-"""Seconds between two looks for an interrupt."""
 
 _MOST_SHOWN = 40
 """Items that `/context` lists, the last ones."""
@@ -82,25 +76,15 @@ def converse(store: Store, address: str, model: AnyModel, instructions: str, too
     return talk.has_failed and not talk.terminal.is_person
 
 
-class _Approval(NamedTuple):
-    """A call that waits for the person's approval."""
-
-    call: ToolCall
-    verdict: Future[bool | str]
-
-
 class Chat:
     """One person and one agent.
 
-    The agent runs on the event loop of another thread, so that background work continues while the person
-    types. Only this thread reads lines and hears interrupts.
+    The agent runs on the event loop that all plain verbs share, so that background work continues while the
+    person types. This thread reads lines, and an interrupt from the keyboard is raised in it.
     """
 
     def __init__(self, model: AnyModel, instructions: str, tools: "list[Tool]") -> None:
         self._model, self._instructions, self._tools = model, instructions, tools
-        self._loop = _loop()
-        self._events: SimpleQueue[Delta | _Approval | None] = SimpleQueue()
-        self._stop: Callable[[], object] = bool  # what an interrupt does
         self.terminal = Terminal()
         self.has_failed = False
         self.seen: Context | None = None
@@ -126,43 +110,26 @@ class Chat:
         self.seen = event.context
 
     def run(self) -> None:
-        """Talk until the input ends or the person quits. An interrupt stops what is running."""
-        with interrupts_to(lambda: self._stop()):
-            self._greet()
-            while (line := self._line()) is not None:
-                if line.startswith("/"):
-                    name, _, rest = line[1:].partition(" ")
-                    if name in ("quit", "exit"):
-                        break
-                    self._obey(name, rest.strip())
-                elif line.strip():
-                    self.follow(self.agent.stream(line.strip()))
-            self.wait(self.agent.session.aio.close(timeout=_CLOSING))
+        """Talk until the input ends or the person quits."""
+        self._greet()
+        while (line := self._line()) is not None and line not in ("/quit", "/exit"):
+            try:
+                self._obey(line)
+            except QuireError as fault:
+                self.has_failed = True
+                self.terminal.error("; ".join([str(fault), *getattr(fault, "__notes__", ())]))
+            except KeyboardInterrupt:
+                self._interrupt()
+        wait_for(self.agent.session.aio.close(timeout=_CLOSING))
 
-    def follow(self, deltas: AsyncGenerator[Delta, None]) -> None:
-        """Show an answer as it comes. An interrupt stops the answer, and nothing else."""
-        work = self._begin(self._forward(deltas))
-        with self._stopped_by(lambda: self._begin(self.agent.interrupt())):
-            while (event := self._next()) is not None:
-                self._show(event)
-        try:
-            work.result()
-        except QuireError as fault:
-            self.fail(fault)
+    def answer(self, deltas: AsyncGenerator[Delta, None]) -> None:
+        """Show an answer as it comes."""
 
-    def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of some work; an interrupt cancels it and is an error."""
-        begun = self._begin(work)
-        try:
-            with self._stopped_by(begun.cancel):
-                return begun.result()
-        except CancelledError:
-            raise InvalidValue("this was interrupted") from None
+        async def show() -> None:
+            async for delta in deltas:
+                self._show(delta)
 
-    def fail(self, fault: QuireError) -> None:
-        """Report an error in a line; the conversation continues."""
-        self.has_failed = True
-        self.terminal.error("; ".join([str(fault), *getattr(fault, "__notes__", ())]))
+        wait_for(show())
 
     def _greet(self) -> None:
         session = self.agent.session
@@ -171,14 +138,6 @@ class Chat:
         waiting = [made for made, _ in session.steps.standing()]
         if self._ask(waiting) < len(waiting):
             self.terminal.note("the last turn was left unfinished: /resume continues it")
-
-    def _obey(self, name: str, rest: str) -> None:
-        try:
-            if name not in COMMANDS:
-                raise InvalidValue(f"there is no /{named(name)}; /help lists the commands")
-            COMMANDS[name][0](self, rest)
-        except QuireError as fault:
-            self.fail(fault)
 
     def _line(self) -> str | None:
         """The next line; an interrupt of a person who types discards the line."""
@@ -190,49 +149,40 @@ class Chat:
                     return None
                 self.terminal.note("\n/quit ends the conversation")
 
-    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+    def _obey(self, line: str) -> None:
+        """Answer a line, or do what it says."""
+        if not line.startswith("/"):
+            if line.strip():
+                self.answer(self.agent.stream(line.strip()))
+            return
+        name, _, rest = line[1:].partition(" ")
+        if name not in COMMANDS:
+            raise InvalidValue(f"there is no /{named(name)}; /help lists the commands")
+        COMMANDS[name][0](self, rest.strip())
 
-    @contextmanager
-    def _stopped_by(self, stop: Callable[[], object]) -> Generator[None]:
-        before, self._stop = self._stop, stop
-        try:
-            yield
-        finally:
-            self._stop = before
-
-    def _next(self) -> Delta | _Approval | None:
+    def _interrupt(self) -> None:
+        """Stop the answer, and wait until what came of it is recorded."""
         while True:
-            with suppress(Empty):
-                return self._events.get(timeout=_POLL)
+            with suppress(KeyboardInterrupt):
+                wait_for(self.agent.interrupt())
+                self.terminal.note(STOPS["interrupted"])
+                return
 
-    async def _forward(self, deltas: AsyncGenerator[Delta, None]) -> None:
-        try:
-            async for delta in deltas:
-                self._events.put(delta)
-        finally:
-            self._events.put(None)
-
-    def _show(self, event: Delta | _Approval) -> None:
-        match event:
+    def _show(self, delta: Delta) -> None:
+        match delta:
             case Words() | Thoughts():
-                self.terminal.stream(event.text, dim=isinstance(event, Thoughts))
+                self.terminal.stream(delta.text, dim=isinstance(delta, Thoughts))
             case Began():
-                self.terminal.note(f"· {call(event.call)}")
+                self.terminal.note(f"· {call(delta.call)}")
             case Ended():
-                self.terminal.note(f"· {outcome(event.result)}")
+                self.terminal.note(f"· {outcome(delta.result)}")
             case Done():
-                self._end(event.reply)
-            case _Approval():
-                self._decide(event)
+                self.terminal.end_line()
+                if delta.reply.stop in STOPS:
+                    self.terminal.note(STOPS[delta.reply.stop])
+                self._ask(list(delta.reply.waiting))
             case _:
                 self.terminal.end_line()
-
-    def _end(self, reply: Reply) -> None:
-        self.terminal.end_line()
-        if reply.stop in STOPS:
-            self.terminal.note(STOPS[reply.stop])
-        self._ask(list(reply.waiting))
 
     def _ask(self, calls: list[ToolCall]) -> int:
         """Print the model's questions and return their number; the next line answers the first."""
@@ -242,18 +192,12 @@ class Chat:
             self.terminal.say(f"? {question(made)}")
         return len(questions)
 
-    def _decide(self, asked: _Approval) -> None:
-        verdict: bool | str = False
-        try:
-            verdict = approved(self.terminal, asked.call)
-        except KeyboardInterrupt:
-            self._stop()
-        asked.verdict.set_result(verdict)
-
     async def _approve(self, made: ToolCall) -> bool | str:
-        verdict: Future[bool | str] = Future()
-        self._events.put(_Approval(made, verdict))
-        return await asyncio.wrap_future(verdict)
+        try:
+            return await TOOLS.do(approved, self.terminal, made)
+        except asyncio.CancelledError:  # the thread still reads a line
+            self.terminal.note("this call is not approved: press Enter to continue")
+            raise
 
 
 def approved(terminal: Terminal, made: ToolCall) -> bool | str:
@@ -261,15 +205,6 @@ def approved(terminal: Terminal, made: ToolCall) -> bool | str:
     terminal.say(f"approve this call? {call(made)}")
     answer = (terminal.line("yes, no or why not: ") or "").strip()
     return answer.lower() in _YES if answer.lower() in (*_YES, *_NO) else answer
-
-
-def _loop() -> asyncio.AbstractEventLoop:
-    """The event loop that all plain verbs share."""
-
-    async def running() -> asyncio.AbstractEventLoop:
-        return asyncio.get_running_loop()
-
-    return wait_for(running())
 
 
 @contextmanager
@@ -325,7 +260,7 @@ def _budget(chat: Chat, _: str) -> None:
 def _compact(chat: Chat, _: str) -> None:
     counter, session = _seen(chat).room().counter, chat.agent.session
     before = session.view().tokens(counter)
-    if chat.wait(session.aio.compaction.run()):
+    if wait_for(session.aio.compaction.run()):
         now = session.view().tokens(counter)
         chat.terminal.say(f"the history has {now:,} tokens now, {before:,} before; /undo restores it")
     else:
@@ -345,7 +280,7 @@ def _fork(chat: Chat, name: str) -> None:
         raise InvalidValue("a fork needs a name: /fork NAME")
     before = chat.agent.session
     child = before.fork(name)
-    chat.wait(before.aio.close())
+    wait_for(before.aio.close())
     chat.continue_in(child)
     chat.terminal.say(f"continuing in {child.place}; {before.place} stays as it is")
 
@@ -353,7 +288,7 @@ def _fork(chat: Chat, name: str) -> None:
 def _resume(chat: Chat, _: str) -> None:
     if not len(chat.agent.session.view()):
         raise InvalidValue("there is nothing to resume")
-    chat.follow(chat.agent.resume_stream())
+    chat.answer(chat.agent.resume_stream())
 
 
 COMMANDS: dict[str, tuple[Callable[[Chat, str], None], str]] = {
@@ -371,7 +306,7 @@ def _seen(chat: Chat) -> Context:
     """What the model saw last; where nothing was sent, what it would see."""
     if chat.seen is not None:
         return chat.seen
-    would_see = chat.wait(chat.agent.preview())
+    would_see = wait_for(chat.agent.preview())
     chat.seen = None  # it was built, not sent
     return would_see
 

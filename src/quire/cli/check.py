@@ -61,13 +61,12 @@ def convert(
     file: File,
     to: Annotated[str, typer.Option(help="the format to write: a provider, or quire for items")],
     source: Source = None,
-    model: Model = None,
     output: Output = None,
 ) -> None:
     """Write a history in another format. What the format cannot carry is reported on standard error."""
     with errors_reported():
         histories = read_histories(file)
-        converted = [_converted(history, source, to, model) for history in histories]
+        converted = [_converted(history, source, to) for history in histories]
         write_payloads([payload for payload, _ in converted], histories, output)
         for history, (_, downgrades) in zip(histories, converted, strict=True):
             remark = unwritten(history, format_of(history.payload, source), to)
@@ -118,7 +117,7 @@ def _counted(history: History, source: str | None, model: str | None) -> dict[st
 
 
 def _converted(
-    history: History, source: str | None, to: str, model: str | None
+    history: History, source: str | None, to: str, model: str | None = None
 ) -> tuple[Any, tuple[Downgrade, ...]]:
     # Within one format the model made the history itself, so its opaque state stays usable.
     items = history.items(source, model if source == to else None)

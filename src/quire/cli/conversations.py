@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from quire.cli.options import COUNTED_AS, Address, AsJson, CountAs, KeyFile, StoreUrl, Transcript
+from quire.cli.options import COUNTED_AS, Address, AsJson, KeyFile, StoreUrl, Transcript
 from quire.cli.phrases import entry, item_rows, kind, listed, moment, named, plural
 from quire.cli.stores import at_store, existing_place, session_at
 from quire.cli.terminal import confirmed, error, note, say, table, write_json, write_lines
@@ -43,12 +43,7 @@ def ls(
     if json:
         write_json(rows)
     else:
-        figures = [(row["address"], row["version"], row["items"], row["last"], row["tokens"]) for row in rows]
-        cells = [
-            (address, _number(version), _number(items), moment(last or 0), _number(tokens))
-            for address, version, items, last, tokens in figures
-        ]
-        table([("conversation", "version", "items", "last (UTC)", "tokens spent"), *cells])
+        table([("conversation", "version", "items", "last (UTC)", "tokens spent"), *map(_cells, rows)])
     damage = [row["damage"] for row in rows if row["damage"]]
     for reason in damage:
         error(reason)
@@ -111,8 +106,9 @@ def _figures(place: Place, stored: "list[Stored]") -> dict[str, Any]:
     }
 
 
-def _number(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    numbers = ["-" if row[name] is None else f"{row[name]:,}" for name in ("version", "items", "tokens")]
+    return row["address"], *numbers[:2], moment(row["last"] or 0), numbers[2]
 
 
 # show
@@ -127,7 +123,6 @@ def show(
         str | None,
         typer.Option(help="what the model saw: the version of a request in `quire log`, or last"),
     ] = None,
-    model: CountAs = COUNTED_AS,
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
@@ -135,14 +130,14 @@ def show(
     with at_store(store, key_file) as found:
         session = session_at(found, existing_place(found, address))
         if receipt is not None:
-            _show_request(_request(session, receipt), model, json)
+            _show_request(_request(session, receipt), json)
             return
         view, version = _view(session, transcript, at), session.version if at is None else at
         if json:
-            write_json(_view_as_data(session, transcript, version, view, model))
+            write_json(_view_as_data(session, transcript, version, view))
             return
         say(f"{session.place}, {named(transcript)} at version {version:,}: {len(view):,} items\n")
-        for row in item_rows(view, model, view):
+        for row in item_rows(view, COUNTED_AS, view):
             say(row)
 
 
@@ -155,14 +150,13 @@ def _view(session: Session, transcript: str, at: int | None) -> View:
     return views[transcript]
 
 
-def _view_as_data(session: Session, transcript: str, version: int, view: View, model: str) -> dict[str, Any]:
-    counter = counter_for(model)
+def _view_as_data(session: Session, transcript: str, version: int, view: View) -> dict[str, Any]:
+    counter = counter_for(COUNTED_AS)
     return {
         "address": str(session.place),
         "version": version,
         "transcript": transcript,
         "transcripts": list(session.transcripts),
-        "model": model,
         "tokens": view.tokens(counter),
         "items": [
             {
@@ -186,7 +180,7 @@ def _request(session: Session, asked: str) -> Kept:
     return found[0]
 
 
-def _show_request(kept: Kept, model: str, json: bool) -> None:
+def _show_request(kept: Kept, json: bool) -> None:
     rendered = kept.payload()  # an error if its digest differs, or if parts of it were forgotten
     if json:
         write_json(rendered.payload)
@@ -195,7 +189,7 @@ def _show_request(kept: Kept, model: str, json: bool) -> None:
     say(f"request of version {kept.version:,}, {moment(kept.created_at)} UTC, to {to}")
     say(f"{kept.tokens:,} tokens: {', '.join(f'{named(name)} {n:,}' for name, n in kept.sections.items())}")
     say(f"sha256 {kept.digest}, as it was sent\n")
-    for row in item_rows(kept.items, kept.model or model):
+    for row in item_rows(kept.items, kept.model or COUNTED_AS):
         say(row)
 
 
@@ -296,16 +290,13 @@ def undo(
         str | None, typer.Argument(help="its id; by default the last one in force", show_default=False)
     ] = None,
     store: StoreUrl = None,
-    transcript: Transcript = "main",
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
     """Undo an edit of a conversation: a summary, a mask, a cut, a pin, or an undo."""
     with at_store(store, key_file) as found:
         session = session_at(found, existing_place(found, address))
-        session.view(transcript)  # an error where there is none
-        names = (transcript, *session.transcripts)
-        name = next((one for one in names if edit and _has(session.view(one), edit)), transcript)
+        name = next((one for one in session.transcripts if edit and _has(session.view(one), edit)), "main")
         before = len(session.view(name))
         undone = session.undo(edit, to=name)
         now = len(session.view(name))

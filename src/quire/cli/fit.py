@@ -46,10 +46,9 @@ def fit(
     The exit status is 1 if the history does not fit.
     """
     with errors_reported():
-        wanted = _wanted(budget, reserve, model, source, to)
-        histories = read_histories(file)
-        fits = _fitted(histories, wanted)
-        written = [_payload(each, wanted) for each in fits]
+        fits = _fitted(read_histories(file), budget, reserve, model, source, to)
+        written = [_payload(each, to) for each in fits]
+        histories = [each.history for each in fits]
         write_payloads([payload for payload, _, _ in written], histories, output)
         to_errors = output in (None, "-")
         if json:
@@ -78,8 +77,7 @@ def explain(
 ) -> None:
     """Explain what became of one item of a history within a budget. The exit status is 1 if there is none."""
     with errors_reported():
-        wanted = _wanted(budget, reserve, model, source, None)
-        (found,) = _fitted([_on_line(read_histories(file), line)], wanted)
+        (found,) = _fitted([_on_line(read_histories(file), line)], budget, reserve, model, source)
         number = _number(found.items, item)
         meant = found.items[number - 1]
         entry = found.context.explain(meant)
@@ -101,35 +99,39 @@ def explain(
             say(f"\n{content(meant)}")
 
 
-class Wanted(NamedTuple):
-    """How to fit a history."""
-
-    budget: Budget
-    model: str | None
-    source: str | None
-    to: str | None
-
-
 class Fit(NamedTuple):
-    """A fitted history."""
+    """A fitted history, with its format and the model whose tokens were counted."""
 
     history: History
+    source: str
     items: list[Item]
     context: Context
     model: str
 
 
-def _wanted(budget: int, reserve: int, model: str | None, source: str | None, to: str | None) -> Wanted:
-    wire = None if to is None else known_format(to)
-    return Wanted(Budget(window=budget, reserve=reserve), model, source, wire)
-
-
-def _fitted(histories: list[History], wanted: Wanted) -> list[Fit]:
+def _fitted(
+    histories: list[History],
+    budget: int,
+    reserve: int,
+    model: str | None,
+    source: str | None,
+    to: str | None = None,
+) -> list[Fit]:
     """All histories fitted; where some do not fit, all of these are reported and nothing is written."""
-    fits: list[Fit] = []
+    known_format(to or OWN)
+    room, fits = Budget(window=budget, reserve=reserve), list[Fit]()
     for history in histories:
+        wire = format_of(history.payload, source)
+        items = history.items(wire, model if to in (None, wire) else None)
+        if wire != OWN:  # providers' histories have no ids of their own: number the items
+            items = [msgspec.structs.replace(item, id=str(number)) for number, item in enumerate(items, 1)]
+        asked = model or history.model
+        template = Template(HistorySection(), budget=room, model=asked)
+        pieces = (Piece(HistorySection(), Transcript(items).view),)
+        counter = counter_for(asked or COUNTED_AS)
         try:
-            fits.append(_fit(history, wanted))
+            context = template.fit(pieces, Ask(tools=history.tools), counter=counter)
+            fits.append(Fit(history, wire, items, context, asked or COUNTED_AS))
         except (OverBudget, Irreducible) as fault:
             error(f"{history.place}{fault}")
     if len(fits) < len(histories):
@@ -137,29 +139,15 @@ def _fitted(histories: list[History], wanted: Wanted) -> list[Fit]:
     return fits
 
 
-def _fit(history: History, wanted: Wanted) -> Fit:
-    source = format_of(history.payload, wanted.source)
-    items = history.items(source, wanted.model if wanted.to in (None, source) else None)
-    if source != OWN:  # providers' histories have no ids of their own: number the items
-        items = [msgspec.structs.replace(item, id=str(number)) for number, item in enumerate(items, 1)]
-    asked = wanted.model or history.model
-    transcript, model = Transcript(items), asked or COUNTED_AS
-    template = Template(HistorySection(), budget=wanted.budget, model=asked)
-    pieces = (Piece(HistorySection(), transcript.view),)
-    context = template.fit(pieces, Ask(tools=history.tools), counter=counter_for(model))
-    return Fit(history, items, context, model)
-
-
-def _payload(fit: Fit, wanted: Wanted) -> tuple[Any, tuple[Downgrade, ...], str | None]:
+def _payload(fit: Fit, to: str | None) -> tuple[Any, tuple[Downgrade, ...], str | None]:
     """The payload, what its format could not carry, and a remark if it changed its shape."""
-    source = format_of(fit.history.payload, wanted.source)
-    to, original = wanted.to or source, fit.history.payload
-    if to == OWN:
-        return render(_readable_alone(fit.context.items), to)[0], (), None
-    rendered = fit.context.render(to)
-    if to != source:
+    wire, original = to or fit.source, fit.history.payload
+    if wire == OWN:
+        return render(_readable_alone(fit.context.items), wire)[0], (), None
+    rendered = fit.context.render(wire)
+    if wire != fit.source:
         return rendered.payload, rendered.downgrades, None
-    payload = shaped(rendered.payload, original, to)
+    payload = shaped(rendered.payload, original, wire)
     return payload, reportable(rendered.downgrades, original), outgrown(payload, original)
 
 

@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 import quire.session  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it removes quotes of documents too
-from quire.cli.options import COUNTED_AS, AsJson, CountAs, KeyFile, Scope, StoreUrl
+from quire.cli.options import COUNTED_AS, AsJson, KeyFile, Scope, StoreUrl
 from quire.cli.phrases import beginning, moment, named, plural
 from quire.cli.stores import at_store
 from quire.cli.terminal import errors_reported, note, say, table, write_json
@@ -56,7 +56,6 @@ def recall(
         int | None, typer.Option(min=1, help="the most quotes; by default as many as fit")
     ] = None,
     zone: Annotated[str, typer.Option(help='the time zone of days, such as "Europe/Paris"')] = "UTC",
-    model: CountAs = COUNTED_AS,
     store: StoreUrl = None,
     key_file: KeyFile = None,
     json: AsJson = False,
@@ -69,7 +68,7 @@ def recall(
         quotes = recalled(memory, question, tiers=checked_tiers(tiers), conversation=where, limit=limit)
         if not quotes:
             raise UnknownId(f"nothing was found in the scope {named(place.scope)!r}")
-        rows, used = _rows(quotes, budget, limit, model)
+        rows, used = _rows(quotes, budget, limit)
     if json:
         write_json(
             {"question": question, "scope": place.scope, "budget": budget, "tokens": used, "found": rows}
@@ -91,14 +90,12 @@ def _searched(store: Store, scope: str, conversation: str | None) -> Place:
     return place
 
 
-def _rows(
-    quotes: Sequence[Quote], budget: int, limit: int | None, model: str
-) -> tuple[list[dict[str, Any]], int]:
+def _rows(quotes: Sequence[Quote], budget: int, limit: int | None) -> tuple[list[dict[str, Any]], int]:
     """The quotes as the section `Recall` would show them, and the tokens that the block of quotes takes.
 
     Quotes that do not fit are listed too: those before the last that fits, and so many in any case.
     """
-    count = counter_for(model).count
+    count = counter_for(COUNTED_AS).count
     chosen = Quotes(quotes, limit=limit, tokens=budget).select(None, count)
     lines = {quote.key: quote.line for quote in chosen.quotes}
     last = max((nth for nth, quote in enumerate(quotes, 1) if quote.key in lines), default=0)

@@ -10,7 +10,6 @@ COUNTED_AS = "gpt-5.6"
 
 File = Annotated[str, typer.Argument(help="JSON or JSON lines; - is standard input", show_default=False)]
 Model = Annotated[str | None, typer.Option(help="apply the rules and the tokenizer of this model")]
-CountAs = Annotated[str, typer.Option("--model", help="count tokens as this model does")]
 Output = Annotated[str | None, typer.Option("--output", "-o", help="write to this file")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON and nothing else")]
 Source = Annotated[str | None, typer.Option("--from", help="the format to read; guessed by default")]

@@ -7,10 +7,9 @@ In JSON an escape means the same as the character, so nothing is lost.
 import errno
 import os
 import re
-import signal
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -145,6 +144,7 @@ class Terminal:
     def __init__(self) -> None:
         self.is_person = sys.stdin.isatty()
         self._is_within_line = False
+        self._reading = threading.Lock()  # a call that is no longer to be approved may still read a line
         if self.is_person:
             with suppress(ImportError):
                 import_module("readline")  # once imported, it edits the lines of input()
@@ -153,7 +153,7 @@ class Terminal:
         """The next line; None at the end of input. Only a person sees the prompt."""
         self.end_line()
         try:
-            with interrupts_to(_raise_interrupt):
+            with self._reading:
                 text = input(prompt) if self.is_person else sys.stdin.readline()
         except EOFError:
             say()
@@ -189,20 +189,3 @@ class Terminal:
         if self._is_within_line:
             say()
             self._is_within_line = False
-
-
-@contextmanager
-def interrupts_to(react: Callable[[], object]) -> Generator[None]:
-    """Call a function at an interrupt from the keyboard; nothing is raised unless it raises."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, lambda _number, _frame: react())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _raise_interrupt() -> None:
-    raise KeyboardInterrupt

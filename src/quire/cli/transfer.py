@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from quire.cli.histories import OWN, History, known_format, note_downgrades, read_histories, render
-from quire.cli.options import Address, AsJson, File, KeyFile, Model, Output, StoreUrl, Transcript
+from quire.cli.options import Address, AsJson, File, KeyFile, Output, StoreUrl, Transcript
 from quire.cli.phrases import listed, plural, title
 from quire.cli.stores import at_store, existing_place, key_in, path_of, session_at
 from quire.cli.terminal import errors_reported, note, say, write_json
@@ -30,7 +30,6 @@ def export(
     output: Output = None,
     store: StoreUrl = None,
     transcript: Transcript = "main",
-    model: Model = None,
     key_file: KeyFile = None,
 ) -> None:
     """Write a conversation: as items, everything recorded with its edits; as a payload, what is shown.
@@ -41,7 +40,7 @@ def export(
         wanted = _wire(format)
         view = session_at(found, existing_place(found, address)).view(transcript)
         items = view.recorded() if wanted == OWN else list(view)
-        payload, downgrades = render(items, wanted, model=model)
+        payload, downgrades = render(items, wanted)
         write_json(payload, output)
         note_downgrades(History(None), downgrades)
 
@@ -53,9 +52,7 @@ def import_(
         str, typer.Option(help="auto, items, openai, openai-responses, anthropic or gemini")
     ] = _AUTO,
     store: StoreUrl = None,
-    transcript: Transcript = "main",
     append: Annotated[bool, typer.Option("--append", help="add to a conversation that exists")] = False,
-    model: Model = None,
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
@@ -65,11 +62,11 @@ def import_(
     """
     with errors_reported():
         source = None if format == _AUTO else _wire(format)
-        read = list(_read(file, place_at(address), source, model))
+        read = list(_read(file, place_at(address), source))
     with at_store(store, key_file, make=True) as found:
-        versions = [_checked(found, one, transcript, append) for one in read]
+        versions = [_checked(found, one, append) for one in read]
         for one, version in zip(read, versions, strict=True):
-            session_at(found, one.place).append(*one.items, to=transcript, expected=version)
+            session_at(found, one.place).append(*one.items, expected=version)
     if json:
         write_json([{"address": str(o.place), "items": len(o.items), "from": o.title} for o in read])
     for one in read:
@@ -94,11 +91,11 @@ class _Read(NamedTuple):
     definitions: int
 
 
-def _read(file: str, place: Place, source: str | None, model: str | None) -> Iterator[_Read]:
+def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
     for history in read_histories(file):
         where = title(file, history.line)
         try:
-            items = history._replace(line=None).items(source, model)
+            items = history._replace(line=None).items(source)
         except QuireError as fault:
             raise InvalidValue(f"{where}: {fault}") from None
         names = (place.conversation, str(history.line or ""))
@@ -106,12 +103,12 @@ def _read(file: str, place: Place, source: str | None, model: str | None) -> Ite
         yield _Read(where, target, items, len(history.tools))
 
 
-def _checked(store: Store, one: _Read, transcript: str, is_added: bool) -> int:
+def _checked(store: Store, one: _Read, is_added: bool) -> int:
     """The version that a history can be added to; an error names the item that cannot be added."""
     if store.version(one.place) and not is_added:
         raise Conflict(f"there is a conversation {one.place} already: --append adds to it")
     session = session_at(store, one.place)
-    log = Log(session.view(transcript).recorded() if transcript in session.transcripts else ())
+    log = Log(session.view().recorded())
     for number, item in enumerate(one.items, 1):
         try:
             log.append(item)
