@@ -79,11 +79,6 @@ class Model:
 # Reading
 
 
-def test_a_context_starts_empty_or_with_the_items_it_is_given() -> None:
-    items = tea_house(1).items
-    assert ChatContext().items == ChatContext.empty().items == [] and ChatContext(items).items == items
-
-
 def test_items_are_all_messages_only_messages_and_turns_user_messages() -> None:
     context = tea_house(2)
     assert (len(context.items), len(context.messages()), context.turn_count()) == (9, 5, 2)
@@ -118,12 +113,6 @@ def test_a_message_is_added_with_the_values_that_are_given() -> None:
     assert (added.created_at, added.agent_id) == (50.0, "waiter") and context.items == [added]
 
 
-def test_ids_and_times_are_made_where_none_are_given() -> None:
-    items = tea_house(2).items
-    assert len({item.id for item in items}) == 9
-    assert [item.created_at for item in items] == sorted(item.created_at for item in items)
-
-
 def test_replace_removes_earlier_system_messages_and_nothing_else() -> None:
     context = tea_house(1)
     context.add_message(ChatRole.USER, "another", replace=True)
@@ -133,30 +122,20 @@ def test_replace_removes_earlier_system_messages_and_nothing_else() -> None:
     assert len(context.messages()) == 4
 
 
-def test_a_function_call_has_a_call_id_arguments_and_metadata() -> None:
+def test_calls_outputs_handoffs_and_updates_are_added_with_their_fields() -> None:
     context = ChatContext()
     made = context.add_function_call("brew", '{"cups": 2}', metadata={"trace": 7}, agent_id="waiter")
-    given = context.add_function_call("brew", "{}", call_id="c-1")
     assert (made.name, made.arguments, made.agent_id) == ("brew", '{"cups": 2}', "waiter")
-    assert made.metadata == {"trace": 7}
-    assert made.call_id and made.call_id != given.call_id == "c-1"
-
-
-def test_a_function_output_belongs_to_a_call_and_may_be_an_error() -> None:
-    context = tea_house(0)
-    context.add_function_call("brew", "{}", call_id="c-1")
+    assert made.metadata == {"trace": 7} and made.call_id
+    assert context.add_function_call("brew", "{}", call_id="c-1").call_id == "c-1"
     output = context.add_function_output("brew", "no water", call_id="c-1", is_error=True, agent_id="kitchen")
     assert (output.name, output.output, output.call_id) == ("brew", "no water", "c-1")
-    assert output.is_error and output.agent_id == "kitchen" and context.items[-1] == output
-
-
-def test_handoffs_and_config_updates_are_recorded() -> None:
-    context = ChatContext()
+    assert output.is_error and output.agent_id == "kitchen"
     handoff = context.add_handoff("cook", from_agent="waiter", reason="hungry guest")
     update = context.add_config_update(instructions="Cook.", tools=["fry"], agent_id="cook")
     assert (handoff.to_agent, handoff.from_agent, handoff.reason) == ("cook", "waiter", "hungry guest")
     assert (update.instructions, update.tools, update.agent_id) == ("Cook.", ["fry"], "cook")
-    assert context.items == [handoff, update]
+    assert context.items[-3:] == [output, handoff, update]
 
 
 def test_items_are_inserted_where_their_times_put_them() -> None:
@@ -167,23 +146,6 @@ def test_items_are_inserted_where_their_times_put_them() -> None:
 
 
 # The configuration in force
-
-
-def test_the_configuration_at_the_end_is_the_last_one_in_force() -> None:
-    context = tea_house(1)
-    assert context.active_config_at() == (RULE, None)
-    context.add_message(ChatRole.DEVELOPER, "Serve cake.")
-    assert context.active_config_at() == ("Serve cake.", None)
-    context.add_config_update(tools=["bake"])
-    context.add_config_update(instructions="Close the shop.")
-    assert context.active_config_at() == ("Close the shop.", ["bake"])
-    assert ChatContext().active_config_at() == (None, None)
-
-
-def test_instructions_of_several_texts_are_joined_by_a_space() -> None:
-    context = ChatContext()
-    context.add_message(ChatRole.SYSTEM, ["Serve", "cake."])
-    assert context.active_config_at() == ("Serve cake.", None)
 
 
 def test_the_configuration_is_resolved_up_to_and_including_an_index_or_id() -> None:
@@ -198,23 +160,13 @@ def test_the_configuration_is_resolved_up_to_and_including_an_index_or_id() -> N
 # Copies and forks
 
 
-def test_a_copy_can_exclude_system_messages_or_all_instructions() -> None:
+def test_a_copy_can_exclude_instructions_empty_messages_handoffs_and_updates() -> None:
     context = tea_house(0)
     context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")
-    context.add_message(ChatRole.USER, "tea")
-    assert texts(context.copy(exclude_system_messages=True)) == ["Weigh the leaves.", "tea"]
-    assert texts(context.copy(exclude_instructions=True)) == ["tea"]
-
-
-def test_a_copy_can_exclude_empty_messages() -> None:
-    context = tea_house(0)
-    for content in ("", " \n", [""], ["cup", " "], [ImageContent(image="https://tea.example/cup.png")]):
+    for content in ("", [" ", ""], ["cup", " "], [ImageContent(image="https://tea.example/cup.png")]):
         context.add_message(ChatRole.USER, content)
-    assert texts(context.copy(exclude_empty_messages=True)) == [RULE, "cup  ", ""]
-
-
-def test_a_copy_can_exclude_handoffs_and_config_updates() -> None:
-    context = tea_house(1)
+    assert texts(context.copy(exclude_system_messages=True))[0] == "Weigh the leaves."
+    assert texts(context.copy(exclude_instructions=True, exclude_empty_messages=True)) == ["cup  ", ""]
     context.add_handoff("cook")
     context.add_config_update(tools=["fry"])
     assert AgentHandoff not in kinds(context.copy(exclude_handoffs=True))
@@ -251,26 +203,17 @@ def test_a_fork_is_complete_and_independent() -> None:
     assert len(child.items) == len(context.items) == 6
 
 
-def test_a_filtered_fork_has_the_instructions_and_the_recent_turns() -> None:
+def test_a_filtered_fork_has_all_instructions_and_the_recent_turns() -> None:
     context = tea_house(5)
+    context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")
     fork = context.fork_filtered(recent_turns=2)
-    assert texts(fork) == [RULE, "order 3", "served 3", "order 4", "served 4"]
+    assert texts(fork) == [RULE, "Weigh the leaves.", "order 3", "served 3", "order 4", "served 4"]
     assert calls(fork) == outputs(fork) == ["brew-3", "brew-4"]
     assert context.fork_filtered().turn_count() == 3
-    assert context.fork_filtered(recent_turns=9).turn_count() == 5
-
-
-def test_a_filtered_fork_begins_with_all_instructions() -> None:
-    context = tea_house(3)
-    context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")
-    assert texts(context.fork_filtered(recent_turns=1)) == [RULE, "Weigh the leaves.", "order 2", "served 2"]
-
-
-def test_a_filtered_fork_can_be_limited_to_tools_and_needs_a_turn() -> None:
-    context = tea_house(2)
-    fork = context.fork_filtered(recent_turns=1, tools=[])
+    assert context.fork_filtered(recent_turns=9, tools=[]).turn_count() == 5
+    assert calls(context.fork_filtered(tools=[])) == []
     fork.add_message(ChatRole.USER, "in the child")
-    assert calls(fork) == outputs(fork) == [] and len(context.items) == 9
+    assert len(context.items) == 22
     with pytest.raises(ValueError, match="recent_turns"):
         context.fork_filtered(recent_turns=0)
 
@@ -329,23 +272,11 @@ def test_truncation_removes_the_oldest_items_down_to_a_number() -> None:
     assert texts(context) == [RULE, "order 3", "served 3", "order 4", "served 4"]
 
 
-def test_truncation_keeps_to_a_token_budget() -> None:
-    context = tea_house(30)
-    budget = context.estimated_tokens() // 4
-    context.truncate(max_tokens=budget)
-    assert context.estimated_tokens() <= budget and texts(context)[-1] == "served 29"
-
-
-@pytest.mark.parametrize(("max_items", "max_tokens"), [(9, 10_000), (40, 70), (9, 70)])
-def test_truncation_satisfies_both_limits(max_items: int, max_tokens: int) -> None:
+@pytest.mark.parametrize(("max_items", "max_tokens"), [(9, 10_000), (40, 70), (9, 70), (3, 70)])
+def test_truncation_satisfies_both_limits_and_splits_no_pair(max_items: int, max_tokens: int) -> None:
     context = tea_house(8).truncate(max_items=max_items, max_tokens=max_tokens)
     assert len(context.items) <= max_items and context.estimated_tokens() <= max_tokens
-
-
-def test_truncation_keeps_calls_and_outputs_together() -> None:
-    for limit in range(2, 21):
-        context = tea_house().truncate(max_items=limit)
-        assert len(context.items) <= limit and calls(context) == outputs(context)
+    assert calls(context) == outputs(context) and text(context.messages()[0]) == RULE
 
 
 def test_truncation_keeps_instructions_summary_structure_and_the_last_user_message() -> None:
@@ -439,17 +370,6 @@ def test_anthropic_messages_alternate_and_begin_with_the_user() -> None:
     assert all(one["role"] != two["role"] for one, two in pairwise(messages))
 
 
-def test_anthropic_calls_always_have_results() -> None:
-    context = tea_house(1)
-    context.add_function_call("brew", "{}", call_id="waiting")
-    context.add_message(ChatRole.USER, "still there?")
-    messages, _ = context.to_anthropic_messages()
-    blocks: list[Any] = [block for message in messages for block in message["content"]]
-    used = [block["id"] for block in blocks if block["type"] == "tool_use"]
-    answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
-    assert used == answered == ["brew-0", "waiting"]
-
-
 def test_anthropic_messages_have_cache_marks_only_with_caching() -> None:
     context = tea_house()
     assert 1 <= json.dumps(context.to_anthropic_messages(caching=True)).count("cache_control") <= 4
@@ -501,25 +421,6 @@ def test_a_context_survives_serialization_with_every_kind_of_item() -> None:
     assert {item["type"] for item in data["items"]} == {
         *("message", "function_call", "function_call_output", "agent_handoff", "agent_config_update"),
     }
-
-
-def test_a_message_survives_serialization_with_all_its_fields() -> None:
-    given = ChatMessage(
-        role=ChatRole.USER,
-        content=["look", ImageContent(image="https://tea.example/cup.png")],
-        agent_id="waiter",
-        interrupted=True,
-        extra={"table": 4},
-        confidence=0.5,
-        metrics={"ms": 20},
-        audio_instructions="Speak up.",
-        text_instructions="Be brief.",
-    )
-    (restored,) = ChatContext.from_dict(json.loads(json.dumps(ChatContext([given]).to_dict()))).messages()
-    assert restored == given and isinstance(restored.content[1], ImageContent)
-    assert (restored.interrupted, restored.extra, restored.confidence) == (True, {"table": 4}, 0.5)
-    assert (restored.metrics, restored.agent_id) == ({"ms": 20}, "waiter")
-    assert (restored.audio_instructions, restored.text_instructions) == ("Speak up.", "Be brief.")
 
 
 def test_cleanup_removes_everything() -> None:

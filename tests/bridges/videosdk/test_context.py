@@ -20,7 +20,6 @@ from quire.bridges.videosdk import (
 )
 from quire.errors import InvalidLimit, OutOfRange, UnknownId, WrongType
 from quire.items import use_clock
-from quire.tokens import counter_for
 from tests.bridges.videosdk.shop import Answering, Streaming, calls, outputs, talk, told
 
 
@@ -44,14 +43,6 @@ def test_the_list_of_items_refuses_changes_and_assigning_it_replaces_the_items()
     context._items = [*context.items[:2], at(1.0, "new")]  # pyright: ignore[reportPrivateUsage]
     assert told(context) == ["Sell lamps.", "lamp 0?", "new"] and context.turn_count() == 2
     assert context.to_openai_messages()[-1] == {"role": "user", "content": "new"}
-
-
-def test_added_items_come_last_whatever_their_time() -> None:
-    context = talk(1)
-    context.add_message("user", "early", created_at=1.0)
-    with use_clock(lambda: 2.0):
-        context.add_message("assistant", "clock set back")
-    assert told(context)[-2:] == ["early", "clock set back"] and context.items[-2].created_at == 1.0
 
 
 def test_inserted_items_go_by_time_and_never_between_a_call_and_its_output() -> None:
@@ -92,29 +83,24 @@ def test_the_configuration_in_force_is_found_by_id_or_index() -> None:
         context.active_config_at("missing")
 
 
-def test_tokens_are_counted_by_the_given_counter_in_forks_too() -> None:
-    context = ChatContext(talk().items, counter=counter_for("gpt-4o"))
-    assert context.estimated_tokens() == context.fork().estimated_tokens() != talk().estimated_tokens()
-
-
 def test_a_read_only_context_is_live_and_refuses_changes() -> None:
     context = talk(2)
-    for view in (ReadOnlyChatContext(context), ReadOnlyChatContext(context.items)):
-        context.truncate(max_items=5)
-        assert view.items == context.items and view.to_openai_messages() == context.to_openai_messages()
-        for verb in ("add_message", "insert", "truncate", "cleanup", "add_handoff", "insert_many"):
-            with pytest.raises(RuntimeError, match="read-only"):
-                getattr(view, verb)("x")
-        for verb in ("merge", "summarize", "merge_result", "merge_with_summary"):
-            with pytest.raises(RuntimeError, match="read-only"):
-                asyncio.run(getattr(view, verb)(context))
+    view = ReadOnlyChatContext(context)
+    context.truncate(max_items=5)
+    assert view.items == context.items and view.to_openai_messages() == context.to_openai_messages()
+    for verb in ("add_message", "insert", "truncate", "cleanup", "add_handoff", "insert_many"):
         with pytest.raises(RuntimeError, match="read-only"):
-            view._items = []  # pyright: ignore[reportPrivateUsage]
+            getattr(view, verb)("x")
+    for verb in ("merge", "summarize", "merge_result", "merge_with_summary"):
         with pytest.raises(RuntimeError, match="read-only"):
-            view.transcript  # noqa: B018  # pyright: ignore[reportUnusedExpression]
-        view.fork().add_message("user", "x")
-        view.copy().add_message("user", "x")
-    assert len(ReadOnlyChatContext(list(context.items)).items) == len(context.items) == 5
+            asyncio.run(getattr(view, verb)(context))
+    with pytest.raises(RuntimeError, match="read-only"):
+        view._items = []  # pyright: ignore[reportPrivateUsage]
+    view.fork().add_message("user", "x")
+    view.copy().add_message("user", "x")
+    assert len(view.items) == 5
+    with pytest.raises(WrongType, match="not of its items"):
+        ReadOnlyChatContext(context.items)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 # Copies and forks
@@ -144,7 +130,6 @@ def test_in_a_filtered_fork_the_same_configuration_is_in_force() -> None:
     context.add_config_update(instructions="Sell one.")
     fork = context.fork_filtered(recent_turns=1)
     assert fork.active_config_at() == context.active_config_at() == ("Sell one.", ["stock"])
-    assert told(fork) == ["Sell lamps.", "Be kind.", "more"] and len(context.fork_filtered(9).items) == 21
 
 
 # Merging
@@ -167,8 +152,6 @@ async def test_an_answer_is_merged_once_as_said_now_and_under_a_name() -> None:
     for _ in range(2):
         await context.merge_result(child, agent_id="checker")
     assert told(context)[-2:] == ["later", "It is."] and context.items[-1].agent_id == "checker"
-    with pytest.raises(WrongType):
-        await context.merge_result([])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 async def test_a_summary_of_a_sub_agent_is_about_what_is_new_and_made_once() -> None:
@@ -231,21 +214,13 @@ async def test_a_summary_may_come_in_any_usual_shape(answer: Any) -> None:
     assert told(context)[1] == "[Conversation Summary]\nGIST"
 
 
-def fails() -> Any:
-    raise ConnectionError("no line")
-
-
-@pytest.mark.parametrize("answer", ["", " \n", None, object(), fails])
-async def test_a_summary_without_text_changes_nothing_and_is_logged(
+@pytest.mark.parametrize("answer", [" \n", None, object()])
+async def test_a_summary_without_text_is_not_used_and_logged(
     answer: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     context = talk()
-    before = context.items
     await context.summarize(Answering(answer))
-    await context.merge_with_summary(talk(2), llm=Answering(answer))
-    assert context.items == before and "summary" in caplog.text
-    with pytest.raises(WrongType, match="chat"):
-        await context.summarize(object())
+    assert context.turn_count() == 6 and "summary" in caplog.text
 
 
 async def test_a_late_summary_is_used_only_if_all_it_is_about_is_still_shown() -> None:
@@ -286,10 +261,7 @@ def test_what_a_wire_cannot_carry_is_logged(caplog: pytest.LogCaptureFixture) ->
         messages = context.to_openai_messages()
     assert [message["role"] for message in messages] == ["system", "user"] and "anthropic" not in caplog.text
     assert "openai" in caplog.text
-    assert (
-        ChatContext().to_openai_messages(model="gpt-4o")
-        and ChatContext([at(1)]).to_anthropic_messages()[1] is None
-    )
+    assert ChatContext().to_openai_messages() and ChatContext([at(1)]).to_anthropic_messages()[1] is None
 
 
 OWN, KEPT = "b3du", "a2VwdA=="

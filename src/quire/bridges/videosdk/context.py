@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from quire.bridges.kit import reply_text
 from quire.bridges.videosdk import convert
 from quire.bridges.videosdk.items import (
-    KINDS,
     SUB_AGENT,
     AgentConfigUpdate,
     AgentHandoff,
@@ -19,19 +18,13 @@ from quire.bridges.videosdk.items import (
     ChatRole,
     FunctionCall,
     FunctionCallOutput,
-    engine_item,
+    from_engine,
+    to_engine,
     tool_names,
 )
-from quire.compactors import (
-    Plan,
-    Request,
-    leaving_out,
-    record,
-    summary_prompt,
-    transcript_text,
-)
-from quire.errors import Damaged, InvalidValue, Irreducible, OutOfRange, UnknownId, WrongType
-from quire.items import ConfigChange, Handoff, Hide, Item, Message, Summary, ToolCall, ToolResult, new_id
+from quire.compactors import Plan, Request, leaving_out, record, summary_prompt, transcript_text
+from quire.errors import Damaged, Irreducible, OutOfRange, UnknownId, WrongType
+from quire.items import ConfigChange, Handoff, Hide, Item, Message, Summary, ToolCall, ToolResult, new_id, now
 from quire.state import (
     CLOSED,
     Transcript,
@@ -43,7 +36,6 @@ from quire.state import (
     merge_result,
     plan_summary,
     spans_over,
-    structural,
     truncate,
 )
 from quire.tokens import Counter, Tally, counter_for, whole
@@ -51,104 +43,99 @@ from quire.tokens import Counter, Tally, counter_for, whole
 logger = logging.getLogger("quire.bridges.videosdk")
 
 _Added = TypeVar("_Added", bound=ChatItem)
-_ITEMS = Tally("videosdk.items", lambda item: 1)
+_ITEM_COUNTER = Tally("videosdk.items", lambda item: 1)
+_TOKEN_COUNTER = counter_for("unknown")
+_ITEM_TYPES = {
+    kind.type: kind
+    for kind in (ChatMessage, FunctionCall, FunctionCallOutput, AgentHandoff, AgentConfigUpdate)
+}
 
 
-def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
+def _refuse_change(self: object, *_args: object, **_kwargs: object) -> NoReturn:
     raise WrongType("this list shows what a context holds: change the context, or copy the list first")
 
 
-class ShownItems(list[ChatItem]):
+class ItemList(list[ChatItem]):
     """The items of a context when it was asked. A change of the list would be lost, so it is refused."""
 
-    __slots__ = ("kept",)
-
-    def __init__(self, items: Iterable[ChatItem], kept: "_Kept") -> None:
-        super().__init__(items)
-        self.kept = kept
-
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse_change
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse_change
 
 
-class _Kept:
-    """A transcript, and the counter it is measured by. A context and its read-only views share one."""
+class _Log:
+    """A transcript, and its items in this framework's form. A context shares it with its read-only views."""
 
-    def __init__(self, items: Transcript | Iterable[Item], counter: Counter, is_whole: bool = True) -> None:
-        self.counter = counter
-        self.begin(items, is_whole)
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.replace(items)
 
-    def begin(self, items: Transcript | Iterable[Item], is_whole: bool = True) -> None:
-        """Keep another transcript. It `is_whole` if it has all that was said, in the order it was said."""
-        self.transcript = items if isinstance(items, Transcript) else Transcript(map(_alone, items))
-        self._is_whole = is_whole
+    def replace(self, items: Transcript | Iterable[Item], is_complete: bool = True) -> None:
+        """Hold another transcript. It `is_complete` if nothing was left out or moved."""
+        self.transcript = items if isinstance(items, Transcript) else Transcript(map(_detached, items))
+        self._is_complete = is_complete
         self._view: View | None = None
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all that was said is shown, in the order it was said."""
-        return self._is_whole and not self.transcript.view.was_edited
+    def is_complete(self) -> bool:
+        """Whether everything is shown, in the order in which it was recorded."""
+        return self._is_complete and not self.transcript.view.was_edited
 
-    def shown(self) -> list[ChatItem]:
-        """All that is shown."""
-        self._catch_up()
-        return self._shown
+    def chat_items(self) -> list[ChatItem]:
+        """All items that are shown."""
+        self._update()
+        return self._chat_items
 
-    def said(self) -> View:
-        """What is said, in a transcript of its own, so that rendering goes on where it stopped."""
-        self._catch_up()
-        return self._said.view
+    def dialogue(self) -> View:
+        """What is sent after the instructions: a transcript of its own, so that rendering is incremental."""
+        self._update()
+        return self._dialogue.view
 
-    def _catch_up(self) -> None:
-        """Take in what is new, or everything after an edit."""
+    def _update(self) -> None:
+        """Convert the items that are new, or all of them after an edit."""
         view = self.transcript.view
         added = None if self._view is None else view.added_since(self._view)
         if added is None:
-            self._shown, self._said, added = list[ChatItem](), Transcript(), list(view)
+            self._chat_items, self._dialogue, added = list[ChatItem](), Transcript(), list(view)
         self._view = view
-        self._shown += [KINDS[type(item)].over(item) for item in added if type(item) in KINDS]
-        said = [_alone(item) for item in added if not convert.is_frame(item)]
-        self._said.extend(said if self.is_whole else map(convert.without_loose_state, said))
+        self._chat_items += filter(None, map(from_engine, added))
+        dialogue = [_detached(item) for item in added if convert.is_dialogue(item)]
+        self._dialogue.extend(dialogue if self.is_complete else map(convert.without_unbound_state, dialogue))
 
     def insert(self, items: Iterable[Item]) -> None:
         """Put items where their times put them, after what is as old, and never between call and output."""
         ordered, new = list(self.transcript.view), sorted(items, key=lambda item: item.created_at)
-        is_later = not ordered or not new or new[0].created_at >= max(item.created_at for item in ordered)
-        if is_later:
-            self.transcript.extend(map(_alone, new))
+        if not ordered or not new or new[0].created_at >= max(item.created_at for item in ordered):
+            self.transcript.extend(map(_detached, new))
             return
         for item in new:
-            ordered.insert(_place(ordered, item), item)
-        self.begin(ordered, is_whole=False)
+            ordered.insert(_index_by_time(ordered, item), item)
+        self.replace(ordered, is_complete=False)
 
 
-def _alone(item: Item) -> Item:
-    """A summary in place of nothing: what it covers is not here."""
+def _detached(item: Item) -> Item:
+    """The item; a summary without its spans, because what it covers is not in this transcript."""
     return replace(item, spans=()) if isinstance(item, Summary) and item.spans else item
 
 
-def _place(items: list[Item], new: Item) -> int:
+def _index_by_time(items: list[Item], new: Item) -> int:
     """Where an item belongs by its time; an output never comes before its call."""
-    place = next((n for n, item in enumerate(items) if item.created_at > new.created_at), len(items))
+    index = next((n for n, item in enumerate(items) if item.created_at > new.created_at), len(items))
     calls = {item.call_id: n for n, item in enumerate(items) if isinstance(item, ToolCall)}
-    own = calls.get(new.call_id) if isinstance(new, ToolResult) else None
-    if own is not None:
-        return max(place, own + 1)
+    own_call = calls.get(new.call_id) if isinstance(new, ToolResult) else None
+    if own_call is not None:
+        return max(index, own_call + 1)
     while any(
-        calls.get(item.call_id, place) < place for item in items[place:] if isinstance(item, ToolResult)
+        calls.get(item.call_id, index) < index for item in items[index:] if isinstance(item, ToolResult)
     ):
-        place += 1
-    return place
+        index += 1
+    return index
 
 
 class ChatContext:
-    """A conversation: items in order, to be forked, merged, shortened and sent to a provider.
+    """A conversation: items in order, to be forked, merged, shortened and sent to a provider."""
 
-    `counter` says how tokens are counted; copies and forks have the same.
-    """
-
-    def __init__(self, items: Iterable[ChatItem] | None = None, *, counter: Counter | None = None) -> None:
-        self._kept = _Kept(map(engine_item, items or ()), counter or counter_for("unknown"))
+    def __init__(self, items: Iterable[ChatItem] | None = None) -> None:
+        self._log = _Log(map(to_engine, items or ()))
 
     @classmethod
     def empty(cls) -> Self:
@@ -158,12 +145,12 @@ class ChatContext:
     @property
     def transcript(self) -> Transcript:
         """The engine's transcript: what was left out is still there, and can be brought back."""
-        return self._kept.transcript
+        return self._log.transcript
 
     @property
     def items(self) -> list[ChatItem]:
         """All that is shown, oldest first."""
-        return ShownItems(self._kept.shown(), self._kept)
+        return ItemList(self._log.chat_items())
 
     @property
     def _items(self) -> list[ChatItem]:
@@ -171,16 +158,19 @@ class ChatContext:
 
     @_items.setter
     def _items(self, items: Iterable[ChatItem]) -> None:
-        self._kept.begin([engine_item(item) for item in items], is_whole=False)
+        self._replace_items(items)
+
+    def _replace_items(self, items: Iterable[ChatItem]) -> None:
+        self._log.replace([to_engine(item) for item in items], is_complete=False)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self._kept.transcript.view)} items>"
+        return f"<{type(self).__name__} of {len(self._log.transcript.view)} items>"
 
     # Reading
 
     def messages(self) -> list[ChatMessage]:
         """The messages, without calls, outputs, handoffs and updates."""
-        return [item for item in self._kept.shown() if isinstance(item, ChatMessage)]
+        return [item for item in self._log.chat_items() if isinstance(item, ChatMessage)]
 
     def turn_count(self) -> int:
         """The number of user messages."""
@@ -188,60 +178,59 @@ class ChatContext:
 
     def estimated_tokens(self) -> int:
         """About how many tokens a model is sent."""
-        return self._kept.transcript.view.tokens(self._kept.counter)
+        return self._log.transcript.view.tokens(_TOKEN_COUNTER)
 
     def get_by_id(self, item_id: str) -> ChatItem | None:
         """The item with this id, if it is shown."""
-        return next((item for item in self._kept.shown() if item.id == item_id), None)
+        return next((item for item in self._log.chat_items() if item.id == item_id), None)
 
     def active_config_at(self, target: str | int | None = None) -> tuple[str | None, list[str] | None]:
         """The instructions and tools in force after an item, given by id or index; by default at the end."""
-        shown = self._kept.shown()
         if isinstance(target, int):
-            if not -len(shown) <= whole(target, "an index") < len(shown):
-                raise OutOfRange(f"the context has {len(shown)} items; there is none at {target}")
-            target = shown[target].id
+            items = self._log.chat_items()
+            if not -len(items) <= target < len(items):
+                raise OutOfRange(f"the context has {len(items)} items; there is none at {target}")
+            target = items[target].id
         if target is not None and self.get_by_id(target) is None:
             raise UnknownId(f"no item {target!r} is shown")
-        told, tools = config_at(self._kept.transcript.view, target, separator=" ")
-        return told, None if tools is None else list(tools)
+        config = config_at(self._log.transcript.view, target, separator=" ")
+        return config.instructions, None if config.tools is None else list(config.tools)
 
-    def to_openai_messages(
-        self, *, reasoning_model: bool = False, model: str | None = None
-    ) -> list[dict[str, Any]]:
+    def to_openai_messages(self, *, reasoning_model: bool = False) -> list[dict[str, Any]]:
         """Messages for OpenAI's chat completions."""
-        return convert.openai_messages(self._kept.said(), self._told(), reasoning_model, model)
+        return convert.openai_messages(self._log.dialogue(), self._instructions(), reasoning_model)
 
-    def to_anthropic_messages(
-        self, *, caching: bool = False, model: str | None = None
-    ) -> tuple[list[dict[str, Any]], Any]:
+    def to_anthropic_messages(self, *, caching: bool = False) -> tuple[list[dict[str, Any]], Any]:
         """Messages for Anthropic, and the instructions: a text, or with `caching` blocks with marks."""
-        return convert.anthropic_messages(self._kept.said(), self._told(), caching, model)
+        return convert.anthropic_messages(self._log.dialogue(), self._instructions(), caching)
 
     async def to_google_contents(
-        self, *, thought_signatures: Mapping[str, str | bytes] | None = None, model: str = "gemini"
+        self, *, thought_signatures: Mapping[str, str | bytes] | None = None
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Contents for Gemini, and the instructions. `thought_signatures` are by the names of tools."""
-        said, signatures = self._kept.said(), thought_signatures or {}
-        return convert.google_contents(said, self._kept.is_whole, signatures, model), self._told()
+        dialogue, signatures = self._log.dialogue(), thought_signatures or {}
+        contents = convert.google_contents(dialogue, self._log.is_complete, signatures)
+        return contents, self._instructions()
 
-    def _told(self) -> str | None:
+    def _instructions(self) -> str | None:
         """The instructions in force, unless they are empty."""
-        told = config_at(self._kept.transcript.view, separator=" ").instructions or ""
-        return told if told.strip() else None
+        text = config_at(self._log.transcript.view, separator=" ").instructions or ""
+        return text if text.strip() else None
 
     def to_dict(self) -> dict[str, Any]:
         """What is shown, as JSON values."""
-        return {"items": [item.model_dump() for item in self._kept.shown()]}
+        return {"items": [item.model_dump() for item in self._log.chat_items()]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The context that `to_dict` wrote; `Damaged` names the place of what cannot be read."""
         items: object = data.get("items") if isinstance(data, Mapping) else None  # pyright: ignore
-        if not isinstance(items, list | tuple):
+        if not isinstance(items, list):
             raise Damaged("a context is a dictionary with a list of items", "$.items")
-        rows = enumerate(cast("Sequence[object]", items))
-        return cls([_read_item(fields, f"$.items[{index}]") for index, fields in rows])
+        rows = enumerate(cast("list[object]", items))
+        context = cls()
+        context._log.replace([_read_item(one, f"$.items[{index}]") for index, one in rows])
+        return context
 
     # Adding
 
@@ -255,17 +244,17 @@ class ChatContext:
         agent_id: str | None = None,
     ) -> ChatMessage:
         """Add a message. With `replace`, a system message replaces all earlier ones."""
-        given = {"id": message_id, "created_at": created_at}
         message = ChatMessage(
-            role=cast("ChatRole", role),
+            role=ChatRole(role),
             content=[content] if isinstance(content, str) else list(content),
+            id=new_id() if message_id is None else message_id,
+            created_at=now() if created_at is None else created_at,
             agent_id=agent_id,
-            **cast("dict[str, Any]", {name: value for name, value in given.items() if value is not None}),
         )
         if replace and message.role is ChatRole.SYSTEM:
-            view = self._kept.transcript.view
+            view = self._log.transcript.view
             earlier = [item for item in view if isinstance(item, Message) and item.role == "system"]
-            self._kept.transcript.extend([Hide(spans_over(view, earlier))] if earlier else [])
+            self._log.transcript.extend([Hide(spans_over(view, earlier))] if earlier else [])
         return self._add(message)
 
     def add_function_call(
@@ -310,21 +299,21 @@ class ChatContext:
         agent_id: str | None = None,
     ) -> AgentConfigUpdate:
         """Record other instructions or tools from here on."""
-        names = None if tools is None else list(tool_names(tools))
+        names = None if tools is None else tool_names(tools)
         return self._add(AgentConfigUpdate(instructions=instructions, tools=names, agent_id=agent_id))
 
     def _add(self, item: _Added) -> _Added:
-        self._kept.transcript.append(engine_item(item))
+        self._log.transcript.append(to_engine(item))
         return item
 
     def insert(self, item: _Added) -> _Added:
         """Insert an item where its time puts it: after what is as old, never between call and output."""
-        self._kept.insert([engine_item(item)])
+        self._log.insert([to_engine(item)])
         return item
 
     def insert_many(self, items: Iterable[ChatItem]) -> None:
         """Insert several items where their times put them."""
-        self._kept.insert([engine_item(item) for item in items])
+        self._log.insert([to_engine(item) for item in items])
 
     # Copies and forks
 
@@ -344,16 +333,16 @@ class ChatContext:
         With `tools` only calls of these are kept, and their outputs; with `filter_agent_id` only items of
         that agent, besides instructions, handoffs and updates.
         """
-        shown = list(self._kept.transcript.view)
+        items = list(self._log.transcript.view)
         names = None if tools is None else frozenset(tool_names(tools))
-        called = {item.call_id: item.name for item in shown if isinstance(item, ToolCall)}
+        called = {item.call_id: item.name for item in items if isinstance(item, ToolCall)}
 
-        def is_kept(item: Item) -> bool:
+        def is_included(item: Item) -> bool:
             if isinstance(item, ToolCall | ToolResult):
                 name = called.get(item.call_id, item.name)
                 return (names is None or name in names) and filter_agent_id in (None, item.agent_id)
             return not (
-                (filter_agent_id not in (None, item.agent_id) and not convert.is_frame(item))
+                (filter_agent_id not in (None, item.agent_id) and convert.is_dialogue(item))
                 or (exclude_system_messages and isinstance(item, Message) and item.role == "system")
                 or (exclude_instructions and instructions(item))
                 or (exclude_empty_messages and isinstance(item, Message) and _is_empty(item))
@@ -361,77 +350,77 @@ class ChatContext:
                 or (exclude_config_updates and isinstance(item, ConfigChange))
             )
 
-        kept = [item for item in shown if is_kept(item)]
-        return self._with(kept, self._kept.is_whole and len(kept) == len(shown))
+        included = [item for item in items if is_included(item)]
+        return self._with(included, self._log.is_complete and included == items)
 
     def fork(self) -> "ChatContext":
         """A context with the same past and a future of its own. Calls in flight are closed in it."""
-        return self._with(self._kept.transcript.fork(), self._kept.is_whole)
+        return self._with(self._log.transcript.fork(), self._log.is_complete)
 
     def fork_filtered(self, recent_turns: int = 3, tools: Iterable[object] | None = None) -> "ChatContext":
         """A fork with all instructions, then the last turns; with `tools` only calls of these."""
         whole(recent_turns, "recent_turns", least=1)
         scoped = self.copy(tools=tools)
         items = list(scoped.transcript.view)
-        users = [place for place, item in enumerate(items) if is_user_message(item)]
+        users = [index for index, item in enumerate(items) if is_user_message(item)]
         start = users[-recent_turns] if len(users) > recent_turns else 0
-        last = max((place for place, item in enumerate(items) if instructions(item)), default=-1)
+        last = max((index for index, item in enumerate(items) if instructions(item)), default=-1)
         # An update before the last instructions goes first with them, so that these stay in force.
-        is_moved = [
-            instructions(item) or (isinstance(item, ConfigChange) and place < max(start, last))
-            for place, item in enumerate(items)
+        first = [
+            item
+            for index, item in enumerate(items)
+            if instructions(item) or (isinstance(item, ConfigChange) and index < max(start, last))
         ]
-        first = [item for item, moves in zip(items, is_moved, strict=True) if moves]
-        rest = [item for place, item in enumerate(items) if place >= start and not is_moved[place]]
-        is_same = len(first) + len(rest) == len(items) and [*first, *rest] == items
-        return self._with(Transcript([*first, *rest]).fork(), scoped._kept.is_whole and is_same)
+        moved = {item.id for item in first}
+        selected = [*first, *(item for item in items[start:] if item.id not in moved)]
+        is_complete = scoped._log.is_complete and selected == items
+        return self._with(Transcript(selected).fork(), is_complete)
 
     def fork_brief(
         self, instructions: str, task_brief: str | None = None, agent_id: str | None = None
     ) -> "ChatContext":
         """A context without a past: instructions and, if given, a task."""
-        return self._with(brief(instructions, task_brief, agent_id), is_whole=True)
+        return self._with(brief(instructions, task_brief, agent_id), is_complete=True)
 
-    def _with(self, items: Transcript | Iterable[Item], is_whole: bool) -> "ChatContext":
-        context = ChatContext(counter=self._kept.counter)
-        context._kept.begin(items, is_whole)
+    def _with(self, items: Transcript | Iterable[Item], is_complete: bool) -> "ChatContext":
+        context = ChatContext()
+        context._log.replace(items, is_complete)
         return context
 
     # Merging
 
     async def merge(self, other: "ChatContext") -> Self:
         """Take over all items of another context, placed by time; nothing comes twice."""
-        ours = self._kept.transcript
-        new = [item for item in _of(other).view if item.id not in ours and CLOSED not in item.extras]
-        self._kept.insert(new)
+        ours, theirs = self._log.transcript, other.transcript.view
+        self._log.insert([item for item in theirs if item.id not in ours and CLOSED not in item.extras])
         return self
 
     async def merge_result(self, other: "ChatContext", *, agent_id: str | None = None) -> Self:
-        """Take over the final answer of another context, as said now."""
-        answers = merge_result(Transcript(), _of(other))
+        """Take over the final answer of another context, with the present time."""
+        answers = merge_result(Transcript(), other.transcript)
         if agent_id is not None:
             answers = [replace(answer, agent_id=agent_id) for answer in answers]
-        merge_result(self._kept.transcript, Transcript(answers))
+        merge_result(self._log.transcript, Transcript(answers))
         return self
 
     async def merge_with_summary(
         self, other: "ChatContext", *, llm: Any, agent_id: str | None = None
     ) -> Self:
         """Take over a summary of another context; what was summarized once is not summarized again."""
-        ours, theirs = self._kept.transcript, _of(other)
+        ours, theirs = self._log.transcript, other.transcript
         plan = plan_summary(ours, theirs, agent_id) or plan_summary(Transcript(), theirs, agent_id)
-        text = "" if plan is None or plan.summary_id in ours else await _summary(llm, plan.items)
-        if text and plan is not None and plan.summary_id not in self._kept.transcript:
-            content: list[ChatContent] = [SUB_AGENT + text]
-            self._add(
-                ChatMessage(
-                    role=ChatRole.ASSISTANT,
-                    content=content,
-                    extra={"summary": True},
-                    id=plan.summary_id,
-                    agent_id=agent_id,
-                )
+        if plan is None or plan.summary_id in ours:
+            return self
+        text = await _summary(llm, plan.items)
+        if text and plan.summary_id not in self._log.transcript:
+            summary = ChatMessage(
+                role=ChatRole.ASSISTANT,
+                content=[SUB_AGENT + text],
+                extra={"summary": True},
+                id=plan.summary_id,
+                agent_id=agent_id,
             )
+            self._add(summary)
         return self
 
     # Shrinking
@@ -442,14 +431,14 @@ class ChatContext:
         `llm.chat(context)` returns a text, something with a `content`, or a stream, at once or to be awaited.
         A summary that fails or is empty changes nothing, and is logged.
         """
-        transcript = self._kept.transcript
+        transcript = self._log.transcript
         old = _old_turns(transcript.view, whole(keep_recent_turns, "keep_recent_turns", least=0))
         if not old:
             return self
         ids, revision = tuple(item.id for item in old), transcript.revision
         request = Request((), 0, spans_over(transcript.view, old), ids, revision)
         text = await _summary(llm, old)
-        if text and transcript is self._kept.transcript:
+        if text and transcript is self._log.transcript:
             record(transcript, Plan("videosdk", "summarize was called", 0, 0, request=request), text=text)
         return self
 
@@ -459,27 +448,23 @@ class ChatContext:
         Instructions, updates, handoffs, summaries, calls in flight and the last user message stay; if these
         alone exceed a limit, that is logged.
         """
-        for most, counter in ((max_items, _ITEMS), (max_tokens, self._kept.counter)):
+        for most, counter in ((max_items, _ITEM_COUNTER), (max_tokens, _TOKEN_COUNTER)):
             if most is not None:
-                _shrink(self._kept.transcript, most, counter)
+                _shrink(self._log.transcript, most, counter)
         return self
 
     def cleanup(self) -> None:
         """Remove everything; items that others hold do not change."""
-        self._kept.begin(())
+        self._log.replace(())
 
 
 class ReadOnlyChatContext(ChatContext):
-    """Another context as it is at any time. Changes raise `RuntimeError`; copies and forks can be changed.
+    """Another context as it is at any time. Changes raise `RuntimeError`; copies and forks can be changed."""
 
-    It is made of a context or of its `items`; a list that no context showed makes one that never changes.
-    """
-
-    def __init__(self, items: ChatContext | Sequence[ChatItem]) -> None:
-        if isinstance(items, ChatContext | ShownItems):
-            self._kept = items._kept if isinstance(items, ChatContext) else items.kept
-        else:
-            super().__init__(items)
+    def __init__(self, context: ChatContext) -> None:
+        if not isinstance(context, ChatContext):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType("a read-only context is made of the context that it follows, not of its items")
+        self._log = context._log
 
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise RuntimeError("this chat context is read-only; change a copy or a fork of it")
@@ -487,61 +472,39 @@ class ReadOnlyChatContext(ChatContext):
     async def _refuse_later(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         self._refuse()
 
-    @property
-    def transcript(self) -> Transcript:
-        """Not available: it can be written to."""
-        self._refuse()
-
-    @property
-    def _items(self) -> list[ChatItem]:
-        return self.items
-
-    @_items.setter
-    def _items(self, items: Iterable[ChatItem]) -> None:
-        self._refuse()
-
     add_message = add_function_call = add_function_output = add_handoff = add_config_update = _refuse
-    insert = insert_many = truncate = cleanup = _refuse
+    insert = insert_many = truncate = cleanup = _replace_items = _refuse
     merge = merge_result = merge_with_summary = summarize = _refuse_later
-
-
-def _of(other: ChatContext) -> Transcript:
-    if not isinstance(other, ChatContext):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"expected a chat context, not {type(other).__name__}")
-    return other._kept.transcript  # pyright: ignore[reportPrivateUsage]
 
 
 def _is_empty(message: Message) -> bool:
     return all(isinstance(part, str) and not part.strip() for part in message.parts)
 
 
-def _read_item(fields: object, path: str) -> ChatItem:
-    if not isinstance(fields, Mapping):
-        raise Damaged(f"expected an item, got {type(fields).__name__}", path)
-    given = dict(cast("Mapping[str, Any]", fields))
-    kinds = {kind.type: kind for kind in KINDS.values()}
-    kind = kinds.get(str(given.pop("type", None)))
+def _read_item(saved: object, path: str) -> Item:
+    if not isinstance(saved, Mapping):
+        raise Damaged(f"expected an item, got {type(saved).__name__}", path)
+    fields = dict(cast("Mapping[str, Any]", saved))
+    kind = _ITEM_TYPES.get(str(fields.pop("type", None)))
     if kind is None:
         raise Damaged("the type of the item is unknown", f"{path}.type")
-    if not isinstance(given.get("id"), str):
+    if not isinstance(fields.get("id"), str):
         raise Damaged("an item has an id, which is a text", f"{path}.id")
     try:
-        return kind(**given)
-    except (InvalidValue, TypeError) as fault:
+        return to_engine(kind(**fields))
+    except (ValueError, TypeError, AttributeError) as fault:
         raise Damaged(str(fault).partition("__init__() ")[2] or str(fault), path) from None
 
 
-async def _summary(llm: Any, items: Iterable[Item]) -> str:
+async def _summary(llm: Any, items: tuple[Item, ...]) -> str:
     """What a model writes about items; empty if it failed, which is logged."""
-    if not callable(getattr(llm, "chat", None)):
-        raise WrongType(f"a summary is written by something with a chat, not by {type(llm).__name__}")
-    known = tuple(items)
-    if not transcript_text(known):
+    chat = llm.chat
+    if not transcript_text(items):
         return ""
     request = ChatContext()
-    request.transcript.extend(summary_prompt(known))
+    request.transcript.extend(summary_prompt(items))
     try:
-        text = (await reply_text(llm.chat(request))).strip()
+        text = (await reply_text(chat(request))).strip()
     except Exception as fault:
         logger.warning("the summary could not be written: %s", type(fault).__name__)
         return ""
@@ -552,23 +515,16 @@ async def _summary(llm: Any, items: Iterable[Item]) -> str:
 
 def _old_turns(view: View, keep: int) -> tuple[Item, ...]:
     """All before the last `keep` turns that can be summarized; nothing if that is only summaries."""
-    shown = list(view)
-    users = [index for index, item in enumerate(shown) if is_user_message(item)]
+    items = list(view)
+    users = [index for index, item in enumerate(items) if is_user_message(item)]
     if len(users) <= keep:
         return ()
-    cut = users[-keep] if keep else len(shown)
-    recent = {item.id for item in (*shown[cut:], shown[users[-1]])}
-    stays: set[str] = set()
+    cut = users[-keep] if keep else len(items)
+    stays = {item.id for item in (*items[cut:], items[users[-1]])}
     for group in view.groups():
         ids = {item.id for item in group.items}
-        stays |= ids if group.pending or ids & recent else set()
-    old = [
-        item
-        for item in shown[:cut]
-        if item.id not in stays
-        and (isinstance(item, Summary) or not structural(item))
-        and view.fate(item.id).state != "pinned"
-    ]
+        stays |= ids if group.pending or ids & stays else set()
+    old = [item for item in items[:cut] if item.id not in stays and convert.is_dialogue(item)]
     return () if all(isinstance(item, Summary) for item in old) else tuple(old)
 
 

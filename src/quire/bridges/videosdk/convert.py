@@ -9,61 +9,54 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quire.bridges.videosdk.items import FunctionCall
-from quire.items import ConfigChange, Handoff, Item, Message, Reasoning, ToolCall
+from quire.bridges.videosdk.items import FunctionCall, from_engine
+from quire.items import Item, Message, Reasoning, Summary, ToolCall
 from quire.providers import HARMLESS, CachePlan, base64_of, pack, provider_for
-from quire.state import Scroll, View, instructions
+from quire.state import Scroll, View, structural
 
 logger = logging.getLogger("quire.bridges.videosdk")
 
 Json = dict[str, Any]
 Signature = str | bytes
+_GEMINI = "gemini"  # signatures are valid for any of its models
 
 
-def is_frame(item: Item) -> bool:
-    """Whether an item is no part of what is said: instructions, updates and handoffs."""
-    return instructions(item) or isinstance(item, ConfigChange | Handoff)
+def is_dialogue(item: Item) -> bool:
+    """Whether an item is part of the dialogue: not instructions, an update or a handoff."""
+    return isinstance(item, Summary) or not structural(item)
 
 
-def openai_messages(said: View, told: str | None, reasoning_model: bool, model: str | None) -> list[Json]:
+def openai_messages(dialogue: View, system: str | None, reasoning_model: bool) -> list[Json]:
     """Chat messages; the instructions of a reasoning model are from the developer."""
-    messages: list[Json] = _payload("openai", _after(told, said), model)["messages"]
+    messages: list[Json] = _payload("openai", _with_system(system, dialogue))["messages"]
     if reasoning_model and messages[0]["role"] in ("system", "developer"):
         messages[0]["role"] = "developer"
     return messages
 
 
-def anthropic_messages(
-    said: View, told: str | None, caching: bool, model: str | None
-) -> tuple[list[Json], Any]:
+def anthropic_messages(dialogue: View, system: str | None, caching: bool) -> tuple[list[Json], Any]:
     """Messages and instructions; with `caching` both have cache marks, and the instructions are blocks."""
-    plan = CachePlan(static=0 if told is None else 1) if caching else None
-    payload = _payload("anthropic", _after(told, said), model, plan)
-    return payload["messages"], payload.get("system") if caching else told
+    plan = CachePlan(static=0 if system is None else 1) if caching else None
+    payload = _payload("anthropic", _with_system(system, dialogue), plan)
+    return payload["messages"], payload.get("system") if caching else system
 
 
-def google_contents(
-    said: View, is_whole: bool, signatures: Mapping[str, Signature], model: str
-) -> list[Json]:
+def google_contents(dialogue: View, is_complete: bool, signatures: Mapping[str, Signature]) -> list[Json]:
     """Contents. A thought signature does not say what came before it, so none is sent after an edit."""
-    if not is_whole:
-        return _contents(said, model)
-    owners = _owners(said, signatures)
-    return _contents([_signed(item, owners.get(item.id), model) for item in said], model)
-
-
-def _contents(items: Sequence[Item], model: str) -> list[Json]:
-    contents: list[Json] = _payload("gemini", items, model)["contents"]
+    items: Sequence[Item] = dialogue
+    if is_complete:
+        owners = _owners(dialogue, signatures)
+        items = [_signed(item, owners.get(item.id)) for item in dialogue]
+    contents: list[Json] = _payload("gemini", items)["contents"]
     return contents
 
 
-def _after(told: str | None, said: View) -> Scroll:
-    """What is said after the instructions."""
-    first = () if told is None else (Message("system", told, id="instructions", created_at=0.0),)
-    return Scroll(first, said)
+def _with_system(system: str | None, dialogue: View) -> Scroll:
+    first = () if system is None else (Message("system", system, id="instructions", created_at=0.0),)
+    return Scroll(first, dialogue)
 
 
-def without_loose_state(item: Item) -> Item:
+def without_unbound_state(item: Item) -> Item:
     """An item without state that does not say what came before it."""
     if not isinstance(item, Message | Reasoning | ToolCall) or item.state is None or item.state.prefix:
         return item
@@ -89,19 +82,21 @@ def _owners(items: Sequence[Item], signatures: Mapping[str, Signature]) -> dict[
     return {last[name]: signature for name, signature in signatures.items() if name in last}
 
 
-def _signed(item: Item, given: Signature | None, model: str) -> Item:
-    """A call with its own signature, or else with the one given."""
+def _signed(item: Item, signature: Signature | None) -> Item:
+    """A call with the signature of its own metadata, or else with the one given."""
     if not isinstance(item, ToolCall) or item.state is not None:
         return item
-    signature = (FunctionCall.over(item).metadata or {}).get("thought_signature") or given
+    call = from_engine(item)
+    own = call.metadata if isinstance(call, FunctionCall) else None
+    signature = (own or {}).get("thought_signature") or signature
     if not signature:
         return item
     text = base64_of(signature) if isinstance(signature, bytes) else str(signature)
-    return replace(item, state=pack("gemini", model, [{"thoughtSignature": text}]))
+    return replace(item, state=pack("gemini", _GEMINI, [{"thoughtSignature": text}]))
 
 
-def _payload(wire: str, items: Sequence[Item], model: str | None, plan: CachePlan | None = None) -> Json:
-    rendered = provider_for(wire).render(items, model=model, plan=plan)
+def _payload(wire: str, items: Sequence[Item], plan: CachePlan | None = None) -> Json:
+    rendered = provider_for(wire).render(items, model=_GEMINI if wire == "gemini" else None, plan=plan)
     for downgrade in rendered.downgrades:
         if downgrade.change not in HARMLESS:
             logger.info("%s: %s", wire, downgrade)

@@ -1,12 +1,13 @@
-"""VideoSDK's items. Each is frozen, and holds the item of the engine that it stands for.
+"""VideoSDK's items, and their conversion to and from items of the engine.
 
 What the engine has no field for is in the `extras` of its item under one key.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, NoReturn, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import (
@@ -26,7 +27,6 @@ from quire.items import (
     freeze,
     new_id,
     now,
-    text_of,
 )
 from quire.providers import base64_of, media_type
 from quire.tokens import described
@@ -45,16 +45,8 @@ class ImageContent:
     inference_detail: Literal["auto", "low", "high"] = "auto"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "image", _address(self.image))
-
-    @property
-    def part(self) -> Image:
-        """The image as a part of the engine."""
-        return Image(url=self.to_data_url(), detail=self.inference_detail)
-
-    def to_data_url(self) -> str:
-        """The address of the image."""
-        return cast("str", self.image)
+        if isinstance(self.image, bytes):
+            object.__setattr__(self, "image", _data_url(Image(data=self.image)))
 
     def model_dump(self) -> dict[str, Any]:
         """The image as plain values."""
@@ -64,70 +56,26 @@ class ImageContent:
 ChatContent = str | ImageContent
 
 
-def _address(image: object, part: Image | None = None) -> str:
-    if isinstance(image, str):
-        return image
-    if not isinstance(image, bytes):
-        given = type(image).__name__
-        raise WrongType(f"an image is an address or the bytes of a file, not {given}: encode it first")
-    kind = media_type(part or Image(data=image))
+def _data_url(image: Image) -> str:
+    kind = media_type(image)
     if kind is None:
         raise InvalidValue("the kind of image cannot be told from the bytes")
-    return f"data:{kind};base64,{base64_of(image)}"
+    return f"data:{kind};base64,{base64_of(image.data or b'')}"
 
 
-def _to_part(content: object) -> Part:
-    if isinstance(content, Mapping):
-        told = cast("Mapping[str, Any]", content)
-        if told.get("type") != "image" or "image" not in told:
+def _read_content(part: object) -> ChatContent:
+    """A part of a content; images that were saved are dictionaries."""
+    if isinstance(part, Mapping):
+        saved = cast("Mapping[str, Any]", part)
+        if saved.get("type") != "image" or "image" not in saved:
             raise InvalidValue("a part of a content is a text, or an image with 'type' and 'image'")
-        return ImageContent(told["image"], told.get("inference_detail", "auto")).part
-    if isinstance(content, ImageContent):
-        return content.part
-    if not isinstance(content, str):
-        raise WrongType(f"content consists of texts and images, not {type(content).__name__}")
-    return content
-
-
-def _from_part(part: Part) -> ChatContent:
-    if isinstance(part, Image):
-        return ImageContent(part.url or _address(part.data, part), part.detail)
-    return described(part) if isinstance(part, Audio | File) else part
-
-
-def _to_engine(content: object) -> tuple[Content, str | None]:
-    """A content as the engine keeps it, and a mark of its form unless it is a list of parts."""
-    if isinstance(content, str):
-        return content, "text"
-    if not isinstance(content, list | tuple):
-        raise WrongType(f"content is a text or a list of texts and images, not {type(content).__name__}")
-    parts = tuple(map(_to_part, cast("Sequence[object]", content)))
-    if len(parts) == 1 and isinstance(parts[0], str):
-        return parts[0], None
-    return (parts, None) if parts else ("", "empty")
-
-
-def _from_engine(content: Content, form: object) -> str | list[ChatContent]:
-    if isinstance(content, str):
-        return content if form == "text" else [] if form == "empty" else [content]
-    return [_from_part(part) for part in content]
+        return ImageContent(saved["image"], saved.get("inference_detail", "auto"))
+    if not isinstance(part, str | ImageContent):
+        raise WrongType(f"content consists of texts and images, not {type(part).__name__}")
+    return part
 
 
 # Items
-
-
-def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
-    raise WrongType("an item cannot change; make another one with item.model_copy(update={...})")
-
-
-class _ReadOnly(dict[str, Any]):
-    """A dictionary of an item. Its values are frozen; its error names the way that this framework has."""
-
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _ReadOnly, (dict(self),)
 
 
 class ChatRole(StrEnum):
@@ -139,65 +87,31 @@ class ChatRole(StrEnum):
     ASSISTANT = "assistant"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Entry:
+@dataclass(frozen=True, kw_only=True)
+class _Common:
     """What all items have. An item cannot change; `model_copy` makes another."""
 
     type: ClassVar[str]
     id: str = field(default_factory=new_id)
     created_at: float = field(default_factory=now)
     agent_id: str | None = None
-    item: Any = field(init=False, repr=False)
-    """The item as the engine keeps it."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "item", self._to_item())
-
-    @classmethod
-    def over(cls, item: Item) -> Self:
-        """The item of the engine, under this framework's name."""
-        entry = object.__new__(cls)
-        common = {"id": item.id, "created_at": item.created_at, "agent_id": item.agent_id, "item": item}
-        for name, value in (common | cls._values(item, item.extras.get(_OURS, {}))).items():
-            is_dict = isinstance(value, dict)
-            object.__setattr__(entry, name, _ReadOnly(cast("dict[str, Any]", value)) if is_dict else value)
-        return entry
 
     def model_dump(self) -> dict[str, Any]:
         """The item as plain values."""
-        return {"type": self.type, **self._fields()}
+        values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        return {"type": self.type, **values}
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Another item with some fields changed; all copies are deep."""
-        return type(self)(**(self._fields() | dict(update))) if update else self
+        return dataclasses.replace(self, **(update or {}))
 
-    def _fields(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.init}
-
-    def _common(self, **ours: Any) -> dict[str, Any]:
-        plain = {name: dict(value) if isinstance(value, _ReadOnly) else value for name, value in ours.items()}
-        kept = {name: value for name, value in plain.items() if value is not None}
-        extras = {"extras": {_OURS: kept}} if kept else {}
-        return {"id": self.id, "created_at": self.created_at, "agent_id": self.agent_id} | extras
-
-    def _to_item(self) -> Item:
-        raise NotImplementedError
-
-    @classmethod
-    def _values(cls, item: Any, ours: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields, from what the bridge keeps or else from fields of the engine's item."""
-        names = [one.name for one in fields(cls) if one.init]
-        return {name: ours[name] if name in ours else getattr(item, name, None) for name in names}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self)) and self.model_dump() == other.model_dump()
-
-    def __hash__(self) -> int:
-        return hash(self.id)
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ChatMessage(_Entry):
+@dataclass(frozen=True, kw_only=True)
+class ChatMessage(_Common):
     """A message. With `extra["summary"]` it is a summary, and the engine keeps it as one."""
 
     type = "message"
@@ -211,61 +125,18 @@ class ChatMessage(_Entry):
     text_instructions: str | None = None
 
     def __post_init__(self) -> None:
-        if self.role not in list(ChatRole):
-            raise InvalidValue("ChatMessage.role is system, developer, user or assistant")
-        object.__setattr__(self, "role", ChatRole(self.role))
-        object.__setattr__(self, "extra", _ReadOnly(freeze(dict(self.extra))))
-        super().__post_init__()
-        if not isinstance(self.content, str):  # images may be given as dictionaries
-            parts = [one if isinstance(one, str) else _from_part(_to_part(one)) for one in self.content]
-            object.__setattr__(self, "content", parts)
+        self._set(role=ChatRole(self.role), extra=freeze(dict(self.extra)))
+        if not isinstance(self.content, str):
+            self._set(content=freeze([_read_content(part) for part in self.content]))
 
     def model_dump(self) -> dict[str, Any]:
         """The message as plain values."""
-        parts = self.content if isinstance(self.content, str) else list(self.content)
-        plain = [one if isinstance(one, str) else one.model_dump() for one in parts]
-        content = parts if isinstance(parts, str) else plain
-        return super().model_dump() | {"role": self.role.value, "content": content}
-
-    def instructions_for_modality(self, modality: Literal["audio", "text"]) -> str | list[ChatContent]:
-        """The instructions for a channel; the content if there are none."""
-        own = self.audio_instructions if modality == "audio" else self.text_instructions
-        return self.content if own is None else own
-
-    def _to_item(self) -> Message | Summary:
-        content, form = _to_engine(self.content)
-        common = self._common(
-            form=form, extra=self.extra or None, confidence=self.confidence, metrics=self.metrics
-        )
-        is_text = isinstance(content, str) and bool(content.strip())
-        if self.extra.get("summary") and is_text and self.role is ChatRole.ASSISTANT and not self.interrupted:
-            return Summary(text_of(content), **common)
-        words = self.audio_instructions, self.text_instructions
-        wording = None if words == (None, None) else Wording(voice=words[0], reading=words[1])
-        return Message(self.role.value, content, self.interrupted, wording, **common)
-
-    @classmethod
-    def _values(cls, item: Message | Summary, ours: Mapping[str, Any]) -> dict[str, Any]:
-        values = {name: ours.get(name) for name in ("confidence", "metrics")}
-        if isinstance(item, Summary):
-            # A summary that was given has its heading; one that the engine recorded gets one.
-            text = item.text if "extra" in ours else CONVERSATION + item.text
-            message = Message("assistant", text)
-        else:
-            message = item
-        wording = message.wording or Wording()
-        return values | {
-            "role": ChatRole(message.role),
-            "content": _from_engine(message.content, ours.get("form")),
-            "interrupted": message.interrupted,
-            "extra": ours.get("extra", freeze({"summary": True} if message is not item else {})),
-            "audio_instructions": wording.voice,
-            "text_instructions": wording.reading,
-        }
+        parts = [part if isinstance(part, str) else part.model_dump() for part in self.content]
+        return super().model_dump() | {"content": self.content if isinstance(self.content, str) else parts}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FunctionCall(_Entry):
+@dataclass(frozen=True, kw_only=True)
+class FunctionCall(_Common):
     """A call of a tool by a model. `metadata` goes back to the provider with this very call."""
 
     type = "function_call"
@@ -274,19 +145,15 @@ class FunctionCall(_Entry):
     call_id: str
     metadata: dict[str, Any] | None = None
 
-    def _to_item(self) -> ToolCall:
-        if not isinstance(self.metadata, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"metadata is a dictionary, not {type(self.metadata).__name__}")
-        given = self.metadata and {
-            name: base64_of(value) if isinstance(value, bytes) else value
-            for name, value in self.metadata.items()
-        }
-        object.__setattr__(self, "metadata", None if given is None else _ReadOnly(freeze(given)))
-        return ToolCall(self.call_id, self.name, self.arguments, **self._common(metadata=given))
+    def __post_init__(self) -> None:
+        if self.metadata is not None:
+            pairs = self.metadata.items()
+            plain = {name: base64_of(one) if isinstance(one, bytes) else one for name, one in pairs}
+            self._set(metadata=freeze(plain))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FunctionCallOutput(_Entry):
+@dataclass(frozen=True, kw_only=True)
+class FunctionCallOutput(_Common):
     """The output of a tool."""
 
     type = "function_call_output"
@@ -295,16 +162,9 @@ class FunctionCallOutput(_Entry):
     call_id: str
     is_error: bool = False
 
-    def _to_item(self) -> ToolResult:
-        return ToolResult(self.call_id, self.name, self.output, self.is_error, **self._common())
 
-    @classmethod
-    def _values(cls, item: ToolResult, ours: Mapping[str, Any]) -> dict[str, Any]:
-        return super()._values(item, ours) | {"output": item.text}
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AgentHandoff(_Entry):
+@dataclass(frozen=True, kw_only=True)
+class AgentHandoff(_Common):
     """One agent hands the conversation to another."""
 
     type = "agent_handoff"
@@ -312,63 +172,146 @@ class AgentHandoff(_Entry):
     from_agent: str | None = None
     reason: str | None = None
 
-    def _to_item(self) -> Handoff:
-        return Handoff(self.to_agent, self.from_agent, self.reason, **self._common())
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AgentConfigUpdate(_Entry):
+@dataclass(frozen=True, kw_only=True)
+class AgentConfigUpdate(_Common):
     """Other instructions or tools from here on; what is left out stays as it was."""
 
     type = "agent_config_update"
     instructions: str | None = None
     tools: list[str] | None = None
 
-    def _to_item(self) -> ConfigChange:
-        names = None if self.tools is None else tool_names(self.tools)
-        object.__setattr__(self, "tools", None if names is None else list(names))
-        return ConfigChange(self.instructions, names, **self._common())
-
-    @classmethod
-    def _values(cls, item: ConfigChange, ours: Mapping[str, Any]) -> dict[str, Any]:
-        return super()._values(item, ours) | {"tools": None if item.tools is None else list(item.tools)}
+    def __post_init__(self) -> None:
+        self._set(tools=None if self.tools is None else freeze(tool_names(self.tools)))
 
 
 ChatItem = ChatMessage | FunctionCall | FunctionCallOutput | AgentHandoff | AgentConfigUpdate
-KINDS: dict[type[Item], type[ChatItem]] = {
-    Message: ChatMessage,
-    Summary: ChatMessage,
-    ToolCall: FunctionCall,
-    ToolResult: FunctionCallOutput,
-    Handoff: AgentHandoff,
-    ConfigChange: AgentConfigUpdate,
-}
 
 
-def engine_item(item: object) -> Item:
-    """The item as the engine keeps it."""
-    if not isinstance(item, _Entry):
-        raise WrongType(f"a chat context takes chat items, not {type(item).__name__}")
-    return cast("Item", item.item)
-
-
-def tool_names(tools: Iterable[object]) -> tuple[str, ...]:
-    """The names of tools, given by name, as functions, as definitions, or as objects with a name."""
-    if isinstance(tools, str) or not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"tools are a list of names or of tools, not {type(tools).__name__}")
-    return tuple(map(_tool_name, tools))
+def tool_names(tools: Iterable[object]) -> list[str]:
+    """The names of tools, given by name, as functions, or as objects with a name."""
+    if isinstance(tools, str):
+        raise WrongType("tools are a list of names or of tools, not a text")
+    return [_tool_name(tool) for tool in tools]
 
 
 def _tool_name(tool: Any) -> str:
     if isinstance(tool, str):
         return tool
-    if isinstance(tool, Mapping):
-        told = cast("Mapping[str, Any]", tool)
-        name = cast("Mapping[str, Any]", told.get("function", told)).get("name")
-    else:
-        info = getattr(tool, "_tool_info", None) or tool  # of a function that the framework decorated
-        name = getattr(info, "name", None) or getattr(tool, "__name__", None)
-    if not isinstance(name, str) or not name:
-        kind = type(cast("object", tool)).__name__
-        raise WrongType(f"a tool is a name or has one; this {kind} has none")
+    info = getattr(tool, "_tool_info", tool)  # the framework's decorator sets it
+    name = getattr(info, "name", None) or getattr(info, "__name__", None)
+    if not isinstance(name, str):
+        raise WrongType(f"a tool is a name or has one; this {type(tool).__name__} has none")
     return name
+
+
+# To the engine
+
+
+def to_engine(item: object) -> Item:
+    """The item as the engine keeps it."""
+    match item:
+        case ChatMessage():
+            return _message_to_engine(item)
+        case FunctionCall():
+            common = _engine_fields(item, metadata=item.metadata)
+            return ToolCall(item.call_id, item.name, item.arguments, **common)
+        case FunctionCallOutput():
+            return ToolResult(item.call_id, item.name, item.output, item.is_error, **_engine_fields(item))
+        case AgentHandoff():
+            return Handoff(item.to_agent, item.from_agent, item.reason, **_engine_fields(item))
+        case AgentConfigUpdate():
+            tools = None if item.tools is None else tuple(item.tools)
+            return ConfigChange(item.instructions, tools, **_engine_fields(item))
+        case _:
+            raise WrongType(f"a chat context takes chat items, not {type(item).__name__}")
+
+
+def _engine_fields(item: _Common, **ours: Any) -> dict[str, Any]:
+    kept = {name: value for name, value in ours.items() if value is not None}
+    extras = {"extras": {_OURS: kept}} if kept else {}
+    return {"id": item.id, "created_at": item.created_at, "agent_id": item.agent_id} | extras
+
+
+def _message_to_engine(message: ChatMessage) -> Message | Summary:
+    is_text = isinstance(message.content, str) or None
+    common = _engine_fields(
+        message,
+        is_text=is_text,
+        extra=message.extra or None,
+        confidence=message.confidence,
+        metrics=message.metrics,
+    )
+    content = _content_to_engine(message.content)
+    is_summary = message.extra.get("summary") and message.role is ChatRole.ASSISTANT
+    if is_summary and isinstance(content, str) and content.strip() and not message.interrupted:
+        return Summary(content, **common)
+    spoken, written = message.audio_instructions, message.text_instructions
+    wording = None if spoken is None and written is None else Wording(voice=spoken, reading=written)
+    return Message(message.role.value, content, message.interrupted, wording, **common)
+
+
+def _content_to_engine(content: str | list[ChatContent]) -> Content:
+    if isinstance(content, str):
+        return content
+    parts = [
+        part if isinstance(part, str) else Image(url=cast("str", part.image), detail=part.inference_detail)
+        for part in content
+    ]
+    if len(parts) <= 1 and isinstance(first := parts[0] if parts else "", str):
+        return first
+    return tuple(parts)
+
+
+# From the engine
+
+
+def from_engine(item: Item) -> ChatItem | None:
+    """The item under this framework's name; `None` for kinds that it does not have."""
+    common: dict[str, Any] = {"id": item.id, "created_at": item.created_at, "agent_id": item.agent_id}
+    ours: Mapping[str, Any] = item.extras.get(_OURS, {})
+    match item:
+        case Message():
+            return _message_from_engine(item, common, ours)
+        case Summary():
+            # A summary that was added has its heading; one that the engine recorded gets one.
+            text = item.text if "extra" in ours else CONVERSATION + item.text
+            return _message_from_engine(
+                Message("assistant", text), common, {"extra": {"summary": True}, **ours}
+            )
+        case ToolCall(call_id, name, arguments):
+            metadata = ours.get("metadata")
+            return FunctionCall(name=name, arguments=arguments, call_id=call_id, metadata=metadata, **common)
+        case ToolResult(call_id, name):
+            return FunctionCallOutput(
+                name=name, output=item.text, call_id=call_id, is_error=item.is_error, **common
+            )
+        case Handoff(to_agent, from_agent, reason):
+            return AgentHandoff(to_agent=to_agent, from_agent=from_agent, reason=reason, **common)
+        case ConfigChange(instructions, tools):
+            names = None if tools is None else list(tools)
+            return AgentConfigUpdate(instructions=instructions, tools=names, **common)
+        case _:
+            return None
+
+
+def _message_from_engine(message: Message, common: dict[str, Any], ours: Mapping[str, Any]) -> ChatMessage:
+    content, wording = message.content, message.wording or Wording()
+    is_text = isinstance(content, str) and "is_text" in ours
+    return ChatMessage(
+        role=ChatRole(message.role),
+        content=message.text if is_text else [_part_from_engine(part) for part in message.parts],
+        interrupted=message.interrupted,
+        extra=ours.get("extra", {}),
+        confidence=ours.get("confidence"),
+        metrics=ours.get("metrics"),
+        audio_instructions=wording.voice,
+        text_instructions=wording.reading,
+        **common,
+    )
+
+
+def _part_from_engine(part: Part) -> ChatContent:
+    if isinstance(part, Image):
+        return ImageContent(part.url or _data_url(part), part.detail)
+    return described(part) if isinstance(part, Audio | File) else part
