@@ -37,7 +37,7 @@ from typing import Any
 import page
 from quire import Budget, Session, Summary, Template, ToolCall, ToolResult
 from quire.agent import Agent, tool
-from quire.agent.calls import UNCERTAIN
+from quire.agent.side_effects import UNCERTAIN
 from quire.compactors import Summarize
 from quire.items import Message, Span
 from quire.models import Scripted

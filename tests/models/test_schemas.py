@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from quire.agent.answer import answer_type
+from quire.agent.answer import AnswerType
 from quire.errors import ModelFailed
 from quire.items import Message
 from quire.models import AnswerShape, Model, Scripted, shape_for, shape_of
@@ -138,7 +138,7 @@ class Pet(BaseModel):
 
 
 def test_gemini_enforces_a_tagged_union() -> None:
-    answer = answer_type(Pet)
+    answer = AnswerType(Pet)
     assert answer is not None and answer.schema is not None
     shape = shape_of(Model("google:gemini-3-pro"), answer.schema)
     assert shape.is_enforced and shape.sent is not None

@@ -1,9 +1,10 @@
 """The loop: tools that a model may call, and the agent that calls them."""
 
-from quire.agent.agent import Agent, Asking, Decisions, Input
-from quire.agent.handoff import Approver
+from quire.agent.agent import Agent, Asking, Input
 from quire.agent.limits import Limits
+from quire.agent.loop import Decisions
 from quire.agent.reply import Began, Delta, Done, Ended, Recorded, Reply, Stop, Thoughts, Words
+from quire.agent.speaker import Approver
 from quire.agent.tools import Allowance, Outcome, Tool, Toolset, run, tool, tools_of
 
 __all__ = [

@@ -1,44 +1,29 @@
 """The agent: it answers in one conversation, with a model, tools, and a template of what the model sees."""
 
 import asyncio
-import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict, Unpack, cast
-from weakref import ref
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, TypedDict, Unpack, cast
 
 from quire.agent.answer import AnswerType
-from quire.agent.calls import mark_acted
-from quire.agent.handoff import Approver, Speaks, calling_speaker, current_speaker, speaker_of
-from quire.agent.limits import Limits, Tally, limits_or
-from quire.agent.loop import Loop
+from quire.agent.limits import Limits, Meter, limits_or
+from quire.agent.loop import Decisions, Loop
 from quire.agent.reply import Delta, Reply
-from quire.agent.resume import (
-    check_decisions,
-    close_calls,
-    decisions_by_item,
-    last_answer,
-    open_calls,
-    record_message,
-)
-from quire.agent.run import Emit, Run, begin_turn, no_reader, wait_ended
+from quire.agent.side_effects import mark_acted
+from quire.agent.speaker import Approver, speaker_of
 from quire.agent.tools import Tool
-from quire.agent.window import narrowed
+from quire.agent.turn import Emit, Turn, begin_turn, no_reader
 from quire.compactors import Compactor
 from quire.context import Context, Template
-from quire.errors import Conflict, InvalidValue, WrongType, cut
+from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Content, Message, Part, ToolCall
 from quire.models import AnyModel, model_of
-from quire.session import Session, wait_for
+from quire.session import Session, checked_type, wait_for
 from quire.stores import MemoryStore
 from quire.tokens import named
 
-logger = logging.getLogger("quire.agent")
-
 Input = str | Message | Part | Sequence[Part]
 """A question: a text, parts of content, or a message of the user."""
-
-Decisions = Mapping[str, bool | str]
-"""Verdicts on calls that wait, by their ids: True runs a call, False or a reason refuses it."""
 
 
 class Asking(TypedDict, total=False):
@@ -71,18 +56,6 @@ def message_of(input: Input, verb: str = "Agent.ask") -> Message:
     return input
 
 
-class _Options(NamedTuple):
-    """The options of a question, checked."""
-
-    answer: AnswerType | None
-    limits: Limits
-    parameters: Mapping[str, Any] | None
-
-
-Opening = Callable[[Loop], Awaitable[Sequence[ToolCall] | Message]]
-"""Records how a turn begins; the calls to run first, or the answer if the turn had ended already."""
-
-
 class Agent:
     """Answers in one conversation. All that is said and done is kept in its session.
 
@@ -102,7 +75,7 @@ class Agent:
         compactor: Compactor | None = None,
         limits: Limits | None = None,
         approver: Approver | None = None,
-        handoffs: Sequence[Speaks] = (),
+        handoffs: "Sequence[Agent]" = (),
     ) -> None:
         if isinstance(session, str):
             instructions = session or instructions
@@ -140,38 +113,32 @@ class Agent:
         A turn that still runs in the conversation is interrupted. If a tool has asked the user something, the
         message is the answer to it. See `Asking` for the options.
         """
-        opening = _asking(message_of(input))
-        return await self._finish(opening, self._options("Agent.ask", asking), interrupts=True)
+        return await self._reply("Agent.ask", message_of(input), asking)
 
     def stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """`ask` as a stream of deltas. It waits for a slow reader; closing it stops the turn."""
-        opening = _asking(message_of(input, "Agent.stream"))
-        return self._stream(opening, self._options("Agent.stream", asking), interrupts=True)
+        return self._deltas("Agent.stream", message_of(input, "Agent.stream"), asking)
 
     async def resume(self, **asking: Unpack[Asking]) -> Reply:
         """Go on with a turn that a crash, a limit or an error ended; `TurnBusy` while it still runs."""
-        return await self._finish(_resuming({}), self._options("Agent.resume", asking), interrupts=False)
+        return await self._reply("Agent.resume", {}, asking)
 
     def resume_stream(self, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """`resume` as a stream of deltas."""
-        options = self._options("Agent.resume_stream", asking)
-        return self._stream(_resuming({}), options, interrupts=False)
+        return self._deltas("Agent.resume_stream", {}, asking)
 
     async def decide(self, decisions: Decisions, **asking: Unpack[Asking]) -> Reply:
         """Approve or refuse calls that wait for it, by their ids, and go on."""
-        opening = _resuming(_checked_decisions(decisions, "Agent.decide"))
-        return await self._finish(opening, self._options("Agent.decide", asking), interrupts=False)
+        return await self._reply("Agent.decide", _checked_decisions(decisions, "Agent.decide"), asking)
 
     def decide_stream(self, decisions: Decisions, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """`decide` as a stream of deltas."""
-        opening = _resuming(_checked_decisions(decisions, "Agent.decide_stream"))
-        return self._stream(opening, self._options("Agent.decide_stream", asking), interrupts=False)
+        checked = _checked_decisions(decisions, "Agent.decide_stream")
+        return self._deltas("Agent.decide_stream", checked, asking)
 
     async def preview(self, *, parameters: Mapping[str, Any] | None = None) -> Context:
         """The context that the model would see now. Nothing is recorded or sent."""
-        options = self._options("Agent.preview", {"parameters": parameters})
-        loop = self._loop(options)
-        return await loop.build(narrowed(loop.speaker.template, loop.speaker.model))
+        return await self._loop("Agent.preview", {"parameters": parameters}).preview()
 
     async def interrupt(self) -> None:
         """Stop the turn that runs in the conversation, and wait until it is recorded."""
@@ -197,108 +164,57 @@ class Agent:
 
     # Turns
 
-    def _options(self, verb: str, asking: Asking) -> _Options:
+    async def _reply(self, verb: str, question: Message | Decisions, asking: Asking) -> Reply:
+        loop = self._loop(verb, asking)
+        turn = await begin_turn(self.session, interrupts=isinstance(question, Message))
+        return await turn.start(_answer(turn, loop, question))
+
+    async def _deltas(
+        self, verb: str, question: Message | Decisions, asking: Asking
+    ) -> AsyncGenerator[Delta, None]:
+        loop = self._loop(verb, asking)
+        turn = await begin_turn(self.session, interrupts=isinstance(question, Message))
+        async with aclosing(turn.stream(lambda emit: _answer(turn, loop, question, emit))) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    def _loop(self, verb: str, asking: Asking) -> Loop:
+        """The loop of a question with these options."""
         for name in asking:
             if name not in Asking.__annotations__:
                 known = ", ".join(Asking.__annotations__)
                 raise InvalidValue(f"{verb} has no option {cut(name)!r}; its options are {known}")
         parameters = asking.get("parameters")
-        if parameters is not None and not isinstance(parameters, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"{verb}: parameters are a mapping, not {type(parameters).__name__}")
+        checked_type(parameters, Mapping | None, f"{verb}: parameters are a mapping")
         limits, output = limits_or(self.limits, asking.get("limits"), verb), asking.get("output")
         try:
-            return _Options(None if output is None else AnswerType(output), limits, parameters)
+            answer = None if output is None else AnswerType(output)
         except WrongType as fault:
             raise WrongType(f"{verb}: the output is a type; {fault}") from None
+        meter = Meter(limits, self.session)
+        return Loop(self.session, self.speaker, meter, parameters=parameters, answer=answer)
 
-    async def _finish(self, opening: Opening, options: _Options, *, interrupts: bool) -> Reply:
-        run = await begin_turn(self.session, interrupts=interrupts)
-        return await run.start(self._turn(run, opening, options, no_reader))
 
-    def _stream(
-        self, opening: Opening, options: _Options, *, interrupts: bool
-    ) -> AsyncGenerator[Delta, None]:
-        async def deltas() -> AsyncGenerator[Delta, None]:
-            run = await begin_turn(self.session, interrupts=interrupts, is_left=lambda: reader() is None)
-            stream = run.stream(lambda emit: self._turn(run, opening, options, emit))
-            try:
-                async for delta in stream:
-                    yield delta
-            finally:
-                await stream.aclose()
-
-        generator = deltas()
-        reader = ref(generator)  # a generator that is dropped is closed some time later
-        return generator
-
-    def _loop(self, options: _Options, emit: Emit = no_reader) -> Loop:
-        own = self.speaker
-        return Loop(
-            self.session,
-            calling_speaker(self.session.view(), own) if own.handoffs else own,
-            Tally(options.limits, self.session),
-            emit,
-            parameters=options.parameters,
-            answer=options.answer,
-        )
-
-    async def _turn(self, run: Run, opening: Opening, options: _Options, emit: Emit) -> Reply:
-        """One turn: its opening, the loop, and whatever ends it."""
-        loop = self._loop(options, emit)
-        with loop.tally:
-            begun = await opening(loop)  # if this fails, open calls stay as they were
-            calls = () if isinstance(begun, Message) else begun
-            if self.speaker.handoffs:
-                # Open calls are run by the agent that made them; then the current one goes on.
-                speaker = current_speaker(self.session.view(), self.speaker)
-                loop.calls.handed_to = speaker if calls else None
-                loop.speaker = loop.speaker if calls else speaker
-            run.has_begun.set()
-            time = asyncio.timeout(loop.tally.seconds_left)
-            try:
-                async with time:
-                    run.check_interrupted()
-                    return await (loop.repeat(begun) if isinstance(begun, Message) else loop.run(begun))
-            except BaseException as fault:
-                await self._close_calls(loop, calls)
-                if isinstance(fault, TimeoutError) and time.expired():
-                    return loop.reply("seconds")
-                if isinstance(fault, asyncio.CancelledError) and run.is_interrupted:
-                    return loop.reply("interrupted")
-                if any(isinstance(item, ToolCall) for item in loop.items):
-                    mark_acted(fault)
-                raise
-
-    async def _close_calls(self, loop: Loop, first: Sequence[ToolCall]) -> None:
-        """Close the open calls of a turn that ends early, except those that wait for a person."""
-        calls = [*first, *(item for item in loop.items if isinstance(item, ToolCall))]
-        keep = {call.id for call in loop.calls.waiting}
-        why = "the turn was broken off"
-        closing = asyncio.ensure_future(close_calls(self.session, calls, why, keep, loop.calls.refused))
-        await wait_ended(closing)  # a second cancellation changes nothing
+async def _answer(turn: Turn, loop: Loop, question: Message | Decisions, emit: Emit = no_reader) -> Reply:
+    """One turn: how it begins, the loop, and whatever ends it."""
+    loop.emit = emit
+    with loop.meter:
+        await loop.begin(question)  # if this fails, open calls stay as they were
+        turn.has_begun.set()
+        time = asyncio.timeout(loop.meter.seconds_left)
         try:
-            loop.items += closing.result()
-        except Conflict:  # others keep writing: the next turn closes the calls
-            logger.warning("calls of a turn that was broken off in %s are left open", self.session.place)
-
-
-def _asking(message: Message) -> Opening:
-    async def opening(loop: Loop) -> Sequence[ToolCall]:
-        return await record_message(loop.session, loop.speaker, message)
-
-    return opening
-
-
-def _resuming(decisions: Decisions) -> Opening:
-    async def opening(loop: Loop) -> Sequence[ToolCall] | Message:
-        if decisions:
-            await loop.session.aio.refresh()
-            check_decisions(loop.session, loop.speaker, decisions)
-        left = await open_calls(loop.session, loop.speaker)
-        loop.calls.decided.update(decisions_by_item(left, decisions, loop.speaker))
-        return left or last_answer(loop.session.view()) or left
-
-    return opening
+            async with time:
+                turn.check_interrupted()
+                return await loop.finish()
+        except BaseException as fault:
+            await loop.close()
+            if isinstance(fault, TimeoutError) and time.expired():
+                return loop.reply("seconds")
+            if isinstance(fault, asyncio.CancelledError) and turn.is_interrupted:
+                return loop.reply("interrupted")
+            if any(isinstance(item, ToolCall) for item in loop.items):
+                mark_acted(fault)
+            raise
 
 
 def _checked_decisions(decisions: Any, verb: str) -> Decisions:

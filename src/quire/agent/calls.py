@@ -1,4 +1,4 @@
-"""Tool calls: approval, running one call, and running the calls of one reply side by side.
+"""Tool calls: approval, running one call, and running the calls of one response side by side.
 
 Every call passes through these steps:
 
@@ -9,54 +9,30 @@ Every call passes through these steps:
 """
 
 import asyncio
-from collections import Counter
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from inspect import isawaitable
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
-from quire.agent.handoff import Approver as Approver, Speaker
 from quire.agent.reply import Began, Ended
-from quire.agent.run import Emit, shield, wait_ended
-from quire.agent.tools import (
-    ADDED_TEXT,
-    Misfit,
-    Outcome,
-    Room,
-    Tool,
-    failed,
-    given_now,
-    read_json,
-    run_or_stop,
-)
+from quire.agent.side_effects import UNCERTAIN
+from quire.agent.speaker import Approver, Speaker
+from quire.agent.tools import Misfit, Outcome, Room, Tool, failed, given_now, read_json, run_or_stop
+from quire.agent.turn import Emit, shield, wait_ended
 from quire.agent.window import narrowed, room_for
-from quire.errors import (
-    CodecError,
-    Conflict,
-    EditRefused,
-    InvalidValue,
-    StoreError,
-    UnknownId,
-    WrongType,
-    cut,
-)
+from quire.errors import Conflict, StoreError, WrongType, cut
 from quire.items import Handoff, Item, Note, ToolCall, ToolResult
 from quire.session import Called, Calling, Session, handle_of
 from quire.stores.store import is_tombstone
 from quire.stores.streams import MAIN, OF, OUTPUTS
 
-UNCERTAIN = "uncertain"
-"""The mark, in the extras of a result, of a call that may have run."""
+logger = logging.getLogger("quire.agent")
 
 FORGOTTEN = "its content was forgotten"
 """Why a call whose content was forgotten is not run."""
-
-_UNFIT = (InvalidValue, CodecError, WrongType, UnknownId, EditRefused)
-"""Errors of what a tool returned, and not of a hook that refuses it."""
-
-_Fault = TypeVar("_Fault", bound=BaseException)
 
 
 # Results that no tool returned
@@ -73,21 +49,11 @@ def uncertain(call: ToolCall, why: str) -> ToolResult:
     return ToolResult(call.call_id, call.name, text, is_error=True, extras={UNCERTAIN: True})
 
 
-def refused(result: ToolResult, fault: Exception) -> ToolResult:
+def _not_recorded(result: ToolResult, fault: Exception) -> ToolResult:
     """What is recorded in place of a result that a hook refuses, or that cannot be recorded."""
-    if isinstance(fault, _UNFIT):
-        text = f"It was run, and its result could not be kept: {fault}."
-    else:
-        text = f"The result of this call was refused by a hook: {type(fault).__name__}."
+    text = f"The result of this call was refused: {type(fault).__name__}."
     marks = {name: True for name, value in result.extras.items() if value is True}
     return ToolResult(result.call_id, result.name, text, is_error=True, extras=marks)
-
-
-def is_forgotten(session: Session, call: ToolCall, transcript: str = MAIN) -> bool:
-    """Whether the content of an open call was forgotten; the call that the caller holds may be older."""
-    return is_tombstone(call) or any(
-        is_tombstone(one) for one in session.view(transcript).pending() if one.id == call.id
-    )
 
 
 # Approval
@@ -110,27 +76,25 @@ async def approval_of(call: ToolCall, tool: Tool, approver: Approver | None) -> 
         return True
     if tool.asks_person or approver is None:
         return None
-    given = approver(call)
-    return checked_verdict(await given if isawaitable(given) else given)
+    verdict = approver(call)
+    return _checked_verdict(await verdict if isawaitable(verdict) else verdict)
 
 
-def checked_verdict(given: Any) -> Literal[True] | str | None:
+def _checked_verdict(verdict: Any) -> Literal[True] | str | None:
     """A verdict of an approver or a person; only True itself lets a call run."""
-    if given is True or given is None:
-        return given
-    if given is False:
-        return "it was not approved"
-    if isinstance(given, str):
-        return given or "it was not approved"
-    kind = type(given).__name__
+    if verdict is True or verdict is None:
+        return verdict
+    if verdict is False or isinstance(verdict, str):
+        return verdict or "it was not approved"
+    kind = type(verdict).__name__
     raise WrongType(f"a call is approved by True, and refused by False or a reason, not by {kind}")
 
 
 # One call
 
 
-class Ran(NamedTuple):
-    """A call that has ended, and what is recorded for it."""
+class CallRecord(NamedTuple):
+    """What is recorded of a call that has ended."""
 
     result: ToolResult
     others: tuple[Item, ...] = ()
@@ -141,40 +105,31 @@ class Ran(NamedTuple):
     """What the tool did; `None` if there is no tool."""
 
 
-Record = Callable[[Ran], Coroutine[Any, Any, ToolResult]]
+Record = Callable[[CallRecord], Coroutine[Any, Any, ToolResult]]
 """Records a call that has ended, and returns the result as it was recorded."""
 
 
-async def run_call(
-    session: Session,
-    call: ToolCall,
-    tool: Tool,
-    record: Record,
-    *,
-    arguments: str | Mapping[str, Any] | None = None,
-    to: str | None = MAIN,
-    room: Room | None = None,
+async def execute_call(
+    session: Session, call: ToolCall, tool: Tool, record: Record, *, to: str = MAIN, room: Room | None = None
 ) -> ToolResult:
-    """Run one call with hooks, and record it. `to` is the transcript of the call, if it is in one.
+    """Run one call of the transcript `to` with hooks, and record it. A hook of `Calling` may refuse it.
 
-    A hook of `Calling` may refuse it; `arguments` replace those of the call. Once the tool has ended, a
-    cancellation is raised only after the result was recorded.
+    Once the tool has ended, a cancellation is raised only after the result was recorded.
     """
     why_not = await _refused_by_hooks(session, call)
-    if to is not None and is_forgotten(session, call, to):  # also while hooks were asked
+    if _is_forgotten(session, call, to):  # also while hooks were asked
         why_not = FORGOTTEN
     if why_not is not None:
         result = not_run(call, why_not)
-        return await shield(record(Ran(result, outcome=failed(result.text, "refused"))))
+        return await shield(record(CallRecord(result, outcome=failed(result.text, "refused"))))
     with _tracing(session, call) as sources:
-        given = call.arguments if arguments is None else arguments
-        outcome, cancelled = await run_or_stop(tool, given, session=session, room=room)
+        outcome, cancelled = await run_or_stop(tool, call.arguments, session=session, room=room)
 
     async def finish() -> ToolResult:
         fault = outcome.stop_reason if outcome.is_error else None
         if session.hooks.all:
             await session.hooks.fire(Called(session.place, call.name, call.arguments, outcome.content, fault))
-        return await record(_ran(call, outcome, sources))
+        return await record(_record_of(call, outcome, sources))
 
     result = await shield(finish())
     if cancelled is not None:
@@ -182,17 +137,20 @@ async def run_call(
     return result
 
 
-async def write(record: Callable[..., Awaitable[tuple[Item, ...]]], ran: Ran) -> tuple[Item, ...]:
+async def write_result(
+    write: Callable[..., Awaitable[tuple[Item, ...]]], ended: CallRecord
+) -> tuple[Item, ...]:
     """Record a result and what came with it; if a hook refuses any of it, words in place of all of it.
 
-    `record` is `steps.answer` or `steps.hold`, with the call filled in.
+    `write` is `steps.answer` or `steps.hold`, with the call filled in.
     """
     try:
-        return await record(ran.result, *ran.others, pooled=ran.pooled)
+        return await write(ended.result, *ended.others, pooled=ended.pooled)
     except (StoreError, Conflict):
         raise
     except Exception as fault:
-        return await record(refused(ran.result, fault), asks_hooks=False)
+        logger.warning("a result of %s was refused: %s", cut(ended.result.name), type(fault).__name__)
+        return await write(_not_recorded(ended.result, fault), asks_hooks=False)
 
 
 def running_call() -> ToolCall | None:
@@ -223,7 +181,13 @@ async def _refused_by_hooks(session: Session, call: ToolCall) -> str | None:
     return None
 
 
-def _ran(call: ToolCall, outcome: Outcome, sources: Iterable[str]) -> Ran:
+def _is_forgotten(session: Session, call: ToolCall, transcript: str) -> bool:
+    """Whether the content of an open call was forgotten; the call that the caller holds may be older."""
+    pending = session.view(transcript).pending()
+    return is_tombstone(call) or any(is_tombstone(one) for one in pending if one.id == call.id)
+
+
+def _record_of(call: ToolCall, outcome: Outcome, sources: Iterable[str]) -> CallRecord:
     handles = dict.fromkeys(filter(None, map(handle_of, outcome.notes)))
     extras = {OUTPUTS: list(handles), OF: sorted(sources)}
     result = ToolResult(
@@ -233,35 +197,50 @@ def _ran(call: ToolCall, outcome: Outcome, sources: Iterable[str]) -> Ran:
         is_error=outcome.is_error,
         extras={name: value for name, value in extras.items() if value},
     )
-    beside = tuple(given_now(note) for note in outcome.notes if note.key is None)
-    return Ran(result, beside, tuple(note for note in outcome.notes if note.key is not None), outcome)
+    shown = tuple(given_now(note) for note in outcome.notes if note.key is None)
+    return CallRecord(result, shown, tuple(note for note in outcome.notes if note.key is not None), outcome)
 
 
-# The calls of a turn
+# The calls of a response
 
 
-class Calls:
-    """The calls of one turn: verdicts, those that wait for a person, and running the others."""
+class Batch:
+    """The calls of one response. Each is judged; those that do not wait run side by side.
 
-    def __init__(self, session: Session, emit: Emit) -> None:
-        self._session = session
-        self._emit = emit
-        self.decided: dict[str, bool | str] = {}
-        """Decisions of a person, by the ids of the items of calls."""
+    Results are recorded in the order of the calls; one that comes early is held on the record.
+    """
+
+    def __init__(self, session: Session, speaker: Speaker, emit: Emit, recorded: list[Item]) -> None:
+        """What is recorded is appended to `recorded`, also if the batch is cancelled."""
         self.refused: dict[str, str] = {}
         """Why calls may not run, by the ids of their items."""
         self.waiting: list[ToolCall] = []
-        self.handed_to: Speaker | None = None
-        """The agent that goes on after the calls."""
+        """Calls that wait for a person."""
+        self._session = session
+        self._speaker = speaker
+        self._emit = emit
+        self._recorded = recorded
+        self._left: list[ToolCall] = []  # calls without a recorded result
+        self._recording = asyncio.Lock()
+        self._conflict: Conflict | None = None  # another answered a call: raised once all have ended
 
-    async def judge(self, calls: Sequence[ToolCall], speaker: Speaker, most: int | None) -> list[ToolCall]:
-        """The calls within the limit, now judged. Refused calls do not count towards it."""
+    async def judge(
+        self, calls: Sequence[ToolCall], decided: Mapping[str, bool | str], most: int | None
+    ) -> list[ToolCall]:
+        """The calls within the limit, now judged. Refused calls do not count towards it.
+
+        `decided` are decisions of a person, by the ids of the items of calls.
+        """
         within: list[ToolCall] = []
         left = len(calls) if most is None else most
         for call in calls:
-            if left == 0 and self.decided.get(call.id, True) is True:
+            if left == 0 and decided.get(call.id, True) is True:
                 continue
-            verdict = await self._verdict(call, speaker)
+            tool = self._speaker.tools.get(call.name)
+            if call.id in decided:
+                verdict = _checked_verdict(decided[call.id])
+            else:
+                verdict = True if tool is None else await approval_of(call, tool, self._speaker.approver)
             if verdict is None:
                 self.waiting.append(call)
             if isinstance(verdict, str):
@@ -271,122 +250,86 @@ class Calls:
             within.append(call)
         return within
 
-    async def _verdict(self, call: ToolCall, speaker: Speaker) -> Literal[True] | str | None:
-        if call.id in self.decided:
-            return checked_verdict(self.decided[call.id])
-        tool = speaker.tools.get(call.name)
-        return True if tool is None else await approval_of(call, tool, speaker.approver)
+    async def execute(self, calls: Sequence[ToolCall]) -> None:
+        """Run judged calls, except those that wait."""
+        speaker = self._speaker
+        self._left = [call for call in calls if call not in self.waiting]
+        allowed = [call for call in self._left if call.id not in self.refused]
+        room = room_for(narrowed(speaker.template), speaker.model, len(self._left))
+        async with self._session.steps.running(*self._left):
+            for call in list(self._left):  # refusals first: after a crash they are not uncertain
+                if call.id in self.refused:
+                    await self._execute_one(call, room)
+            await _side_by_side(self._execute_one(call, room) for call in allowed)
+        if self._conflict is not None:
+            raise self._conflict
 
-    async def run(self, calls: Sequence[ToolCall], speaker: Speaker, recorded: list[Item]) -> None:
-        """Run judged calls that do not wait, and append what is recorded, also if this is cancelled."""
-        waiting = {call.id for call in self.waiting}
-        ready = [call for call in calls if call.id not in waiting]
-        room = room_for(narrowed(speaker.template, speaker.model), speaker.model, len(ready))
-        results = _Results(self._session, ready, recorded)
-        async with self._session.steps.running(*ready):
-            # Refusals are recorded first: after a crash they are not uncertain.
-            await _side_by_side(
-                self._run(call, speaker, room, results) for call in ready if call.id in self.refused
-            )
-            await _side_by_side(
-                self._run(call, speaker, room, results) for call in ready if call.id not in self.refused
-            )
-        if results.conflict is not None:
-            raise results.conflict
+    async def still_wait(self) -> bool:
+        """Whether the turn waits for a person, now that the other calls have run.
 
-    async def _run(self, call: ToolCall, speaker: Speaker, room: Room, results: "_Results") -> None:
-        await self._emit(Began(call))
-        try:
-            result = await self._result(call, speaker, room, partial(results.record, call))
-        except Conflict as conflict:  # another answered it: the other calls run to their end
-            results.conflict = conflict
-        else:
-            await self._emit(Ended(result))
-
-    async def _result(self, call: ToolCall, speaker: Speaker, room: Room, record: Record) -> ToolResult:
-        tool, other = speaker.tools.get(call.name), speaker.handoffs.get(call.name)
-        if call.id in self.refused:
-            return await shield(record(Ran(not_run(call, self.refused[call.id]))))
-        if tool is not None:
-            return await run_call(self._session, call, tool, record, room=room)
-        if other is None:
-            known = ", ".join(sorted(speaker.tools)) or "none"
-            why_not = f"there is no tool {cut(call.name)!r}; the tools are: {known}"
-            return await shield(record(Ran(not_run(call, why_not))))
-        name = other.speaker.name
-        handed = Ran(
-            ToolResult(call.call_id, call.name, f"{name} goes on from here."), (Handoff(name, speaker.name),)
-        )
-        result = await shield(record(handed))
-        if not result.is_error:
-            self.handed_to = other.speaker
-        return result
-
-    async def still_wait(self, recorded: Sequence[Item]) -> bool:
-        """Whether calls still wait for a person, now that the others have run.
-
-        Two processes may decide calls of one reply at the same time. The one that records last goes on.
+        Two processes may decide calls of one response at the same time. The one that records last goes on.
         """
         if not self.waiting:
             return False
         await self._session.aio.refresh()
         view = self._session.view()
         pending = {call.id for call in view.pending()}
-        waiting = [call for call in self.waiting if call.id in pending]
-        if not waiting:
-            last = next((item.id for item in reversed(view) if isinstance(item, ToolResult)), None)
-            if last not in {item.id for item in recorded}:
-                return True
-        self.waiting = waiting
-        return bool(waiting)
+        self.waiting = [call for call in self.waiting if call.id in pending]
+        last = next((item for item in reversed(view) if isinstance(item, ToolResult)), None)
+        return bool(self.waiting) or last is None or last.id not in {item.id for item in self._recorded}
 
+    async def _execute_one(self, call: ToolCall, room: Room) -> None:
+        await self._emit(Began(call))
+        try:
+            result = await self._result(call, room)
+        except Conflict as conflict:  # another answered it: the other calls run to their end
+            self._conflict = conflict
+        else:
+            await self._emit(Ended(result))
 
-class _Results:
-    """Records results in the order of their calls; one that comes early is held on the record."""
+    async def _result(self, call: ToolCall, room: Room) -> ToolResult:
+        speaker, why_not = self._speaker, self.refused.get(call.id)
+        tool, other = speaker.tools.get(call.name), speaker.handoffs.get(call.name)
+        if why_not is None and tool is not None:
+            return await execute_call(self._session, call, tool, partial(self._record, call), room=room)
+        if why_not is None and other is not None:
+            result = ToolResult(call.call_id, call.name, f"{other.name} goes on from here.")
+            ended = CallRecord(result, (Handoff(other.name, speaker.name),))
+        else:
+            known = ", ".join(sorted(speaker.tools)) or "none"
+            ended = CallRecord(
+                not_run(call, why_not or f"there is no tool {cut(call.name)!r}; the tools are: {known}")
+            )
+        return await shield(self._record(call, ended))
 
-    def __init__(self, session: Session, calls: Sequence[ToolCall], recorded: list[Item]) -> None:
-        self._steps = session.steps
-        self._left = list(calls)
-        self._recorded = recorded
-        self._held: dict[str, tuple[Item, ...]] = {}
-        self._lock = asyncio.Lock()
-        self.conflict: Conflict | None = None
-        """Raised once all calls have ended: another answered one of them."""
-
-    async def record(self, call: ToolCall, ran: Ran) -> ToolResult:
+    async def _record(self, call: ToolCall, ended: CallRecord) -> ToolResult:
         """Record the result of a call, and those that were held for it, or hold it."""
-        async with self._lock:
+        steps = self._session.steps
+        async with self._recording:
             if call is not self._left[0]:
-                held = self._held[call.id] = await write(partial(self._steps.hold, of=call), ran)
-                return _first(held)
+                return _result_in(await write_result(partial(steps.hold, of=call), ended))
             self._left.pop(0)
             try:
-                result = await self._answer(call, ran)
+                return await self._answer(call, ended)
             finally:
-                while self._left and self._left[0].id in self._held:
-                    await self._answer_held(self._left.pop(0))
-            return result
+                while self._left and (held := steps.held(self._left[0])):
+                    try:
+                        await self._answer(self._left.pop(0), CallRecord(_result_in(held), held[1:]))
+                    except Conflict as conflict:
+                        self._conflict = conflict
 
-    async def _answer(self, call: ToolCall, ran: Ran) -> ToolResult:
-        items = await write(partial(self._steps.answer, [call]), ran)
+    async def _answer(self, call: ToolCall, ended: CallRecord) -> ToolResult:
+        items = await write_result(partial(self._session.steps.answer, [call]), ended)
         self._recorded += items
-        return _first(items)
-
-    async def _answer_held(self, call: ToolCall) -> None:
-        result, *others = self._held.pop(call.id)
-        assert isinstance(result, ToolResult)
-        try:
-            await self._answer(call, Ran(result, tuple(others)))
-        except Conflict as conflict:
-            self.conflict = conflict
+        return _result_in(items)
 
 
-def _first(items: Sequence[Item]) -> ToolResult:
+def _result_in(items: Sequence[Item]) -> ToolResult:
     assert isinstance(items[0], ToolResult)
     return items[0]
 
 
-async def _side_by_side(work: Iterable[Any]) -> None:
+async def _side_by_side(work: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Run coroutines side by side. If one fails, the others are cancelled and waited for."""
     each = list(work)
     if len(each) == 1:
@@ -400,84 +343,3 @@ async def _side_by_side(work: Iterable[Any]) -> None:
             task.cancel()
         await wait_ended(*tasks)
         raise
-
-
-# Side effects of what failed
-
-_MOST_NAMED = 20
-"""Tools that an error names."""
-
-_MOST_CAUSES = 100
-"""Errors behind an error that are looked at."""
-
-
-def has_acted(fault: BaseException | None) -> bool:
-    """Whether an error, or one behind it, has a true attribute `has_acted`: side effects came before it."""
-    left, seen = [fault], 0
-    while left and seen < _MOST_CAUSES:
-        one, seen = left.pop(), seen + 1
-        if one is None:
-            continue
-        if getattr(one, "has_acted", False) is True:
-            return True
-        left += (one.__cause__, one.__context__)
-        if isinstance(one, BaseExceptionGroup):
-            left += one.exceptions  # pyright: ignore[reportUnknownMemberType]
-    return False
-
-
-def mark_acted(fault: _Fault, text: str = "") -> _Fault:
-    """The error, marked as `has_acted`, with a text about the side effects at the end of its message."""
-    fault.__dict__["has_acted"] = True
-    if not text:
-        return fault
-    before = fault.args
-    try:
-        fault.args = (f"{fault}{text}", *before[1:])
-        is_shown = str(fault).endswith(text)
-    except Exception:  # the `str` of a foreign error may raise
-        is_shown = False
-    if not is_shown:  # such as an OSError, which computes its message
-        fault.args = before
-        fault.add_note(text.strip())
-        fault.__dict__[ADDED_TEXT] = str(getattr(fault, ADDED_TEXT, "")) + text
-    return fault
-
-
-def mark_called(fault: _Fault, items: Sequence[Item]) -> _Fault:
-    """The error, with the tools that were called in some items, if any were."""
-    text = describe_calls_in(items)
-    return mark_acted(fault, text) if text else fault
-
-
-def describe_calls_in(items: Sequence[Item]) -> str:
-    """A sentence about the tools that were called in some items; empty if there were none."""
-    called: list[tuple[ToolCall, ToolResult | None]] = []
-    for item in items:
-        if isinstance(item, ToolCall):
-            called.append((item, None))
-        elif isinstance(item, ToolResult):  # a later reply may use the id of an answered call again
-            for place, (call, result) in enumerate(called):
-                if result is None and call.call_id == item.call_id:
-                    called[place] = (call, item)
-                    break
-    return describe_calls((call.name, result) for call, result in called)
-
-
-def describe_calls(called: Iterable[tuple[str, ToolResult | None]]) -> str:
-    """A sentence about tools that were called, how often and with what outcome; empty if there are none."""
-    counts: dict[str, Counter[str]] = {}
-    for name, result in called:
-        if result is None or UNCERTAIN in result.extras:
-            outcome = "uncertain"
-        else:
-            outcome = "failed" if result.is_error else "done"
-        counts.setdefault(name, Counter())[outcome] += 1
-    if not counts:
-        return ""
-    named = [
-        f"{cut(name)} ({', '.join(f'{number} {outcome}' for outcome, number in count.items())})"
-        for name, count in counts.items()
-    ]
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f"\nIt had called {', '.join(named[:_MOST_NAMED])}{more}: look before you do it again."

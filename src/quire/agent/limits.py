@@ -1,4 +1,4 @@
-"""Limits of one question, and the tally that is checked against them, across nested agents."""
+"""Limits of one question, and the meter that is checked against them, across nested agents."""
 
 from contextvars import ContextVar, Token
 from time import monotonic
@@ -46,10 +46,10 @@ def limits_or(default: Limits, given: object, verb: str) -> Limits:
     return given
 
 
-class Tally:
-    """What one question has used so far, including agents that were asked while it is entered.
+class Meter:
+    """What one question has used while it was entered, including agents that were asked meanwhile.
 
-    Entering makes it the current tally of the context; a tally that is entered within it counts for both.
+    Entering makes it the current meter of the context; a meter that is entered within it counts for both.
     """
 
     def __init__(self, limits: Limits, session: Session) -> None:
@@ -57,40 +57,35 @@ class Tally:
         self.calls = 0
         self._limits = limits
         self._session = session
-        self._before = session.spending
-        self._began = monotonic()
-        self._outer: Tally | None = None
-        self._inner: list[Tally] = []
-        self._ended = Spending()  # of inner tallies that have ended
-        self._token: Token[Tally | None] | None = None
+        self._before = Spending()
+        self._began = 0.0
+        self._outer: Meter | None = None
+        self._inner: list[Meter] = []
+        self._token: Token[Meter | None] | None = None
+        self._total: Spending | None = None  # once it has ended
         self._unpriced: str | None = None  # a model that was used and has no known price
 
     def __enter__(self) -> Self:
+        self._before, self._began = self._session.spending, monotonic()
         outer = _current.get()
-        self._outer = outer if outer is not None and outer._token is not None else None
-        if self._outer is not None and not self._outer._counts(self._session):
-            self._outer._inner.append(self)
+        if outer is not None and outer._total is None:
+            self._outer = outer
+            outer._inner.append(self)
         self._token = _current.set(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._token is not None:
             _current.reset(self._token)
-            self._token = None
-        outer = self._outer
-        if outer is None:
-            return
-        outer._unpriced = outer._unpriced or self._unpriced
-        if self in outer._inner:
-            # Later turns of this conversation are not for the outer question.
-            outer._inner.remove(self)
-            outer._ended += self.spent
+        self._total = self.spent  # later turns of this conversation are not for the question around it
 
     @property
     def spent(self) -> Spending:
         """Tokens and USD, as far as prices are known."""
-        spent = self._session.spending.since(self._before) + self._ended
-        for inner in tuple(self._inner):
+        if self._total is not None:
+            return self._total
+        spent = self._session.spending.since(self._before)
+        for inner in self._inner:
             spent += inner.spent
         return spent
 
@@ -102,26 +97,17 @@ class Tally:
         return self._limits.seconds - (monotonic() - self._began)
 
     @property
+    def calls_left(self) -> int | None:
+        """How many tool calls may still run; `None` means any."""
+        return None if self._limits.calls is None else max(self._limits.calls - self.calls, 0)
+
+    @property
     def is_spent(self) -> bool:
         """Whether the cost limit of this question, or of one around it, is reached."""
         most = self._limits.cost
         if most is not None and self.spent.cost >= most:
             return True
-        return self._around is not None and self._around.is_spent
-
-    def count(self, parsed: Parsed, model: AnyModel) -> None:
-        """Note a response that was recorded, if its price is not known. Local models cost nothing."""
-        is_free = isinstance(model, Scripted) or getattr(model, "context", None) is not None
-        if self._limits_cost and not is_free and (parsed.model or "") in self.spent.unknown:
-            self._unpriced = parsed.model or model.name
-
-    def check_prices(self) -> None:
-        """Raise `InvalidValue` if a cost limit cannot be enforced because a price is not known."""
-        if self._unpriced is not None and self._limits_cost:
-            raise InvalidValue(
-                f"Limits.cost cannot be enforced: the price of {cut(self._unpriced)!r} is not known; "
-                "give it to the session, as in prices={name: Prices(input=3, output=15)}, or limit requests"
-            )
+        return self._outer is not None and self._outer.is_spent
 
     def reached(self) -> Limit | None:
         """The limit that is reached, if any, before another request."""
@@ -132,25 +118,26 @@ class Tally:
             return "cost"
         return "seconds" if left is not None and left <= 0 else None
 
-    @property
-    def calls_left(self) -> int | None:
-        """How many tool calls may still run; `None` means any."""
-        return None if self._limits.calls is None else max(self._limits.calls - self.calls, 0)
+    def check_price(self, parsed: Parsed, model: AnyModel) -> None:
+        """Note a response that was recorded, if its price is not known. Local models cost nothing."""
+        is_free = isinstance(model, Scripted) or getattr(model, "context", None) is not None
+        if self._limits_cost and not is_free and (parsed.model or "") in self.spent.unknown:
+            meter: Meter | None = self
+            while meter is not None:
+                meter._unpriced = parsed.model or model.name
+                meter = meter._outer
+
+    def require_prices(self) -> None:
+        """Raise `InvalidValue` if a cost limit cannot be enforced because a price is not known."""
+        if self._unpriced is not None and self._limits_cost:
+            raise InvalidValue(
+                f"Limits.cost cannot be enforced: the price of {cut(self._unpriced)!r} is not known; "
+                "give it to the session, as in prices={name: Prices(input=3, output=15)}, or limit requests"
+            )
 
     @property
     def _limits_cost(self) -> bool:
-        return self._limits.cost is not None or (self._around is not None and self._around._limits_cost)
-
-    @property
-    def _around(self) -> "Tally | None":
-        """The question around this one, while it runs."""
-        return self._outer if self._outer is not None and self._outer._token is not None else None
-
-    def _counts(self, session: Session) -> bool:
-        """Whether the spending of a session is counted here already, or by a question around this one."""
-        if self._session.place == session.place:
-            return True
-        return self._outer is not None and self._outer._counts(session)
+        return self._limits.cost is not None or (self._outer is not None and self._outer._limits_cost)
 
 
-_current: ContextVar[Tally | None] = ContextVar("quire.agent.tally", default=None)
+_current: ContextVar[Meter | None] = ContextVar("quire.agent.meter", default=None)

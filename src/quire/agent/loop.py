@@ -2,69 +2,162 @@
 
 Every step is recorded before the next begins. An error, a limit, another message or a cancellation leaves a
 history that every provider accepts.
+
+A process may end between a call and its result. The record says whether the call was begun. One that was not
+can still run; one that was runs again only if its tool is idempotent, and is marked as uncertain otherwise.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from quire.agent.answer import AnswerType
-from quire.agent.calls import Calls
-from quire.agent.handoff import Speaker
-from quire.agent.limits import Tally
+from quire.agent.calls import FORGOTTEN, Batch, CallRecord, needs_person, not_run, uncertain, write_result
+from quire.agent.limits import Meter
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
-from quire.agent.resume import close_calls
-from quire.agent.run import Emit, no_reader, shield
-from quire.agent.window import Narrowing, make_room
+from quire.agent.speaker import Speaker, speaker_in
+from quire.agent.turn import Emit, no_reader, shield, wait_ended
+from quire.agent.window import forget_narrowed, keep_narrowed, make_room, narrow, narrowed
 from quire.context import Context, Template
-from quire.errors import Forgotten, InvalidValue, ModelFailed, OverBudget, WindowExceeded
-from quire.items import Item, Message, ToolCall
+from quire.errors import (
+    Conflict,
+    Forgotten,
+    InvalidValue,
+    ModelFailed,
+    OverBudget,
+    TurnBusy,
+    UnknownId,
+    WindowExceeded,
+    cut,
+)
+from quire.items import Item, Message, ToolCall, ToolResult
 from quire.models import AnswerShape, shape_of
 from quire.providers import Finish, Parsed, Rendered
 from quire.session import Session
+from quire.stores.store import is_tombstone
+
+T = TypeVar("T")
+
+logger = logging.getLogger("quire.agent")
+
+Decisions = Mapping[str, bool | str]
+"""Verdicts on calls that wait, by their ids: True runs a call, False or a reason refuses it."""
 
 _STOPS: Mapping[Finish, Stop] = {"length": "length", "refused": "refused"}
 """Why a turn ends, by why the model stopped; otherwise it is done."""
 
+_ENDED = "the process ended while it ran"
+_SUPERSEDED = "the user said something else first"
+
 _MOST_REBUILDS = 10
 """How often a context is built again because something was forgotten before it was sent."""
+
+_MOST_SENT = 6
+"""How often a request is sent if the model refuses it as too long."""
 
 _ANSWER_TRIES = 3
 """How often an answer of a type is asked for."""
 
 
 class Loop:
-    """One turn, from the recorded input to the reply. `items` are what it has recorded so far."""
+    """One turn, from its input to the reply. `items` are what it has recorded so far."""
 
     def __init__(
         self,
         session: Session,
-        speaker: Speaker,
-        tally: Tally,
-        emit: Emit = no_reader,
+        own: Speaker,
+        meter: Meter,
         *,
         parameters: Mapping[str, Any] | None = None,
         answer: AnswerType | None = None,
     ) -> None:
-        self.session = session
-        self.speaker = speaker
-        self.tally = tally
-        self.calls = Calls(session, emit)
+        self.emit: Emit = no_reader
+        self.meter = meter
         self.items: list[Item] = []
-        self._emit = emit
+        self._session = session
+        self._own = own
+        self._speaker = own
         self._parameters = parameters
         self._answer = answer
+        self._batch = Batch(session, own, no_reader, self.items)
+        self._left: list[ToolCall] = []  # calls of an earlier turn that may still run
+        self._decided: Decisions = {}  # by the ids of the items of these calls
+        self._final: Message | None = None  # the answer, if the turn that is resumed had ended
         self._sent = 0  # tokens of the last request, by our count
 
-    async def run(self, calls: Sequence[ToolCall] = ()) -> Reply:
-        """Run open calls, and ask the model until there is a reply."""
-        return await self._typed(await self._run(calls))
+    # The turn
 
-    async def repeat(self, answer: Message) -> Reply:
-        """The reply of a turn that had ended already, with its answer."""
-        self.items.append(answer)
-        await self._emit(Words(answer.text))
+    async def begin(self, question: Message | Decisions) -> None:
+        """Record the user's message, or prepare to go on with decisions about calls that wait.
+
+        `TurnBusy` if another process runs a call of the conversation.
+        """
+        await self._session.aio.refresh()
+        self._find_speaker()
+        if isinstance(question, Message):
+            self._left = await self._retried(lambda: self._record_message(question))
+        else:
+            self._left = await self._retried(lambda: self._runnable_calls(question))
+            self._final = None if self._left else self._last_answer()
+        self._find_speaker()
+
+    async def finish(self) -> Reply:
+        """Run the calls that were left, and ask the model until there is a reply."""
+        if self._final is None:
+            return await self._typed(await self._converse(self._left))
+        self.items.append(self._final)
+        await self.emit(Words(self._final.text))
         return await self._typed(self.reply("done"))
+
+    async def close(self) -> None:
+        """Close the open calls of a turn that ends early, except those that wait for a person."""
+        calls = [*self._left, *(item for item in self.items if isinstance(item, ToolCall))]
+        closing = asyncio.ensure_future(self._close_calls(calls, "the turn was broken off"))
+        await wait_ended(closing)  # a second cancellation changes nothing
+        try:
+            closing.result()
+        except Conflict:  # others keep writing: the next turn closes the calls
+            logger.warning("calls of a turn that was broken off in %s are left open", self._session.place)
+
+    def reply(self, stop: Stop, waiting: Sequence[ToolCall] = ()) -> Reply:
+        """The reply as it is now."""
+        spent = self.meter.spent
+        return Reply(tuple(self.items), stop, spent.usage, spent.cost, self._speaker.name, tuple(waiting))
+
+    async def _converse(self, calls: Sequence[ToolCall] = ()) -> Reply:
+        """Ask the model until it is done, a person is asked, or a limit is reached."""
+        while True:
+            if calls:
+                stop = await self._execute(calls)
+                if stop is not None:
+                    return self.reply(stop, self._batch.waiting)
+            reached = self.meter.reached()
+            if reached is not None:
+                return self.reply(reached)
+            parsed = await self._ask_model()
+            calls = [item for item in parsed.items if isinstance(item, ToolCall)]
+            if not calls and parsed.finish != "paused":
+                return self.reply(_STOPS.get(parsed.finish, "done"))
+
+    async def _execute(self, calls: Sequence[ToolCall]) -> Stop | None:
+        """Run calls; the reason to stop, if there is one."""
+        self._batch = batch = Batch(self._session, self._speaker, self.emit, self.items)
+        within = await batch.judge(calls, self._decided, self.meter.calls_left)
+        self.meter.calls += len(within) - len(batch.refused)
+        await batch.execute(within)
+        is_beyond = len(within) < len(calls)
+        if is_beyond:
+            await self._close_calls(calls, "the limit of calls is reached")
+        if await batch.still_wait():
+            return "waiting"
+        self._find_speaker()
+        return "calls" if is_beyond else None
+
+    def _find_speaker(self) -> None:
+        self._speaker = speaker_in(self._session.view(), self._own)
 
     async def _typed(self, reply: Reply) -> Reply:
         """The reply with its value. An answer that is not of the type is asked for again, with its faults."""
@@ -77,113 +170,213 @@ class Loop:
                 return reply._replace(output=self._answer.read(reply.text))
             except InvalidValue as fault:
                 if not tries_left:
-                    name = self.speaker.model.name
+                    name = self._speaker.model.name
                     words = f"{name} gave no {self._answer.name} in {_ANSWER_TRIES} tries"
                     raise ModelFailed(words) from fault
                 words = f"That is not what was asked for: {fault}. Give it again, as JSON and nothing else."
-                await self.session.aio.append(Message("user", words, extras={"correction": True}))
-                reply = await self._run()
+                await self._session.aio.append(Message("user", words, extras={"correction": True}))
+                reply = await self._converse()
         return reply
 
-    def reply(self, stop: Stop, waiting: Sequence[ToolCall] = ()) -> Reply:
-        """The reply as it is now."""
-        spent = self.tally.spent
-        return Reply(tuple(self.items), stop, spent.usage, spent.cost, self.speaker.name, tuple(waiting))
+    # Calls that an earlier turn left
 
-    async def _run(self, calls: Sequence[ToolCall] = ()) -> Reply:
-        """Ask the model until it is done, a person is asked, or a limit is reached."""
+    async def _record_message(self, message: Message) -> list[ToolCall]:
+        """Record the user's message, and return the calls that still wait for approval.
+
+        If a tool has asked the user something, the message is its result. Otherwise open calls are closed.
+        """
+        left = await self._runnable_calls({})
+        if not left:
+            await self._session.aio.append(message)
+            return []
+        begun = {call.id for call, standing in self._session.steps.standing() if standing == "begun"}
+        question = next((call for call in left if self._asks_user(call)), None)
+        waiting: list[ToolCall] = []
+        if question is not None:
+            tools = self._speaker.tools
+            waiting = [
+                call
+                for call in left
+                if call is not question and call.id not in begun and needs_person(tools.get(call.name), call)
+            ]
+        others = [call for call in left if call is not question and call not in waiting]
+        items: list[Item] = [
+            uncertain(call, _ENDED) if call.id in begun else not_run(call, _SUPERSEDED) for call in others
+        ]
+        if question is None:
+            items.append(message)
+        else:
+            others.append(question)
+            items.append(ToolResult(question.call_id, question.name, message.content))
+        await self._session.steps.answer(others, *items, if_unclaimed=True)
+        return waiting
+
+    async def _runnable_calls(self, decisions: Decisions) -> list[ToolCall]:
+        """The open calls that may still run, once decisions are checked and the other calls are closed."""
+        steps, left = self._session.steps, list[ToolCall]()
+        closed: list[tuple[ToolCall, Sequence[Item]]] = []
+        for call, standing in steps.standing():
+            if steps.is_run(call):
+                place = self._session.place
+                raise TurnBusy(f"the call {cut(call.call_id)!r} of {place} is being run by another")
+            tool = self._speaker.tools.get(call.name)
+            may_run = standing != "begun" or (tool is not None and tool.is_idempotent)
+            if held := steps.held(call):
+                closed.append((call, held))
+            elif may_run and not is_tombstone(call):
+                left.append(call)
+            else:
+                result = uncertain(call, _ENDED) if standing == "begun" else not_run(call, FORGOTTEN)
+                closed.append((call, [result]))
+        self._decided = self._decisions_by_item(decisions, left)
+        for call, items in closed:
+            await self._close_call(call, items)
+        return left
+
+    def _decisions_by_item(self, decisions: Decisions, left: Sequence[ToolCall]) -> Decisions:
+        """Decisions by the ids of the items of calls; a person gives either id of a call."""
+        found: dict[str, bool | str] = {}
+        for name, decision in decisions.items():
+            pending = (call for call in self._session.view().pending() if name in (call.id, call.call_id))
+            call = next(pending, None)
+            if call is not None and is_tombstone(call):
+                raise Forgotten(
+                    f"the call {cut(name)!r} was forgotten: the next message or `resume` closes it"
+                )
+            if call is None or call not in left:
+                raise UnknownId(f"no call {cut(str(name))!r} waits for a decision")
+            if call.name not in self._speaker.tools and call.name not in self._speaker.handoffs:
+                raise InvalidValue(
+                    f"the call {cut(name)!r} is of the tool {cut(call.name)!r}, which "
+                    f"{cut(self._speaker.name)!r} does not have: an agent that has it decides it"
+                )
+            if self._asks_user(call):
+                raise InvalidValue(f"the call {cut(name)!r} asks the user something: `ask` answers it")
+            if call.id in found:
+                raise InvalidValue(f"the call {cut(call.call_id)!r} is decided twice, by both of its ids")
+            found[call.id] = decision
+        return found
+
+    def _asks_user(self, call: ToolCall) -> bool:
+        tool = self._speaker.tools.get(call.name)
+        return tool is not None and tool.asks_person and needs_person(tool, call)
+
+    def _last_answer(self) -> Message | None:
+        """The answer that the conversation ends with, if it is complete: then there is nothing to resume."""
+        for item in reversed(self._session.view()):
+            if isinstance(item, Message):
+                return item if item.role == "assistant" and not item.interrupted else None
+            if isinstance(item, ToolResult):
+                return None
+        raise InvalidValue("there is nothing to resume: the conversation is empty")
+
+    # Closing calls
+
+    async def _close_calls(self, calls: Sequence[ToolCall], why: str) -> None:
+        """Give open calls the result that is held, or one that says why there is none.
+
+        Calls that wait for a person, and those that another runs, stay open.
+        """
+        own = {call.id for call in calls} - {call.id for call in self._batch.waiting}
+
+        async def close() -> None:
+            steps = self._session.steps
+            for call, standing in steps.standing():
+                if call.id in own and not steps.is_run(call):
+                    result = uncertain(call, why) if standing == "begun" else not_run(call, why)
+                    self.items += await self._close_call(call, steps.held(call) or [result])
+
+        await self._retried(close)
+
+    async def _close_call(self, call: ToolCall, items: Sequence[Item]) -> tuple[Item, ...]:
+        result, *others = items
+        assert isinstance(result, ToolResult)
+        write = partial(self._session.steps.answer, [call], if_unclaimed=True)
+        return await write_result(write, CallRecord(result, tuple(others)))
+
+    async def _retried(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do work on open calls again for as long as others answer or begin some of them meanwhile."""
         while True:
-            if calls:
-                stop = await self._run_calls(calls)
-                if stop is not None:
-                    return self.reply(stop, self.calls.waiting)
-            reached = self.tally.reached()
-            if reached is not None:
-                return self.reply(reached)
-            parsed = await self._ask_model()
-            calls = [item for item in parsed.items if isinstance(item, ToolCall)]
-            if not calls and parsed.finish != "paused":
-                return self.reply(_STOPS.get(parsed.finish, "done"))
+            before = self._open_calls()
+            try:
+                return await work()
+            except Conflict:
+                if self._open_calls() == before:
+                    raise
 
-    async def _run_calls(self, calls: Sequence[ToolCall]) -> Stop | None:
-        """Run calls; the reason to stop, if there is one."""
-        within = await self.calls.judge(calls, self.speaker, self.tally.calls_left)
-        self.tally.calls += sum(call.id not in self.calls.refused for call in within)
-        await self.calls.run(within, self.speaker, self.items)
-        is_beyond = len(within) < len(calls)
-        if is_beyond:
-            keep = {call.id for call in self.calls.waiting}
-            self.items += await close_calls(self.session, calls, "the limit of calls is reached", keep)
-        if await self.calls.still_wait(self.items):
-            return "waiting"
-        if is_beyond:
-            return "calls"
-        self.speaker, self.calls.handed_to = self.calls.handed_to or self.speaker, None
-        return None
+    def _open_calls(self) -> set[tuple[str, bool]]:
+        steps = self._session.steps
+        return {(call.id, steps.is_run(call)) for call in self._session.view().pending()}
 
     # Requests
 
     async def _ask_model(self) -> Parsed:
-        """Ask the model, and record its response. If its window is exceeded, it is sent less."""
-        narrowing = Narrowing(self.speaker.template, self.speaker.model)
+        """Ask the model, and record its response. If it refuses the request as too long, it is sent less."""
+        full = self._speaker.template
+        template, exceeded = narrowed(full), None
+        tries_left = _MOST_SENT
         while True:
-            self._sent, before = 0, len(self.items)
+            self._sent, before, tries_left = 0, len(self.items), tries_left - 1
             try:
-                parsed = await self._request(narrowing.template)
-            except WindowExceeded as exceeded:
-                if not self._sent or not narrowing.narrow(self._sent, exceeded):
+                parsed = await self._request(template)
+            except WindowExceeded as refusal:
+                smaller = narrow(full, self._sent, refusal) if self._sent and tries_left else None
+                if smaller is None:
                     raise
-                await self._close_calls_since(before)
-                if self.session.compaction.compactor is not None:
-                    await self.session.aio.compaction.run()
+                template, exceeded = smaller, refusal
+                calls = [item for item in self.items[before:] if isinstance(item, ToolCall)]
+                await self._close_calls(calls, "the response broke off before its end")
+                if self._session.compaction.compactor is not None:
+                    await self._session.aio.compaction.run()
             except OverBudget:
-                if narrowing.exceeded is not None:
-                    raise narrowing.exceeded from None  # it cannot be made smaller
-                if not narrowing.widen():
+                if exceeded is not None:
+                    raise exceeded from None  # it cannot be made smaller
+                if not forget_narrowed(full):
                     raise
+                template = full
             else:
-                narrowing.learn(parsed.usage)
+                if exceeded is not None and not exceeded.in_bytes:
+                    keep_narrowed(full, template, self._speaker.model)
                 return parsed
 
-    async def _close_calls_since(self, before: int) -> None:
-        """Close the calls of a response that broke off; the next one makes its own."""
-        calls = [item for item in self.items[before:] if isinstance(item, ToolCall)]
-        if calls:
-            self.items += await close_calls(self.session, calls, "the response broke off before its end")
-
     async def _request(self, template: Template) -> Parsed:
-        model = self.speaker.model
-        self.tally.check_prices()
-        self.tally.requests += 1
+        model = self._speaker.model
+        self.meter.require_prices()
+        self.meter.requests += 1
         rendered = await self._rendered(template)
         # A local model writes to the end of its context unless it is given a limit.
         is_local = getattr(model, "context", None) is not None
         answering = model.send(
             rendered,
-            stream=self._emit is not no_reader,
+            stream=self.emit is not no_reader,
             output=None if self._answer is None else self._answer.schema,
             max_tokens=template.budget.reserve or None if is_local else None,
         )
         try:
             async for delta in answering.deltas():
                 if delta.kind != "call":  # calls are emitted when they run
-                    await self._emit(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
+                    await self.emit(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
         except BaseException:
             came = await answering.close()  # by the task that reads the stream
             if came.items or came.usage is not None:
                 await shield(self._record(came._replace(error=None)))  # the error itself is raised
             raise
         recorded = await shield(self._record(answering.parsed))
-        await self._emit(Recorded(recorded.items))
+        await self.emit(Recorded(recorded.items))
         return recorded
 
     async def _record(self, parsed: Parsed) -> Parsed:
-        recorded = await self.session.aio.record(parsed)
-        self.tally.count(parsed, self.speaker.model)
+        recorded = await self._session.aio.record(parsed)
+        self.meter.check_price(parsed, self._speaker.model)
         self.items += recorded.items
         return recorded
 
     # Contexts
+
+    async def preview(self) -> Context:
+        """The context that the model would see now."""
+        self._find_speaker()
+        return await self._build(narrowed(self._speaker.template))
 
     async def _rendered(self, template: Template) -> Rendered:
         """The request. It is built again if something was forgotten since it was built."""
@@ -194,7 +387,7 @@ class Loop:
         return self._render(await self._fitted(template))
 
     def _render(self, context: Context) -> Rendered:
-        model = self.speaker.model
+        model = self._speaker.model
         rendered = context.render(model.wire, model=model.name)
         self._sent = context.receipt.tokens
         return rendered
@@ -202,18 +395,17 @@ class Loop:
     async def _fitted(self, template: Template) -> Context:
         """The context. If new tool results make it too large, some of them are moved to the pool."""
         try:
-            return await self.build(template)
+            return await self._build(template)
         except OverBudget as over:
-            if not await make_room(self.session, self.speaker.template, self.speaker.model, over.over):
+            if not await make_room(self._session, self._speaker.template, self._speaker.model, over.over):
                 raise
-            return await self.build(template)
+            return await self._build(template)
 
-    async def build(self, template: Template) -> Context:
-        """The context that the model sees."""
-        model, tools, shape = self.speaker.model, self.speaker.definitions, AnswerShape()
+    async def _build(self, template: Template) -> Context:
+        model, tools, shape = self._speaker.model, self._speaker.definitions, AnswerShape()
         if self._answer is not None and self._answer.schema is not None:
             shape = shape_of(model, self._answer.schema, tools)
             template = self._answer.in_template(template, shape)
-        return await self.session.aio.build(
+        return await self._session.aio.build(
             template, tools=tools, model=model.name, parameters=self._parameters, output=shape.sent
         )

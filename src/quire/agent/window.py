@@ -1,7 +1,7 @@
-"""The context window of a model: its budget, what is learned when a request exceeds it, and room for outputs.
+"""The context window of a model: its budget, smaller requests if the model refuses one, and room for outputs.
 
 A window may be smaller than the facts of the model say. A model that refuses a request as too long is sent
-less until it answers. What that tells about its window is kept with the model object, for all conversations.
+less until it answers, and from then on no more than that with the same template.
 """
 
 import logging
@@ -14,11 +14,11 @@ from quire.agent.tools import Room, ends
 from quire.compactors import Offload, Room as HistoryRoom
 from quire.context import Template
 from quire.errors import WindowExceeded
-from quire.items import ToolResult, now
+from quire.items import ToolResult
 from quire.models import AnyModel
 from quire.session import Session
 from quire.state import View, protected_positions
-from quire.tokens import Budget, Counter, Usage, counter_for, facts_for
+from quire.tokens import Budget, Counter, counter_for, facts_for
 
 logger = logging.getLogger("quire.agent")
 
@@ -30,9 +30,6 @@ _RESERVED = 8
 
 _SMALLEST_RESERVE = 256
 
-_TRIES = 5
-"""How often a request is sent again with less."""
-
 _LESS = 0.8
 """The part of a request that is sent next if the model does not say how much was too much."""
 
@@ -41,12 +38,6 @@ _LEAST = 0.3
 
 _MARGIN = 0.95
 """The part of a computed window that is used: counts of providers are never quite ours."""
-
-_MOST_OFF = 8
-"""A provider's count that is more than so many times ours includes what we do not count, such as a film."""
-
-_GUESS_LASTS = 3600.0
-"""Seconds for which a window that the model did not state is believed."""
 
 
 def budget_for(model: AnyModel) -> Budget:
@@ -59,135 +50,46 @@ def budget_for(model: AnyModel) -> Budget:
 
 # Windows that are smaller than they should be
 
-
-class LearnedWindow:
-    """What is known of the window of a model beyond its facts, in tokens as its provider counts them."""
-
-    def __init__(self) -> None:
-        self.most_read = 0
-        """The tokens of the largest request that the model has answered."""
-        self._tokens: int | None = None
-        self._until = 0.0
-
-    @property
-    def tokens(self) -> int | None:
-        """The window, if one was learned."""
-        return self._tokens if self._until > now() else None
-
-    def learn(self, tokens: int, *, is_stated: bool) -> None:
-        """Remember a window; one that the model did not state expires."""
-        self._tokens, self._until = tokens, float("inf") if is_stated else now() + _GUESS_LASTS
-
-    def note_read(self, tokens: int) -> None:
-        """Note that the model has read so many tokens: its window is no smaller."""
-        self.most_read = max(self.most_read, tokens)
-        self.raise_to(tokens)
-
-    def raise_to(self, tokens: int) -> None:
-        """Raise a learned window that turns out to be too small."""
-        if self._tokens is not None:
-            self._tokens = max(self._tokens, tokens)
-
-    def forget(self) -> None:
-        """Forget what was learned."""
-        self._tokens = None
-
-
-_windows: "WeakKeyDictionary[AnyModel, LearnedWindow]" = WeakKeyDictionary()
 _narrowed: "WeakKeyDictionary[Template, Template]" = WeakKeyDictionary()
 
 
-def window_of(model: AnyModel) -> LearnedWindow:
-    """What was learned of a model's window. It belongs to the object: services may share a model's name."""
-    if model not in _windows:
-        _windows[model] = LearnedWindow()
-    return _windows[model]
+def narrowed(template: Template) -> Template:
+    """The template within the window that was found for it, or the template itself."""
+    return _narrowed.get(template, template)
 
 
-def narrowed(template: Template, model: AnyModel) -> Template:
-    """The template within the learned window of a model; the same object as long as that is the same."""
-    window = window_of(model).tokens
-    if window is None or window >= template.budget.window:
-        return template
-    known = _narrowed.get(template)
-    if known is None or known.budget != _smaller(template.budget, window):
-        _narrowed[template] = known = _within(template, window)
-    return known
+def keep_narrowed(template: Template, smaller: Template, model: AnyModel) -> None:
+    """Use a smaller template in place of another from now on: the model has answered with it."""
+    window, expected = smaller.budget.window, template.budget.window
+    logger.warning(
+        "%s reads at most %d tokens, not %d: give it a smaller Budget", model.name, window, expected
+    )
+    _narrowed[template] = smaller
 
 
-class Narrowing:
-    """One request, which is sent with less until the model answers it."""
-
-    def __init__(self, template: Template, model: AnyModel) -> None:
-        self.template = narrowed(template, model)
-        self.exceeded: WindowExceeded | None = None
-        """The last refusal."""
-        self._full = template
-        self._model = model
-        self._refused = 0  # tokens of the last request that was refused, by our count
-        self._tries_left = _TRIES
-        self._is_widened = False
-
-    def narrow(self, sent: int, exceeded: WindowExceeded) -> bool:
-        """Send less after a request of so many tokens was refused; False if it is not worth another try."""
-        self.exceeded, self._refused = exceeded, sent
-        self._tries_left -= 1
-        self.template = _within(self._full, self._next())
-        return self._tries_left >= 0 and self.template.budget.available < sent
-
-    def widen(self) -> bool:
-        """Use the full window if what must be sent does not fit into the learned one."""
-        self._is_widened = self.template is not self._full
-        self.template = self._full
-        return self._is_widened
-
-    def learn(self, usage: Usage | None) -> None:
-        """Note that the model has answered: the window is smaller than what was refused before."""
-        window = window_of(self._model)
-        window.note_read(0 if usage is None else usage.input)
-        exceeded = self.exceeded
-        if exceeded is None:
-            if self._is_widened:
-                window.forget()
-        elif exceeded.limit and exceeded.limit >= window.most_read:
-            # A stated window is believed, unless the count behind it includes what we do not count.
-            is_comparable = exceeded.limit + exceeded.over <= self._refused * _MOST_OFF
-            if exceeded.limit < self._full.budget.window and is_comparable:
-                self._keep(exceeded.limit, is_stated=True)
-            else:
-                window.raise_to(exceeded.limit)
-        elif (
-            not exceeded.in_bytes
-            and max(exceeded.over, window.most_read) < self._refused <= self._full.budget.window
-        ):
-            self._keep(max(self._next(), window.most_read), is_stated=False)
-
-    def _keep(self, tokens: int, *, is_stated: bool) -> None:
-        window, name = window_of(self._model), self._model.name
-        if window.tokens != tokens:
-            how = "as it states" if is_stated else "as far as requests tell"
-            logger.warning("the window of %s is %d tokens, %s: less than expected", name, tokens, how)
-        window.learn(tokens, is_stated=is_stated)
-
-    def _next(self) -> int:
-        """The window of the next try, by our count."""
-        assert self.exceeded is not None
-        sent, over, limit = self._refused, self.exceeded.over, self.exceeded.limit
-        tokens = (sent - over) * _MARGIN if 0 < over < sent else sent * _LESS
-        if limit:
-            tokens = min(tokens, sent * limit / (limit + over if over else max(limit, sent)) * _MARGIN)
-        return max(int(tokens), int(sent * _LEAST), 1)
+def forget_narrowed(template: Template) -> bool:
+    """Use the template itself again; False if it was not narrowed."""
+    return _narrowed.pop(template, None) is not None
 
 
-def _within(template: Template, window: int) -> Template:
-    return Template(*template.sections, budget=_smaller(template.budget, window), model=template.model)
-
-
-def _smaller(budget: Budget, window: int) -> Budget:
-    """The budget of a smaller window; the reserve and the promised shares still fit."""
+def narrow(template: Template, sent: int, exceeded: WindowExceeded) -> Template | None:
+    """A template for less than a request of so many tokens that was refused; `None` if there is no less."""
+    budget, window = template.budget, _next_window(sent, exceeded)
     promised = sum(share.minimum for share in budget.shares.values())
     reserve = min(budget.reserve, window // _RESERVED)
-    return replace(budget, window=max(window, reserve + max(promised, 1)), reserve=reserve)
+    budget = replace(budget, window=max(window, reserve + max(promised, 1)), reserve=reserve)
+    if budget.available >= sent:
+        return None
+    return Template(*template.sections, budget=budget, model=template.model)
+
+
+def _next_window(sent: int, exceeded: WindowExceeded) -> int:
+    """The window of the next try, by our count."""
+    over, limit = exceeded.over, exceeded.limit
+    tokens = (sent - over) * _MARGIN if 0 < over < sent else sent * _LESS
+    if limit:
+        tokens = min(tokens, sent * limit / (limit + over if over else max(limit, sent)) * _MARGIN)
+    return max(int(tokens), int(sent * _LEAST), 1)
 
 
 # Room for tool outputs

@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
 from quire.agent.builtin import sub_agents
-from quire.agent.run import refuse_from_within
+from quire.agent.turn import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now
 from quire.stores.store import is_tombstone

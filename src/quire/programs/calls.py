@@ -7,21 +7,12 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from quire.agent.answer import with_schema
-from quire.agent.calls import (
-    Approver,
-    Ran,
-    approval_of,
-    describe_calls,
-    has_acted,
-    mark_acted,
-    not_run,
-    run_call,
-    uncertain,
-    write,
-)
-from quire.agent.run import shield
+from quire.agent.calls import CallRecord, approval_of, execute_call, not_run, uncertain, write_result
+from quire.agent.side_effects import describe_calls, has_acted, mark_acted
+from quire.agent.speaker import Approver
 from quire.agent.tools import Outcome, Tool
 from quire.agent.tools.output import DONE
+from quire.agent.turn import shield
 from quire.agent.window import budget_for
 from quire.context import Template
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireError, StoreError
@@ -167,12 +158,12 @@ class Calls:
         """Run a call. It is recorded before it runs, and gets a result however it ends."""
         made, may_have_run = Made(self.transcript, call, uncertain(call, _STOPPED), key), False
 
-        async def record(ran: Ran) -> ToolResult:
+        async def record(ended: CallRecord) -> ToolResult:
             nonlocal made
-            written = await write(self._write, ran)
+            written = await write_result(self._write, ended)
             result = next(item for item in written if isinstance(item, ToolResult))
-            made = _ended(made, ran, result, tool)._replace(within=tuple(within))
-            if ran.outcome is not None and ran.outcome.has_begun:
+            made = _ended(made, ended, result, tool)._replace(within=tuple(within))
+            if ended.outcome is not None and ended.outcome.has_begun:
                 self._made.add(made)
             entry.extend((*written, *within))
             return made.result
@@ -183,10 +174,10 @@ class Calls:
             why_not = await self._refusal(call, tool)
             with called_within() as within:
                 if why_not is not None:
-                    await record(Ran(not_run(call, why_not)))
+                    await record(CallRecord(not_run(call, why_not)))
                 else:
                     may_have_run = True
-                    await run_call(self._session, call, tool, record, to=self.transcript)
+                    await execute_call(self._session, call, tool, record, to=self.transcript)
         except BaseException:
             if not any(isinstance(item, ToolResult) for item in entry):
                 await shield(self._close(made, entry, may_have_run and not tool.is_idempotent))
@@ -242,15 +233,15 @@ def called_within() -> Generator[list[Item], None, None]:
         _caller.reset(token)
 
 
-def _ended(made: Made, ran: Ran, result: ToolResult, tool: Tool) -> Made:
+def _ended(made: Made, ended: CallRecord, result: ToolResult, tool: Tool) -> Made:
     """A call with its result as it was recorded, and what the program receives."""
-    outcome, made = ran.outcome, made._replace(result=result)
+    outcome, made = ended.outcome, made._replace(result=result)
     if outcome is None or not outcome.has_begun:
         return made._replace(error=RuntimeError(result.text))
     acted = outcome.stop_reason != "error" or outcome.error is None or has_acted(outcome.error)
     made = made._replace(lasts=acted and not tool.is_idempotent)
     if result.is_error:
-        is_refused = result.content != ran.result.content  # by a hook
+        is_refused = result.content != ended.result.content  # by a hook
         return made._replace(error=RuntimeError(result.text) if is_refused else _error(outcome, result.text))
     return made._replace(value=_value(outcome))
 

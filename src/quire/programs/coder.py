@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from quire.agent.calls import Approver
+from quire.agent import Approver
 from quire.errors import InvalidValue, ModelFailed, OverBudget, QuireError, WrongType, cut
 from quire.items import Item, Message
 from quire.models import AnyModel, model_of

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from quire.agent.calls import has_acted
+from quire.agent.side_effects import has_acted
 from quire.agent.tools import ends
 from quire.items import Message
 from quire.models import answer_text

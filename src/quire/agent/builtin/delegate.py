@@ -11,8 +11,9 @@ from typing import Literal
 import msgspec
 
 from quire.agent.agent import Agent
-from quire.agent.calls import describe_calls_in, mark_called, running_call
+from quire.agent.calls import running_call
 from quire.agent.reply import Reply
+from quire.agent.side_effects import describe_calls_in, mark_called
 from quire.agent.tools import Tool, tool
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Handoff, Item, Message, ToolCall
@@ -210,6 +211,6 @@ def _delegations(agent: Agent) -> Iterator[Delegation]:
         speaker = left.pop()
         if speaker.name not in seen:
             seen.add(speaker.name)
-            left += [other.speaker for other in speaker.handoffs.values()]
+            left += speaker.handoffs.values()
             owners = {getattr(one.function, "__self__", None) for one in speaker.tools.values()}
             yield from (owner for owner in owners if isinstance(owner, Delegation))

@@ -12,12 +12,11 @@ from quire.agent.tools.output import (
     failed,
     given_now,
 )
-from quire.agent.tools.run import ADDED_TEXT, run, run_or_stop
+from quire.agent.tools.run import run, run_or_stop
 from quire.agent.tools.schema import Fields, hints_of, read_as, schema_of
 from quire.agent.tools.tool import Bound, Options, Signature, Tool, Toolset, tool, tools_of, written_function
 
 __all__ = [
-    "ADDED_TEXT",
     "MAX_OUTPUT",
     "Allowance",
     "Bound",

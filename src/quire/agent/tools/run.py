@@ -37,9 +37,6 @@ from quire.tokens import number
 
 logger = logging.getLogger("quire.agent")
 
-ADDED_TEXT = "added_text"
-"""The attribute of an error with words for the model that are not in its message."""
-
 _GRACE = 1.0
 """Seconds that a tool has to finish once it is cancelled."""
 
@@ -259,7 +256,7 @@ def _same(value: Any) -> Any:
 
 
 def _words_of(fault: BaseException) -> str:
-    """An error as the model reads it: its type and its message, not where it was raised."""
+    """An error as the model reads it: its type, its message and its notes, not where it was raised."""
     if isinstance(fault, ToolOutputError):
         return str(fault)
     try:
@@ -268,7 +265,7 @@ def _words_of(fault: BaseException) -> str:
         message = ""
     name = type(fault).__name__
     words = replace_surrogates(f"{name}: {message}") if message else name
-    beside = str(getattr(fault, ADDED_TEXT, ""))
+    beside = "".join(f"\n{note}" for note in getattr(fault, "__notes__", ()))
     inner = list(islice(_leaves(fault), _MOST_INNER))
     if inner[0] is fault:
         return words + beside

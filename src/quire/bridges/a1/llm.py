@@ -6,9 +6,9 @@ from typing import Any
 
 from quire.agent import Agent as Answering, Limits
 from quire.agent.agent import message_of
-from quire.agent.answer import answer_type
-from quire.agent.calls import mark_called
-from quire.agent.run import shield
+from quire.agent.answer import AnswerType
+from quire.agent.side_effects import mark_called
+from quire.agent.turn import shield
 from quire.bridges.a1.context import Context, no_context
 from quire.bridges.a1.runtime import get_runtime
 from quire.bridges.a1.tools import Tool, flattened, is_model
@@ -75,7 +75,7 @@ class LLM(Tool):
     ) -> Any:
         """The answer, in a session of its own; each request is counted in the session that pays."""
         terminal = {one.name for one in tools if getattr(one, "is_terminal", False)}
-        kind, paid = answer_type(schema), session.spending
+        kind, paid = None if schema is None else AnswerType(schema), session.spending
 
         async def pay() -> None:
             nonlocal paid

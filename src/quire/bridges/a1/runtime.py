@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 
 import msgspec
 
-from quire.agent.calls import Ran, run_call, write
+from quire.agent.calls import CallRecord, execute_call, write_result
 from quire.bridges.a1.context import Compact, Context, Message, dumped, read_contexts, read_json, write_json
 from quire.bridges.a1.tools import Agent, Tool, as_tool, is_model, model_of
 from quire.bridges.kit import mapping_at
@@ -202,18 +202,18 @@ class Runtime:
                 self.has_changed()
 
     async def _call(self, tool: Any, input: Mapping[str, Any]) -> Any:
-        ran: list[Ran] = []
+        ran: list[CallRecord] = []
         main = self.main()
         call = ToolCall(f"call_{new_id()}", tool.name, _as_json(input), agent_id=PROGRAM)
         await self.session.aio.append(call, to=main)
 
-        async def record(one: Ran) -> ToolResult:
+        async def record(one: CallRecord) -> ToolResult:
             ran.append(one)
-            await write(partial(self.session.steps.answer, (), to=main), one)
+            await write_result(partial(self.session.steps.answer, (), to=main), one)
             return one.result
 
         with called_within() as within:
-            result = await run_call(self.session, call, tool, record, to=main)
+            result = await execute_call(self.session, call, tool, record, to=main)
         if within:
             await self.session.aio.append(*within, to=main)
         outcome = ran[0].outcome

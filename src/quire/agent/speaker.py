@@ -1,10 +1,10 @@
 """Speakers: what an agent is made of, and which agent of a conversation speaks after hand-offs."""
 
 import re
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from itertools import dropwhile
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from quire.agent.tools import Tool, tools_of
 from quire.agent.window import budget_for
@@ -32,16 +32,9 @@ class Speaker(NamedTuple):
     template: Template
     tools: Mapping[str, Tool]
     definitions: tuple[Definition, ...]
-    handoffs: "Mapping[str, Speaks]" = MappingProxyType({})
+    handoffs: "Mapping[str, Speaker]" = MappingProxyType({})
     """The agents it may hand over to, by the name of the tool that does it."""
     approver: Approver | None = None
-
-
-class Speaks(Protocol):
-    """An agent."""
-
-    @property
-    def speaker(self) -> Speaker: ...
 
 
 def speaker_of(
@@ -50,49 +43,46 @@ def speaker_of(
     template: Template | None,
     instructions: str,
     tools: Iterable[Any],
-    handoffs: Iterable[Speaks],
+    handoffs: Iterable[Any],
     approver: Approver | None,
 ) -> Speaker:
     """The speaker of an agent. Without a template it sees its instructions and the history."""
     checked_type(template, Template | None, "Agent(template=…) is a Template")
     checked_type(instructions, str, "Agent(instructions=…) is a text")
     checked_type(tools, Iterable, "Agent(tools=…) is a list")
+    checked_type(handoffs, Iterable, "Agent(handoffs=…) is a list of agents")
     if approver is not None:
         checked_type(approver, Callable, "Agent(approver=…) is a function")
-    for other in checked_type(handoffs, Iterable, "Agent(handoffs=…) is a list of agents"):
-        checked_type(getattr(other, "speaker", other), Speaker, "Agent(handoffs=…) is a list of agents")
     if template is not None and instructions:
         raise InvalidValue("Agent: with a template, instructions are a section of it")
     if template is None:
         sections = (Instructions(instructions), History()) if instructions else (History(),)
         template = Template(*sections, budget=budget_for(model), model=model.name)
-    others: dict[str, Speaks] = {}
+    others: dict[str, Speaker] = {}
     definitions: list[Definition] = []
-    for other in handoffs:
-        tool_name = f"hand_over_to_{_NOT_IN_NAMES.sub('_', other.speaker.name)}"
+    for agent in handoffs:
+        other = getattr(agent, "speaker", agent)
+        checked_type(other, Speaker, "Agent(handoffs=…) is a list of agents")
+        tool_name = f"hand_over_to_{_NOT_IN_NAMES.sub('_', other.name)}"
         if tool_name in others:
-            raise InvalidValue(f"two agents to hand over to are called {cut(other.speaker.name)!r}")
+            raise InvalidValue(f"two agents to hand over to are called {cut(other.name)!r}")
         others[tool_name] = other
-        description = f"Give the conversation to {other.speaker.name}, who goes on from here."
+        description = f"Give the conversation to {other.name}, who goes on from here."
         definitions.append({"name": tool_name, "description": description, "parameters": _NO_PARAMETERS})
     own = tools_of([*tools, *definitions])
     return Speaker(name, model, template, own.tools, own.definitions, others, approver)
 
 
-def current_speaker(view: View, own: Speaker) -> Speaker:
-    """The agent that the conversation was handed to last, or the agent itself."""
-    crew = _crew(own)
-    return crew[_handed_to(reversed(view), crew) or own.name]
-
-
-def calling_speaker(view: View, own: Speaker) -> Speaker:
-    """The agent that made the open calls; the current one if there are none."""
-    pending = view.pending()
-    if not pending:
-        return current_speaker(view, own)
-    crew = _crew(own)
-    before = dropwhile(lambda item: item.id != pending[0].id, reversed(view))
-    return crew[_handed_to(before, crew) or own.name]
+def speaker_in(view: View, own: Speaker) -> Speaker:
+    """The agent that made the open calls of a conversation, or else the one that it was handed to last."""
+    if not own.handoffs:
+        return own
+    crew, pending = _crew(own), view.pending()
+    items: Iterable[Item] = reversed(view)
+    if pending:
+        items = dropwhile(lambda item: item.id != pending[0].id, items)
+    handed_to = (item.to_agent for item in items if isinstance(item, Handoff))
+    return next((crew[name] for name in handed_to if name in crew), own)
 
 
 def _crew(own: Speaker) -> dict[str, Speaker]:
@@ -100,12 +90,7 @@ def _crew(own: Speaker) -> dict[str, Speaker]:
     found, left = {own.name: own}, [own]
     while left:
         for other in left.pop().handoffs.values():
-            if other.speaker.name not in found:
-                found[other.speaker.name] = other.speaker
-                left.append(other.speaker)
+            if other.name not in found:
+                found[other.name] = other
+                left.append(other)
     return found
-
-
-def _handed_to(backwards: Iterable[Item], crew: Container[str]) -> str | None:
-    found = (item.to_agent for item in backwards if isinstance(item, Handoff) and item.to_agent in crew)
-    return next(found, None)

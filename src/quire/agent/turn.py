@@ -28,12 +28,10 @@ async def no_reader(_: Delta) -> None:
     """The `Emit` of a turn that is not streamed."""
 
 
-class Run:
+class Turn:
     """The task of one turn. It can be interrupted from any task, thread or event loop."""
 
-    def __init__(self, is_left: Callable[[], bool] = lambda: False) -> None:
-        """`is_left` tells whether the reader of a stream dropped it; its turn then ends by itself."""
-        self.is_left = is_left
+    def __init__(self) -> None:
         self.is_interrupted = False
         self.has_begun = asyncio.Event()
         """Set once the input is recorded; a turn is interrupted after that, not before."""
@@ -47,7 +45,7 @@ class Run:
         return self._has_ended or not self._loop.is_running()
 
     def start(self, work: Coroutine[Any, Any, Reply]) -> "asyncio.Task[Reply]":
-        """Run the work in a task; code that it calls can tell that it runs within this turn."""
+        """Do the work in a task; code that it calls can tell that it runs within this turn."""
         context = copy_context()
         context.run(_turns.set, (*_turns.get(), self))
         self._task = task = self._loop.create_task(work, context=context)
@@ -63,38 +61,35 @@ class Run:
 
     async def stream(self, work: Callable[[Emit], Coroutine[Any, Any, Reply]]) -> AsyncGenerator[Delta, None]:
         """The deltas of the work, `Done` last. Closing the generator cancels the work, and waits for it."""
-        channel = _Channel()
+        deltas: asyncio.Queue[Delta | None] = asyncio.Queue()
+        room = asyncio.Semaphore(_AHEAD)
 
-        async def run() -> Reply:
-            try:
-                reply = await work(channel.put)
-                channel.put_last(Done(reply))
-                return reply
-            finally:
-                channel.put_last(None)
+        async def emit(delta: Delta) -> None:
+            await room.acquire()
+            deltas.put_nowait(delta)
 
-        task = self.start(run())
+        task = self.start(work(emit))
+        task.add_done_callback(lambda _: deltas.put_nowait(None))
         try:
-            while (delta := await channel.get()) is not None:
+            while (delta := await deltas.get()) is not None:
+                room.release()
                 yield delta
-            await task
+            yield Done(await task)
         finally:
             task.cancel()
             await asyncio.wait([task])
 
     async def interrupt(self) -> None:
         """Stop the turn, and wait until it is recorded; code that runs within the turn does not wait."""
-        is_here = self._loop is asyncio.get_running_loop()
-        if self in _turns.get():
-            if is_here:
+        is_within = self in _turns.get()
+        if self._loop is asyncio.get_running_loop():
+            if is_within:
                 self._cancel()
-            elif not self.is_over:
-                self._loop.call_soon_threadsafe(self._cancel)
-        elif is_here:
-            await self._stop()
+            else:
+                await self._stop()
         elif not self.is_over:
             asyncio.run_coroutine_threadsafe(self._stop(), self._loop)
-            while not self.is_over:
+            while not is_within and not self.is_over:
                 await asyncio.sleep(_POLL)
 
     def check_interrupted(self) -> None:
@@ -115,7 +110,7 @@ class Run:
             await asyncio.wait([task])
 
 
-_turns: ContextVar[tuple[Run, ...]] = ContextVar("quire.agent.turns", default=())
+_turns: ContextVar[tuple[Turn, ...]] = ContextVar("quire.agent.turns", default=())
 """The turns that the current code runs within, the outermost first."""
 
 
@@ -125,37 +120,15 @@ def refuse_from_within(session: Session) -> None:
         raise InvalidValue("a tool or hook cannot ask the conversation whose turn it runs in")
 
 
-async def begin_turn(
-    session: Session, *, interrupts: bool, is_left: Callable[[], bool] = lambda: False
-) -> Run:
-    """A new turn of a conversation. A turn that runs is interrupted, or it is `TurnBusy`."""
+async def begin_turn(session: Session, *, interrupts: bool) -> Turn:
+    """A new turn of a conversation. A turn that is on its way is interrupted, or it is `TurnBusy`."""
     refuse_from_within(session)
-    run = Run(is_left)
-    while (other := session.steps.take_turn(run)) is not None:
-        if not interrupts and not (isinstance(other, Run) and other.is_left()):
+    turn = Turn()
+    while (other := session.steps.take_turn(turn)) is not None:
+        if not interrupts:
             raise TurnBusy(f"a turn is running in {session.place}: there is nothing to resume yet")
         await other.interrupt()
-    return run
-
-
-class _Channel:
-    """A queue of deltas with a bound; the last one always has room."""
-
-    def __init__(self) -> None:
-        self._deltas: asyncio.Queue[Delta | None] = asyncio.Queue()
-        self._room = asyncio.Semaphore(_AHEAD)
-
-    async def put(self, delta: Delta) -> None:
-        await self._room.acquire()
-        self._deltas.put_nowait(delta)
-
-    def put_last(self, delta: Delta | None) -> None:
-        self._deltas.put_nowait(delta)
-
-    async def get(self) -> Delta | None:
-        delta = await self._deltas.get()
-        self._room.release()
-        return delta
+    return turn
 
 
 # Work that a cancellation does not stop
