@@ -157,7 +157,8 @@ class Loop:
         return "calls" if is_beyond else None
 
     def _find_speaker(self) -> None:
-        self._speaker = speaker_in(self._session.view(), self._own)
+        if self._own.handoffs:
+            self._speaker = speaker_in(self._session.view(), self._own)
 
     async def _typed(self, reply: Reply) -> Reply:
         """The reply with its value. An answer that is not of the type is asked for again, with its faults."""

@@ -75,8 +75,6 @@ def speaker_of(
 
 def speaker_in(view: View, own: Speaker) -> Speaker:
     """The agent that made the open calls of a conversation, or else the one that it was handed to last."""
-    if not own.handoffs:
-        return own
     crew, pending = _crew(own), view.pending()
     items: Iterable[Item] = reversed(view)
     if pending:
