@@ -156,7 +156,6 @@ def test_times_are_said_by_name_and_by_year() -> None:
 def test_question_knows_its_terms_and_its_times() -> None:
     question = Question.of("When did we go to Rome in May 2023?", NOW)
     assert question.asks_when and question.terms == tuple(terms("go Rome"))
-    assert question.of_times == (frozenset(terms("May 2023")),)
     (month,) = question.spans
     assert month.end - month.start == 31 * DAY
     assert question.names(month.start) and not question.names(month.end)

@@ -77,7 +77,7 @@ def _reasons(question: Question, leaf: Leaf, around: Sequence[Leaf]) -> Iterator
 def _matched(question: Question, text: str) -> dict[str, str]:
     """The terms of a question that a text has, each with the word that is there."""
     asked, here, found = _written(question.text), _written(text), dict[str, str]()
-    for term in question.said_in(here.keys()):
+    for term in question.terms:
         other = next((one for one in (term, *related(term)) if one in here), None)
         if other is not None:
             found[term] = f'"{here[other]}"' + (f' for "{asked.get(term, term)}"' if other != term else "")

@@ -426,11 +426,6 @@ class _Search:
             cues.append((weights.says_time, postings[SAYS_TIME].keys()))
         if question.spans:
             cues.append((weights.date, {one for one in scores if question.names(self._index.at[one])}))
-        for group in question.of_times:
-            said_so = set(scores)
-            for term in group:
-                said_so &= postings[term].keys()
-            cues.append((weights.same_time, said_so))
         for share, leaves in cues:
             for number in leaves & scores.keys():
                 scores[number] += share * top

@@ -16,7 +16,7 @@ from operator import mul
 from msgspec import Struct
 
 from quire.memory.postings import Lent, Postings, Times, in_grains, is_name, name_mark
-from quire.memory.times import Span, readings, spans_of, without_times
+from quire.memory.times import Span, readings, spans_of, terms_without_times
 from quire.memory.words import asks_for_nothing, related, terms
 
 Scores = dict[int, float]
@@ -46,13 +46,11 @@ class Weights(Struct, frozen=True, kw_only=True):
     name: float = 0.2
     """A word of a document's name, or of a heading above a chunk."""
     speaker: float = 0.2
-    """This and the next four are shares of the best score by terms. Said by the speaker who is named."""
+    """This and the next three are shares of the best score by terms. Said by the speaker who is named."""
     says_time: float = 0.1
     """The leaf says a time, and the question asks when."""
     date: float = 0.3
     """From the time that the question names."""
-    same_time: float = 0.4
-    """The leaf says the time that the question names, in the same words."""
     asks: float = -0.15
     """The leaf asks more than it tells."""
     evidence: float = 0.095
@@ -82,15 +80,14 @@ class Question(Struct, frozen=True, kw_only=True):
     """A question, parsed: the terms to look for, and the times that it names.
 
     Of a question longer than 4,000 characters the beginning and the end are read. An ambiguous date is two of
-    the `spans`. The terms of a time, in `of_times`, count where all of them are said. `own` are the turns in
-    which the question is asked, by source and key; they do not answer it. Days are those of `zone`.
+    the `spans`. `own` are the turns in which the question is asked, by source and key; they do not answer it.
+    Days are those of `zone`.
     """
 
     text: str
     terms: tuple[str, ...]
     asks_when: bool = False
     spans: tuple[Span, ...] = ()
-    of_times: tuple[frozenset[str], ...] = ()
     own: frozenset[tuple[str, str]] = frozenset()
     zone: tzinfo = UTC
     vector: Sequence[float] | None = None
@@ -108,13 +105,12 @@ class Question(Struct, frozen=True, kw_only=True):
         half = _LONGEST_QUESTION // 2
         read = text if len(text) <= _LONGEST_QUESTION else f"{text[:half]} {text[-half:]}"
         spans = spans_of(read, now, zone)
-        found, of_times = without_times(read, spans)
+        found = terms_without_times(read, spans)
         return Question(
             text=text,
             terms=() if asks_for_nothing(text) else tuple(dict.fromkeys(found))[:_MOST_TERMS],
             asks_when=_ASKS_WHEN.search(read) is not None,
             spans=tuple(readings(spans)),
-            of_times=tuple(of_times),
             own=frozenset(own),
             zone=zone,
             vector=vector,
@@ -123,11 +119,6 @@ class Question(Struct, frozen=True, kw_only=True):
     def names(self, at: float) -> bool:
         """Whether a moment is within a time that is named."""
         return any(span.start <= at < span.end for span in self.spans)
-
-    def said_in(self, here: Set[str]) -> list[str]:
-        """The terms to look for, and those of each time that is said in whole among some terms."""
-        times = (term for group in self.of_times if group <= here for term in sorted(group))
-        return list(dict.fromkeys((*self.terms, *times)))
 
 
 # Statements and questions of a text

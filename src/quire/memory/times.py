@@ -1,8 +1,8 @@
 """The times that a question names: dates, months, weekdays, and distances such as "two weeks ago".
 
 A rule is a pattern and a function that makes periods of its match. Rules are tried in order, and what one
-has read no later one reads again. Rules and word lists of English, German, French and Spanish are in
-`times.toml`.
+has read no later one reads again. Rules and word lists are in `times.toml`: all of English, and the names of
+days and months in German, French and Spanish.
 """
 
 import re
@@ -164,27 +164,24 @@ _NAMESAKE_MONTHS = _DOUBTFUL_MONTHS | frozenset(_LISTS["namesake_months"].split(
 _WEEKDAYS = _numbered(*_LISTS["weekdays"], start=0)
 _SEASONS: dict[str, int] = _LISTS["seasons"]
 _DAYS_BACK, _YEARS_AWAY = _inverse("days"), _inverse("years")
-_PHRASES = _inverse("back") | _inverse("until_now_phrases")
 _VAGUE = {word: int(number) for word, number in _inverse("vague").items()}
 _TENS = {word: 10 * number for word, number in _numbered(_LISTS["tens"], start=2).items()}
-_NUMBERS = {**_numbered(*_LISTS["numbers"]), **_TENS, "a": 1, "an": 1, **_VAGUE}
+_NUMBERS = {**_numbered(_LISTS["numbers"]), **_TENS, "a": 1, "an": 1, **_VAGUE}
 _ORDINALS = _numbered(_LISTS["ordinals"])
-_UNITS = {**_inverse("units"), **_inverse("units_elsewhere"), **_LISTS["unit_letters"]}
-_MONTHS_IN = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+_UNITS = {**_inverse("units"), **_LISTS["unit_letters"]}
+_MONTHS_IN = {"month": 1, "quarter": 3, "year": 12}
 _SECONDS = {
-    **{"second": 1.0, "minute": 60.0, "hour": HOUR, "day": DAY, "week": 7 * DAY, "fortnight": 14 * DAY},
+    **{"second": 1.0, "minute": 60.0, "hour": HOUR, "day": DAY, "week": 7 * DAY},
     **{unit: months * 365.25 / 12 * DAY for unit, months in _MONTHS_IN.items()},
 }
 _PARTS_OF_DAY = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
 _PARTS_SAID = {"tonight": "evening", "last night": "night"}
-_THIRDS = {"early": 0, "start": 0, "beginning": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
 _WEEKS_BACK = {"this week": 0, "last week": 1, "previous week": 1, "week before last": 2}
 _WORDS: dict[str, Iterable[str]] = {
-    **{name: _inverse(name) for name in ("days", "years", "units", "units_elsewhere")},
+    **{name: _inverse(name) for name in ("days", "years", "units")},
     **{"months": _MONTHS, "weekdays": _WEEKDAYS, "seasons": _SEASONS, "numbers": _NUMBERS, "tens": _TENS},
-    **{"short_weekdays": _LISTS["short_weekdays"].split(), "ones": _LISTS["numbers"][0].split()[:9]},
+    **{"short_weekdays": _LISTS["short_weekdays"].split(), "ones": _LISTS["numbers"].split()[:9]},
     **{"ordinals": [word.replace("-", "[- ]") for word in _ORDINALS], "talk": _LISTS["talk"].values()},
-    "phrases": _PHRASES,
 }
 
 
@@ -232,15 +229,8 @@ def _numeric_day(found: _Match, question: _Question) -> _Periods:
     return calendar.days(date(year, *sorted((day, month))) if month > 12 else date(year, month, day), 1, 0.9)
 
 
-def _day(said: str, found: _Match, question: _Question) -> Period:
-    number = _ORDINALS.get(said.replace(" ", "-")) or int(re.sub("[^0-9]", "", said))
-    month, year = _MONTHS[found["month"]], _year_of(found["year"], question)
-    known = question.calendar.latest_year(month, number) if year is None else year
-    return question.calendar.days(date(known, month, number), 1, 0.8 if year is None else 0.95)
-
-
 def _named_day(found: _Match, question: _Question) -> _Periods:
-    """May 3, the third of May, and the days of May 3-7. With "and" alone either of two days is meant.
+    """May 3, the third of May.
 
     A number beside a word that may be a month is a day if the word is written so: not in "I may 3 times".
     """
@@ -249,32 +239,24 @@ def _named_day(found: _Match, question: _Question) -> _Periods:
     )
     if not is_sure and not question.written[found.start("month")].isupper():
         return None
-    first = _day(found["day"], found, question)
-    if "last" not in found.groupdict():
-        return first
-    if question.lead("month_before", found.start()):  # between March 1 and 2 April
-        return None
-    last = _day(found["last"], found, question)
-    return [first, last] if found["and"] and not found["opens"] else last._replace(start=first.start)
+    said, month, year = found["day"], _MONTHS[found["month"]], _year_of(found["year"], question)
+    day = _ORDINALS.get(said.replace(" ", "-")) or int(re.sub("[^0-9]", "", said))
+    known = question.calendar.latest_year(month, day) if year is None else year
+    return question.calendar.days(date(known, month, day), 1, 0.8 if year is None else 0.95)
 
 
 def _named_month(found: _Match, question: _Question) -> _Periods:
-    """A month with a year, with a part (early May), or after a word that makes it a time (since May)."""
-    calendar, month, part = question.calendar, _MONTHS[found["month"]], found.groupdict().get("part")
-    year, sure = _year_of(found["year"], question), 0.9
-    if year is None:
-        lead = "namesake_lead" if found["month"] in _NAMESAKE_MONTHS else "month_lead"
-        before = question.lead(lead, found.start())
-        if not (part or before or "led" in found.groupdict()):
-            return None
-        is_over = before is not None and before[0].rstrip() == "last" and month == calendar.today.month
-        year, sure = calendar.latest_year(month) - is_over, 0.6
-    whole = calendar.months(year, month, 1, sure)
-    if not part:
-        return whole
-    third = _THIRDS[part.split()[0]]
-    ten_days = calendar.days(first_of(year, month) + timedelta(10 * third), 10, sure)
-    return ten_days._replace(end=whole.end) if third == 2 else ten_days
+    """A month with a year, or after a word that makes it a time (since May)."""
+    calendar, month = question.calendar, _MONTHS[found["month"]]
+    year = _year_of(found["year"], question)
+    if year is not None:
+        return calendar.months(year, month, 1, 0.9)
+    lead = "namesake_lead" if found["month"] in _NAMESAKE_MONTHS else "month_lead"
+    before = question.lead(lead, found.start())
+    if before is None:
+        return None
+    is_over = before[0].rstrip() == "last" and month == calendar.today.month
+    return calendar.months(calendar.latest_year(month) - is_over, month, 1, 0.6)
 
 
 def _months(found: _Match, question: _Question) -> _Periods:
@@ -317,8 +299,6 @@ def _weekday_alone(found: _Match, question: _Question) -> _Periods:
 def _day_back(found: _Match, question: _Question) -> _Periods:
     """Today, yesterday evening, this morning, last night."""
     word = " ".join(found["word"].split())
-    if word == "hier" and language_of(question.written) != "french":  # in German it is "here"
-        return None
     day = question.calendar.today - timedelta(int(_DAYS_BACK.get(word, 0)))
     return _day_or_part(day, found["part"] or _PARTS_SAID.get(word), question, 0.9)
 
@@ -330,7 +310,7 @@ def _number(said: str) -> float:
 
 
 def _whole_unit(unit: str, back: int, question: _Question, sure: float) -> Period:
-    """A day, week, month, quarter or year of the calendar. Hours and fortnights end now."""
+    """A day, week, month, quarter or year of the calendar. Hours end now."""
     calendar, today = question.calendar, question.calendar.today
     if unit == "day":
         return calendar.days(today - timedelta(back), 1, sure)
@@ -351,8 +331,6 @@ def _about(unit: str, most: float, least: float, question: _Question, sure: floa
 def _so_many_ago(found: _Match, question: _Question) -> _Periods:
     """Whole days, months and years are those of the calendar; other amounts a quarter more or less."""
     unit, said = _UNITS[found["unit"]], found["amount"]
-    if found.groupdict().get("half"):
-        return _about(unit, 0.75, 0.25, question, 0.75)
     amount = _number(said)
     if said in _VAGUE:
         return _about(unit, amount + 1.5, max(amount - 1.5, 0.5), question, 0.5)
@@ -366,8 +344,7 @@ def _so_many_ago(found: _Match, question: _Question) -> _Periods:
 
 def _last_some(found: _Match, question: _Question) -> _Periods:
     """The last two hours."""
-    amount = 0.5 if found["half"] else _number(found["amount"])
-    return _about(_UNITS[found["unit"]], amount, 0, question, 0.85)
+    return _about(_UNITS[found["unit"]], _number(found["amount"]), 0, question, 0.85)
 
 
 def _one_unit(found: _Match, question: _Question) -> _Periods:
@@ -377,12 +354,6 @@ def _one_unit(found: _Match, question: _Question) -> _Periods:
         return _about(unit, 1, 0, question, 0.8)
     back = 2 if which is None else 0 if which == "this" else 1
     return _whole_unit(unit, back, question, 0.8)
-
-
-def _phrase(found: _Match, question: _Question) -> _Periods:
-    """Last week, in other languages than English."""
-    unit, *back = _PHRASES[" ".join(found["phrase"].split())].split()
-    return _whole_unit(unit, int(back[0]), question, 0.8) if back else _about(unit, 1, 0, question, 0.8)
 
 
 def _weekend(found: _Match, question: _Question) -> _Periods:
@@ -406,7 +377,7 @@ def _season(found: _Match, question: _Question) -> _Periods:
 
 _READERS: tuple[_Reader, ...] = (
     *(_numeric_day, _named_day, _named_month, _months, _weekday, _weekday_alone, _day_back, _so_many_ago),
-    *(_last_some, _one_unit, _phrase, _weekend, _season),
+    *(_last_some, _one_unit, _weekend, _season),
 )
 
 
@@ -479,7 +450,7 @@ def _ranges(found: Sequence[_Found], question: _Question) -> Iterator[Span]:
 
 
 def _opened(found: _Found, period: Period, question: _Question) -> Span:
-    """A time with what was said of it: the week of it, since, after, before, until, or nothing."""
+    """A time with what was said of it: since, after, before, until, or nothing."""
     start, end, sure = period
     now, past = max(question.calendar.now, end), min(0.0, start)
     if to_now := _pattern("until_now").match(question.plain, found.stop):
@@ -488,32 +459,24 @@ def _opened(found: _Found, period: Period, question: _Question) -> Span:
     for opener, (first, last) in spans.items():
         if lead := question.lead(opener, found.start):
             return Span(first, last, question.written[lead.start() : found.stop], sure * 0.9)
-    week = question.lead("week_lead", found.start)
-    if week and end - start <= DAY + 2 * HOUR:
-        start, end, _ = question.calendar.week(question.calendar.day_at(start), sure)
-        return Span(start, end, question.written[week.start() : found.stop], sure)
     return Span(start, end, question.written[found.start : found.stop], sure)
 
 
 # Times as terms.
 
 
-def without_times(question: str, spans: Sequence[Span]) -> tuple[list[str], list[frozenset[str]]]:
-    """The terms to look for in a question, and the terms of its times: of each its names, then its distance.
+def terms_without_times(question: str, spans: Sequence[Span]) -> list[str]:
+    """The terms to look for in a question, without those of its times.
 
-    The terms of a time are not looked for, but for names of days and months in a question that is not of the
-    past ("What is on Monday?"). A question of the past does not look for its verbs ("What did we talk about
-    last week?").
+    Names of days and months are looked for in a question that is not of the past ("What is on Monday?"). A
+    question of the past does not look for its verbs ("What did we talk about last week?").
     """
     if not spans:
-        return terms(question), []
-    rest, named, of_times = question, list[str](), list[frozenset[str]]()
+        return terms(question)
+    rest, named = question, list[str]()
     for words in dict.fromkeys(span.words for span in spans):
         rest = rest.replace(words, " ", 1)
-        names = [one for one in words.split() if _pattern("by_name").search(same_length(one))]
-        others = [one for one in words.split() if one not in names]
-        named += names
-        of_times += (frozenset(terms(" ".join(group), like=question)) for group in (names, others))
+        named += [one for one in words.split() if _pattern("by_name").search(same_length(one))]
     past = _LISTS["past"].get(language_of(question), "").split()
     plain = {one: same_length(one).strip(".,;:?!") for one in rest.split()}
     talk = [one for one, bare in plain.items() if _pattern("talk_word").fullmatch(bare) or bare in past]
@@ -521,4 +484,4 @@ def without_times(question: str, spans: Sequence[Span]) -> tuple[list[str], list
     found = [one for one in terms(rest, like=question) if one not in verbs]
     if not talk:
         found += [one for one in terms(" ".join(named), like=question) if not one.isdigit()]
-    return found, [group for group in of_times if group]
+    return found
