@@ -181,11 +181,9 @@ async def test_a_branch_of_a_queue_begins_with_its_items_and_diverges() -> None:
     assert contents(grandchild) == ["seed", "moss"] and grandchild.limit == 2
 
 
-async def test_a_branch_of_a_queue_keeps_the_newest_items_under_a_smaller_limit_and_needs_one() -> None:
+async def test_a_branch_of_a_queue_keeps_the_newest_items_under_a_smaller_limit() -> None:
     parent = await queue_of(1, 2, 3, 4)
     assert contents(parent.branch(limit=2)) == [3, 4] and len(parent) == 4
-    with pytest.raises(ValueError, match="limit"):
-        parent.branch(limit=None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 async def test_a_branch_of_a_queue_inherits_hooks_unless_others_are_given() -> None:
@@ -337,11 +335,8 @@ async def test_tools_read_the_pool_but_do_not_change_it() -> None:
 
     agent = gardener(choose)
     await agent.context_pool.add(note("fern", "likes shade"))
-    by_annotation = Turn[Any]("choose")
-    by_name = Turn[Any]("choose", kwargs={"pool": agent.context_pool})
-    values = [value for _, value in await run_turns(agent, by_annotation, by_name)]
-    assert values == ["- [fern] notes on fern / likes shade / 1"] * 2
-    assert ids(agent.context_pool) == ["fern"]
+    ((_, value),) = await run_turns(agent, Turn("choose"))
+    assert value == "- [fern] notes on fern / likes shade / 1" and ids(agent.context_pool) == ["fern"]
 
 
 async def test_a_pool_with_hooks_is_given_at_construction_or_assigned_later() -> None:
@@ -461,14 +456,14 @@ async def test_a_vetoed_add_keeps_the_item_that_it_would_have_evicted() -> None:
     assert ids(pool) == ["fern"]
 
 
-async def test_a_failing_after_hook_loses_nothing_and_is_reported() -> None:
+async def test_a_failing_after_hook_loses_nothing_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     @hook(ContextPoolHook.AFTER_ADD)
     async def fail(pool: ContextPool, item: Item) -> None:
         raise RuntimeError("the label fell off")
 
     pool = ContextPool(hooks=[fail])
     await pool.add(note("fern"))
-    assert ids(pool) == ["fern"] and [failure.hook for failure in pool.failures] == ["fail"]
+    assert ids(pool) == ["fern"] and "hook fail failed at after_add" in caplog.text
 
 
 async def test_a_pool_survives_serialization_with_its_hooks() -> None:

@@ -44,10 +44,12 @@ from quire.items.values import (
     MAX_DEPTH as MAX_DEPTH,
     MAX_TEXT,
     NOTHING as NOTHING,
+    check_fields as check_fields,
     freeze,
     replace_surrogates as replace_surrogates,
     thaw,
     to_json as to_json,
+    without_content as without_content,
 )
 
 __all__ = [

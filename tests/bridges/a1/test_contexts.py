@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -47,14 +47,30 @@ def saved(path: str) -> Any:
 # Messages
 
 
-def test_a_message_has_a_local_time_and_an_id_with_the_digits_of_a_uuid() -> None:
-    before = datetime.now()  # noqa: TID251
-    message = Message(role="user", content="pears")
-    assert before <= message.timestamp <= datetime.now()  # noqa: TID251
+async def test_the_verbs_return_messages_with_a_local_time_and_the_id_of_a_uuid() -> None:
+    context, before = Context(), datetime.now()  # noqa: TID251
+    message = context.user("pears")
+    assert context.messages == [message] and before <= message.timestamp <= datetime.now()  # noqa: TID251
     assert UUID(message.message_id).hex == message.message_id
-    zoned = datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=5)))
-    local = Message(role="user", content="", timestamp=zoned).timestamp
-    assert local.tzinfo is None and local.timestamp() == zoned.timestamp()
+    assert context.to_dict_list() == [{"role": "user", "content": "pears"}]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"role": "judge", "content": ""},
+        {"role": "user", "content": None},
+        {"role": "user", "content": "", "timestamp": "soon"},
+        {"role": "assistant", "content": "", "tool_calls": "c1"},
+    ],
+)
+def test_wrong_fields_are_refused_and_only_messages_are_taken_all_or_none(fields: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Message(**fields)
+    context = Context()
+    with pytest.raises(TypeError):
+        context.extend([Message(role="user", content=""), fields])  # type: ignore[list-item]  # pyright: ignore
+    assert len(context) == 0
 
 
 @pytest.mark.parametrize(
@@ -74,22 +90,6 @@ def test_tool_calls_are_dictionaries_of_any_shape(calls: list[dict[str, Any]]) -
         assert context.messages[-1].tool_calls == calls and context[-1].content == content
     dumped = json.loads(json.dumps([message.model_dump() for message in context]))
     assert Context(Message(**fields) for fields in dumped).messages == context.messages
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"role": "judge", "content": ""},
-        {"role": "user", "content": None},
-        {"role": "user", "content": "", "name": 3},
-        {"role": "user", "content": "", "timestamp": "soon"},
-        {"role": "user", "content": "", "timestamp": 3},
-        {"role": "assistant", "content": "", "tool_calls": "c1"},
-    ],
-)
-def test_wrong_fields_are_refused(fields: dict[str, Any]) -> None:
-    with pytest.raises((ValueError, TypeError)):
-        Message(**fields)
 
 
 _messages = st.builds(
@@ -135,29 +135,6 @@ def test_changing_the_list_of_messages_changes_the_context() -> None:
     assert texts(Context.from_file("basket.json")) == ["plums", "all fruit"]
     messages.clear()
     assert len(context) == 0 and isinstance(messages, list)
-
-
-def test_a_context_is_read_like_a_list_and_in_the_form_of_a_model() -> None:
-    context = Context([Message(role="user", content="pears"), Message(role="assistant", content="three")])
-    assert context[-1].content == "three" and texts(context[:1]) == ["pears"] and len(list(context)) == 2
-    assert context.to_dict_list()[0] == {"role": "user", "content": "pears"}
-
-
-async def test_the_verbs_work_inside_a_running_loop_and_return_the_message() -> None:
-    context = Context()
-    assert context.user("pears") == context.messages[0]
-    asked = context.assistant("", tool_calls=[CALL])
-    assert context.tool("5 kg", name="weigh", tool_call_id="c1").role == "tool" and asked.tool_calls == [CALL]
-
-
-@pytest.mark.parametrize("wrong", ["text", 3, [{"role": "user"}]])
-def test_only_messages_are_taken_all_or_none(wrong: Any) -> None:
-    context = Context()
-    with pytest.raises(TypeError):
-        context.extend([Message(role="user", content=""), wrong])
-    with pytest.raises(TypeError):
-        context.messages = wrong
-    assert len(context) == 0
 
 
 def test_a_message_is_in_a_context_once_but_may_come_back() -> None:
@@ -263,22 +240,6 @@ def test_a_runtime_is_only_read_without_keep_updated_and_makes_no_folder() -> No
         assert len(runtime.CTX) == 0 and not Path("missing.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "path"),
-    [
-        ("[", "$"),
-        ('{"contexts": {}}', "$"),
-        ('[{"role": "user", "content": "a"}, {"role": "user"}]', "$[1]"),
-        ("[3]", "$[0]"),
-    ],
-)
-def test_a_damaged_context_file_is_an_error_with_a_path(text: str, path: str) -> None:
-    Path("basket.json").write_text(text)
-    with pytest.raises(Damaged) as raised:
-        Context.from_file("basket.json", keep_updated=True)
-    assert raised.value.path == path and Path("basket.json").read_text() == text
-
-
 def test_a_device_or_a_pipe_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", tmp_path / "pipe"):
@@ -286,11 +247,19 @@ def test_a_device_or_a_pipe_is_no_file(tmp_path: Path) -> None:
             Context.from_file(path)
 
 
-def test_a_damaged_runtime_file_is_an_error_with_a_path() -> None:
-    Path("all.json").write_text('{"contexts": {"main": [{"role": "user", "content": 3}]}}')
+@pytest.mark.parametrize(
+    ("kind", "text", "path"),
+    [
+        (Context, "[", "$"),
+        (Context, '[{"role": "user", "content": "a"}, {"role": "user"}]', "$[1]"),
+        (Runtime, '{"contexts": {"main": [{"role": "user", "content": 3}]}}', "$.contexts[...][0].content"),
+    ],
+)
+def test_a_damaged_file_is_an_error_with_a_path(kind: Any, text: str, path: str) -> None:
+    Path("basket.json").write_text(text)
     with pytest.raises(Damaged) as raised:
-        Runtime.from_file("all.json")
-    assert raised.value.path == "$.contexts.main[0]"
+        kind.from_file("basket.json", keep_updated=True)
+    assert raised.value.path == path and Path("basket.json").read_text() == text
 
 
 # Compaction

@@ -18,16 +18,14 @@ from quire.bridges.a1 import (
     Strategy,
     Tool,
     TruncateOldest,
-    aot,
-    execute,
     get_context,
-    jit,
+    get_runtime,
     tool,
 )
 from quire.errors import InvalidValue, ModelFailed
 from quire.items import ToolCall
 from quire.models import Scripted
-from quire.programs import ProgramFailed, ProgramFault
+from quire.programs import ProgramFailed
 
 
 @pytest.fixture(autouse=True)
@@ -89,46 +87,17 @@ def calling(name: str, **arguments: Any) -> ToolCall:
 # Tools
 
 
-async def test_a_tool_is_called_by_name_with_a_value_or_with_a_text() -> None:
-    def triple(pots: int) -> dict[str, int]:
-        return {"total": pots * 3}
+async def test_a_tool_is_called_with_values_that_fit_its_schema() -> None:
+    async def triple(pots: int) -> Bill:
+        return Bill(total=pots * 3)
 
-    priced = Tool(
-        name="price",
-        execute=triple,
-        description="Price an order",
-        input_schema=Order,
-        output_schema=Bill,
-    )
-    assert await priced(pots=2) == await priced(Order(pots=2)) == Bill(total=6)
+    priced = Tool(name="price", execute=triple, description="Price an order", input_schema=Order)
+    assert await priced(pots=2) == await tool(triple)(2) == Bill(total=6)
     assert priced.input_schema is Order and priced.definition["parameters"]["required"] == ["pots"]
-
-    @tool
-    async def shout(content: str) -> str:
-        """Say it loudly."""
-        return content.upper()
-
-    assert await shout("glaze") == "GLAZE" and (shout.name, shout.description) == ("shout", "Say it loudly.")
     with pytest.raises(InvalidValue, match="pots"):
         await priced(pots="many")
-    with pytest.raises(TypeError, match="price"):
-        await priced("many")
-
-
-async def test_a_dictionary_becomes_a_value_of_the_output_schema_or_an_error() -> None:
-    @tool
-    def price(pots: int) -> Bill:
-        return {"total": pots} if pots else {"sum": 0}  # type: ignore[return-value]  # pyright: ignore
-
-    assert price.output_schema is Bill and await price(pots=4) == Bill(total=4)
-    with pytest.raises(InvalidValue, match="total"):
-        await price(pots=0)
-
-
-@pytest.mark.parametrize("wrong", [3, "fire", fire, lambda: None])
-def test_a_tool_is_made_of_a_function_with_a_name(wrong: Any) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        tool(wrong)
+    with pytest.raises(TypeError, match="function"):
+        tool(3)  # type: ignore[call-overload]  # pyright: ignore
 
 
 # Executing tools
@@ -142,15 +111,15 @@ async def test_execute_returns_what_the_tool_returns_whatever_its_kind() -> None
         for n in range(until):
             yield str(n)
 
-    assert await execute(next_day, day=date(2026, 2, 28)) == date(2026, 3, 1)
-    assert await execute(tool(count), until=2) == get_context()[-1].content
+    assert await get_runtime().execute(next_day, day=date(2026, 2, 28)) == date(2026, 3, 1)
+    assert await get_runtime().execute(tool(count), until=2) == get_context()[-1].content
     assert roles(get_context()) == ["assistant", "tool"] * 2
-    with pytest.raises(TypeError, match="JSON"):
-        await execute(fire, pots=object())
+    with pytest.raises(InvalidValue, match="pots"):
+        await get_runtime().execute(fire, pots=object())
     get_context().clear()
     get_context().assistant("The kiln is hot.")
     with pytest.raises(ValueError, match="fewer than no pots"):
-        await execute(fire, pots=-1)
+        await get_runtime().execute(fire, pots=-1)
     assert roles(get_context()) == ["assistant", "assistant", "tool"]
     assert get_context()[0].tool_calls is None and "fewer" in get_context()[2].content
 
@@ -164,7 +133,7 @@ async def test_an_llm_records_question_calls_and_answer_in_its_context() -> None
     desk.system("You own a kiln.")
     assert await LLM(model)("How long?", tools=[fire], context=desk) == "Four hours."
     assert roles(desk) == ["system", "user", "assistant", "tool", "assistant"]
-    assert "kiln" in str(model.requests[0].payload) and desk.session.spending.requests == 2
+    assert "kiln" in str(model.requests[0].payload) and desk.session.spending.tokens > 0
 
 
 async def test_an_llm_answers_in_a_new_intermediate_context_with_a_value_of_a_schema(
@@ -172,17 +141,6 @@ async def test_an_llm_answers_in_a_new_intermediate_context_with_a_value_of_a_sc
 ) -> None:
     assert await LLM(Scripted(['{"total": 5}']))("Price?", output_schema=Bill) == Bill(total=5)
     assert list(runtime.CTX) == ["intermediate_a"] and roles(runtime.CTX["intermediate_a"])[0] == "user"
-
-
-async def test_the_result_of_a_terminal_tool_is_the_answer() -> None:
-    @tool(is_terminal=True)
-    async def finish(total: int) -> dict[str, int]:
-        """Give the price."""
-        return {"total": total}
-
-    model = Scripted([calling("finish", total=7), "never asked"])
-    assert await LLM(model)("Price?", tools=[finish], output_schema=Bill) == Bill(total=7)
-    assert len(model.requests) == 1
 
 
 async def test_a_failed_question_leaves_its_context_as_it_was_unless_it_had_called_something() -> None:
@@ -206,71 +164,21 @@ async def test_a_failed_question_leaves_its_context_as_it_was_unless_it_had_call
 
 async def test_an_agent_without_schemas_takes_and_returns_a_text() -> None:
     agent = Agent("echo", "Repeat the input.")
-    with writing("output = {'output': input * 2}"):
-        answer = await jit(agent, anything="ho")  # a single field may have any name
-    assert answer.output == "hoho"
-
-
-async def test_programs_have_schemas_by_name_for_models() -> None:
-    class Quote(BaseModel):
-        bill: Bill | None = None
-
-    program = "bill = await llm_a('Price?', output_schema=Bill)\noutput = {'bill': bill}"
-    with writing(program):
-        agent = potter(LLM(Scripted(['{"total": 5}'])), output_schema=Quote)
-        assert await jit(agent, pots=1) == Quote(bill=Bill(total=5))
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"tools": "fire"}, {"tools": [3]}, {"input_schema": 3}, {"output_schema": {}}]
-)
-def test_wrong_parts_of_an_agent_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        potter(**wrong) if "tools" not in wrong else Agent(**wrong)
+    with writing("output = input * 2"):
+        assert await get_runtime().jit(agent, input="ho") == "hoho"
 
 
 async def test_without_generate_the_environment_names_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUIRE_MODEL", "nonsense:kiln-1")
     with pytest.raises(Exception, match="nonsense"):
         await Runtime().jit(potter(), pots=1)
-    with pytest.raises(TypeError, match="Agent"):
-        await writing(PLAIN).jit("potter", pots=1)  # type: ignore[arg-type]  # pyright: ignore
-    with pytest.raises(TypeError, match="generate"):
-        Runtime(generate=3)
-
-
-async def test_verifiers_refuse_programs_and_cost_orders_them() -> None:
-    class NoTools:
-        async def verify(self, code: str, agent: Agent) -> tuple[bool, str | None]:
-            return "fire" not in code, "no firing today"
-
-    class Longest:
-        def compute_cost(self, code: str, agent: Agent) -> float:
-            return -len(code)
-
-    careful = writing(FIRING, PLAIN, verify=NoTools())
-    assert await careful.jit(potter(fire), pots=2) == Bill(total=6)
-    assert any("no firing today" in message.content for message in careful.get_full_context("attempt"))
-    costly = writing(PLAIN, FIRING, cost=Longest())
-    assert await costly.jit(potter(fire), pots=2, strategy=Strategy(num_candidates=2)) == Bill(total=4)
-    with pytest.raises(TypeError, match="verify"):
-        Runtime(verify=[3])
-
-
-async def test_a_failed_program_leaves_main_and_its_calls_are_in_an_attempt() -> None:
-    with writing(BROKEN, strategy=Strategy(num_candidates=1, max_iterations=1)) as runtime:
-        get_context().user("before")
-        with pytest.raises(ProgramFailed):
-            await jit(potter(fire), pots=2)
-        assert roles(get_context()) == ["user"]
-        assert "tool" in roles(runtime.CTX["attempt_a"])
 
 
 async def test_programs_record_in_what_main_shows_after_it_was_cleared() -> None:
     with writing(PLAIN) as runtime:
         get_context().user("before")
         get_context().clear()
-        await jit(potter(), pots=2)
+        await get_runtime().jit(potter(), pots=2)
         assert [json.loads(message.content) for message in get_context()] == [{"pots": 2}, {"total": 6}]
         assert len(runtime.get_full_context("main")) == 2
 
@@ -290,21 +198,15 @@ async def test_a_runtime_file_has_what_programs_did_and_contexts_stay_short() ->
 # Compiled programs
 
 
-async def test_a_kept_program_is_found_without_a_model_and_verified_again() -> None:
-    class Refuse:
-        def verify(self, code: str, agent: Agent) -> tuple[bool, str]:
-            return False, "not this one"
-
+async def test_a_kept_program_is_found_without_a_model() -> None:
     with writing(PLAIN, cache_dir="kept"):
-        compiled = await aot(potter())
+        compiled = await get_runtime().aot(potter())
     assert "pots * 3" in compiled.code and len(list(Path("kept").iterdir())) == 1
     mute = Scripted(lambda _: "no program")
     found = Runtime(generate=mute, cache_dir="kept")
-    assert await (await found.aot(potter()))(Order(pots=1)) == Bill(total=3) and not mute.requests
+    assert await (await found.aot(potter()))(pots=1) == Bill(total=3) and not mute.requests
     with pytest.raises(ProgramFailed):  # another description is another task
         await found.aot(potter(description="Fire pots."))
-    with pytest.raises(ProgramFailed):
-        await Runtime(generate=mute, cache_dir="kept", verify=Refuse()).aot(potter())
 
 
 async def test_a_compiled_program_acts_in_the_runtime_that_is_current() -> None:
@@ -322,26 +224,15 @@ async def test_a_compiled_program_acts_in_the_runtime_that_is_current() -> None:
 async def test_a_compiled_program_is_a_tool_of_another_agent() -> None:
     compiled = await writing(FIRING).aot(potter(fire))
     with writing("bill = await potter(pots=pots)\noutput = {'total': bill['total'] + 1}") as runtime:
-        assert await jit(Agent("shop", "", Order, Bill, [compiled]), pots=2) == Bill(total=5)
+        assert await get_runtime().jit(Agent("shop", "", Order, Bill, [compiled]), pots=2) == Bill(total=5)
     main = runtime.CTX["main"]
     assert roles(main) == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
     called = [message.tool_calls[0]["function"]["name"] for message in main if message.tool_calls]
     assert called == ["potter", "fire"]
 
 
-async def test_a_compiled_program_that_fails_leaves_main_and_its_calls_are_in_an_attempt() -> None:
-    with writing(BROKEN, file_path="all.json", keep_updated=True):
-        compiled = await aot(potter(fire))
-        for run in (compiled, compiled.execute):
-            with pytest.raises(ProgramFault):
-                await run(pots=2)
-    contexts = json.loads(Path("all.json").read_text())["contexts"]
-    assert not contexts.get("main")
-    assert any(message["role"] == "tool" for name in contexts for message in contexts[name])
-
-
 async def test_executing_a_compiled_program_records_the_call_and_what_the_program_called() -> None:
     compiled = await writing(FIRING).aot(potter(fire))
-    assert await execute(compiled, pots=2) == Bill(total=4)
+    assert await get_runtime().execute(compiled, pots=2) == Bill(total=4)
     called = [message.tool_calls[0]["function"]["name"] for message in get_context() if message.tool_calls]
     assert called == ["potter", "fire"]

@@ -205,7 +205,6 @@ async def later() -> Any:
         SimpleNamespace(content="GIST"),
         {"choices": [{"message": {"content": "GIST"}}]},
         later,
-        lambda: iter(["GI", SimpleNamespace(content=None), {"content": "ST"}]),
     ],
 )
 async def test_a_summary_may_come_in_any_usual_shape(answer: Any) -> None:

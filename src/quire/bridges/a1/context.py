@@ -10,42 +10,34 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self, cast, overload
+from typing import Any, Literal, Self, TypeVar, cast, overload
 
 import msgspec
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import replace
 
-from quire.bridges.kit import call_dict, list_at, mapping_at, read_at
+from quire.bridges.kit import damaged
 from quire.compactors import leaving_out
-from quire.errors import (
-    Damaged,
-    DuplicateId,
-    EditRefused,
-    InvalidValue,
-    Irreducible,
-    QuireError,
-    WrongType,
-)
+from quire.errors import InvalidValue, Irreducible, WrongType
 from quire.items import (
     Hide,
     Item,
     Message as Words,
-    Role,
     Summary,
     ToolCall,
     ToolResult,
+    check_fields,
     new_id,
     now,
     thaw,
 )
 from quire.programs import PROGRAM
 from quire.session import Session
-from quire.state import Transcript, View, spans_over, truncate
+from quire.state import Transcript, View, truncate
 from quire.tokens import whole
 
 logger = logging.getLogger("quire.bridges.a1")
 
-ROLES = ("system", "developer", "user", "assistant", "tool")
+T = TypeVar("T")
 
 _OURS = "a1"  # the key of `extras` for what items have no field for
 _UNKNOWN = "unknown"  # the name or the id of a call that has none
@@ -67,7 +59,7 @@ def _message_id(item_id: str = "") -> str:
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One message in OpenAI's form. It cannot change. The timestamp is local time without a zone."""
 
-    role: str
+    role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str
     name: str | None = None
     tool_call_id: str | None = None
@@ -76,53 +68,15 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str = msgspec.field(default_factory=_message_id)
 
     def __post_init__(self) -> None:
-        if self.role not in ROLES:
-            raise InvalidValue(f"Message.role is one of {', '.join(ROLES)}")
-        texts = (self.content, self.message_id, self.name or "", self.tool_call_id or "")
-        if not all(isinstance(text, str) for text in texts):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType("content, name, tool_call_id and message_id of a Message are texts")
-        force_setattr(self, "timestamp", _read_time(self.timestamp))
-        force_setattr(self, "tool_calls", _read_calls(self.tool_calls))
-
-    def __hash__(self) -> int:
-        return hash(self.message_id)
+        check_fields(self)
 
     def model_dump(
         self, *, mode: str = "json", exclude_none: bool = False, exclude: Iterable[str] = ()
     ) -> dict[str, Any]:
         """The message as JSON values, whatever the mode; `Message(**dump)` makes it again."""
-        dump = msgspec.structs.asdict(self)
-        dump["timestamp"] = self.timestamp.isoformat()
-        dump["tool_calls"] = thaw(self.tool_calls)
+        dump: dict[str, Any] = msgspec.to_builtins(self)
         left_out = {*exclude, *(name for name, value in dump.items() if exclude_none and value is None)}
         return {name: value for name, value in dump.items() if name not in left_out}
-
-
-def _read_time(value: object) -> datetime:
-    try:
-        time = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        raise InvalidValue("Message.timestamp is not a time in ISO form") from None
-    if not isinstance(time, datetime):
-        raise WrongType(f"Message.timestamp is a datetime, not {type(time).__name__}")
-    return time if time.tzinfo is None else time.astimezone().replace(tzinfo=None)
-
-
-def _read_calls(calls: object) -> list[dict[str, Any]] | None:
-    if calls is None:
-        return None
-    found = cast("Iterable[object]", calls) if isinstance(calls, list) else (calls,)
-    if not all(isinstance(call, Mapping) for call in found):
-        raise WrongType("Message.tool_calls is a list of dictionaries")
-    return [dict(thaw(call)) for call in found]
-
-
-def _read_message(data: object) -> Message:
-    fields = mapping_at(data, "$")
-    try:
-        return Message(**{name: fields[name] for name in Message.__struct_fields__ if name in fields})
-    except (QuireError, TypeError) as fault:
-        raise Damaged(str(fault), "$") from None
 
 
 # Messages as items
@@ -137,7 +91,7 @@ def _items_of(message: Message) -> list[Item]:
         call_id, name = message.tool_call_id or _UNKNOWN, message.name or _UNKNOWN
         items.append(ToolResult(call_id, name, message.content, **common))
     elif message.content or message.role != "assistant" or not message.tool_calls:
-        items.append(Words(cast("Role", message.role), message.content, **common))
+        items.append(Words(message.role, message.content, **common))
     if message.role == "assistant":
         items += [_call_of(call, common) for call in message.tool_calls or ()]
     first = message.message_id
@@ -156,6 +110,12 @@ def _call_of(call: Mapping[str, Any], common: dict[str, Any]) -> ToolCall:
     return ToolCall(str(call.get("id") or _message_id()), str(fields.get("name") or _UNKNOWN), text, **common)
 
 
+def _call_dict(call: ToolCall) -> dict[str, Any]:
+    """A tool call in OpenAI's shape."""
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.call_id, "type": "function", "function": function}
+
+
 def _message_of(item: Item) -> Message:
     """The message that an item is, or that it is the first item of."""
     kept: dict[str, Any] = thaw(item.extras.get(_OURS)) or {}
@@ -165,7 +125,7 @@ def _message_of(item: Item) -> Message:
         case ToolResult():
             fields = {"role": "tool", "content": item.text, "name": item.name, "tool_call_id": item.call_id}
         case ToolCall():
-            fields = {"role": "assistant", "content": "", "tool_calls": [call_dict(item)]}
+            fields = {"role": "assistant", "content": "", "tool_calls": [_call_dict(item)]}
         case Summary():
             fields = {"role": "assistant", "content": item.text}
         case _:
@@ -174,19 +134,12 @@ def _message_of(item: Item) -> Message:
     return Message(**fields | kept, timestamp=time, message_id=_message_id(item.id))
 
 
+def _is_shown(item: Item) -> bool:
+    """Whether an item is a message, or the first item of one."""
+    return isinstance(item, _SHOWN) and "of" not in item.extras.get(_OURS, {})
+
+
 # Contexts
-
-
-def _changing(name: str) -> Any:
-    """A method of a list that also changes the context."""
-
-    def method(self: "Messages", *args: Any, **options: Any) -> Any:
-        changed = list(self.context.messages)
-        result = getattr(changed, name)(*args, **options)
-        self.context.messages = changed
-        return self if result is changed else result
-
-    return method
 
 
 class Messages(list[Message]):
@@ -196,17 +149,23 @@ class Messages(list[Message]):
         super().__init__()
         self.context = context
 
-    append = _changing("append")
-    clear = _changing("clear")
-    extend = _changing("extend")
-    insert = _changing("insert")
-    pop = _changing("pop")
-    remove = _changing("remove")
-    reverse = _changing("reverse")
-    sort = _changing("sort")
-    __delitem__ = _changing("__delitem__")
-    __iadd__ = _changing("__iadd__")
-    __setitem__ = _changing("__setitem__")
+
+def _changing(name: str) -> Any:
+    """A method of a list that also changes the context."""
+
+    def method(self: Messages, *args: Any, **options: Any) -> Any:
+        changed = list(self.context.messages)
+        result = getattr(changed, name)(*args, **options)
+        self.context.messages = changed
+        return self if result is changed else result
+
+    return method
+
+
+for _name in ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"):
+    setattr(Messages, _name, _changing(_name))
+for _name in ("__delitem__", "__iadd__", "__setitem__"):
+    setattr(Messages, _name, _changing(_name))
 
 
 class Context:
@@ -218,7 +177,7 @@ class Context:
 
     def __init__(
         self,
-        messages: Iterable[Message] | None = None,
+        messages: Iterable[Message] = (),
         file_path: str | os.PathLike[str] | None = None,
         keep_updated: bool = False,
         *,
@@ -233,14 +192,13 @@ class Context:
         self._changed = changed
         self._view: View | None = None
         self._messages = Messages(self)
-        self._items: list[list[Item]] = []  # of each message
-        self.extend(messages or ())
+        self.extend(messages)
         self._save()
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], keep_updated: bool = False) -> Self:
         """The context in a file, empty if there is no file. Without `keep_updated`, the file is only read."""
-        return cls(_read_messages(read_json(path) or []), path, keep_updated)
+        return cls(read_json(path, list[Message]) or (), path, keep_updated)
 
     def __repr__(self) -> str:
         return f"<Context {self._name!r} of {len(self)} messages>"
@@ -259,29 +217,28 @@ class Context:
 
     @messages.setter
     def messages(self, messages: Iterable[Message]) -> None:
-        wanted, shown = _checked(messages), self.messages
+        wanted, shown = list(messages), self.messages
         if wanted[: len(shown)] == shown:
             self.extend(wanted[len(shown) :])
-            return
-        if not self._hide_others(wanted):
+        else:
             self._begin_anew(wanted)
-        self.has_changed()
+            self.has_changed()
 
     def user(self, content: str) -> Message:
         """Append a message of the user."""
-        return self._said(Message(role="user", content=content))
+        return self._appended(Message(role="user", content=content))
 
     def assistant(self, content: str, tool_calls: list[dict[str, Any]] | None = None) -> Message:
         """Append a message of the model, with the calls it made."""
-        return self._said(Message(role="assistant", content=content, tool_calls=tool_calls))
+        return self._appended(Message(role="assistant", content=content, tool_calls=tool_calls))
 
     def system(self, content: str) -> Message:
         """Append an instruction."""
-        return self._said(Message(role="system", content=content))
+        return self._appended(Message(role="system", content=content))
 
     def tool(self, content: str, name: str | None = None, tool_call_id: str | None = None) -> Message:
         """Append the result of a tool."""
-        return self._said(Message(role="tool", content=content, name=name, tool_call_id=tool_call_id))
+        return self._appended(Message(role="tool", content=content, name=name, tool_call_id=tool_call_id))
 
     def append(self, message: Message) -> None:
         """Append a message."""
@@ -289,14 +246,10 @@ class Context:
 
     def extend(self, messages: Iterable[Message]) -> None:
         """Append messages, all or none."""
-        added = _checked(messages)
-        if not added:
-            return
-        try:
-            self._record(added)
-        except DuplicateId:  # a message that was left out may come back; one that is shown may not
-            self._begin_anew([*self.messages, *added])
-        self.has_changed()
+        items = [item for message in messages for item in _items_of(_checked(message))]
+        if items:
+            self.session.append(*items, to=self.transcript)
+            self.has_changed()
 
     def clear(self) -> None:
         """Remove all messages."""
@@ -322,7 +275,6 @@ class Context:
 
     def has_changed(self) -> None:
         """Save, and let the runtime compact."""
-        self._refresh()
         if self._changed is not None:
             self._changed(self)
         self._save()
@@ -331,14 +283,9 @@ class Context:
         """The items that are shown, for another transcript: messages keep their ids."""
         return [replace(item, spans=()) if isinstance(item, Summary) else item for item in self.view]
 
-    def _said(self, message: Message) -> Message:
+    def _appended(self, message: Message) -> Message:
         self.append(message)
         return message
-
-    def _record(self, messages: Iterable[Message]) -> None:
-        items = [item for message in messages for item in _items_of(message)]
-        if items:
-            self.session.append(*items, to=self.transcript)
 
     def _refresh(self) -> None:
         """Bring the list of messages up to date with the transcript."""
@@ -346,51 +293,29 @@ class Context:
         added = None if self._view is None else view.added_since(self._view)
         if added is None:
             list[Message].clear(self._messages)
-            self._items, added = [], list(view)
-        for item in added:
-            if isinstance(item, _SHOWN):
-                self._show(item)
+            added = list(view)
+        for item in filter(_is_shown, added):
+            self._show(item)
         self._view = view
 
     def _show(self, item: Item) -> None:
         last = self._messages[-1] if self._messages else None
-        is_part = "of" in item.extras.get(_OURS, {})
         # A call of a program is a message of its own, any other belongs to the text before it.
         joins = isinstance(item, ToolCall) and item.agent_id != PROGRAM and _OURS not in item.extras
-        if is_part and self._items:
-            self._items[-1].append(item)
-        elif joins and last is not None and last.role == "assistant":
-            calls = [*(last.tool_calls or ()), call_dict(cast("ToolCall", item))]
+        if joins and last is not None and last.role == "assistant":
+            calls = [*(last.tool_calls or ()), _call_dict(cast("ToolCall", item))]
             list[Message].__setitem__(self._messages, -1, replace(last, tool_calls=calls))
-            self._items[-1].append(item)
         else:
             list[Message].append(self._messages, _message_of(item))
-            self._items.append([item])
-
-    def _hide_others(self, wanted: list[Message]) -> bool:
-        """Hide all messages but some, if the order stays and the transcript allows it."""
-        self._refresh()
-        hidden, left = list[Item](), list(reversed(wanted))
-        for message, items in zip(self._messages, self._items, strict=True):
-            if left and left[-1] == message:
-                left.pop()
-            else:
-                hidden += items
-        if left:
-            return False
-        try:
-            self.session.append(Hide(spans_over(self.view, hidden)), to=self.transcript)
-        except EditRefused:  # the last message of the user, or a call without its result
-            return False
-        return True
 
     def _begin_anew(self, messages: list[Message]) -> None:
         """Go on in another transcript; the session keeps the one before."""
-        if len({message.message_id for message in messages}) < len(messages):
-            raise DuplicateId("a message is in a context once")
         number = int(self.transcript.rpartition("~")[2]) + 1 if "~" in self.transcript else 2
-        self.transcript, self._view = f"{self._name}~{number}", None
-        self._record(messages)
+        transcript = f"{self._name}~{number}"
+        items = [item for message in messages for item in _items_of(_checked(message))]
+        if items:
+            self.session.append(*items, to=transcript)
+        self.transcript, self._view = transcript, None
 
     def _save(self) -> None:
         if self.keep_updated and self.file_path is not None:
@@ -402,15 +327,10 @@ def no_context() -> Context:
     return Context()
 
 
-def _checked(messages: object) -> list[Message]:
-    if not isinstance(messages, Iterable):
-        raise WrongType(f"expected messages, got {type(messages).__name__}")
-    found: list[Message] = []
-    for message in cast("Iterable[object]", messages):
-        if not isinstance(message, Message):
-            raise WrongType(f"expected a Message, got {type(message).__name__}")
-        found.append(message)
-    return found
+def _checked(message: object) -> Message:
+    if not isinstance(message, Message):
+        raise WrongType(f"expected a Message, got {type(message).__name__}")
+    return message
 
 
 # Files
@@ -421,29 +341,16 @@ def dumped(context: Context) -> list[dict[str, Any]]:
     return [message.model_dump(exclude_none=True) for message in context]
 
 
-def _read_messages(data: object, path: str = "$") -> list[Message]:
-    saved = enumerate(list_at(data, path))
-    return [read_at(f"{path}[{index}]", _read_message, fields) for index, fields in saved]
-
-
-def read_contexts(data: object) -> dict[str, list[Message]]:
-    """The messages of the contexts of a saved runtime, by name."""
-    contexts = mapping_at(data, "$.contexts")
-    return {name: _read_messages(saved, f"$.contexts.{name}") for name, saved in contexts.items()}
-
-
-def read_json(path: str | os.PathLike[str]) -> Any:
-    """The content of a JSON file, or `None` if there is no file."""
-    try:
-        if Path(path).exists() and not Path(path).is_file():
-            raise InvalidValue(f"{os.fspath(path)} is not a regular file")
-        return json.loads(Path(path).read_bytes())
-    except FileNotFoundError:
+def read_json(path: str | os.PathLike[str], kind: type[T]) -> T | None:
+    """The value of a type in a JSON file, or `None` if there is no file."""
+    if not Path(path).exists():
         return None
-    except InvalidValue:
-        raise
-    except ValueError as fault:
-        raise Damaged(f"{os.fspath(path)} is not a JSON file: {fault}", "$") from None
+    if not Path(path).is_file():
+        raise InvalidValue(f"{os.fspath(path)} is not a regular file")
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=kind)
+    except msgspec.DecodeError as fault:
+        raise damaged(fault) from None
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -485,22 +392,19 @@ class TruncateOldest(Compact):
 
     def _cut(self, view: View) -> Hide | None:
         try:
-            return truncate(view, tokens=self.max_messages, counter=_PER_MESSAGE)
+            return truncate(view, tokens=self.max_messages, counter=_MessageCounter())
         except Irreducible as fault:
             logger.warning("%d items must stay: more than max_messages", len(fault.parts))
             return leaving_out(view, fault.parts)
 
 
-class _PerMessage:
+class _MessageCounter:
     """A counter for which each message is one."""
 
     key = "a1.messages"
 
     def count(self, item: Item) -> int:
-        return int(isinstance(item, _SHOWN) and "of" not in item.extras.get(_OURS, {}))
+        return int(_is_shown(item))
 
     def total(self, counted: int) -> int:
         return counted
-
-
-_PER_MESSAGE = _PerMessage()

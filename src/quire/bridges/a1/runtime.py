@@ -1,107 +1,68 @@
 """A1's runtime: contexts by name in one session, and the programs that act in them."""
 
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from functools import cache, partial
-from inspect import isawaitable
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import msgspec
 
-from quire.agent.calls import CallRecord, execute_call, write_result
-from quire.bridges.a1.context import Compact, Context, Message, dumped, read_contexts, read_json, write_json
-from quire.bridges.a1.tools import Agent, Tool, as_tool, is_model, model_of
-from quire.bridges.kit import mapping_at
+from quire.agent.tools import run_or_stop
+from quire.bridges.a1.context import Compact, Context, Message, dumped, read_json, write_json
+from quire.bridges.a1.tools import Agent, Tool, as_tool, model_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import ToolCall, ToolResult, new_id
-from quire.programs import (
-    PROGRAM,
-    Checks,
-    Coder,
-    KeptProgram,
-    Price,
-    Program,
-    ProgramFault,
-    Task,
-    check,
-    estimate,
-    shared_sandbox,
-)
+from quire.programs import PROGRAM, Coder, KeptProgram
 from quire.programs.calls import called_within
+from quire.programs.values import as_text
 from quire.session import Session, labelled
 from quire.stores.store import checked_name
 
 MODEL_VARIABLE = "QUIRE_MODEL"
 """The environment variable that names the model of a runtime without `generate`."""
 
-
-# Strategies
+_CACHE_DIR = ".a1"
 
 
 class Strategy(msgspec.Struct, frozen=True, kw_only=True):
-    """How programs are made; `None` means as the runtime says."""
+    """How programs are made: how many are written at once, and how often each may be corrected."""
 
     num_candidates: int = 3
     max_iterations: int = 3
-    generate: Any = None
-    verify: Any = None
-    cost: Any = None
-    compact: Compact | None = None
 
 
-def _checked_model(given: Any) -> Any:
-    """A model or its name; an LLM tool stands for its model."""
-    model = given if model_of(given) is None else model_of(given)
-    if model is None or isinstance(model, str) or is_model(model):
-        return model
-    raise WrongType(f"generate is a model, its name or an LLM, not {type(model).__name__}")
+class SavedRuntime(msgspec.Struct):
+    """The file of a runtime."""
 
-
-def _verifiers(given: Any) -> list[Any]:
-    row = cast("Iterable[Any]", given) if isinstance(given, list | tuple) else (given,)
-    found = [one for one in row if one is not None]
-    for one in found:
-        if not callable(getattr(one, "verify", None)):
-            raise WrongType(f"verify has a method `verify`, or is a list of such, not {type(one).__name__}")
-    return found
-
-
-# The runtime
+    cache_dir: str = _CACHE_DIR
+    contexts: dict[str, list[Message]] = {}
 
 
 class Runtime:
     """Contexts that belong together, and the programs that act in them.
 
     `generate` is the model that writes programs, its name or an `LLM`; by default the model that the
-    environment variable `QUIRE_MODEL` names, or the local one. `verify` checks programs after the checks of
-    the engine by `verify(code, agent)`, which returns whether one may run and what is wrong with it; it may
-    be async, or a list. The program with the lowest `cost.compute_cost(code, agent)` runs first. Those that
-    are kept are in `cache_dir`. `compact` runs after each message that leaves no call open. Fields of a
-    `strategy` override the other arguments. With `keep_updated`, each change is in the file when its verb
-    returns.
+    environment variable `QUIRE_MODEL` names, or the local one. Programs are kept in `cache_dir`. `compact`
+    runs after each message that leaves no call open. With `keep_updated`, each change is in the file when its
+    verb returns.
     """
 
     def __init__(
         self,
         generate: Any = None,
-        verify: Any = None,
-        cost: Any = None,
         compact: Compact | None = None,
-        cache_dir: str | os.PathLike[str] = ".a1",
+        cache_dir: str | os.PathLike[str] = _CACHE_DIR,
         strategy: Strategy | None = None,
         file_path: str | os.PathLike[str] | None = None,
         keep_updated: bool = False,
     ) -> None:
-        self.strategy = strategy or Strategy()
-        self.generate = _checked_model(self.strategy.generate or generate)
-        self.verify = _verifiers(verify if self.strategy.verify is None else self.strategy.verify)
-        self.cost = self.strategy.cost or cost
-        self.compact = self.strategy.compact or compact or Compact()
+        self.generate = model_of(generate) or generate
+        self.compact = compact or Compact()
         self.cache_dir = Path(cache_dir)
+        self.strategy = strategy or Strategy()
         self.file_path = None if file_path is None else Path(file_path)
         self.keep_updated = keep_updated
         self.session = Session.open(store="memory:")
@@ -115,10 +76,10 @@ class Runtime:
 
         Without `keep_updated`, the file is only read.
         """
-        saved = mapping_at(read_json(path) or {}, "$")
-        contexts = read_contexts(saved.get("contexts") or {})
-        runtime = cls(**{"cache_dir": saved.get("cache_dir", ".a1"), **options}, file_path=path)
-        for name, messages in contexts.items():
+        saved = read_json(path, SavedRuntime) or SavedRuntime()
+        options.setdefault("cache_dir", saved.cache_dir)
+        runtime = cls(**options, file_path=path)
+        for name, messages in saved.contexts.items():
             runtime.get_context(name).extend(messages)
         runtime.keep_updated = keep_updated
         runtime._save()
@@ -158,7 +119,7 @@ class Runtime:
         """
         contexts = self.CTX
         found = {one.message_id: one for name in labelled(contexts, labels) for one in contexts[name]}
-        return sorted(found.values(), key=lambda message: message.timestamp)
+        return sorted(found.values(), key=lambda message: message.timestamp.timestamp())
 
     def __enter__(self) -> Self:
         _entered.set((*_entered.get(), self))
@@ -167,25 +128,23 @@ class Runtime:
     def __exit__(self, *_: object) -> None:
         _entered.set(_entered.get()[:-1])
 
-    async def jit(self, agent: Agent, /, strategy: Strategy | None = None, **input: Any) -> Any:
+    async def jit(self, agent: Agent, /, **input: Any) -> Any:
         """The output of a program that is written for this input.
 
         On success input, calls and output are in `main`; otherwise nothing is, and the error lists what was
         wrong with each attempt.
         """
-        coder = self._coder(agent, strategy)
         with self:
             try:
-                answer = await coder.answer(agent.task, agent.given(input))
+                return (await self._coder().answer(agent.task, input)).value
             finally:
                 self.has_changed()
-        return answer.value
 
-    async def aot(self, agent: Agent, /, cache: bool = True, strategy: Strategy | None = None) -> "Compiled":
+    async def aot(self, agent: Agent, /, cache: bool = True) -> "Compiled":
         """A program for any input, as a tool. With `cache` it is kept, and found again without a model."""
-        coder = self._coder(agent, strategy, self.cache_dir if cache else None)
         with self:
             try:
+                coder = self._coder(self.cache_dir if cache else None)
                 return Compiled(agent, await coder.keep(agent.task), self)
             finally:
                 self.has_changed()
@@ -196,58 +155,36 @@ class Runtime:
         with self:
             if model_of(one) is not None:
                 return await one(**input)
-            try:
-                return await self._call(one, input)
-            finally:
-                self.has_changed()
-
-    async def _call(self, tool: Any, input: Mapping[str, Any]) -> Any:
-        ran: list[CallRecord] = []
-        main = self.main()
-        call = ToolCall(f"call_{new_id()}", tool.name, _as_json(input), agent_id=PROGRAM)
-        await self.session.aio.append(call, to=main)
-
-        async def record(one: CallRecord) -> ToolResult:
-            ran.append(one)
-            await write_result(partial(self.session.steps.answer, (), to=main), one)
-            return one.result
-
-        with called_within() as within:
-            result = await execute_call(self.session, call, tool, record, to=main)
-        if within:
-            await self.session.aio.append(*within, to=main)
-        outcome = ran[0].outcome
-        if outcome is not None and not outcome.is_error:
-            return result.text if tool.kind == "generator" else outcome.value
-        raise (outcome and outcome.error) or RuntimeError(result.text)
+            call = ToolCall(f"call_{new_id()}", one.name, as_text(input), agent_id=PROGRAM)
+            self.session.append(call, to=self.main())
+            with called_within() as within:
+                outcome, cancelled = await run_or_stop(one, call.arguments, session=self.session)
+            result = ToolResult(call.call_id, one.name, outcome.content, is_error=outcome.is_error)
+            self.session.append(result, *within, to=self.main())
+            self.has_changed()
+        if cancelled is not None:
+            raise cancelled
+        if outcome.is_error:
+            raise outcome.error or InvalidValue(result.text)
+        return result.text if one.kind == "generator" else outcome.value
 
     def main(self) -> str:
         """The transcript of the context `main`; it changes when the context is cleared."""
         return self.get_context().transcript
 
-    def _coder(self, agent: Agent, strategy: Strategy | None, kept: Path | None = None) -> Coder:
-        if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a runtime runs an Agent, not {type(agent).__name__}")
-        chosen = strategy or self.strategy
-        model = _checked_model(chosen.generate) or self.generate
-        verifiers = self.verify if chosen.verify is None else _verifiers(chosen.verify)
-        cost = chosen.cost or self.cost
-        return Coder(
-            model or os.environ.get(MODEL_VARIABLE) or "local",
-            session=self.session,
-            main=self.main,
-            candidates=chosen.num_candidates,
-            rounds=chosen.max_iterations,
-            kept=kept,
-            check=_checks(verifiers, agent) if verifiers else None,
-            price=estimate
-            if cost is None
-            else lambda one, _: Price(0, cost.compute_cost(one.code, agent), 0),
-        )
-
     def has_changed(self) -> None:
         """Save and compact after programs or models have added to contexts."""
         self._has_changed(self.get_context())
+
+    def _coder(self, kept: Path | None = None) -> Coder:
+        return Coder(
+            self.generate or os.environ.get(MODEL_VARIABLE) or "local",
+            session=self.session,
+            main=self.main,
+            candidates=self.strategy.num_candidates,
+            rounds=self.strategy.max_iterations,
+            kept=kept,
+        )
 
     def _has_changed(self, context: Context) -> None:
         if self._is_compacting:
@@ -261,8 +198,6 @@ class Runtime:
             self._save()
 
     def _compact(self) -> None:
-        if type(self.compact) is Compact:
-            return
         compacted = self.compact.compact(dict(self.CTX))
         if not isinstance(compacted, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"compact returns contexts by name, not {type(compacted).__name__}")
@@ -274,27 +209,6 @@ class Runtime:
         if self.keep_updated and self.file_path is not None:
             contexts = {name: dumped(context) for name, context in self.CTX.items()}
             write_json(self.file_path, {"cache_dir": str(self.cache_dir), "contexts": contexts})
-
-
-def _as_json(arguments: Mapping[str, Any]) -> str:
-    try:
-        plain = msgspec.to_builtins(arguments, enc_hook=lambda value: value.model_dump(mode="json"))
-    except (TypeError, AttributeError) as fault:
-        raise WrongType(f"a tool is executed with values that JSON has: {fault}") from None
-    return json.dumps(plain, ensure_ascii=False)
-
-
-def _checks(verifiers: Sequence[Any], agent: Agent) -> Checks:
-    async def check_program(code: str, task: Task) -> Program:
-        program = await check(code, task, shared_sandbox())
-        for verifier in verifiers:
-            verdict = verifier.verify(code, agent)
-            is_right, fault = await verdict if isawaitable(verdict) else verdict
-            if not is_right:
-                raise ProgramFault("answer", str(fault or "it was not accepted"))
-        return program
-
-    return check_program
 
 
 class Compiled(Tool):
@@ -313,10 +227,9 @@ class Compiled(Tool):
             input_schema=agent.input_schema,
             output_schema=agent.output_schema,
         )
-        self.function, self.__dict__["signature"] = program.function, program.signature
-        self.agent = agent
+        self.__dict__["signature"] = program.signature
+        self.execute = self._execute
         self.program = program
-        self.execute = self._run
         self._runtime = runtime
 
     @property
@@ -324,29 +237,26 @@ class Compiled(Tool):
         """The text of the program."""
         return self.program.program.code
 
-    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    async def __call__(self, /, **input: Any) -> Any:
         """The output for an input; only the calls of the program are in `main`."""
         with _current() or self._runtime as runtime:
             program = self.program.within(runtime.session, runtime.main)
             try:
-                done = await program.perform(self.program.task.read(self._given(args, kwargs)))
+                done = await program.perform(self.program.task.read(input))
                 if done.items:
                     await runtime.session.aio.append(*done.items, to=runtime.main())
             finally:
                 runtime.has_changed()
         return done.value
 
-    async def _run(self, *args: Any, **kwargs: Any) -> Any:
+    async def _execute(self, **input: Any) -> Any:
         """The output for an input; on success input, calls and output are in `main`."""
         with _current() or self._runtime as runtime:
             program = self.program.within(runtime.session, runtime.main)
             try:
-                return await program.run(self._given(args, kwargs))
+                return await program.run(input)
             finally:
                 runtime.has_changed()
-
-    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        return self.agent.given(self.by_name(args, kwargs))
 
 
 # The current runtime
@@ -384,23 +294,3 @@ def get_context(name: str = "main") -> Context:
 def new_context(label: str = "intermediate", branch_from: Context | None = None) -> Context:
     """A new context `label_a`, `label_b`, … in the current runtime."""
     return get_runtime().new_context(label, branch_from)
-
-
-def get_full_context(labels: str | Iterable[str] | None = None) -> list[Message]:
-    """The messages of all contexts of the current runtime, or of those with some labels."""
-    return get_runtime().get_full_context(labels)
-
-
-async def jit(agent: Agent, /, **input: Any) -> Any:
-    """The output of a program that the current runtime has written for this input."""
-    return await get_runtime().jit(agent, **input)
-
-
-async def aot(agent: Agent, /, cache: bool = True) -> Compiled:
-    """A program for any input, as a tool, by the current runtime."""
-    return await get_runtime().aot(agent, cache)
-
-
-async def execute(tool: Any, /, **input: Any) -> Any:
-    """The result of a tool, recorded by the current runtime."""
-    return await get_runtime().execute(tool, **input)

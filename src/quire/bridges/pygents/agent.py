@@ -3,34 +3,25 @@
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from types import UnionType
-from typing import Annotated, Any, Self, TypeGuard, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Self, TypeGuard, cast
 from weakref import ReferenceType, ref
 
-from quire.bridges.kit import list_at, mapping_at, read_at, text_at, written_at
-from quire.bridges.pygents.context import ContextPool, ContextQueue, is_item
-from quire.bridges.pygents.hooks import (
-    AgentHook,
-    AnyHook,
-    Hooked,
-    Inherit,
-    Registry,
-    hook_names,
-    inherited,
-    saved_hooks,
-)
+import msgspec
+
+from quire.bridges.kit import read_saved
+from quire.bridges.pygents.context import ContextPool, ContextQueue, SavedContainer, fit_for_json, is_item
+from quire.bridges.pygents.hooks import AgentHook, AnyHook, Hooked, Registry, registered_hooks
 from quire.bridges.pygents.turn import (
-    Arguments,
     SafeExecutionError,
+    SavedTurn,
     Tool,
     ToolRegistry,
     Turn,
     TurnTimeoutError,
 )
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
-from quire.tokens import named
 
 Pairs = AsyncGenerator[tuple[Turn[Any], Any], None]
 """Turns, each with a value that it produced."""
@@ -42,12 +33,28 @@ class UnregisteredAgentError(UnknownKey):
     """No agent of this name is registered in this process."""
 
 
+class SavedAgent(msgspec.Struct):
+    """A saved agent."""
+
+    name: str
+    description: str
+    tool_names: list[str]
+    queue: list[SavedTurn] = []
+    current_turn: SavedTurn | None = None
+    hooks: dict[str, list[str]] = {}
+    context_pool: SavedContainer = msgspec.field(default_factory=SavedContainer)
+    context_queue: SavedContainer = msgspec.field(default_factory=lambda: SavedContainer(_QUEUE_LIMIT))
+    is_paused: bool = False
+
+
 class Agent(Hooked):
     """Runs turns of its tools one after the other, and stores the items that they return.
 
     An item with an id goes to the pool (by default without a limit), one without to the queue (by default of
     ten). While the agent runs, its attributes cannot be assigned.
     """
+
+    _run: ReferenceType[Pairs] | None = None
 
     def __init__(
         self,
@@ -58,12 +65,13 @@ class Agent(Hooked):
         context_queue: ContextQueue | None = None,
         hooks: Iterable[AnyHook] | None = None,
     ) -> None:
-        self._run: ReferenceType[Pairs] | None = None
-        self._run_key: object = None
         super().__init__(hooks)
-        self._name = named(name, "the name of an agent")
+        self.name = name
         self.description = description
-        self.tools = _registered(tools)
+        self.tools = list(tools)
+        for one in self.tools:
+            if ToolRegistry.get(one.name) is not one:
+                raise InvalidValue(f"the tool registered as {cut(one.name)!r} is not the instance given")
         self.context_pool = ContextPool() if context_pool is None else context_pool
         self.context_queue = ContextQueue(_QUEUE_LIMIT) if context_queue is None else context_queue
         self._turns: deque[Turn[Any]] = deque()
@@ -72,31 +80,14 @@ class Agent(Hooked):
         AgentRegistry.register(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_") and name != "failures" and self.is_running:
+        if not name.startswith("_") and self.is_running:
             raise SafeExecutionError(f"{name!r} cannot change while the agent is running")
-        kind = _CONTAINERS.get(name)
-        if kind is not None and not isinstance(value, kind):
-            raise WrongType(f"{name} is a {kind.__name__}, not {type(value).__name__}")
+        if name == "name" and value != getattr(self, "name", None):
+            AgentRegistry.check_free(value)
         super().__setattr__(name, value)
 
     def __repr__(self) -> str:
         return f"Agent(name={self.name!r}, tools={[tool.name for tool in self.tools]})"
-
-    @property
-    def name(self) -> str:
-        """The name under which the agent is registered."""
-        return self._name
-
-    @name.setter
-    def name(self, name: str) -> None:
-        if named(name, "the name of an agent") == self._name:
-            return
-        if name in AgentRegistry:
-            raise InvalidValue(f"another agent is registered as {cut(name)!r}")
-        if self._name in AgentRegistry and AgentRegistry.get(self._name) is self:
-            AgentRegistry.unregister(self._name)
-        self._name = name
-        AgentRegistry.register(self)
 
     @property
     def current_turn(self) -> Turn[Any] | None:
@@ -111,7 +102,8 @@ class Agent(Hooked):
     @property
     def is_running(self) -> bool:
         """Whether somebody loops over `run`; leaving the loop ends it at once."""
-        return self._run is not None and self._run() is not None
+        pairs = None if self._run is None else self._run()
+        return pairs is not None and cast("Any", pairs).ag_frame is not None
 
     @property
     def is_paused(self) -> bool:
@@ -120,7 +112,9 @@ class Agent(Hooked):
 
     async def put(self, turn: Turn[Any]) -> None:
         """Add a turn at the end of the queue of turns."""
-        self._check_turn(turn)
+        if not _is_turn(turn):
+            raise WrongType(f"expected a Turn, got {type(turn).__name__}")
+        _check_accepted([turn], self.tools, self.name)
         await self._run_hooks(AgentHook.BEFORE_PUT, self, turn)
         self._turns.append(turn)
         await self._run_hooks(AgentHook.AFTER_PUT, self, turn)
@@ -137,8 +131,7 @@ class Agent(Hooked):
         """
         if self.is_running:
             raise SafeExecutionError("the agent is running already")
-        self._run_key = key = object()
-        pairs = self._pairs(key)
+        pairs = self._pairs()
         # A generator that its consumer dropped is closed some time later; the reference is gone at once.
         self._run = ref(pairs)
         return pairs
@@ -158,35 +151,42 @@ class Agent(Hooked):
         name: str | None = None,
         description: str | None = None,
         tools: Iterable[Tool] | None = None,
-        hooks: Iterable[AnyHook] | Inherit | None = Inherit.PARENT,
+        hooks: Iterable[AnyHook] | None = None,
     ) -> Self:
-        """An independent agent with branches of the pool and the queue, and copies of the pending turns."""
+        """An independent agent with branches of the pool and the queue, and copies of the pending turns.
+
+        What is not given is as in the parent; a name of its own is made.
+        """
+        name = _free_name(self.name) if name is None else name
+        own_tools = self.tools if tools is None else list(tools)
+        _check_accepted(self._turns, own_tools, name)
         child = type(self)(
-            _free_name(self.name) if name is None else name,
+            name,
             self.description if description is None else description,
-            self.tools if tools is None else tools,
-            context_pool=self.context_pool.branch(),
-            context_queue=self.context_queue.branch(),
+            own_tools,
+            self.context_pool.branch(),
+            self.context_queue.branch(),
+            self.hooks if hooks is None else hooks,
         )
-        child.hooks = list(inherited(hooks, self.hooks) or ())
-        child._load(turn.copy() for turn in self._turns)
+        child._turns.extend(turn.copy() for turn in self._turns)
         return child
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, fit for JSON; tools and hooks by name."""
-        turns = enumerate(self._turns)
         current = self.current_turn
-        return {
-            "name": self.name,
-            "description": self.description,
-            "tool_names": [tool.name for tool in self.tools],
-            "queue": [written_at(f"$.queue[{index}]", turn) for index, turn in turns],
-            "current_turn": None if current is None else written_at("$.current_turn", current),
-            "hooks": hook_names(self.hooks),
-            "context_pool": written_at("$.context_pool", self.context_pool),
-            "context_queue": written_at("$.context_queue", self.context_queue),
-            "is_paused": self.is_paused,
-        }
+        return fit_for_json(
+            {
+                "name": self.name,
+                "description": self.description,
+                "tool_names": [tool.name for tool in self.tools],
+                "queue": [turn.fields() for turn in self._turns],
+                "current_turn": None if current is None else current.fields(),
+                "hooks": self._hook_names(),
+                "context_pool": self.context_pool.fields(),
+                "context_queue": self.context_queue.fields(),
+                "is_paused": self.is_paused,
+            }
+        )
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
@@ -194,40 +194,38 @@ class Agent(Hooked):
 
         Only `name`, `description` and `tool_names` are required.
         """
-        fields = mapping_at(data, "$")
-        pool = read_at("$.context_pool", ContextPool.from_dict, fields.get("context_pool") or {})
-        saved_queue = fields.get("context_queue") or {"limit": _QUEUE_LIMIT}
-        queue = read_at("$.context_queue", ContextQueue.from_dict, saved_queue)
-        turns = list(_read_turns(fields))
-        tools = [ToolRegistry.get(name) for name in list_at(fields.get("tool_names"), "$.tool_names")]
-        hooks = saved_hooks(fields)
-        agent = cls(text_at(fields, "name"), text_at(fields, "description"), tools, pool, queue)
-        agent.hooks = hooks
-        agent._load(turns)
-        if fields.get("is_paused"):
+        saved = read_saved(data, SavedAgent)
+        running = [] if saved.current_turn is None else [saved.current_turn]
+        turns = [Turn[Any].restored(turn) for turn in [*running, *saved.queue]]
+        tools = [ToolRegistry.get(name) for name in saved.tool_names]
+        _check_accepted(turns, tools, saved.name)
+        pool = ContextPool.restored(saved.context_pool)
+        queue = ContextQueue.restored(saved.context_queue)
+        agent = cls(saved.name, saved.description, tools, pool, queue, registered_hooks(saved.hooks))
+        agent._turns.extend(turns)
+        if saved.is_paused:
             agent.pause()
         return agent
 
-    async def _pairs(self, key: object) -> Pairs:
-        try:
-            while self._turns:
-                await self._wait_while_paused()
-                turn = self._turns[0]
-                await self._run_hooks(AgentHook.BEFORE_TURN, self)
-                self._turns.popleft()
-                self._current = turn
-                async with aclosing(self._values(turn)) as values:
-                    async for value in values:
-                        yield turn, value
-                self._current = None
-        finally:
-            if self._run_key is key:  # not a run that was left before another began
-                self._run = self._current = None
+    async def _pairs(self) -> Pairs:
+        while self._turns:
+            while (resumed := self._resumed) is not None:
+                await self._run_hooks(AgentHook.ON_PAUSE, self)
+                await resumed.wait()
+                await self._run_hooks(AgentHook.ON_RESUME, self)
+            turn = self._turns[0]
+            await self._run_hooks(AgentHook.BEFORE_TURN, self)
+            self._turns.popleft()
+            self._current = turn
+            async with aclosing(self._values(turn)) as values:
+                async for value in values:
+                    yield turn, value
+            self._current = None
 
     async def _values(self, turn: Turn[Any]) -> AsyncGenerator[Any, None]:
         """Run a turn, and yield its values once they are stored."""
         try:
-            async with aclosing(turn.values(self._filled)) as values:
+            async with aclosing(turn.values(self._context_for(turn))) as values:
                 async for value in values:
                     await self._store(value)
                     await self._run_hooks(AgentHook.ON_TURN_VALUE, self, turn, value)
@@ -253,60 +251,36 @@ class Agent(Hooked):
             elif _is_turn(one):
                 await self.put(one)
 
-    async def _wait_while_paused(self) -> None:
-        while (resumed := self._resumed) is not None:
-            await self._run_hooks(AgentHook.ON_PAUSE, self)
-            await resumed.wait()
-            await self._run_hooks(AgentHook.ON_RESUME, self)
+    def _context_for(self, turn: Turn[Any]) -> dict[str, Any]:
+        """Copies of the pool and the queue, for parameters annotated with their type.
 
-    def _check_turn(self, turn: object) -> None:
-        if not _is_turn(turn):
-            raise WrongType(f"expected a Turn, got {type(turn).__name__}")
-        if not any(turn.tool is tool for tool in self.tools):
-            raise InvalidValue(f"agent {cut(self.name)!r} does not accept tool {cut(turn.tool.name)!r}")
-
-    def _load(self, turns: Iterable[Turn[Any]]) -> None:
-        """Begin with pending turns, without hooks; an agent with a wrong turn is not registered."""
-        try:
-            for turn in turns:
-                self._check_turn(turn)
-                self._turns.append(turn)
-        except BaseException:
-            AgentRegistry.unregister(self.name)
-            raise
-
-    def _filled(self, tool: Tool, arguments: Arguments) -> Arguments:
-        """The arguments with copies of the pool and the queue: tools read them, the agent writes."""
-        args, kwargs = arguments
-        pool, queue = self.context_pool.branch(hooks=[]), self.context_queue.branch(hooks=[])
-        copies: dict[int, Any] = {id(self.context_pool): pool, id(self.context_queue): queue}
-        args = tuple(copies.get(id(value), value) for value in args)
-        kwargs = {name: copies.get(id(value), value) for name, value in kwargs.items()}
-        placed = list(inspect.signature(tool.fn).parameters)[: len(args)]
-        for name, kind in _container_parameters(tool).items():
-            if name not in kwargs and name not in placed:
-                kwargs[name] = pool if kind is ContextPool else queue
-        return args, kwargs
+        A parameter `pool` without an annotation gets the pool, too.
+        """
+        parameters = list(inspect.signature(turn.tool.fn).parameters.values())[len(turn.args) :]
+        found: dict[str, Any] = {}
+        for parameter in parameters:
+            kind = parameter.annotation
+            if kind in (ContextQueue, "ContextQueue"):
+                found[parameter.name] = self.context_queue.branch(hooks=[])
+            elif kind in (ContextPool, "ContextPool") or (
+                parameter.name == "pool" and kind is parameter.empty
+            ):
+                found[parameter.name] = self.context_pool.branch(hooks=[])
+        return found
 
 
 AgentRegistry: Registry[Agent] = Registry("agent", UnregisteredAgentError)
 """Where agents find each other by name."""
 
-_CONTAINERS: dict[str, type] = {"context_pool": ContextPool, "context_queue": ContextQueue}
-
-
-def _registered(tools: Iterable[Tool]) -> list[Tool]:
-    found = list(tools)
-    for one in found:
-        if not isinstance(one, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"tools are made by @tool, not {type(one).__name__}")
-        if ToolRegistry.get(one.name) is not one:
-            raise InvalidValue(f"the tool registered as {cut(one.name)!r} is not the instance given")
-    return found
-
 
 def _is_turn(value: object) -> TypeGuard[Turn[Any]]:
     return isinstance(value, Turn)
+
+
+def _check_accepted(turns: Iterable[Turn[Any]], tools: list[Tool], name: str) -> None:
+    for turn in turns:
+        if turn.tool not in tools:
+            raise InvalidValue(f"agent {cut(name)!r} does not accept tool {cut(turn.tool.name)!r}")
 
 
 def _free_name(name: str) -> str:
@@ -314,34 +288,3 @@ def _free_name(name: str) -> str:
     while f"{name}-{number}" in AgentRegistry:
         number += 1
     return f"{name}-{number}"
-
-
-def _read_turns(fields: Any) -> Iterator[Turn[Any]]:
-    if fields.get("current_turn") is not None:
-        yield read_at("$.current_turn", Turn[Any].from_dict, fields["current_turn"])
-    for index, data in enumerate(list_at(fields.get("queue") or [], "$.queue")):
-        yield read_at(f"$.queue[{index}]", Turn[Any].from_dict, data)
-
-
-def _container_parameters(tool: Tool) -> dict[str, type]:
-    """The parameters annotated as a pool or a queue, and one called `pool` without an annotation."""
-    try:
-        hints = get_type_hints(tool.fn)
-    except Exception:  # a name that cannot be resolved: the parameter has to be passed
-        hints = {}
-    parameters = inspect.signature(tool.fn).parameters
-    found = {name: kind for name in parameters if (kind := _container(hints.get(name))) is not None}
-    if "pool" in parameters and parameters["pool"].annotation is inspect.Parameter.empty:
-        found["pool"] = ContextPool
-    return found
-
-
-def _container(hint: Any) -> type | None:
-    if get_origin(hint) is Annotated:
-        return _container(get_args(hint)[0])
-    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    for member in members:
-        for kind in _CONTAINERS.values():
-            if isinstance(member, type) and issubclass(member, kind):
-                return kind
-    return None

@@ -6,20 +6,19 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeGuard, TypeVar
 
-from quire.bridges.kit import list_at, mapping_at, read_at, written_at
+import msgspec
+
+from quire.bridges.kit import read_saved
 from quire.bridges.pygents.hooks import (
     AnyHook,
     ContextPoolHook,
     ContextQueueHook,
     Hooked,
-    Inherit,
-    hook_names,
-    inherited,
-    saved_hooks,
+    registered_hooks,
 )
-from quire.errors import Damaged, InvalidLimit, InvalidValue, UnknownKey, WrongType, cut
-from quire.items import Note, freeze, thaw, to_json
-from quire.state import Pool
+from quire.errors import InvalidValue, WrongType
+from quire.items import Note, freeze, to_json
+from quire.state import Inherit, Pool
 from quire.tokens import whole
 
 T = TypeVar("T")
@@ -35,22 +34,35 @@ class ContextItem(Generic[T]):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, fit for JSON; a content that cannot be written is `Unencodable`, with its path."""
-        return {
-            "id": self.id,
-            "description": self.description,
-            "content": to_json(freeze(self.content), "$.content"),
-        }
+        return fit_for_json(self.fields())
 
     @classmethod
     def from_dict(cls, data: object) -> "ContextItem[Any]":
         """The item that `to_dict` wrote."""
-        fields = mapping_at(data, "$")
-        if "content" not in fields:
-            raise Damaged("an item has a content", "$.content")
-        for name in ("id", "description"):
-            if not isinstance(fields.get(name), str | None):
-                raise Damaged("expected a text", f"$.{name}")
-        return ContextItem(thaw(freeze(fields["content"])), fields.get("description"), fields.get("id"))
+        return read_saved(data, ContextItem[Any])
+
+    def fields(self) -> dict[str, Any]:
+        """The fields by name, with the content as it is."""
+        return {"id": self.id, "description": self.description, "content": self.content}
+
+
+def is_item(value: object) -> TypeGuard[ContextItem[Any]]:
+    """Whether a value is an item."""
+    return isinstance(value, ContextItem)
+
+
+def fit_for_json(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields as JSON values; a value that cannot be written is `Unencodable`, with its path."""
+    written: dict[str, Any] = to_json(freeze(fields))
+    return written
+
+
+class SavedContainer(msgspec.Struct):
+    """A saved queue or pool."""
+
+    limit: Any = None
+    items: list[ContextItem[Any]] = []
+    hooks: dict[str, list[str]] = {}
 
 
 class _Container(Hooked, ABC):
@@ -66,8 +78,8 @@ class _Container(Hooked, ABC):
     def items(self) -> list[ContextItem[Any]]:
         """A copy of the list of items, oldest first."""
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return len(self.items)
 
     def __iter__(self) -> Iterator[ContextItem[Any]]:
         return iter(self.items)
@@ -77,8 +89,22 @@ class _Container(Hooked, ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, fit for JSON; hooks by type and name."""
-        items = [written_at(f"$.items[{index}]", item) for index, item in enumerate(self.items)]
-        return {"limit": self.limit, "items": items, "hooks": hook_names(self.hooks)}
+        return fit_for_json(self.fields())
+
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """The container that `to_dict` wrote. No hooks run."""
+        return cls.restored(read_saved(data, SavedContainer))
+
+    @classmethod
+    @abstractmethod
+    def restored(cls, saved: SavedContainer) -> Self:
+        """The container that was saved."""
+
+    def fields(self) -> dict[str, Any]:
+        """What is saved, with the contents of items as they are."""
+        items = [item.fields() for item in self.items]
+        return {"limit": self.limit, "items": items, "hooks": self._hook_names()}
 
 
 class _Done:
@@ -93,8 +119,6 @@ class ContextQueue(_Container):
 
     def __init__(self, limit: int, hooks: Iterable[AnyHook] | None = None) -> None:
         super().__init__(hooks)
-        if limit is None:  # pyright: ignore[reportUnnecessaryComparison]
-            raise InvalidLimit("a queue needs a limit")
         self._items: deque[ContextItem[Any]] = deque(maxlen=whole(limit, "a limit", least=1))
 
     @property
@@ -107,16 +131,10 @@ class ContextQueue(_Container):
         """A copy of the list of items, oldest first."""
         return list(self._items)
 
-    def __len__(self) -> int:
-        return len(self._items)
-
     async def append(self, *items: ContextItem[Any]) -> None:
         """Add items at the end: all of them, or none if one is not an item or a hook refuses."""
         for item in items:
             _check_item(item)
-        if not self.hooks:
-            self._items.extend(items)  # without a copy of the items for hooks
-            return
         await self._run_hooks(ContextQueueHook.BEFORE_APPEND, self.items)
         self._items.extend(items)
         await self._run_hooks(ContextQueueHook.AFTER_APPEND, self.items)
@@ -126,25 +144,21 @@ class ContextQueue(_Container):
         self._items.clear()
         return _Done()
 
-    def branch(
-        self,
-        limit: int | Inherit = Inherit.PARENT,
-        hooks: Iterable[AnyHook] | Inherit | None = Inherit.PARENT,
-    ) -> Self:
-        """An independent queue with the same items; a smaller limit keeps the newest."""
-        own_limit = self.limit if isinstance(limit, Inherit) else limit
-        child = type(self)(limit=own_limit, hooks=inherited(hooks, self.hooks))
+    def branch(self, limit: int | None = None, hooks: Iterable[AnyHook] | None = None) -> Self:
+        """An independent queue with the same items; a smaller limit keeps the newest.
+
+        Without a limit or hooks, those of the parent are used.
+        """
+        own_limit = self.limit if limit is None else limit
+        child = type(self)(own_limit, self.hooks if hooks is None else hooks)
         child._items.extend(self._items)
         return child
 
     @classmethod
-    def from_dict(cls, data: object) -> Self:
-        """The queue that `to_dict` wrote. No hooks run."""
-        fields = mapping_at(data, "$")
-        if "limit" not in fields:
-            raise Damaged("a queue has a limit", "$.limit")
-        queue = cls(limit=fields["limit"], hooks=saved_hooks(fields))
-        queue._items.extend(_read_items(fields))
+    def restored(cls, saved: SavedContainer) -> Self:
+        """The queue that was saved."""
+        queue = cls(saved.limit, registered_hooks(saved.hooks))
+        queue._items.extend(saved.items)
         return queue
 
 
@@ -165,9 +179,6 @@ class ContextPool(_Container):
         """A copy of the list of items, oldest first."""
         return [note.content for note in self._pool]
 
-    def __len__(self) -> int:
-        return len(self._pool)
-
     async def add(self, item: ContextItem[Any]) -> None:
         """Store an item. `BEFORE_ADD` hooks run after eviction; if one raises, the evicted item returns."""
         note = _note_of(item)
@@ -177,15 +188,14 @@ class ContextPool(_Container):
         try:
             await self._run_hooks(ContextPoolHook.BEFORE_ADD, self, item)
         except BaseException:
-            self._restore(evicted)
+            if evicted is not None:
+                self._pool = Pool.restored([evicted, *self._pool], limit=self.limit)
             raise
         self._pool.add(note)
         await self._run_hooks(ContextPoolHook.AFTER_ADD, self, item)
 
     def get(self, id: str) -> ContextItem[Any]:
-        """The item with this id."""
-        if id not in self._pool:
-            raise UnknownKey(f"no item {cut(str(id))!r} in the pool")
+        """The item with this id; `KeyError` if there is none."""
         item: ContextItem[Any] = self._pool.get(id).content
         return item
 
@@ -212,37 +222,22 @@ class ContextPool(_Container):
         return Pool.restored(notes, limit=self.limit)
 
     def branch(
-        self,
-        limit: int | Inherit | None = Inherit.PARENT,
-        hooks: Iterable[AnyHook] | Inherit | None = Inherit.PARENT,
+        self, limit: int | Inherit | None = Inherit.LIMIT, hooks: Iterable[AnyHook] | None = None
     ) -> Self:
-        """An independent pool with the same items; a smaller limit keeps the newest. No hooks run."""
-        pool = self._pool.fork() if isinstance(limit, Inherit) else self._pool.fork(limit)
-        child = type(self)(limit=pool.limit, hooks=inherited(hooks, self.hooks))
-        child._pool = pool
+        """An independent pool with the same items; a smaller limit keeps the newest. No hooks run.
+
+        Without a limit or hooks, those of the parent are used; `None` as a limit means any number.
+        """
+        child = type(self)(hooks=self.hooks if hooks is None else hooks)
+        child._pool = self._pool.fork(limit)
         return child
 
     @classmethod
-    def from_dict(cls, data: object) -> Self:
-        """The pool that `to_dict` wrote, even if it is over its limit. No hooks run."""
-        fields = mapping_at(data, "$")
-        pool = cls(limit=fields.get("limit"), hooks=saved_hooks(fields))
-        try:
-            notes = [_note_of(item) for item in _read_items(fields)]
-        except InvalidValue as fault:
-            raise Damaged(str(fault), "$.items") from None
-        pool._pool = Pool.restored(notes, limit=pool.limit)
+    def restored(cls, saved: SavedContainer) -> Self:
+        """The pool that was saved, even if it is over its limit."""
+        pool = cls(hooks=registered_hooks(saved.hooks))
+        pool._pool = Pool.restored(map(_note_of, saved.items), limit=saved.limit)
         return pool
-
-    def _restore(self, evicted: Note | None) -> None:
-        """Put an evicted item back in first place, unless its place or its id was taken meanwhile."""
-        if evicted is not None and evicted.key not in self._pool and self._pool.evicted_by(evicted) is None:
-            self._pool = Pool.restored([evicted, *self._pool], limit=self.limit)
-
-
-def is_item(value: object) -> TypeGuard[ContextItem[Any]]:
-    """Whether a value is an item."""
-    return isinstance(value, ContextItem)
 
 
 def _check_item(item: object) -> None:
@@ -256,8 +251,3 @@ def _note_of(item: ContextItem[Any]) -> Note:
         missing = "id" if item.id is None else "description"
         raise InvalidValue(f"an item in a pool needs an id and a description; {missing} is None")
     return Note(item, item.id, item.description)
-
-
-def _read_items(fields: Any) -> list[ContextItem[Any]]:
-    saved = enumerate(list_at(fields.get("items") or [], "$.items"))
-    return [read_at(f"$.items[{index}]", ContextItem.from_dict, data) for index, data in saved]

@@ -2,22 +2,16 @@
 
 import inspect
 import logging
-from asyncio import Lock, get_running_loop
+from asyncio import Lock
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from enum import Enum, StrEnum
-from inspect import isawaitable, isfunction
-from typing import Any, Generic, NamedTuple, TypeVar, cast
-from weakref import WeakKeyDictionary
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
 
-from quire.bridges.kit import list_at, mapping_at
-from quire.errors import Damaged, InvalidValue, UnknownKey, WrongType, cut
-from quire.tokens import named
+from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 
 logger = logging.getLogger("quire.bridges")
-
-_MOST_FAILURES = 100
 
 
 class UnregisteredHookError(UnknownKey):
@@ -90,31 +84,36 @@ Registered = TypeVar("Registered", bound=Any)
 
 
 class Registry(Generic[Registered]):
-    """Things of one kind by name, for the whole process."""
+    """Things of one kind, found by their names, for the whole process."""
 
     def __init__(self, kind: str, missing: type[UnknownKey]) -> None:
         self._kind = kind
         self._missing = missing
-        self._known: dict[str, Registered] = {}
+        self._known: list[Registered] = []
 
     def __contains__(self, name: object) -> bool:
-        return name in self._known
+        return any(thing.name == name for thing in self._known)
 
     def register(self, thing: Registered) -> None:
-        """Register under its name; what is declared registers itself. A name in use is a `ValueError`."""
-        if self._known.setdefault(thing.name, thing) is not thing:
-            raise InvalidValue(f"another {self._kind} is registered as {cut(thing.name)!r}")
+        """Add a thing; decorators and agents do so themselves. A name in use is a `ValueError`."""
+        self.check_free(thing.name)
+        self._known.append(thing)
+
+    def check_free(self, name: str) -> None:
+        """Raise a `ValueError` if a name is in use."""
+        if name in self:
+            raise InvalidValue(f"another {self._kind} is registered as {cut(name)!r}")
 
     def get(self, name: str) -> Registered:
         """The one with this name."""
-        if name not in self._known:
-            raise self._missing(f"{self._kind} {cut(str(name))!r} not found: it is not registered")
-        return self._known[name]
+        for thing in self._known:
+            if thing.name == name:
+                return thing
+        raise self._missing(f"{self._kind} {cut(str(name))!r} not found: it is not registered")
 
     def unregister(self, name: str) -> None:
         """Free a name."""
-        self.get(name)
-        del self._known[name]
+        self._known.remove(self.get(name))
 
     def clear(self) -> None:
         """Free all names."""
@@ -135,50 +134,35 @@ class Metadata:
 class Callback:
     """A function with a lock and with fixed keyword arguments: what hooks and tools have in common."""
 
-    def __init__(self, fn: Callable[..., Any], lock: bool, fixed: Mapping[str, Any], kind: str) -> None:
-        if not callable(fn):
-            raise WrongType(f"a {kind} is a function, not {type(fn).__name__}")
+    def __init__(self, fn: Callable[..., Any], lock: bool, fixed: Mapping[str, Any]) -> None:
         self.fn = fn
-        self.name = self.__name__ = named(getattr(fn, "__name__", None), f"the name of a {kind}")
+        self.name = self.__name__ = fn.__name__
         self.__doc__ = fn.__doc__
         self.metadata = Metadata(self.name, inspect.getdoc(fn))
-        self._fixed = dict(fixed)
-        # A lock belongs to the loop in which it is first waited for; a callback outlives loops.
-        self._locks: WeakKeyDictionary[Any, Lock] | None = WeakKeyDictionary() if lock else None
-        try:
-            inspect.signature(fn).bind_partial(**fixed)
-        except TypeError as fault:
-            raise WrongType(f"{kind} {cut(self.name)!r} does not take its fixed arguments: {fault}") from None
+        self._fixed = fixed
+        self._lock: AbstractAsyncContextManager[Any] = Lock() if lock else nullcontext()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
-    def _locked(self) -> AbstractAsyncContextManager[Any]:
-        return nullcontext() if self._locks is None else self._locks.setdefault(get_running_loop(), Lock())
-
     def _with_fixed(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call, which override the fixed ones."""
-        overridden = sorted(self._fixed.keys() & kwargs.keys())
-        if overridden:
-            logger.warning("%s: fixed arguments are overridden: %s", self.name, ", ".join(overridden))
-        fixed = {name: evaluated(value) for name, value in self._fixed.items() if name not in kwargs}
-        return {**fixed, **kwargs}
+        return {**{name: evaluated(value) for name, value in self._fixed.items()}, **kwargs}
 
 
 class Hook(Callback):
     """A function that runs at some events. `type` is one type, or a tuple of several."""
 
-    def __init__(
-        self, fn: Callable[..., Any], types: tuple[HookType, ...], lock: bool, fixed: Mapping[str, Any]
-    ) -> None:
-        super().__init__(fn, lock, fixed, "hook")
-        self.type: HookType | tuple[HookType, ...] = types[0] if len(types) == 1 else types
+    def __init__(self, fn: Callable[..., Any], types: Any, lock: bool, fixed: Mapping[str, Any]) -> None:
+        super().__init__(fn, lock, fixed)
+        self.type: Any = types if isinstance(types, HookType) else tuple(types)
+        types_of(self)
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, async or not."""
-        async with self._locked():
+        async with self._lock:
             result = self.fn(*args, **self._with_fixed(kwargs))
-            return await result if isawaitable(result) else result
+            return await result if inspect.isawaitable(result) else result
 
 
 HookRegistry: Registry[Hook] = Registry("hook", UnregisteredHookError)
@@ -193,66 +177,37 @@ def hook(
     With `lock`, calls run one at a time. `fixed` are keyword arguments of every call; a function among them
     is called each time for its value.
     """
-    types = _checked_types(type)
 
     def declare(fn: Callable[..., Any]) -> Hook:
-        made = Hook(fn, types, lock, fixed)
+        made = Hook(fn, type, lock, fixed)
         HookRegistry.register(made)
         return made
 
     return declare
 
 
-def types_of(one: object) -> tuple[HookType, ...]:
+def types_of(one: AnyHook) -> tuple[HookType, ...]:
     """The types of a hook."""
-    if not callable(one):
-        raise WrongType(f"a hook is a function, not {type(one).__name__}")
-    return _checked_types(getattr(one, "type", None))
-
-
-def _checked_types(given: object) -> tuple[HookType, ...]:
-    if isinstance(given, HookType):
-        return (given,)
-    if not isinstance(given, Iterable) or isinstance(given, str):
+    given: Any = getattr(one, "type", None)
+    types: tuple[Any, ...] = (given,) if isinstance(given, HookType) else tuple(given or ())
+    if not types or not all(isinstance(kind, HookType) for kind in types):
         raise WrongType("a hook has a type, such as ContextPoolHook.AFTER_ADD, or a list of types")
-    types = tuple(kind for one in cast("Iterable[object]", given) for kind in _checked_types(one))
-    if not types:
-        raise InvalidValue("a hook has at least one type")
     return types
 
 
 def evaluated(value: Any) -> Any:
     """The value; of a function, what it returns."""
-    return value() if isfunction(value) else value
-
-
-# Lists of hooks
-
-
-class Inherit(Enum):
-    """The default of arguments of `branch`, because `None` has a meaning there."""
-
-    PARENT = "as the parent"
-
-
-class Failure(NamedTuple):
-    """An error of a hook that ran after the event."""
-
-    hook: str
-    event: str
-    fault: str
+    return value() if inspect.isfunction(value) else value
 
 
 class Hooked:
     """Something with hooks. All hooks of a type run, in the order of the list.
 
-    A hook that runs before an event may refuse it by raising. An error of any other hook is logged and kept
-    in `failures`.
+    A hook that runs before an event may refuse it by raising. An error of any other hook is logged.
     """
 
     def __init__(self, hooks: Iterable[AnyHook] | None) -> None:
-        self.hooks = list(dict.fromkeys(hooks or ()))
-        self.failures: list[Failure] = []
+        self.hooks = list(hooks or ())
         for one in self.hooks:
             types_of(one)
 
@@ -260,38 +215,23 @@ class Hooked:
         for one in [one for one in self.hooks if event in types_of(one)]:
             try:
                 result = one(*args, **kwargs)
-                if isawaitable(result):
+                if inspect.isawaitable(result):
                     await result
-            except Exception as fault:
+            except Exception:
                 if event.name.startswith("BEFORE_"):
                     raise
-                failure = Failure(_name_of(one), event.value, type(fault).__name__)
-                self.failures = [*self.failures, failure][-_MOST_FAILURES:]
-                logger.warning("hook %s failed at %s: %s", *failure)
+                logger.warning("hook %s failed at %s", one.__name__, event.value, exc_info=True)
+
+    def _hook_names(self) -> dict[str, list[str]]:
+        """The names of the hooks by type, to be saved."""
+        names: dict[str, list[str]] = {}
+        for one in self.hooks:
+            for kind in types_of(one):
+                names.setdefault(kind.value, []).append(one.__name__)
+        return names
 
 
-def inherited(hooks: Iterable[AnyHook] | Inherit | None, parent: list[AnyHook]) -> Iterable[AnyHook] | None:
-    """The hooks of a branch: those given, or the parent's."""
-    return parent if isinstance(hooks, Inherit) else hooks
-
-
-def hook_names(hooks: Iterable[AnyHook]) -> dict[str, list[str]]:
-    """The names of hooks by type, to be saved."""
-    names: dict[str, list[str]] = {}
-    for one in hooks:
-        for kind in types_of(one):
-            names.setdefault(kind.value, []).append(_name_of(one))
-    return names
-
-
-def saved_hooks(fields: Mapping[str, Any]) -> list[AnyHook]:
-    """The registered hooks whose names were saved, each once."""
-    by_type = mapping_at(fields.get("hooks") or {}, "$.hooks")
-    names = [name for each in by_type.values() for name in list_at(each, "$.hooks")]
-    if not all(isinstance(name, str) for name in names):
-        raise Damaged("hooks are saved by name", "$.hooks")
-    return [HookRegistry.get(name) for name in dict.fromkeys(names)]
-
-
-def _name_of(one: AnyHook) -> str:
-    return getattr(one, "__name__", type(one).__name__)
+def registered_hooks(names: Mapping[str, list[str]]) -> list[AnyHook]:
+    """The hooks whose names were saved by type, each once."""
+    found = dict.fromkeys(name for each in names.values() for name in each)
+    return [HookRegistry.get(name) for name in found]

@@ -10,8 +10,10 @@ from enum import StrEnum
 from time import monotonic
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
-from quire.bridges.kit import list_at, mapping_at, read_at, text_at, written_at
-from quire.bridges.pygents.context import ContextItem, is_item
+import msgspec
+
+from quire.bridges.kit import read_saved
+from quire.bridges.pygents.context import fit_for_json, is_item
 from quire.bridges.pygents.hooks import (
     AnyHook,
     Callback,
@@ -20,17 +22,15 @@ from quire.bridges.pygents.hooks import (
     ToolHook,
     TurnHook,
     evaluated,
-    hook_names,
-    saved_hooks,
+    registered_hooks,
 )
-from quire.errors import Damaged, InvalidLimit, QuireError, TurnBusy, UnknownKey, WrongType, cut
-from quire.items import freeze, now, thaw, to_json
+from quire.errors import InvalidLimit, QuireError, TurnBusy, UnknownKey, WrongType, cut
+from quire.items import now
 from quire.tokens import number
 
 T = TypeVar("T")
 
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-"""Positional and keyword arguments of a call."""
+_TIMEOUT = 60.0
 
 
 class SafeExecutionError(TurnBusy):
@@ -58,7 +58,6 @@ class Tool(Callback, Hooked):
     def __init__(
         self,
         fn: Callable[..., Any],
-        *,
         lock: bool = False,
         hooks: Iterable[AnyHook] | None = None,
         fixed: Mapping[str, Any] | None = None,
@@ -66,7 +65,7 @@ class Tool(Callback, Hooked):
         self.is_generator = inspect.isasyncgenfunction(fn)
         if not self.is_generator and not inspect.iscoroutinefunction(fn):
             raise WrongType("a tool is an async function or an async generator")
-        Callback.__init__(self, fn, lock, fixed or {}, "tool")
+        Callback.__init__(self, fn, lock, fixed or {})
         Hooked.__init__(self, hooks)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -74,7 +73,7 @@ class Tool(Callback, Hooked):
         return self._yield(args, kwargs) if self.is_generator else self._return(args, kwargs)
 
     async def _return(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        async with self._locked():
+        async with self._lock:
             kwargs = self._with_fixed(kwargs)
             await self._run_hooks(ToolHook.BEFORE_INVOKE, *args, **kwargs)
             result = await self.fn(*args, **kwargs)
@@ -82,7 +81,7 @@ class Tool(Callback, Hooked):
             return result
 
     async def _yield(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        async with self._locked():
+        async with self._lock:
             kwargs, last = self._with_fixed(kwargs), None
             await self._run_hooks(ToolHook.BEFORE_INVOKE, *args, **kwargs)
             async with aclosing(self.fn(*args, **kwargs)) as values:
@@ -117,7 +116,7 @@ def tool(
     """
 
     def declare(fn: Callable[..., Any]) -> Tool:
-        made = Tool(fn, lock=lock, hooks=hooks, fixed=fixed)
+        made = Tool(fn, lock, hooks, fixed)
         ToolRegistry.register(made)
         return made
 
@@ -145,6 +144,18 @@ class TurnMetadata:
     stop_reason: StopReason | None = None
 
 
+class SavedTurn(msgspec.Struct):
+    """A saved turn."""
+
+    tool_name: str
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    timeout: float | None = _TIMEOUT
+    metadata: TurnMetadata = msgspec.field(default_factory=TurnMetadata)
+    output: Any = None
+    hooks: dict[str, list[str]] = {}
+
+
 class Turn(Hooked, Generic[T]):
     """One call of a tool, given by itself or by name. Functions among the arguments are called when it runs.
 
@@ -155,17 +166,14 @@ class Turn(Hooked, Generic[T]):
 
     def __init__(
         self,
-        tool: Tool | str | Callable[..., Any],
-        timeout: float | None = 60,
+        tool: Tool | str,
+        timeout: float | None = _TIMEOUT,
         args: Iterable[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
         hooks: Iterable[AnyHook] | None = None,
     ) -> None:
         super().__init__(hooks)
-        name = tool if isinstance(tool, str) else getattr(tool, "__name__", None)
-        if not isinstance(name, str):
-            raise WrongType(f"a turn takes a tool or the name of one, not {type(tool).__name__}")
-        self.tool = ToolRegistry.get(name)
+        self.tool = ToolRegistry.get(tool if isinstance(tool, str) else tool.name)
         self.timeout = timeout
         self.args = list(args or ())
         self.kwargs = dict(kwargs or {})
@@ -203,23 +211,20 @@ class Turn(Hooked, Generic[T]):
             async for value in values:
                 yield value
 
-    def arguments(self) -> Arguments:
-        """The arguments, with those that are functions evaluated."""
-        args = tuple(evaluated(value) for value in self.args)
-        return args, {name: evaluated(value) for name, value in self.kwargs.items()}
-
-    async def values(
-        self, filled: Callable[[Tool, Arguments], Arguments] | None = None
-    ) -> AsyncGenerator[Any, None]:
-        """Run the tool, and yield its result or its values; `filled` may add to the arguments."""
+    async def values(self, context: Mapping[str, Any] | None = None) -> AsyncGenerator[Any, None]:
+        """Run the tool, and yield its result or its values; `context` has further arguments by name."""
         if self._is_running:
             raise SafeExecutionError("the turn is running already")
         await self._run_hooks(TurnHook.BEFORE_RUN, self)
-        self._start()
+        self.output = None
+        self.metadata = TurnMetadata(start_time=_now())
+        self._is_running = True
         try:
-            args, kwargs = self.arguments() if filled is None else filled(self.tool, self.arguments())
-            produce = self._yielded if self.tool.is_generator else self._returned
-            async with aclosing(produce(args, kwargs)) as values:
+            args, kwargs = self._arguments()
+            call = self.tool(*args, **{**(context or {}), **kwargs})
+            async with aclosing(
+                self._yielded(call) if self.tool.is_generator else self._returned(call)
+            ) as values:
                 async for value in values:
                     yield value
         except (GeneratorExit, asyncio.CancelledError):
@@ -241,49 +246,50 @@ class Turn(Hooked, Generic[T]):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, fit for JSON; the tool and the hooks by name."""
-        args, kwargs = self.arguments()
-        metadata = self.metadata
+        return fit_for_json(self.fields())
+
+    def fields(self) -> dict[str, Any]:
+        """What is saved, with arguments and output as they are."""
+        args, kwargs = self._arguments()
         return {
             "tool_name": self.tool.name,
-            "args": to_json(freeze(list(args)), "$.args"),
-            "kwargs": to_json(freeze(kwargs), "$.kwargs"),
+            "args": args,
+            "kwargs": kwargs,
             "timeout": self.timeout,
-            "metadata": {
-                "start_time": metadata.start_time and metadata.start_time.isoformat(),
-                "end_time": metadata.end_time and metadata.end_time.isoformat(),
-                "stop_reason": metadata.stop_reason,
-            },
-            "output": _written(self.output, "$.output"),
-            "hooks": hook_names(self.hooks),
+            "metadata": msgspec.to_builtins(self.metadata),
+            "output": _fields_in(self.output),
+            "hooks": self._hook_names(),
         }
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """The turn that `to_dict` wrote; only `tool_name` is required."""
-        fields = mapping_at(data, "$")
-        turn = cls(
-            text_at(fields, "tool_name"),
-            fields.get("timeout", 60),
-            thaw(freeze(list_at(fields.get("args") or [], "$.args"))),
-            thaw(freeze(dict(mapping_at(fields.get("kwargs") or {}, "$.kwargs")))),
-            saved_hooks(fields),
-        )
-        metadata = mapping_at(fields.get("metadata") or {}, "$.metadata")
-        if metadata.get("end_time") is not None:  # a turn that was running is to be run again
-            turn.metadata = _read_metadata(metadata)
-            turn.output = _read_output(fields.get("output"), "$.output")
+        """The turn that `to_dict` wrote; only `tool_name` is required. Items in its output are fields."""
+        return cls.restored(read_saved(data, SavedTurn))
+
+    @classmethod
+    def restored(cls, saved: SavedTurn) -> Self:
+        """The turn that was saved; if it was running, it is to be run again."""
+        hooks = registered_hooks(saved.hooks)
+        turn = cls(saved.tool_name, saved.timeout, saved.args, saved.kwargs, hooks)
+        if saved.metadata.end_time is not None:
+            turn.metadata, turn.output = saved.metadata, saved.output
         return turn
 
-    async def _returned(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        self.output, _ = await self._within(self.timeout, self.tool(*args, **kwargs))
+    def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments, with those that are functions evaluated."""
+        args = [evaluated(value) for value in self.args]
+        return args, {name: evaluated(value) for name, value in self.kwargs.items()}
+
+    async def _returned(self, call: Any) -> AsyncGenerator[Any, None]:
+        self.output, _ = await self._within(self.timeout, call)
         self._end(StopReason.COMPLETED)
         await self._run_hooks(TurnHook.AFTER_RUN, self)
         yield self.output
 
-    async def _yielded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    async def _yielded(self, call: Any) -> AsyncGenerator[Any, None]:
         output: list[Any] = []
         left = self.timeout
-        async with aclosing(self.tool(*args, **kwargs)) as values:
+        async with aclosing(call) as values:
             while True:
                 try:
                     value, left = await self._within(left, anext(values))
@@ -309,47 +315,17 @@ class Turn(Hooked, Generic[T]):
             raise TurnTimeoutError(f"the turn timed out after {self.timeout}s") from None
         return value, None if seconds is None else max(seconds - (monotonic() - started), 0)
 
-    def _start(self) -> None:
-        self.output = None
-        self.metadata = TurnMetadata(start_time=_now())
-        self._is_running = True
-
     def _end(self, reason: StopReason) -> None:
         self._is_running = False
         self.metadata.end_time = _now()
         self.metadata.stop_reason = reason
 
 
-_ITEM = "$item"
-"""The key under which an item in an output is saved."""
-
-
-def _written(value: Any, path: str) -> Any:
-    """An output, fit for JSON."""
-    if is_item(value):
-        return {_ITEM: written_at(path, value)}
-    if isinstance(value, list):
-        values = enumerate(cast("Iterable[Any]", value))
-        return [_written(one, f"{path}[{index}]") for index, one in values]
-    return to_json(freeze(value), path)
-
-
-def _read_output(value: Any, path: str) -> Any:
-    if isinstance(value, list):
-        values = enumerate(cast("Iterable[Any]", value))
-        return [_read_output(one, f"{path}[{index}]") for index, one in values]
-    if isinstance(value, dict) and set(cast("Iterable[str]", value)) == {_ITEM}:
-        return read_at(path, ContextItem.from_dict, cast("Mapping[str, Any]", value)[_ITEM])
-    return thaw(freeze(value))
-
-
-def _read_metadata(fields: Mapping[str, Any]) -> TurnMetadata:
-    try:
-        start, end = fields["start_time"], fields["end_time"]
-        times = datetime.fromisoformat(start), datetime.fromisoformat(end)
-        return TurnMetadata(*times, StopReason(fields["stop_reason"]))
-    except (KeyError, TypeError, ValueError) as fault:
-        raise Damaged(f"expected times in ISO form and a stop reason: {fault}", "$.metadata") from None
+def _fields_in(output: Any) -> Any:
+    """An output with the fields of items in place of the items."""
+    if isinstance(output, list):
+        return [_fields_in(one) for one in cast("Iterable[Any]", output)]
+    return output.fields() if is_item(output) else output
 
 
 def _now() -> datetime:
