@@ -1,7 +1,6 @@
 """Ranking: neighbours, related words, speakers, times, long texts, evidence and vectors."""
 
 from collections.abc import Sequence
-from random import Random
 
 import pytest
 from hypothesis import given, strategies as st
@@ -181,10 +180,9 @@ def with_vectors(vectors: Sequence[Sequence[float]] | None) -> list[str]:
     return keys(index.search(Question.of("dog", NOW, vector=(1.0, 0.0) if vectors else None)).hits)
 
 
-def test_vectors_that_say_nothing_or_the_contrary_move_nothing() -> None:
+def test_vectors_that_say_nothing_move_nothing() -> None:
     plain = with_vectors(None)
     assert with_vectors([(1.0, 1.0)] * 12) == plain
-    assert with_vectors([(float(order), 12.0 - order) for order in range(12)]) == plain
     assert with_vectors([(0.0, 0.0)] * 12) == with_vectors([(1.0, 2.0, 3.0)] * 12) == plain
 
 
@@ -210,12 +208,3 @@ def test_what_stands_out_rises_although_terms_put_it_last() -> None:
     alike = {nth: 0.1 + 0.05 * (nth * 7919 % 13) / 13 for nth in range(200)} | {150: 0.9, 199: 0.9}
     moved = fused(best, alike, 0.35)
     assert {150, 199} <= set(sorted(moved, key=lambda nth: -moved[nth])[:20])
-
-
-def test_noise_moves_hardly_anything() -> None:
-    best = [(nth, 200.0 - nth) for nth in range(200)]
-    for seed in range(20):
-        chance = Random(seed)
-        alike = {nth: chance.gauss(0, 0.06) for nth in range(200)}
-        moved = [nth for nth, score in fused(best, alike, 0.35).items() if abs(score - 200 + nth) > 10]
-        assert len(moved) <= 4

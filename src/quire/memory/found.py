@@ -1,11 +1,10 @@
 """What a search found: hits with scores and reasons, each said once."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import gmtime, strftime
 
 from quire.memory.leaf import Leaf
-from quire.memory.ranking import Question, statements_and_questions
+from quire.memory.ranking import Question
 from quire.memory.times import shown_at
 from quire.memory.words import related, terms
 
@@ -110,11 +109,9 @@ Said = Sequence[Hit]
 _LEAST, _FURTHEST = 64, 4_096
 """How many hits are looked at, to know when else the same was said; and at most, where many are the same."""
 
-_WORD = re.compile(r"\w+")
 
-
-def distinct(search: Search, question: str, many: int, *, evident: bool = False) -> Sequence[Said]:
-    """So many hits that say different things, best first; those that only repeat the question come last.
+def distinct(search: Search, many: int, *, evident: bool = False) -> Sequence[Said]:
+    """So many hits that say different things, best first.
 
     With `evident`, none where the question has likely nothing to do with what is recorded.
     """
@@ -125,8 +122,7 @@ def distinct(search: Search, question: str, many: int, *, evident: bool = False)
             return []
         found = once(answer.hits)
         if len(found) >= many or len(answer.hits) < looked_at or looked_at >= _FURTHEST:
-            words = _words(question)
-            return sorted(found[:many], key=lambda said: _repeats(said[0].leaf.said, words))
+            return found[:many]
         looked_at = min(2 * looked_at, _FURTHEST)
 
 
@@ -136,16 +132,3 @@ def once(hits: Iterable[Hit]) -> list[Said]:
     for hit in hits:
         found.setdefault((hit.leaf.speaker, hit.leaf.said), []).append(hit)
     return list(found.values())
-
-
-def _repeats(text: str, words: list[str]) -> bool:
-    """Whether a text is the question that has these words, or asks for the same and tells nothing."""
-    folded = text.casefold()
-    if not all(word in folded for word in words):  # nearly always, and cheap
-        return False
-    statements, _ = statements_and_questions(text)
-    return not statements.strip() or _words(text) == words
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())

@@ -56,7 +56,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     evidence: float = 0.095
     """The share of a question that the best leaf must carry if the question has to do with the record."""
     vector: float = 0.35
-    """The most that vectors count beside terms where both agree; what stands out counts more."""
+    """How much vectors count beside terms."""
 
     def lent(self) -> Lent:
         """What a leaf has of its own terms, then what it lends by `OFFSETS`."""
@@ -399,16 +399,6 @@ class _Places:
 RANKED = 200
 """The best by terms that are compared by vectors: each takes a product of vectors, slow in plain Python."""
 
-_FEWEST = 8
-_BY_CHANCE = 0.3
-"""An agreement with terms that noise may have, or vectors that only know how words are spelled."""
-
-_OUT_OF = 0.8
-"""Of how far the best of so many stands out by chance: hardly one of noise stands out as far."""
-
-_STANDING_OUT = 2.0
-"""How much more standing out counts than agreement."""
-
 
 def unit(vector: Sequence[float]) -> "array[float]":
     """The vector of length one in the same direction; a zero vector stays as it is."""
@@ -422,28 +412,15 @@ def likeness(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def fused(best: Sequence[tuple[int, float]], alike: Mapping[int, float], most: float) -> Scores:
-    """New scores for leaves, from their scores by terms and their likeness, both as deviations from the mean.
-
-    An embedding may be better than words or worse than chance. Two things speak for it, and noise has
-    neither: it agrees with words on what they found, then all of it counts; or a few leaves stand out of the
-    rest more than the best of so many would by chance, then these rise.
-    """
-    both = [leaf for leaf, _ in best if leaf in alike]
-    by_terms = dict(best)
-    if len(both) < _FEWEST:
+    """New scores for leaves: those by terms, and their likeness in deviations from the mean, weighted."""
+    by_terms, both = dict(best), [leaf for leaf, _ in best if leaf in alike]
+    if not both:
         return by_terms
-    words, spread = _deviations([by_terms[leaf] for leaf in both])
-    vectors, is_any = _deviations([alike[leaf] for leaf in both])
-    if not spread or not is_any:
-        return by_terms
-    agreement = sum(map(mul, words, vectors)) / len(words)
-    share = max(0.0, agreement - _BY_CHANCE) / (1 - _BY_CHANCE)
-    usual = _OUT_OF * sqrt(2 * log(len(vectors)))
-    moved = {
-        leaf: most * spread * (share * by + _STANDING_OUT * max(0.0, by - usual))
-        for leaf, by in zip(both, vectors, strict=True)
-    }
-    return {leaf: value + moved.get(leaf, 0.0) for leaf, value in best}
+    _, spread = _deviations([by_terms[leaf] for leaf in both])
+    vectors, _ = _deviations([alike[leaf] for leaf in both])
+    for leaf, deviation in zip(both, vectors, strict=True):
+        by_terms[leaf] += most * spread * deviation
+    return by_terms
 
 
 def _deviations(values: Sequence[float]) -> tuple[list[float], float]:

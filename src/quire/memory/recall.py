@@ -129,7 +129,7 @@ def recalled(
 
     def quotes(tier: Tier) -> Sequence[Quote]:
         if tier == "knowledge":
-            found = distinct(search, question, many, evident=evident) if question.strip() else ()
+            found = distinct(search, many, evident=evident) if question.strip() else ()
             return HitQuotes(found, conversation)
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, many))

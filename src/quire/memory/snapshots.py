@@ -150,15 +150,9 @@ class _SQLiteSnapshots:
             for setting in ("secure_delete = ON", "journal_mode = MEMORY"):
                 connection.execute(f"PRAGMA {setting}")
             connection.execute(f"CREATE TABLE IF NOT EXISTS snapshots {_COLUMNS.format('BLOB')}")
-            if connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone() != (
-                1,
-            ):
-                raise sqlite3.DatabaseError("it has other tables")
             yield connection
-        except sqlite3.OperationalError as error:
-            if "no such column" not in str(error):
-                raise StoreFailed(f"{self._path}: {error}") from error
-            self._delete(error)
+        except sqlite3.OperationalError as error:  # locked, or the disk is full
+            raise StoreFailed(f"{self._path}: {error}") from error
         except sqlite3.Error as error:
             self._delete(error)
         finally:
@@ -219,7 +213,6 @@ _LOCK = 0x51756978
 
 _TABLE = "quire_index.indexes"
 _MADE = (
-    "DROP SCHEMA IF EXISTS quire_index CASCADE",  # of an earlier version
     "CREATE SCHEMA quire_index",
     f"CREATE TABLE {_TABLE} {_COLUMNS.format('BYTEA')}",
     f"ALTER TABLE {_TABLE} ALTER body SET STORAGE EXTERNAL",

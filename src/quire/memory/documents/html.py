@@ -20,12 +20,7 @@ _LISTS = frozenset(("ul", "ol", "dl", "menu"))
 _ITEMS = frozenset(("li", "dt", "dd"))
 _CELLS = frozenset(("td", "th"))
 _UNSEEN = "script, style, noscript, template, svg, iframe, object, [hidden]"
-_NAVIGATION = "nav, footer, button, select, dialog, [role=navigation]"
-_NAMES = ", ".join(f"{tag} button" for tag in (*_HEADINGS, "dt", "summary"))
-"""A button in a heading is part of it."""
-_HIDDEN_STYLE = re.compile(
-    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\s*(?:!|;|$)", re.IGNORECASE
-)
+_NAVIGATION = "nav, footer, select, dialog, [role=navigation]"
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _BREAK = "\x00"
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
@@ -76,19 +71,9 @@ def _read_body(body: Any, draft: Draft) -> None:
 
 def _left_out(body: Any) -> set[int]:
     """Nodes that are not text, not shown, or there to get about. An unclosed one may hold the page."""
-    names = {node.mem_id for node in body.css(_NAMES)}
     found = {node.mem_id for node in body.css(_UNSEEN)}
-    found |= {node.mem_id for node in body.css("[style]") if _is_hidden(node.attributes["style"] or "")}
-    found |= {
-        node.mem_id
-        for node in body.css(_NAVIGATION)
-        if node.mem_id not in names and node.css_first("main, article, h1") is None
-    }
+    found |= {node.mem_id for node in body.css(_NAVIGATION) if node.css_first("main, article, h1") is None}
     return found - {body.mem_id}
-
-
-def _is_hidden(style: str) -> bool:
-    return _HIDDEN_STYLE.search(re.sub(r"/\*.*?\*/", "", style)) is not None
 
 
 class _Page:
@@ -109,7 +94,7 @@ class _Page:
     def enter(self, node: Any, tag: str) -> None:
         """Begin a node."""
         if tag in _LISTS:
-            self._numbers.append(_whole(node.attributes.get("start"), 1) if tag == "ol" else None)
+            self._numbers.append(1 if tag == "ol" else None)
         if not tag:
             self._words.append(node.text_content or "")
         elif tag in _INLINE:
@@ -122,17 +107,17 @@ class _Page:
             self._words.clear()
             self._is_header &= tag == "th"
         elif self.part():
-            self._begin(node, tag)
+            self._begin(tag)
 
-    def _begin(self, node: Any, tag: str) -> None:
+    def _begin(self, tag: str) -> None:
         if tag in _HEADINGS:
             self._kind, self._level = "heading", _HEADINGS[tag]
         elif tag == "pre":
             self._kind, self._level = "code", 0
         elif tag in _ITEMS:
             self._kind, self._level = "item", max(len(self._numbers) - 1, 0)
-            if tag == "li" and self._numbers and self._numbers[-1] is not None:
-                number = _whole(node.attributes.get("value"), self._numbers[-1])
+            number = self._numbers[-1] if tag == "li" and self._numbers else None
+            if number is not None:
                 self._number, self._numbers[-1] = f"{number}. ", number + 1
 
     def leave(self, tag: str) -> None:
@@ -165,8 +150,6 @@ class _Page:
             self._draft.add("row", " | ".join([*self._row, said]).rstrip(" |"), is_header=self._is_header)
             self._row = None
         elif said.strip():
-            if self._kind == "heading":
-                said = said.removesuffix("\u00b6")  # many pages end a heading with a link to it
             self._draft.add(self._kind, self._number + said, level=self._level)
             self._kind, self._level, self._number = "paragraph", 0, ""
 
@@ -177,8 +160,3 @@ class _Page:
             return said.replace(_BREAK, "\n")
         lines = (_BLANKS.sub(" ", line).strip() for line in said.split(_BREAK))
         return "\n".join(filter(None, lines))
-
-
-def _whole(said: str | None, otherwise: int) -> int:
-    digits = (said or "").strip()
-    return int(digits) if re.fullmatch("-?[0-9]{1,9}", digits) else otherwise

@@ -104,11 +104,8 @@ def _kind_of(content: bytes | str, source: str, media_type: str | None) -> str:
 
 _WINDOWS = "cp1252"
 _DECLARED = re.compile(
-    rb"""(?:charset|encoding)\s*=\s*["']?\s*((?:iso|windows|cp125|koi8|gb|big5|shift|sjis|euc|mac)[\w.:-]{0,30})""",
-    re.IGNORECASE,
+    rb"""charset\s*=\s*["']?\s*((?:iso|windows|koi8|gb|big5|shift|euc)[\w.:-]{0,30})""", re.IGNORECASE
 )
-# Browsers take a declared encoding for the larger one that pages mean.
-_MEANT = {"iso8859-1": _WINDOWS, "gb2312": "gbk", "shift_jis": "cp932", "euc_kr": "cp949"}
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\x0c\r\x1b"})
 _SAMPLE = 64 * 1024
 _MOST_CONTROLS = 0.01
@@ -136,10 +133,9 @@ def _decoded(data: bytes, shown: str, kind: str) -> tuple[str, list[str]]:
 def _declared(data: bytes) -> str | None:
     found = _DECLARED.search(data[:_BEGINNING])
     try:
-        known = codecs.lookup(found[1].decode("ascii")).name if found else None
+        return codecs.lookup(found[1].decode("ascii")).name if found else None
     except LookupError:
         return None
-    return _MEANT.get(known, known) if known else None
 
 
 # Plain text
@@ -159,9 +155,7 @@ def _read_plain(text: str) -> Draft:
 _DEEPEST = 100
 _CELL_MARK = re.compile(r"(?<!\\)\|")
 _KEY = re.compile(r"[^\s:#-][^:]*:(?!//)")
-_OTHER = re.compile(r"\s|-(?:\s|$)|#|[\]}],?\s*$|$")
-"""In front matter beside keys: an indent, an item of a list, a comment, the end of a list, or nothing."""
-_TITLE = re.compile(r"""title\s*:\s*(["']?)(?P<title>[^\s>|#"'{\[-].*?)\1\s*(?:\s\#.*)?$""", re.IGNORECASE)
+_TITLE = re.compile(r"""title\s*:\s*(["']?)(?P<title>[^\s>|#"'{\[-].*?)\1\s*$""", re.IGNORECASE)
 """A title on one line; values over several lines are not read as one."""
 
 
@@ -180,11 +174,10 @@ def _read_markdown(text: str) -> Draft:
 
 
 def _front_matter(lines: list[str]) -> list[str]:
-    """The keys and values between a first line `---` and the next; two rules may also enclose a section."""
+    """What stands between a first line `---` and the next, if it begins with a key."""
     ends = (at for at, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "..."))
     inner = lines[1 : next(ends, 1)] if lines[0].rstrip() == "---" else []
-    is_front = any(map(_KEY.match, inner)) and all(_KEY.match(line) or _OTHER.match(line) for line in inner)
-    return inner if is_front and inner[0].strip() else []
+    return inner if inner and _KEY.match(inner[0]) else []
 
 
 def _parser() -> "MarkdownIt":
