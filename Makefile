@@ -37,7 +37,7 @@ fuzz: .venv/.test ## 100,000 random histories on every wire, and ten times the e
 bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/benchmarks.md
 	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page docs/benchmarks.md
 	@$(BIN)/python bench/size.py --page docs/benchmarks.md
-	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/benchmarks.md
+	@$(BIN)/python bench/keeping.py --page docs/benchmarks.md
 	@$(BIN)/python bench/crash.py --page docs/benchmarks.md
 	@$(BIN)/python bench/damage.py --page docs/benchmarks.md
 	@$(BIN)/python bench/loop.py --peers .venv-peers/bin/python --page docs/benchmarks.md

@@ -13,7 +13,6 @@ import argparse
 import json
 import random
 import re
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -198,10 +197,10 @@ def measured(kind: Kind, options: argparse.Namespace) -> dict[str, Any]:
                 beside.unlink()
             counts[f"{way}: {said}"] += 1
             if said not in ("whole", "refused"):
-                print(f"{kind.name}, {way}: {said}", file=sys.stderr)
+                page.progress(f"{kind.name}, {way}: {said}")
             if not may_be_lost(way, changed, log, lost):
                 counts[f"{way}: LOST"] += 1
-                print(f"{kind.name}, {way}: not salvaged: {sorted(lost)[:5]}", file=sys.stderr)
+                page.progress(f"{kind.name}, {way}: not salvaged: {sorted(lost)[:5]}")
     return {"store": kind.name, **counts}
 
 
@@ -216,22 +215,12 @@ def main() -> None:
     rows = []
     for kind in KINDS:
         rows.append(measured(kind, options))
-        print(rows[-1], file=sys.stderr)
-    page.write(options.page, "damage", as_text(rows))
-    print(json.dumps(rows) if options.json else as_text(rows))
-    if any(
-        said.split(": ")[1] not in ("whole", "refused") for row in rows for said in row if said != "store"
-    ):
-        raise SystemExit(1)
-
-
-def as_text(rows: list[dict[str, Any]]) -> str:
+        page.progress(str(rows[-1]))
     columns = sorted({name for row in rows for name in row if name != "store"})
-    lines = [f"| store | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
-    lines += [
-        f"| {row['store']} | {' | '.join(f'{row.get(name, 0):,}' for name in columns)} |" for row in rows
-    ]
-    return "\n".join(lines)
+    cells = [(row["store"], *(row.get(name, 0) for name in columns)) for row in rows]
+    page.report(options, {"damage": page.table(("store", *columns), cells)}, rows)
+    if any(name.split(": ")[1] not in ("whole", "refused") for name in columns):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,6 @@ PEERS = {
     "pydantic-ai": "pydantic_ai",
     "langchain": "langchain",
     "livekit": "livekit",
-    "videosdk": "videosdk",
-    "llama-index": "llama_index",
-    "openai-agents": "openai_agents",
 }
 
 
@@ -85,10 +82,6 @@ class Adapter:
     def renders(self) -> dict[str, Callable[[Any], Any]]:
         """By wire: from a history to what the provider's client is given."""
         raise NotImplementedError
-
-    def unrendered(self, chat: Sequence[Entry]) -> Any:
-        """A history as `renders` takes it, that nothing was rendered of; made off the clock."""
-        return self.filled(chat)
 
     def forgetful(self, history: Any) -> Any:
         """The history without what rendering has cached."""
@@ -331,7 +324,7 @@ class Floor(Adapter):
         return PlainHistory(self.decode(data))
 
     def renders(self) -> dict[str, Callable[[Any], Any]]:
-        return {"openai": _openai, "anthropic": _anthropic, "gemini": _gemini}
+        return {"openai": _openai}
 
     def again(self, history: PlainHistory, _write: Callable[[Any], Any]) -> list[Any]:
         history.messages.append({"role": history.items[-1].role, "content": history.items[-1].content})
@@ -356,46 +349,4 @@ def _openai(history: PlainHistory) -> list[Any]:
             turns.append({"role": item.role, "content": item.content})
             takes_calls = item.role == "assistant"
     history.messages = turns
-    return turns
-
-
-def _anthropic(history: PlainHistory) -> list[Any]:
-    def block(item: Any) -> dict[str, Any]:
-        if type(item) is PlainCall:
-            read = msgspec.json.decode(item.arguments)
-            return {"type": "tool_use", "id": item.call_id, "name": item.name, "input": read}
-        if type(item) is PlainResult:
-            return {"type": "tool_result", "tool_use_id": item.call_id, "content": item.content}
-        return {"type": "text", "text": item.content}
-
-    return _in_turns(history, "content", "assistant", block)
-
-
-def _gemini(history: PlainHistory) -> list[Any]:
-    def part(item: Any) -> dict[str, Any]:
-        if type(item) is PlainCall:
-            read = msgspec.json.decode(item.arguments)
-            return {"functionCall": {"id": item.call_id, "name": item.name, "args": read}}
-        if type(item) is PlainResult:
-            response = {"output": item.content}
-            return {"functionResponse": {"id": item.call_id, "name": item.name, "response": response}}
-        return {"text": item.content}
-
-    return _in_turns(history, "parts", "model", part)
-
-
-def _in_turns(
-    history: PlainHistory, content: str, model: str, made: Callable[[Any], dict[str, Any]]
-) -> list[Any]:
-    """Turns in which roles alternate; the instructions are left out."""
-    turns: list[Any] = []
-    for item in history.items:
-        role = "user" if type(item) is PlainResult else model
-        role = role if type(item) is not PlainMessage or item.role == "assistant" else item.role
-        if role == "system":
-            continue
-        if turns and turns[-1]["role"] == role:
-            turns[-1][content].append(made(item))
-        else:
-            turns.append({"role": role, content: [made(item)]})
     return turns

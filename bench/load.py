@@ -9,7 +9,6 @@ conversation is read: nothing may be missing, double or in another order.
 """
 
 import asyncio
-import json
 import tempfile
 import time
 from collections.abc import AsyncGenerator
@@ -125,8 +124,7 @@ def main() -> None:
         f"{found['median ms']:,.0f} ms in the median, {found['p99 ms']:,.0f} ms at the 99th percentile; "
         f"{found['wrong']} replies in the wrong place, {found['missing']} messages missing."
     )
-    print(json.dumps(found) if given.json else text)
-    page.write(given.page, "load", text)
+    page.report(given, {"load": text}, found)
 
 
 if __name__ == "__main__":

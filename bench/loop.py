@@ -170,14 +170,12 @@ def measured(python: str, name: str, size: int, turns: int) -> list[float]:
     return [float(one) for one in json.loads(done.stdout.splitlines()[-1])]
 
 
-def table(found: dict[str, list[float]], size: int) -> str:
+def as_text(found: dict[str, list[float]], size: int) -> str:
     """The figures as a table."""
     ours = min(found["quire"])
-    lines = ["| library | best ms a turn | median | times ours |", "|---|---:|---:|---:|"]
-    for name, taken in found.items():
-        best = min(taken)
-        lines.append(f"| {name} | {best * 1e3:.2f} | {median(taken) * 1e3:.2f} | {best / ours:.1f} |")
-    return f"A turn on {size:,} messages in memory:\n\n" + "\n".join(lines)
+    rows = [(name, 1e3 * min(some), 1e3 * median(some), min(some) / ours) for name, some in found.items()]
+    head = ("library", "best ms a turn", "median", "times ours")
+    return f"A turn on {size:,} messages in memory:\n\n{page.table(head, rows)}"
 
 
 def main() -> None:
@@ -197,8 +195,7 @@ def main() -> None:
         for name in names:
             python = sys.executable if name == "quire" else given.peers
             found[name] += measured(python, name, given.size, given.turns)
-    print(json.dumps(found) if given.json else table(found, given.size))
-    page.write(given.page, "loop", table(found, given.size))
+    page.report(given, {"loop": as_text(found, given.size)}, found)
 
 
 if __name__ == "__main__":

@@ -2,19 +2,17 @@
 
 Usage: python bench/recall.py PATH [--budget N ...] [--json]
        python bench/recall.py PATH --speed [--sizes N ...] [--json]
-       python bench/recall.py PATH --record FILE | --compare FILE | --unrelated PROMPTS
+       python bench/recall.py PATH --unrelated PROMPTS
 
 ER@B is the mean share of a question's evidence turns inside a block of B tokens (cl100k, as the section
 `Recall` writes it), All@B the share of questions with all of them inside, R@k the mean share among the first
 k, MRR the mean of one by the rank of the first. Questions without evidence are left out. `quire` is the
-library as shipped, `bm25` has stop words and stems, `last` takes the newest turns. --record writes ids and
-scores of the first turns for each question, and no text; --compare compares with such a file. --unrelated
-counts prompts, one on a line, for which something is recalled although nothing answers them.
+library as shipped, `bm25` has stop words and stems, `last` takes the newest turns. --unrelated counts
+prompts, one on a line, for which something is recalled although nothing answers them.
 """
 
 import gc
 import json
-import lzma
 import re
 import sqlite3
 import time
@@ -182,65 +180,17 @@ def figures(found: Sequence[Row], budgets: Sequence[int]) -> dict[str, Any]:
     """The figures of one method, in percent."""
     whole = [[float(share == 1.0) for share in row.shown] for row in found]
     return {
-        "questions": len(found),
-        "ER": dict(zip(map(str, budgets), _means([row.shown for row in found]), strict=True)),
-        "All": dict(zip(map(str, budgets), _means(whole), strict=True)),
-        "R": dict(zip(map(str, CUTS), _means([row.ranked for row in found]), strict=True)),
+        **dict(
+            zip((f"ER@{budget}" for budget in budgets), _means([row.shown for row in found]), strict=True)
+        ),
+        **dict(zip((f"All@{budget}" for budget in budgets), _means(whole), strict=True)),
+        **dict(zip((f"R@{cut}" for cut in CUTS), _means([row.ranked for row in found]), strict=True)),
         "MRR": _means([(row.first,) for row in found])[0],
     }
 
 
 def _means(shares: Sequence[Sequence[float]]) -> list[float]:
     return [round(100 * sum(column) / len(column), 2) for column in zip(*shares, strict=True)]
-
-
-def scores_as_text(methods: dict[str, dict[str, Any]], budgets: Sequence[int]) -> str:
-    """The figures of all methods as a table."""
-    heads = [*(f"ER@{b}" for b in budgets), *(f"All@{b}" for b in budgets), *(f"R@{k}" for k in CUTS), "MRR"]
-    lines = [f"{'':10}" + "".join(f"{head:>9}" for head in heads)]
-    for name, one in methods.items():
-        values = [*one["ER"].values(), *one["All"].values(), *one["R"].values(), one["MRR"]]
-        lines.append(f"{name:10}" + "".join(f"{value:>9.1f}" for value in values))
-    return "\n".join(lines)
-
-
-# Comparing with another version
-
-FIRST = 20
-Kept = dict[str, Any]
-"""Budgets, and for each question the ids and scores of the first turns, and ER by budget."""
-
-
-def first_found(found: Sequence[Conversation], budgets: Sequence[int]) -> Kept:
-    """The first turns for each question."""
-    kept: Kept = {"budgets": list(budgets), "conversations": {}}
-    for one in found:
-        ranking = quire(one)
-        best = [ranking(asked.text)[:FIRST] for asked in one.questions]
-        kept["conversations"][one.name] = [
-            {
-                "ids": [quote.id for quote in quotes],
-                "scores": [round(quote.score, 4) for quote in quotes],
-                "told": [round(share, 4) for share in row.shown],
-            }
-            for quotes, row in zip(best, rows(one, ranking, budgets), strict=True)
-        ]
-    return kept
-
-
-def compared(before: Kept, now: Kept) -> str:
-    """How many questions have the same first turns, and how ER changed."""
-    sides = [[one for some in kept["conversations"].values() for one in some] for kept in (before, now)]
-    pairs = list(zip(*sides, strict=True))
-    lines = [f"{len(pairs)} questions"]
-    for cut in (1, 5, FIRST):
-        same = sum(one["ids"][:cut] == other["ids"][:cut] for one, other in pairs)
-        also = sum(set(one["ids"][:cut]) == set(other["ids"][:cut]) for one, other in pairs)
-        lines.append(f"same first {cut}: {same}, in any order {also}")
-    for nth, budget in enumerate(before["budgets"]):
-        was, now_ = (100 * sum(one["told"][nth] for one in side) / len(pairs) for side in sides)
-        lines.append(f"ER@{budget}: {was:.2f} → {now_:.2f} ({now_ - was:+.2f})")
-    return "\n".join(lines)
 
 
 def surfaced(found: Sequence[Conversation], prompts: Sequence[str]) -> str:
@@ -328,46 +278,38 @@ def _timed(call: Callable[[Any], Any], given: Sequence[Any]) -> dict[str, float]
     return {"mean": sum(taken) / len(taken), "p50": p50, "p99": p99}
 
 
-def speed_as_text(report: dict[str, Any]) -> str:
-    """The times as a table."""
-    lines = [f"{'leaves':>8}  {'library':14}{'work':12}{'mean ms':>10}{'p50 ms':>10}{'p99 ms':>10}"]
-    for size, libraries in report.items():
-        for name, done in libraries.items():
-            for work, one in done.items():
-                times = "".join(f"{one[key]:>10.3f}" for key in ("mean", "p50", "p99"))
-                lines.append(f"{size:>8}  {name:14}{work:12}{times}")
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = page.options(__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--budget", type=int, nargs="+", default=list(BUDGETS), metavar="N")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N")
-    parser.add_argument("--record", type=Path, metavar="FILE")
-    parser.add_argument("--compare", type=Path, metavar="FILE")
     parser.add_argument("--unrelated", type=Path, metavar="PROMPTS")
     options = parser.parse_args()
     found = conversations(options.path)
+    if options.unrelated:
+        print(surfaced(found, options.unrelated.read_text(encoding="utf-8").splitlines()))
+        return
     if options.speed:
         times = speed(found, options.sizes)
-        print(json.dumps({"speed": times}) if options.json else speed_as_text(times))
-    elif options.unrelated:
-        print(surfaced(found, options.unrelated.read_text(encoding="utf-8").splitlines()))
-    elif options.record:
-        text = json.dumps(first_found(found, options.budget), separators=(",", ":"))
-        options.record.write_bytes(lzma.compress(text.encode(), preset=9))
-    elif options.compare:
-        before = json.loads(lzma.decompress(options.compare.read_bytes()))
-        print(compared(before, first_found(found, options.budget)))
-    else:
-        asked = {
-            name: [row for one in found for row in rows(one, method(one), options.budget)]
-            for name, method in METHODS.items()
-        }
-        methods = {name: figures(some, options.budget) for name, some in asked.items()}
-        print(json.dumps({"methods": methods}) if options.json else scores_as_text(methods, options.budget))
+        cells = [
+            (size, name, work, *one.values())
+            for size, libraries in times.items()
+            for name, done in libraries.items()
+            for work, one in done.items()
+        ]
+        text = page.table(
+            ("leaves", "library", "work", "mean ms", "median", "99th percentile"), cells, left=3
+        )
+        page.report(options, {"": text}, {"speed": times})
+        return
+    asked = {
+        name: [row for one in found for row in rows(one, method(one), options.budget)]
+        for name, method in METHODS.items()
+    }
+    methods = {name: figures(some, options.budget) for name, some in asked.items()}
+    text = page.table(("", *methods["quire"]), [(name, *one.values()) for name, one in methods.items()])
+    page.report(options, {"": text}, {"methods": methods})
 
 
 if __name__ == "__main__":

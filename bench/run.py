@@ -66,7 +66,7 @@ def measure(options: Any) -> tuple[Cells, dict[str, str]]:
     for workload in options.only:
         for _ in range(options.rounds):
             for library in libraries:
-                print(f"{workload:9} {library}", file=sys.stderr, flush=True)
+                page.progress(f"{workload:9} {library}")
                 python = sys.executable if library in OURS else options.peers
                 for line in _lines(python, library, workload, options.sizes):
                     if "fault" in line:
@@ -227,9 +227,7 @@ def main() -> None:
     if options.peers and not Path(options.peers).exists():
         parser.error(f"there is no {options.peers}; make .venv-peers/.done sets the peers up")
     cells, faults = measure(options)
-    text = report(cells, faults)
-    print(json.dumps({"cells": cells, "faults": faults}) if options.json else text)
-    page.write(options.page, "run", text)
+    page.report(options, {"run": report(cells, faults)}, {"cells": cells, "faults": faults})
 
 
 if __name__ == "__main__":

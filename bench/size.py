@@ -55,15 +55,13 @@ def size_of(folder: Path) -> tuple[int, int]:
 
 def sizes() -> str:
     """The sizes as a table."""
-    lines = ["| package | lines | files | budget: lines | files |", "|---|---:|---:|---:|---:|"]
-    for package, (most_lines, most_files) in BUDGETS.items():
-        length, count = size_of(ROOT / "src" / "quire" / package)
-        lines.append(f"| `{package}` | {length:,} | {count} | {most_lines:,} | {most_files} |")
-    length, count = size_of(ROOT / "src")
-    lines.append(f"| all of `src` | {length:,} | {count} | {TOTAL[0]:,} | {TOTAL[1]} |")
-    length, count = size_of(ROOT / "tests")
-    lines.append(f"| `tests` | {length:,} | {count} | 32,000 | |")
-    return "\n".join(lines)
+    rows: list[tuple[object, ...]] = [
+        (f"`{package}`", *size_of(ROOT / "src" / "quire" / package), *most)
+        for package, most in BUDGETS.items()
+    ]
+    rows.append(("all of `src`", *size_of(ROOT / "src"), *TOTAL))
+    rows.append(("`tests`", *size_of(ROOT / "tests"), 32_000, None))
+    return page.table(("package", "lines", "files", "budget: lines", "files"), rows)
 
 
 # --- the path of a turn ----------------------------------------------------------------------------------
@@ -155,21 +153,20 @@ TURNS = {
 
 def paths() -> str:
     """The paths as a table."""
-    lines = ["| turn | files | goal | functions | calls |", "|---|---:|---:|---:|---:|"]
+    rows: list[tuple[object, ...]] = []
     for name, (turn, goal) in TURNS.items():
         with TemporaryDirectory() as folder:
             trace = asyncio.run(turn(folder))
-        lines.append(f"| {name} | {len(trace.files)} | {goal} | {len(trace.functions):,} | {trace.calls:,} |")
-    return "\n".join(lines)
+        rows.append((name, len(trace.files), goal, len(trace.functions), trace.calls))
+    return page.table(("turn", "files", "goal", "functions", "calls"), rows)
 
 
 def main() -> None:
     parser = page.options(__doc__)
     given = parser.parse_args()
-    size, path = sizes(), paths()
-    print(f"{size}\n\n{path}")
-    page.write(given.page, "size", f"Lines and files per package:\n\n{size}")
-    page.write(given.page, "hops", f"Files and functions that a turn passes through:\n\n{path}")
+    size = f"Lines and files per package:\n\n{sizes()}"
+    path = f"Files and functions that a turn passes through:\n\n{paths()}"
+    page.report(given, {"size": size, "hops": path}, {"size": size, "hops": path})
 
 
 if __name__ == "__main__":

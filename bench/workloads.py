@@ -126,7 +126,7 @@ def codec(library: Adapter, size: int) -> dict[str, Figures]:
 def render(library: Adapter, size: int) -> dict[str, Figures]:
     """The whole payload of a history not rendered before, and OpenAI's after one more message; ms."""
     chat = entries(messages(size), library.parsed)
-    history, found = library.unrendered(chat), dict[str, Figures]()
+    history, found = library.filled(chat), dict[str, Figures]()
     for wire, write in library.renders().items():
         _check_payload(library.messages(write(library.forgetful(history))), entries(messages(size)), wire)
         found[wire] = clocked(write, lambda: library.forgetful(history), 1e3)
@@ -153,9 +153,8 @@ def turn(library: Adapter, size: int) -> dict[str, Figures]:
         history = library.filled(chat)
         whole = library.total(history) if library.by_tokens else library.length(history)
         take = library.turns_of(whole // part if part else 2 * whole + 100_000)
-        if library.keeps_history:
-            take(history)  # the first turn cuts what was never cut before
         ready = (lambda h=history: h) if library.keeps_history else (lambda h=history: library.spare(h))
+        take(ready())  # the first turn cuts what was never cut before, and loads what is loaded once
         found[way] = clocked(take, ready, 1e3)
     return found
 
