@@ -82,7 +82,7 @@ def test_a_draft_comes_after_what_was_said_meanwhile_or_no_longer_fits() -> None
 
 
 def test_drafts_are_held_to_the_caps_and_their_spending_stays() -> None:
-    one = session(caps=Caps(tokens=60, scope_tokens=60))
+    one = session(caps=Caps(tokens=60))
     one.user("hello")
     with pytest.raises(CapReached), one.draft() as draft:
         for _ in range(3):

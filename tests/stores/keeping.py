@@ -5,6 +5,7 @@ Add a store to `FILES`, and every law of keeping runs on it.
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from quire.errors import StoreFailed
 from quire.stores import Entry, MemoryStore, Place, Store, Stored
 from tests.stores.server import database
 
@@ -161,6 +163,18 @@ def fill(store: Store, place: Place, *texts: str) -> list[Stored]:
     for text in texts:
         store.append(place, [entry(text)], expected=store.version(place))
     return store.read(place)
+
+
+def version_after(store: Store) -> int:
+    """What the server says, once it says anything: first it reads its log."""
+    until = time.monotonic() + 30
+    while True:
+        try:
+            return store.version(HERE)
+        except StoreFailed:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
 
 
 def held_in(folder: Path, secret: bytes = b"swordfish") -> list[str]:

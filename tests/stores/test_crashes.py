@@ -11,10 +11,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from quire.errors import StoreFailed
 from quire.stores import Entry, Store
 from quire.stores.postgres import PostgresStore
-from tests.stores.keeping import HERE, LASTING, kept
+from tests.stores.keeping import HERE, LASTING, kept, version_after
 from tests.stores.server import start
 
 pytestmark = pytest.mark.laws
@@ -83,17 +82,5 @@ def test_what_was_acknowledged_outlives_a_process_of_the_server(crashing: str) -
             store.append(HERE, [Entry("main", b'{"n":%d}' % version)], expected=version)
         os.kill(victim.info.backend_pid, signal.SIGKILL)
         time.sleep(0.2)  # it is noticed at once, and all others are cut off
-        assert _version_after(store) == 50
+        assert version_after(store) == 50
         assert store.append(HERE, [Entry("main", b"{}")], expected=50) == 51
-
-
-def _version_after(store: Store) -> int:
-    """What the server says, once it says anything: first it reads its log."""
-    until = time.monotonic() + 30
-    while True:
-        try:
-            return store.version(HERE)
-        except StoreFailed:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.1)

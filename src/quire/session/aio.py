@@ -24,7 +24,7 @@ from quire.errors import Conflict, InvalidValue, WrongType, cut
 from quire.items import KINDS, Item
 from quire.session.hooks import Added, Adding, Event, Hooks
 from quire.session.log import Entries, Log
-from quire.session.redaction import Redaction
+from quire.session.redaction import Redact, redacted
 from quire.session.state import State, Written
 from quire.stores import Place
 from quire.stores.store import checked_name
@@ -236,10 +236,10 @@ class Change(NamedTuple):
 class Writer:
     """Writes to one log: items are checked and redacted, and hooks are asked before anything is written."""
 
-    def __init__(self, log: Log, hooks: Hooks, redaction: Redaction | None) -> None:
+    def __init__(self, log: Log, hooks: Hooks, redact: Redact | None) -> None:
         self.log, self.place = log, log.place
         self.hooks = hooks
-        self.redaction = redaction
+        self.redact = redact
 
     def ready(self, items: Iterable[Item]) -> tuple[Item, ...]:
         """Items as they may be kept: checked, and redacted."""
@@ -247,7 +247,8 @@ class Writer:
         for item in ready:
             if type(item) not in KINDS:
                 raise WrongType(f"a session keeps items, not {type(item).__name__}")
-        return ready if self.redaction is None else tuple(map(self.redaction.item, ready))
+        redact = self.redact
+        return ready if redact is None else tuple(redacted(redact, item) for item in ready)
 
     async def append(
         self, io: IO, items: Iterable[Item], to: str = MAIN, expected: int | None = None

@@ -136,7 +136,7 @@ class Compaction:
         if given is None:
             raise InvalidValue("a model is needed to write a summary")
         model = model_of(given, "a session")
-        if self._caps is not None and self._caps.is_for_cost:
+        if self._caps is not None and self._caps.cost is not None:
             check_priced(model.name, self.prices)
         return model
 
@@ -198,7 +198,7 @@ class Compaction:
 
     def _begin(self, view: View, guard: Guard, room: Room, compactor: Compactor, *, raises: bool) -> _Task:
         """Begin to compact; errors are logged, or with `raises` raised to the caller that waits."""
-        shrinking = _Work(self, compactor).shrink(self._redacted(view), guard, room)
+        shrinking = _Work(self, compactor).shrink(view, guard, room)
         self._task = asyncio.get_running_loop().create_task(shrinking if raises else self._quiet(shrinking))
         return self._task
 
@@ -218,10 +218,7 @@ class Compaction:
     def shown(self) -> tuple[View, Guard]:
         """What the main transcript shows now, and whether something is forgotten from now on."""
         guard = Guard(self.log)
-        return self._redacted(self.log.look(lambda state: state.transcripts[MAIN].view)), guard
-
-    def _redacted(self, view: View) -> View:
-        return view if self.writer.redaction is None else self.writer.redaction.view(view)
+        return self.log.look(lambda state: state.transcripts[MAIN].view), guard
 
 
 class _Work:

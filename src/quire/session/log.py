@@ -4,14 +4,12 @@ A write is a function of the state that it is written to. If another process wro
 taken in, and the function is computed again: that is the rebase.
 """
 
-import asyncio
 import atexit
 import logging
 import os
 import random
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -36,6 +34,7 @@ from quire.session.state import State, Written
 from quire.state import Transcript
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
 from quire.stores.streams import FORGOTTEN, holds_content, tombstone
+from quire.stores.threads import FOLLOWING
 from quire.tokens import whole
 
 logger = logging.getLogger("quire.session")
@@ -281,21 +280,16 @@ class Guard:
 
 async def follow(log: Log, after: int) -> AsyncIterator[Written]:
     """Every entry after a version, in order, as it comes; it ends when the iterator is dropped."""
-    # A thread of its own: waiting in one of the few shared ones would hold up every other verb.
-    thread, run = ThreadPoolExecutor(1, "quire-follower"), asyncio.get_running_loop().run_in_executor
     version, patience = after, 0.5
-    try:
-        while True:
-            stored = await run(thread, partial(log.store.read, log.place, after=version))
-            if stored:
-                await run(thread, log.catch_up)
-            for entry, written in zip(stored, read_entries(log.place, stored), strict=True):
-                version = entry.version
-                yield written
-            if await run(thread, log.store.wait, log.place, version, patience) < version:
-                version = 0  # the conversation was removed, and begins again
-    finally:
-        thread.shutdown(wait=False)
+    while True:
+        stored = await FOLLOWING.do(log.store.read, log.place, after=version)
+        if stored:
+            await FOLLOWING.do(log.catch_up)
+        for entry, written in zip(stored, read_entries(log.place, stored), strict=True):
+            version = entry.version
+            yield written
+        if await FOLLOWING.do(log.store.wait, log.place, version, patience) < version:
+            version = 0  # the conversation was removed, and begins again
 
 
 # Stores and logs that are open in this process

@@ -42,13 +42,9 @@ class AioPool:
 
     async def keep(self, note: Note) -> Note:
         """Put a note into the pool; it replaces one with the same key."""
-        return (await self.keep_all([note]))[0]
-
-    async def keep_all(self, notes: Iterable[Note]) -> list[Note]:
-        """Put notes into the pool, all or none."""
-        ready = self._pool.ready(notes)
+        ready = self._pool.ready([note])
         await self._writer.write_change(self._io, lambda state: self._pool.keeping(ready, state))
-        return ready
+        return ready[0]
 
     async def drop(self, key: str) -> Note:
         """Drop a note, and return it."""

@@ -20,7 +20,7 @@ from quire.items import Item, Note, Unknown
 from quire.providers import CachePlan, Rendered, provider_for
 from quire.session.log import Entries, Log
 from quire.session.state import State, Written, mark_of
-from quire.state import Scroll, Transcript, View
+from quire.state import Scroll, View
 from quire.stores.store import is_tombstone
 from quire.stores.streams import ALL, OF, RECEIPTS
 
@@ -51,7 +51,7 @@ class Kept:
         """The items that the model saw, in order."""
         content, view = self._content, None
         if content.get("transcript") is not None:
-            view = self._transcript(content["transcript"]).at(content["revision"])
+            view = self._state.transcripts[content["transcript"]].at(content["revision"])
         before, after = (tuple(map(self._found, content[part])) for part in ("before", "after"))
         return Scroll(before, view, content["start"], after)
 
@@ -70,15 +70,6 @@ class Kept:
                 raise Forgotten(f"some of what the request of version {self.version} showed was forgotten")
             raise StoreDamaged(f"the request of version {self.version} cannot be rendered as it was")
         return rendered
-
-    def _transcript(self, name: str) -> Transcript:
-        """A transcript as it was shown: items of other writers may have been redacted."""
-        transcript = self._state.transcripts[name]
-        redacted = {item.id: item for item in (self._made[v] for v in self._content.get("redacted", ()))}
-        if not redacted:
-            return transcript
-        recorded = transcript.recorded()[: self._content["revision"]]
-        return Transcript(redacted.get(item.id, item) for item in recorded)
 
     def _tools(self) -> list[dict[str, Any]]:
         version = self._content.get("tools")
@@ -114,24 +105,17 @@ def is_receipt(item: Item) -> bool:
     return isinstance(item, Note) and item.description == _RECEIPT
 
 
-class ShownTranscript(NamedTuple):
-    """A transcript that was shown: its name, and by id what was shown in place of some of its items."""
-
-    name: str
-    redacted: Mapping[str, Item]
-
-
 class Sending(NamedTuple):
     """A request that is about to be sent.
 
-    `sources` are the transcripts by the identity of their logs, `quoted` the names of what items quote.
+    `sources` are names of transcripts by the identity of their logs, `quoted` the names of what items quote.
     """
 
     context: Context
     provider: str
     model: str | None
     digest: str
-    sources: Mapping[int, ShownTranscript]
+    sources: Mapping[int, str]
     quoted: Mapping[str, Sequence[str]]
 
     def entries(self, state: State) -> Entries:
@@ -140,7 +124,6 @@ class Sending(NamedTuple):
         source = None if scroll.view is None else self.sources.get(id(scroll.view.log))
         if scroll.view is not None and source is None:  # it is in no log of ours
             scroll = Scroll(tuple(scroll[: scroll.stable_length]), after=scroll.after)
-        redacted: Mapping[str, Item] = {} if source is None else source.redacted
         new: dict[bytes, Item] = {}
 
         def keep(item: Item) -> int:
@@ -173,9 +156,7 @@ class Sending(NamedTuple):
             tools = msgspec.json.decode(encode(context.tools))
             content["tools"] = keep(Note(content=tools, id="tools", created_at=0.0))
         if scroll.view is not None and source is not None:
-            content |= {"transcript": source.name, "revision": scroll.view.revision}
-            if redacted:
-                content["redacted"] = list(map(keep, redacted.values()))
+            content |= {"transcript": source, "revision": scroll.view.revision}
         receipt = Note(content=content, description=_RECEIPT)
         return [Written(RECEIPTS, item) for item in (*new.values(), receipt)]
 
@@ -210,9 +191,8 @@ def shifted(item: Item, by: int) -> Item:
     if not isinstance(item, Note) or not is_receipt(item):
         return item
     content = dict(item.content)
-    for part in ("before", "after", "redacted"):
-        if part in content:
-            content[part] = [name + by if isinstance(name, int) else name for name in content[part]]
+    for part in ("before", "after"):
+        content[part] = [name + by if isinstance(name, int) else name for name in content[part]]
     if content.get("tools") is not None:
         content["tools"] += by
     return replace(item, content=content)
@@ -220,7 +200,7 @@ def shifted(item: Item, by: int) -> Item:
 
 def bare(receipt: Note) -> Note:
     """A receipt that says that something was sent, to whom and how much, but not what."""
-    nothing: dict[str, Any] = {"before": [], "after": [], "redacted": [], "start": 0, "is_bare": True}
+    nothing: dict[str, Any] = {"before": [], "after": [], "start": 0, "is_bare": True}
     return replace(receipt, content={**receipt.content, **nothing, "transcript": None, "tools": None})
 
 

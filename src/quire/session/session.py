@@ -25,7 +25,7 @@ from quire.session.hooks import Hook, Hooks
 from quire.session.log import Log, follow, open_log, open_store
 from quire.session.pool import AioPool, SessionPool
 from quire.session.receipts import Kept, receipts_of
-from quire.session.redaction import Redact, Redaction
+from quire.session.redaction import Redact
 from quire.session.spending import Caps, Metered, Spending, named_prices
 from quire.session.state import Written
 from quire.session.steps import Steps
@@ -219,7 +219,7 @@ class AioSession:
         return Session(
             log,
             hooks=hooks or self._writer.hooks.all,
-            redact=self._writer.redaction,
+            redact=self._writer.redact,
             caps=self._turns.caps,
             prices=self._turns.prices,
             pool_limit=self._pool.limit,
@@ -229,7 +229,7 @@ class AioSession:
 
     async def _one(self, item: I, to: str) -> I:
         to, writer = to if to is MAIN else checked_name(to), self._writer
-        is_seen = writer.redaction is not None or writer.hooks.all or type(item) in _NOT_PLAIN
+        is_seen = writer.redact is not None or writer.hooks.all or type(item) in _NOT_PLAIN
         if self._io is INLINE and not is_seen and to in self._log.state.transcripts:
             return self._log.append(to, item)
         return cast(I, (await self._writer.append(self._io, (item,), to))[0])
@@ -286,8 +286,7 @@ class Session:
         hooks, redact, caps = options.get("hooks", ()), options.get("redact"), options.get("caps")
         if not isinstance(hooks, Hooks):
             hooks = Hooks(checked_type(hooks, Iterable, "hooks are given in a list"))
-        if redact is not None and not isinstance(redact, Redaction):
-            redact = Redaction(checked_type(redact, Callable, "`redact` is a function"))
+        checked_type(redact, Callable | None, "`redact` is a function")
         checked_type(caps, Caps | None, "caps are given as Caps")
         prices = named_prices(checked_type(options.get("prices", {}), Mapping, "prices are given by model"))
         writer = Writer(log, hooks, redact)

@@ -1,5 +1,6 @@
 """What a conversation and its scope have used and cost, and what they may."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,21 +11,16 @@ from quire.errors import CapReached, InvalidValue, WrongType, cut
 from quire.items import Item, Note
 from quire.models import Answering, AnyModel
 from quire.providers import Parsed, Rendered
-from quire.stores import Place, Standing, Store, items_in
-from quire.stores.store import is_tombstone
-from quire.stores.streams import USAGE
 from quire.tokens import ModelFacts, Prices, Usage, cost, facts_for, model_named
 
 PricesByName = Mapping[str, Prices]
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be spent before a turn is stopped: tokens and USD, of a conversation or of a whole scope."""
+    """What a conversation may spend before a turn is stopped: tokens, and USD."""
 
     tokens: int | None = None
     cost: float | None = None
-    scope_tokens: int | None = None
-    scope_cost: float | None = None
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -32,27 +28,18 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
             if cap is not None and (isinstance(cap, bool) or not isinstance(cap, int | float)):
                 raise WrongType(f"a cap of {name} is a number, not {type(cap).__name__}")
 
-    @property
-    def is_for_scope(self) -> bool:
-        """Whether what other conversations spent matters."""
-        return self.scope_tokens is not None or self.scope_cost is not None
-
-    @property
-    def is_for_cost(self) -> bool:
-        """Whether prices matter."""
-        return self.cost is not None or self.scope_cost is not None
-
 
 class Spending(msgspec.Struct, frozen=True):
     """What requests used together. It never changes. `cost` is in USD.
 
-    `unknown` is what has no price, by the name of the model; the name is empty if it was not reported.
+    `unknown` counts the requests that have no price, by the name of the model; the name is empty if it was
+    not reported.
     """
 
     usage: Usage = Usage()
     cost: float = 0.0
     requests: int = 0
-    unknown: "Mapping[str, Spending]" = {}
+    unknown: Mapping[str, int] = {}
 
     def __repr__(self) -> str:
         return f"<Spending of {self.requests} requests, {self.tokens:,} tokens, {self.cost:.4f} USD>"
@@ -65,44 +52,30 @@ class Spending(msgspec.Struct, frozen=True):
     @property
     def unpriced(self) -> int:
         """How many requests have no price."""
-        return sum(one.requests for one in self.unknown.values())
+        return sum(self.unknown.values())
 
     def __add__(self, other: "Spending") -> "Spending":
         """The sum of two."""
-        unknown = dict(self.unknown)
-        for model, one in other.unknown.items():
-            unknown[model] = unknown.get(model, Spending()) + one
         usage, requests = self.usage + other.usage, self.requests + other.requests
-        return Spending(usage, self.cost + other.cost, requests, unknown)
+        unknown = Counter(self.unknown) + Counter(other.unknown)
+        return Spending(usage, self.cost + other.cost, requests, dict(unknown))
 
     def since(self, earlier: "Spending") -> "Spending":
         """What was added since it was another."""
-        left = {model: one.since(earlier.unknown.get(model, _NOTHING)) for model, one in self.unknown.items()}
         fields = self.usage.__struct_fields__
         usage = {name: getattr(self.usage, name) - getattr(earlier.usage, name) for name in fields}
         return Spending(
             Usage(**usage),
             self.cost - earlier.cost,
             self.requests - earlier.requests,
-            {model: one for model, one in left.items() if one.requests},
+            dict(Counter(self.unknown) - Counter(earlier.unknown)),
         )
-
-    def priced(self, prices: PricesByName) -> "Spending":
-        """The same, with these prices for what has none yet."""
-        found = {model: price_of(one.usage, model, prices) for model, one in self.unknown.items()}
-        unknown = {model: one for model, one in self.unknown.items() if found[model] is None}
-        return replace(self, cost=self.cost + sum(filter(None, found.values())), unknown=unknown)
 
     def with_usage(self, content: Mapping[str, Any]) -> "Spending":
         """The sum with one entry of the stream of usage."""
-        usage = msgspec.convert(content.get("usage", {}), Usage)
-        one = Spending(usage, content.get("cost") or 0.0, 1)
-        if content.get("cost") is None:
-            one = replace(one, unknown={str(content.get("model") or ""): one})
-        return self + one
-
-
-_NOTHING = Spending()
+        usage, price = msgspec.convert(content.get("usage", {}), Usage), content.get("cost")
+        unknown = {str(content.get("model") or ""): 1} if price is None else {}
+        return self + Spending(usage, price or 0.0, 1, unknown)
 
 
 def named_prices(prices: Mapping[str, Prices]) -> PricesByName:
@@ -154,22 +127,18 @@ def _is_of(name: str, own: str) -> bool:
     return bool(found) and before[-1:] in ("", "/", ":") and behind[:1] in ("", "-", ":", "@")
 
 
-def check_caps(
-    caps: Caps, spending: Spending, scope: Spending | None, prices: PricesByName, model: str | None
-) -> None:
+def check_caps(caps: Caps, spent: Spending, prices: PricesByName, model: str | None) -> None:
     """Raise `CapReached` if a cap is reached, and `InvalidValue` if a cap in USD cannot be held."""
-    if model and caps.is_for_cost:
+    if caps.cost is not None and model:
         check_priced(model, prices)
-    checked = [(spending, caps.tokens, caps.cost, "")]
-    if scope is not None:
-        checked.append((scope, caps.scope_tokens, caps.scope_cost, " of the scope"))
-    for spent, tokens, most, whose in checked:
-        priced = spent.priced(prices)
-        for what, amount, cap in (("tokens", priced.tokens, tokens), ("USD", priced.cost, most)):
-            if cap is not None and amount >= cap:
-                raise CapReached(f"{amount:,g} {what}{whose} are spent; {cap:,g} are allowed")
-        for unknown in priced.unknown if most is not None else ():
-            check_priced(unknown, prices)
+    for name in spent.unknown if caps.cost is not None else ():
+        raise InvalidValue(
+            f"what is spent is capped in USD, and requests of {cut(name)!r} were recorded without a price: "
+            "cap tokens"
+        )
+    for what, amount, cap in (("tokens", spent.tokens, caps.tokens), ("USD", spent.cost, caps.cost)):
+        if cap is not None and amount >= cap:
+            raise CapReached(f"{amount:,g} {what} are spent; {cap:,g} are allowed")
 
 
 class Metered:
@@ -209,23 +178,3 @@ class Metered:
         """What was used since this was called last."""
         used, self._used = self._used, []
         return used
-
-
-def scope_spending(store: Store, scope: str) -> Spending:
-    """What all conversations of a scope have spent together. Each is read once, and then what it grew by."""
-    tallies: dict[Place, tuple[Standing, Spending]] = store.attached.setdefault("spending", {})
-    total = _NOTHING
-    for name, standing in store.conversations(scope).items():
-        place = Place(scope, name)
-        known, spent = tallies.get(place, (Standing(0), _NOTHING))
-        if known.log != standing.log or not standing.log or known.version > standing.version:
-            known, spent = Standing(0), _NOTHING  # another conversation began at its address
-        if known != standing:
-            stored = store.read(place, after=known.version)
-            for item in items_in(place, [one for one in stored if one.stream == USAGE]):
-                if isinstance(item, Note) and not is_tombstone(item):
-                    spent = spent.with_usage(item.content)
-            version = stored[-1].version if stored else known.version
-            tallies[place] = standing._replace(version=version), spent
-        total += spent
-    return total

@@ -34,8 +34,9 @@ from quire.session.compaction import Compaction
 from quire.session.erasure import finish_erasing, link_sources, names_of
 from quire.session.hooks import Added, Adding, Building, Built
 from quire.session.log import Entries, Guard
-from quire.session.receipts import Digests, Sending, ShownTranscript
-from quire.session.spending import Caps, PricesByName, check_caps, scope_spending, usage_note
+from quire.session.receipts import Digests, Sending
+from quire.session.redaction import redacted_pieces
+from quire.session.spending import Caps, PricesByName, check_caps, usage_note
 from quire.session.state import State, Written
 from quire.state import View
 from quire.stores.store import checked_name
@@ -145,7 +146,9 @@ class Turns:
                 checked_type(asked.get(name), kind, f"`{name}` is {words}")
         await io.fire(self._writer.hooks, [Building(self._log.place, template)])
         await self._catch_up(io)
-        await self._check_caps(io, asked.get("model") or template.model)
+        if self.caps is not None:
+            spent = self._log.root.state.spending + self._log.spent_apart
+            check_caps(self.caps, spent, self.prices, asked.get("model") or template.model)
         turn, context = await self._fitted(template, asked)
         while not await self._linked(io, context):
             turn, context = await self._fitted(template, asked)
@@ -164,15 +167,6 @@ class Turns:
         if root.state.is_erasing:
             await io.do(root, lambda: finish_erasing(root))
         self._log.check_not_forgotten()
-
-    async def _check_caps(self, io: IO, model: str | None) -> None:
-        if self.caps is None:
-            return
-        own, root = self._log.spent_apart, self._log.root
-        scope = None
-        if self.caps.is_for_scope:
-            scope = own + await io.do(root, lambda: scope_spending(root.store, root.place.scope))
-        check_caps(self.caps, root.state.spending + own, scope, self.prices, model)
 
     async def _fitted(self, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
         """What the sections show, fitted; the main transcript is compacted if it does not fit otherwise."""
@@ -193,20 +187,17 @@ class Turns:
         return turn, self._fit(turn, template, asked)
 
     async def _gathered(self, template: Template, asked: BuildOptions) -> _Turn:
-        guard, ask, redaction = Guard(self._log), self._ask(asked), self._writer.redaction
+        guard, ask, redact = Guard(self._log), self._ask(asked), self._writer.redact
         pieces = await _gather(template.sections, ask)
-        if redaction is not None:
-            pieces = redaction.pieces(pieces, ask.views.values())
+        if redact is not None:
+            pieces = redacted_pieces(redact, pieces, ask.views.values())
         return _Turn(ask, pieces, guard)
 
     def _ask(self, asked: BuildOptions) -> Ask:
-        redaction = self._writer.redaction
         with self._log.applying:
             state = self._log.state
             views = {name: one.view for name, one in state.transcripts.items()}
             pool = state.pool.fork()
-        if redaction is not None:
-            views = {name: redaction.view(view) for name, view in views.items()}
         given, place, root = asked.get("input"), self._log.place, self._log.root
         return Ask(
             views=views,
@@ -222,11 +213,8 @@ class Turns:
         )
 
     def _fit(self, turn: _Turn, template: Template, asked: BuildOptions) -> Context:
-        counter, redaction, previous = self._counter(template, asked), self._writer.redaction, self._previous
-        sources = {
-            id(view.log): ShownTranscript(name, {} if redaction is None else redaction.changed(view))
-            for name, view in turn.ask.views.items()
-        }
+        counter, previous = self._counter(template, asked), self._previous
+        sources = {id(view.log): name for name, view in turn.ask.views.items()}
         return template.fit(
             turn.pieces,
             turn.ask,
@@ -251,7 +239,7 @@ class Turns:
 
     def _rendered(
         self,
-        sources: Mapping[int, ShownTranscript],
+        sources: Mapping[int, str],
         guard: Guard,
         counter: Counter,
         context: Context,

@@ -119,8 +119,6 @@ class PostgresStore(Store):
     def __init__(self, url: str, *, durable: Durability = "process") -> None:
         self.link = Link(url, durable)
         self.link.first(_prepare)
-        # Appends whose connection was lost: they may have arrived, and are recognised when they are repeated.
-        self._unsure: dict[Place, tuple[int, tuple[Entry, ...]]] = {}
 
     def __repr__(self) -> str:
         return "<PostgresStore>"  # the address may hold a password
@@ -130,9 +128,7 @@ class PostgresStore(Store):
 
         An append whose connection was lost before the answer came is tried again, and never added twice.
         """
-        place = checked_append(place, entries, expected)
-        doubt = (expected, tuple(entries))
-        losses = [True] if self._unsure.pop(place, None) == doubt else []
+        place, losses = checked_append(place, entries, expected), list[bool]()
         try:
             self.link.run(
                 lambda connection: self._append(connection, place, entries, expected),
@@ -141,10 +137,6 @@ class PostgresStore(Store):
         except Conflict:
             if not losses or not self._holds(place, expected, entries):
                 raise
-        except StoreFailed:
-            if losses:
-                self._unsure[place] = doubt
-            raise
         return expected + len(entries)
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:

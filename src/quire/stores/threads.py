@@ -103,5 +103,8 @@ COMPUTING = Threads("quire-computing")
 RECALLING = Threads("quire-recall")
 """For recalling: an embedding that hangs delays no writing."""
 
+FOLLOWING = Threads("quire-follower", None)
+"""For waiting until others write: as many threads as there are waiters, so that no verb is held up."""
+
 TOOLS = Threads("quire-tool", None)
 """For functions of others, such as tools: one that hangs delays nothing, not even the end of the process."""
