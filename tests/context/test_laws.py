@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from quire.context import Context, Template
 from quire.errors import OverBudget, QuireError
-from quire.items import Hide, Item, Message, Note, Span, ToolCall, ToolResult
+from quire.items import Hide, Item, Message, Note, Pin, Span, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.sections import (
     Ask,
@@ -292,7 +292,7 @@ def fitted(view: View, section: Any, window: int, *more: Any) -> Context | None:
 
 @pytest.mark.laws
 @given(TURNS, st.integers(1, 60), st.integers(20, 500), st.sampled_from(sorted(CUT)), st.booleans())
-def test_turns_before_the_last_are_shown_whole_or_not_at_all(
+def test_a_turn_is_shown_whole_or_by_its_question_and_newest_groups_or_not_at_all(
     turns: list[tuple[int, list[int], int]], question: int, window: int, kind: str, is_apart: bool
 ) -> None:
     view = talk(turns, question).view
@@ -301,9 +301,54 @@ def test_turns_before_the_last_are_shown_whole_or_not_at_all(
     if context is None or kind == "messages":
         return
     assert all_of_it is not None
-    shown = [item.id for item in context.items][1:]
-    first = min(turn_of(item) for item in list(context.items)[1:])
-    assert shown == [item.id for item in list(all_of_it.items)[1:] if turn_of(item) >= first]
+    shown, everything = (list(one.items)[1:] for one in (context, all_of_it))
+    first = min(map(turn_of, shown))
+    turn = [item for item in everything if turn_of(item) == first]
+    assert [i for i in shown if turn_of(i) > first] == [i for i in everything if turn_of(i) > first]
+    part = [item for item in shown if turn_of(item) == first]
+    has_question = isinstance(turn[0], Message) and turn[0].role == "user"
+    rest = part[1:] if has_question else part
+    assert part == turn or (part[0] == turn[0] if has_question else True)
+    assert rest == turn[len(turn) - len(rest) :]
+    if part != turn and len(turns) > 1:
+        assert sum(map(COUNTER.count, turn)) > 0.4 * (window - COUNTER.count(context.items[0]) - 10)
+
+
+@pytest.mark.laws
+@given(TURNS, st.integers(1, 60), st.integers(20, 500), st.sampled_from(sorted(CUT)), st.integers(0, 2))
+def test_the_floor_of_the_room_is_used_give_or_take_the_group_at_the_cut(
+    turns: list[tuple[int, list[int], int]], question: int, window: int, kind: str, pins: int
+) -> None:
+    transcript, context = talk([], 9), None
+    template = Template(Instructions("Be brief."), CUT[kind], budget=Budget(window=window))
+    for turn, one in enumerate(turns, 1):
+        for item in list(talk([one], question).view)[:-1]:
+            transcript.append(replace(item, id=f"{item.id[0]}{turn}.{item.id}"))
+        if turn <= pins:
+            transcript.append(Pin(f"u{turn}.u0"))
+        ask = Ask(views={"main": transcript.view})
+        try:
+            everything = built(Template(CUT[kind], budget=Budget(window=1_000_000)), ask, COUNTER)
+            context = built(template, ask, COUNTER, context)
+        except OverBudget:
+            return
+        shown = {item.id for item in context.items}
+        left = [item for item in everything.items if item.id not in shown]
+        if left:
+            group = max(_group_size(everything, item) for item in left[-1:])
+            frame = sum(
+                COUNTER.count(item)
+                for item in context.items
+                if item is context.items[0] or transcript.view.fate(item.id).state == "pinned"
+            )
+            used = sum(map(COUNTER.count, context.items))
+            assert used + group >= frame + 0.4 * (window - frame) - 2
+
+
+def _group_size(context: Context, item: Item) -> int:
+    call = item.call_id if isinstance(item, ToolCall | ToolResult) else None
+    alike = [one for one in context.items if call and getattr(one, "call_id", None) == call]
+    return sum(map(COUNTER.count, alike or [item]))
 
 
 @pytest.mark.laws
@@ -386,12 +431,13 @@ def test_a_cut_seldom_moves_and_never_back(name: str) -> None:
     template = Template(
         Instructions("Be brief."), *STEADY[name], budget=Budget(window=2_000), model="gpt-5.6"
     )
-    transcript, starts = Transcript(), list[int]()
+    transcript, starts, contexts = Transcript(), list[int](), list[Context]()
 
     def call(turn: int, question: Message) -> None:
         given = question if "input" in names(template) else None
         ask = Ask(views={"main": transcript.view}, now=float(turn), input=given)
-        shown = {item.id for item in done(template.build(ask)).items}
+        contexts.append(done(template.build(ask, previous=contexts[-1] if contexts else None)))
+        shown = {item.id for item in contexts[-1].items}
         starts.append(next(i for i, item in enumerate(transcript.view) if item.id in shown))
 
     for turn in range(120):

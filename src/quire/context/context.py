@@ -31,6 +31,11 @@ _REASONS = {
     "hidden": "an edit leaves it out",
 }
 
+_HELD = (
+    "it is before the cut of {name!r}, which stays where it is until the room is full, so that a prompt "
+    "cache can serve what follows; {free:,} tokens are free, and closely=True fills them"
+)
+
 _Identity = tuple[str, float]
 """An item by its id and time: two conversations may use one id for two items."""
 
@@ -104,7 +109,11 @@ class Receipt:
 
     def lines(self) -> list[Line]:
         """Return a line for each section."""
-        return [_line(fitted) for fitted in self._fitted]
+        return [_line(fitted, self._free) for fitted in self._fitted]
+
+    @property
+    def _free(self) -> int:
+        return self.available - self.tokens
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -116,7 +125,7 @@ class Receipt:
         """The entry of each candidate: that of the first section that shows it, else of the first."""
         found: dict[_Identity, Entry] = {}
         for fitted in self._fitted:
-            for item, entry in _entries_of(fitted, self._counter):
+            for item, entry in _entries_of(fitted, self._counter, self._free):
                 known = found.get((item.id, item.created_at))
                 if known is None or (entry.fate in _VISIBLE and known.fate not in _VISIBLE):
                     found[item.id, item.created_at] = entry
@@ -149,15 +158,17 @@ class Receipt:
         return "\n".join((*lines, *(f"! {note}" for note in self.advice)))
 
 
-def _line(fitted: Fitted) -> Line:
+def _line(fitted: Fitted, free: int) -> Line:
     note = fitted.piece.failure or fitted.rule
+    if fitted.cut and not fitted.piece.section.closely and free > 0:
+        note += f"; {free:,} tokens stay free until the cut moves"
     if fitted.answers:
         note = "; ".join(filter(None, (note, f"{fitted.answers:,} tokens answer calls that wait")))
     shown = len(fitted.shown) if fitted.selection is None else len(fitted.selection)
     return Line(fitted.name, fitted.counted, shown, len(fitted.piece.content) - shown, note)
 
 
-def _entries_of(fitted: Fitted, counter: Counter) -> Iterator[tuple[Item, Entry]]:
+def _entries_of(fitted: Fitted, counter: Counter, free: int) -> Iterator[tuple[Item, Entry]]:
     """Yield the entries of all candidates of one section, in the order they were recorded."""
     name, content = fitted.name, fitted.piece.content
     if fitted.selection is not None:
@@ -174,6 +185,8 @@ def _entries_of(fitted: Fitted, counter: Counter) -> Iterator[tuple[Item, Entry]
         reason = _REASONS[fate]
         if fate in _VISIBLE and item.id in gone:
             fate, rule, reason = "left out", fitted.rule, f"there was no room for all of {name!r}"
+            if fitted.cut and not fitted.piece.section.closely and counter.count(item) <= free:
+                reason = _HELD.format(name=name, free=free)
         elif fate in _VISIBLE and given is not None and item.id not in given:
             fate, rule, reason = "left out", "not chosen", f"{name!r} did not choose it"
         run = None if view is None else view.run_at(view.position(item.id))
@@ -233,6 +246,7 @@ class Context:
         self.model = model
         self.items, self.plan = _joined(fitted, key)
         self.tokens: Mapping[str, int] = {part.name: part.counted for part in fitted}
+        self.cuts: Mapping[str, str] = {part.name: part.cut for part in fitted if part.cut}
         self.shared = 0 if previous is None else shared_prefix(previous.items, self.items)
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ others leave: their newest items in whole groups. Candidates are selected last.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from quire.errors import Irreducible, OverBudget, cut
@@ -17,7 +18,9 @@ from quire.state import (
     groups,
     is_user_message,
     newest,
+    newest_between,
     newest_from,
+    newest_since,
     pending_calls,
     protected_positions,
     structural,
@@ -31,6 +34,9 @@ ANSWER = "answer schema"
 
 _ELASTIC = Share(weight=4)
 """The share of an elastic section that has none of its own."""
+
+_FLOOR = 0.4
+"""How much of its room a history that is cut shows at least, give or take the group at the cut."""
 
 Content = View | Sequence[Item]
 """A view, items, or candidates that are selected last."""
@@ -77,7 +83,7 @@ class Fitted(NamedTuple):
     """One section as it is shown: its items, their tokens, and the `rule` that left others out.
 
     Of what is `counted`, `answers` are for results that rendering adds for pending calls. `selection` is what
-    was selected of candidates.
+    was selected of candidates. `cut` is the id of the item before which a history is cut.
     """
 
     piece: Piece
@@ -86,6 +92,7 @@ class Fitted(NamedTuple):
     rule: str = ""
     answers: int = 0
     selection: Selection | None = None
+    cut: str = ""
 
     @property
     def name(self) -> str:
@@ -106,12 +113,15 @@ def fit(
     schemas: int = 0,
     output: int = 0,
     count: Count | None = None,
+    cuts: Mapping[str, str] | None = None,
 ) -> tuple[Fitted, ...]:
     """Fit the pieces into the budget, beside the counts of tool definitions and of the answer schema.
 
     Raises `OverBudget` if what is required does not fit. `count` counts one item, if there is a faster way
-    than the counter's. An input that ends a history is fitted as its last item, and then shown by its own
-    section. If something follows it, it stays in the history: after that it would be another question.
+    than the counter's. `cuts` say where sections were cut in the turn before: a cut stays where it is as long
+    as all fits, so that caches hold. An input that ends a history is fitted as its last item, and then shown
+    by its own section. If something follows it, it stays in the history: after that it would be another
+    question.
     """
     count, beside = count or counter.count, {TOOLS: schemas, ANSWER: output}
     questions = {_last_question(piece) for piece in pieces if piece.origin is not None}
@@ -121,7 +131,7 @@ def fit(
         if isinstance(piece.section, Input) and not questions.isdisjoint(item.id for item in piece.content)
     }
     others = [piece._replace(content=()) if index in inputs else piece for index, piece in enumerate(pieces)]
-    fitted = list(_Fit(others, budget, counter, beside, count).fitted())
+    fitted = list(_Fit(others, budget, counter, beside, count, cuts or {}).fitted())
     for index, piece in inputs.items():
         fitted[index] = Fitted(piece, Scroll(), 0, "shown elsewhere")
         for place, one in enumerate(fitted):
@@ -181,10 +191,16 @@ class Shown:
 
 class _Fit:
     def __init__(
-        self, pieces: Sequence[Piece], budget: Budget, counter: Counter, beside: dict[str, int], count: Count
+        self,
+        pieces: Sequence[Piece],
+        budget: Budget,
+        counter: Counter,
+        beside: dict[str, int],
+        count: Count,
+        cuts: Mapping[str, str],
     ) -> None:
         self._pieces, self._budget, self._counter = pieces, budget, counter
-        self._beside, self._count = beside, count
+        self._beside, self._count, self._cuts = beside, count, cuts
         self._sums = Tally(counter.key, count)  # the parts of a request are totalled as a whole
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
         self._sizes = [self._measure(piece.content, piece.source) for piece in pieces]
@@ -207,7 +223,8 @@ class _Fit:
         room = self._room - sum(required.values())
         if sum(cores.values()) > room:
             raise self._over(required | cores)
-        wanted = {i: self._wanted(i) for i in range(len(found)) if i not in required}
+        before = [shown for i in stays if (shown := self._from_last_cut(i, room)) is not None]
+        wanted = {i: self._wanted(i, before) for i in range(len(found)) if i not in required}
         grants = self._grants(room, wanted, {})
         if any(grants[index] < core for index, core in cores.items()):
             grants = self._grants(room, wanted, cores)
@@ -247,11 +264,13 @@ class _Fit:
         counted = content.counted(self._sums) if isinstance(content, View) else sum(map(self._count, content))
         return counted + answers, answers
 
-    def _wanted(self, index: int) -> int:
-        """Return the tokens that a piece would take if there were room for all."""
+    def _wanted(self, index: int, histories: Sequence[Scroll]) -> int:
+        """Return the tokens that a piece would take if there were room for all, beside some histories."""
         content = self._pieces[index].content
         if isinstance(content, Candidates):
-            return sum(map(self._count, content.select(None, self._count).items))
+            rows = [Shown(shown) for shown in histories]
+            selection = content.select(None, self._count, partial(_is_shown, rows))
+            return sum(map(self._count, selection.items))
         return self._sizes[index][0]
 
     def _whole(self, index: int) -> Fitted:
@@ -276,44 +295,57 @@ class _Fit:
         return Fitted(piece, Scroll(shown), counted, "more than its share", answers)
 
     def _newest(self, index: int, grant: int) -> Fitted:
-        """Show the newest of an elastic section, cut in steps."""
+        """Show the newest of an elastic section: from the cut of the turn before on, as long as that fits."""
         piece, (counted, answers) = self._pieces[index], self._sizes[index]
         if counted <= grant:
             return self._whole(index)
-        granted, asked = grant - answers, counted - answers
-        try:
-            going = max(asked - granted, 0) if piece.section.closely else self._going(asked, granted)
-            shown = self._cut(piece, asked - going)
-        except Irreducible:
-            shown = self._cut(piece, granted)  # a whole step is more than may go
-        return Fitted(piece, shown, shown.counted(self._sums) + answers, "oldest left out", answers)
+        granted, content, stays = max(grant - answers, 0), piece.content, piece.stays()
+        if piece.section.closely:
+            shown = newest(content, tokens=granted, counter=self._sums, stays=stays, closely=True)
+        else:
+            shown = self._from_last_cut(index, granted) or self._cut_anew(index, granted)
+        cut = shown.view[shown.start].id if shown.view is not None and shown.start < len(shown.view) else ""
+        shown = shown if isinstance(content, View) else Scroll(tuple(shown))
+        return Fitted(piece, shown, shown.counted(self._sums) + answers, "oldest left out", answers, cut=cut)
 
-    def _cut(self, piece: Piece, tokens: int) -> Scroll:
-        tokens, closely, stays = max(tokens, 0), piece.section.closely, piece.stays()
-        cut = newest(piece.content, tokens=tokens, counter=self._sums, stays=stays, closely=closely)
-        return cut if isinstance(piece.content, View) else Scroll(tuple(cut))
+    def _from_last_cut(self, index: int, granted: int) -> Scroll | None:
+        """Return what is shown from the last cut on; None if that is too much, or less than the floor."""
+        piece = self._pieces[index]
+        cut = self._cuts.get(piece.section.name)
+        shown = newest_since(piece.content, cut, piece.stays()) if cut else None
+        counted = 0 if shown is None else shown.counted(self._sums)
+        return shown if sum(self._floor(index, granted)) <= counted <= granted else None
 
-    def _going(self, asked: int, granted: int) -> int:
-        """Return how many tokens of the oldest go: a multiple of a step, so that the cut seldom moves.
+    def _cut_anew(self, index: int, granted: int) -> Scroll:
+        """Cut far enough that the cut can stay where it is for some turns.
 
-        The step is half of what the budget leaves beside all that is the same in every turn; or a quarter, an
-        eighth and so on, if the room is smaller now. It does not depend on what a counter learns. A section
-        that comes and goes, or changes in size, is given a quarter of the room from the start.
+        Without a cut of the turn before, the cut moves in steps that count from the start of the log, so that
+        the next turn finds the same.
         """
-        frame = sum(self._count(i) for items in self._stays.values() for i in items if structural(i))
-        static = frame + sum(
-            self._wanted(i) for i, one in enumerate(self._pieces) if one.section.stability == "static"
-        )
-        room = granted - frame
-        if any(map(_varies, self._pieces)):
-            room = min(room, (self._room - static) * 3 // 4)
-        step = max((self._budget.available - sum(self._beside.values()) - static) // 2, 1)
-        while step * 3 <= room:
-            step *= 2
-        while step > 1 and step * 3 > room * 2:
-            step //= 2
-        surplus = max(asked - frame - room, 0)
-        return -(-surplus // step) * step
+        piece, (frame, floor) = self._pieces[index], self._floor(index, granted)
+        least, (counted, answers) = floor, self._sizes[index]
+        if piece.section.name not in self._cuts:
+            unit = max(self._room // 8, 1)
+            room = (granted - frame) // unit * unit or granted - frame
+            surplus, step = counted - answers - frame - room, max(int(room * (1 - _FLOOR)), 1)
+            least = max(room + surplus - -(-surplus // step) * step, floor)
+        stays, usual = piece.stays(), min(frame + least + floor, granted)
+        try:
+            return newest_between(
+                piece.content, frame + least, usual, granted, counter=self._sums, stays=stays
+            )
+        except Irreducible:
+            return newest(piece.content, tokens=granted, counter=self._sums, stays=stays)
+
+    def _floor(self, index: int, granted: int) -> tuple[int, int]:
+        """Return the count of what a history always shows, and of what it shows beside that at least.
+
+        The room is measured without the volatile sections, so that the cut does not follow them.
+        """
+        frame = sum(self._count(item) for item in self._stays[index] if structural(item))
+        steady = (i for i, one in enumerate(self._pieces) if not (one.is_elastic or _is_volatile(one)))
+        room = min(self._room - sum(self._sizes[i][0] for i in steady), self._most(index)) - frame
+        return frame, int(max(min(room * _FLOOR, (granted - frame) * (1 - _FLOOR)), 0))
 
     def _each_once(self, fitted: Sequence[Fitted]) -> list[Fitted]:
         """Show each item in one place only: in a history, if it is in one, else in the first that has it.
@@ -332,7 +364,9 @@ class _Fit:
                     items = tuple(reversed(new.values()))
                     counted, answers = self._measure(items)
                     rule = one.rule or "shown elsewhere"
-                    one = found[index] = Fitted(one.piece, Scroll(items), counted, rule, answers)
+                    one = found[index] = one._replace(
+                        shown=Scroll(items), counted=counted, rule=rule, answers=answers
+                    )
             rows.append(Shown(one.shown))
         return found
 
@@ -351,11 +385,7 @@ class _Fit:
     def _selected(self, index: int, candidates: Candidates, room: int, others: Sequence[Fitted]) -> Fitted:
         rows = [Shown(one.shown, one.piece.origin) for one in others]
         earlier = [one.selection for one in others if one.selection is not None]
-
-        def is_shown(ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
-            return any(row.shows(ids, is_same) for row in rows)
-
-        selection = candidates.select(room, self._count, is_shown, earlier)
+        selection = candidates.select(room, self._count, partial(_is_shown, rows), earlier)
         rule = "best first" if len(selection) < len(candidates) else ""
         counted = sum(map(self._count, selection.items))
         return Fitted(self._pieces[index], Scroll(selection.items), counted, rule, selection=selection)
@@ -377,10 +407,12 @@ class _Fit:
         )
 
 
-def _varies(piece: Piece) -> bool:
-    """Whether a section comes and goes or changes in size. The input does not: the history has it next."""
-    is_steady = piece.is_elastic or isinstance(piece.section, Input)
-    return piece.section.stability != "static" and not is_steady
+def _is_volatile(piece: Piece) -> bool:
+    return piece.section.stability == "volatile"
+
+
+def _is_shown(rows: Sequence[Shown], ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
+    return any(row.shows(ids, is_same) for row in rows)
 
 
 def _pending_tokens(content: Content, count: Count, source: View | None) -> int:

@@ -81,10 +81,14 @@ class Template:
         model: str | None = None,
         counter: Counter | None = None,
         previous: Context | None = None,
+        cuts: Mapping[str, str] | None = None,
         on_render: OnRender | None = None,
         output: Mapping[str, Any] | None = None,
     ) -> Context:
-        """Fit pieces that were gathered. Pure; `on_render` is called with each rendering."""
+        """Fit pieces that were gathered. Pure; `on_render` is called with each rendering.
+
+        `cuts` are those of the last request, if there is no context of it.
+        """
         model = model or self.model
         counter = counter or counter_for(model or DEFAULT_MODEL)
         schemas = self._counts.of_schema(ask.tools, counter, schema_tokens) if ask.tools else 0
@@ -96,6 +100,7 @@ class Template:
             schemas=schemas,
             output=answer,
             count=self._counts.of_items(counter),
+            cuts=cuts if previous is None else previous.cuts,
         )
         advice = [*_absent_input(fitted, ask.input), *_advice(fitted)]
         receipt = Receipt(fitted, counter, self.budget.available, schemas, answer, advice)

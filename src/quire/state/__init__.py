@@ -15,7 +15,9 @@ Terms:
 
 from quire.state.cut import (
     newest as newest,
+    newest_between as newest_between,
     newest_from as newest_from,
+    newest_since as newest_since,
     truncate,
     without_last as without_last,
 )

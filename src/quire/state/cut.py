@@ -12,7 +12,7 @@ from itertools import accumulate, chain
 
 from quire.errors import Irreducible
 from quire.items import Hide, Item, Span
-from quire.state.groups import Grouping, structural
+from quire.state.groups import Grouping, is_user_message, structural
 from quire.state.log import Log, Segment
 from quire.state.shape import Shape, singles, united, without
 from quire.state.view import Scroll, View, protected_positions
@@ -47,8 +47,36 @@ def newest(
     view = content if isinstance(content, View) else _listed(content)
     if view.tokens(counter) <= tokens:
         return Scroll(view=view)
-    cut = _cut_of(view, stays)
+    cut = _cut_of(view, stays, keeps_question=True)
     return cut.scroll(cut.place(tokens, counter, closely))
+
+
+def newest_between(
+    content: View | Sequence[Item],
+    least: int,
+    usual: int,
+    most: int,
+    *,
+    counter: Counter,
+    stays: Collection[str] | None = None,
+) -> Scroll:
+    """As few of the newest turns as have at least so many tokens.
+
+    If that would be more than `usual`, the cut falls inside of the oldest of these turns, between groups, and
+    its user message stays. The group at the cut stays if all that is shown is then within `most`.
+    """
+    view = content if isinstance(content, View) else _listed(content)
+    cut = _cut_of(view, stays, keeps_question=True)
+    return cut.scroll(cut.place_between(least, usual, most, counter))
+
+
+def newest_since(
+    content: View | Sequence[Item], item_id: str, stays: Collection[str] | None = None
+) -> Scroll | None:
+    """What is shown if the cut falls before an item as it did in an earlier turn; None without that item."""
+    view = content if isinstance(content, View) else _listed(content)
+    position = view.log.find(item_id, view.end)
+    return None if position is None else _cut_of(view, stays, keeps_question=True).scroll(position)
 
 
 def newest_from(content: View | Sequence[Item], index: int, stays: Collection[str] | None = None) -> Scroll:
@@ -72,21 +100,25 @@ def _listed(items: Sequence[Item]) -> View:
     return View(Log((segment,)), Shape(), len(items), grouping.open_calls())
 
 
-def _cut_of(view: View, stays: Collection[str] | None = None) -> "_Cut":
+def _cut_of(view: View, stays: Collection[str] | None = None, *, keeps_question: bool = False) -> "_Cut":
     if stays is None:
-        return _Cut(view, protected_positions(view))
+        return _Cut(view, protected_positions(view), keeps_question)
     log, end = view.log, view.end
     kept = (p for p, item in enumerate(log.items(0, end)) if item.id in stays or structural(item))
     heads = {log.head(position) for position in (*kept, *view.open_calls())}
-    return _Cut(view, (position for head in heads for position in log.group(head, end)))
+    return _Cut(view, (position for head in heads for position in log.group(head, end)), keeps_question)
 
 
 class _Cut:
-    """A view, what is protected in it, and the search for the position of the cut."""
+    """A view, what is protected in it, and the search for the position of the cut.
 
-    def __init__(self, view: View, protected: Iterable[int]) -> None:
+    `keeps_question` says whether a turn that is cut inside keeps its user message.
+    """
+
+    def __init__(self, view: View, protected: Iterable[int], keeps_question: bool) -> None:
         self._view, self._log = view, view.log
         self._protected = frozenset(protected)
+        self._keeps_question = keeps_question
         shown = (view.index_of(p) for p in self._protected if view.run_at(p) is not None)
         summaries = (view.index_of(run.start) - 1 for run in view.shape.summaries().values())
         self._stays = sorted((*shown, *summaries))  # indexes in the view
@@ -94,28 +126,38 @@ class _Cut:
 
     def place(self, tokens: int, counter: Counter, closely: bool = False) -> int:
         """The first position before which enough can be left out."""
-        view, end = self._view, self._view.end
-        sums = partial(view.counted_before, counter=counter)
-
-        def size(index: int) -> int:
-            return sums(index + 1) - sums(index)
-
-        staying = list(accumulate(map(size, self._stays), initial=0))
-
-        def unprotected_before(position: int) -> int:
-            index = view.index_of(position)
-            return sums(index) - staying[bisect_left(self._stays, index)]
-
-        surplus = view.counted(counter) - largest_sum(tokens, counter)
-        first = bisect_left(range(end + 1), surplus, key=unprotected_before)
+        view, end, sums = self._view, self._view.end, _Sums(self._view, self._stays, counter)
+        surplus = sums.total - largest_sum(tokens, counter)
+        first = bisect_left(range(end + 1), surplus, key=sums.unprotected_before)
         turns = (p for p in self._log.positions("users", first, end) if view.run_at(p) is not None)
         inside = range(first if closely else max(first, self._log.last_user(end) or 0), end + 1)
         for position in inside if closely else chain(turns, inside):
-            if unprotected_before(position) - sum(map(size, self._held_before(position))) >= surplus:
+            if sums.left_out(position, self._held_before(position)) >= surplus:
                 return position
-        parts = tuple(view[index].id for index in self._stays)
-        raise Irreducible(
-            f"{counter.total(staying[-1]):,} tokens must stay, and there is room for {tokens:,}: "
+        raise self._irreducible(tokens, sums)
+
+    def place_between(self, least: int, usual: int, most: int, counter: Counter) -> int:
+        """The last position where a turn begins and at least `least` tokens are shown, and so on."""
+        log, end, sums = self._log, self._view.end, _Sums(self._view, self._stays, counter)
+        first = bisect_left(range(end + 1), sums.total - least, key=sums.unprotected_before)
+
+        def shown(position: int) -> int:
+            return sums.total - sums.left_out(position, self._held_before(position))
+
+        turn = log.last_user(first)
+        if turn is not None and self._view.run_at(turn) is not None and shown(turn) <= usual:
+            return turn
+        if 0 < first <= end and shown(group := log.head(first - 1)) <= most:
+            return group
+        found = next((position for position in range(first, end + 1) if shown(position) <= most), None)
+        if found is None:
+            raise self._irreducible(most, sums)
+        return found
+
+    def _irreducible(self, tokens: int, sums: "_Sums") -> Irreducible:
+        parts = tuple(self._view[index].id for index in self._stays)
+        return Irreducible(
+            f"{sums.staying:,} tokens must stay, and there is room for {tokens:,}: "
             f"{len(parts)} items are instructions, summaries, pins, pending calls or the message to answer",
             parts,
         )
@@ -137,11 +179,43 @@ class _Cut:
         return [self._view.index_of(held) for held in self._held(position) if held < position]
 
     def _held(self, position: int) -> Iterator[int]:
-        """The positions of unprotected groups of which a part is shown before a position and a part after."""
-        log, end = self._log, self._view.end
-        around = {log.head(position)} if position < end else set[int]()
+        """The positions of unprotected items that stay because of what is shown from a position on.
+
+        These are groups of which a part is shown before it and a part after, and the message that began the
+        turn, if turns keep it.
+        """
+        log, view = self._log, self._view
+        around = {log.head(position)} if position < view.end else set[int]()
         for head in around.union(self._scattered):
-            if head < position and head not in self._protected and self._view.run_at(head) is not None:
-                members = log.group(head, end)
+            if head < position and head not in self._protected and view.run_at(head) is not None:
+                members = log.group(head, view.end)
                 if position <= members[-1]:
                     yield from members
+        start = view.index_of(position)
+        if self._keeps_question and start < len(view) and not is_user_message(view[start]):
+            question = log.last_user(position)
+            if question is not None and question not in self._protected and view.run_at(question) is not None:
+                yield question
+
+
+class _Sums:
+    """Token sums of a view: in all, of what must stay, and of what goes if the cut falls somewhere."""
+
+    def __init__(self, view: View, stays: Sequence[int], counter: Counter) -> None:
+        self._view, self._stays = view, stays
+        self._before = partial(view.counted_before, counter=counter)
+        self._staying = list(accumulate(map(self._size, stays), initial=0))
+        self.total = view.counted(counter)
+        self.staying = counter.total(self._staying[-1])
+
+    def _size(self, index: int) -> int:
+        return self._before(index + 1) - self._before(index)
+
+    def unprotected_before(self, position: int) -> int:
+        """The sum of what comes before a position and is not protected."""
+        index = self._view.index_of(position)
+        return self._before(index) - self._staying[bisect_left(self._stays, index)]
+
+    def left_out(self, position: int, held: Iterable[int]) -> int:
+        """The sum of what goes if the cut falls before a position and some indexes before it are held."""
+        return self.unprotected_before(position) - sum(map(self._size, held))
