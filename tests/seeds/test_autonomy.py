@@ -12,7 +12,6 @@ from quire.bridges.autonomy import (
     Agent,
     ContextTemplate,
     ConversationHistorySection,
-    FrameworkInstructionsSection,
     Memory,
     Model,
     Node,
@@ -215,27 +214,15 @@ async def test_an_agent_uses_a_custom_template() -> None:
     assert shown == ["Write verse.", "entry 2.", "noted", "entry 3."]
 
 
-async def test_sections_are_shown_in_order_and_need_no_memory_at_construction() -> None:
-    memory = Memory()
-    await memory.add_message("ana", "may", entry(0))
-    verse = SystemInstructionsSection([system("Write verse.")])
-    template = ContextTemplate([verse, FrameworkInstructionsSection(), ConversationHistorySection()])
-    first, second, third = await template.build_context(memory, "ana", "may")
-    assert text(first) == "Write verse." and "time" in text(second) and numbers(third) == [0]
-
-
 class Own:
     """A section of one's own, as the interface asks for it."""
 
-    def __init__(self, name: str = "own", *, fails: bool = False, required: bool = True) -> None:
+    def __init__(self, name: str = "own") -> None:
         self.name, self.enabled = name, True
-        self.fails, self.required = fails, required
 
     async def get_messages(
         self, memory: Memory, scope: str, conversation: str, params: dict[str, Any]
     ) -> list[dict[str, Any]]:
-        if self.fails:
-            raise LookupError("the page is torn out")
         count = len(await memory.get_messages_only(scope, conversation))
         params.setdefault("names", []).append(self.name)
         return [system(f"{scope}/{conversation} has {count}, after {params['names']}")]
@@ -259,13 +246,6 @@ async def test_a_section_can_be_switched_off_and_on() -> None:
         assert len(await template.build_context(Memory(), "ana", "may")) == enabled
 
 
-async def test_a_failing_section_is_an_error_unless_it_is_optional() -> None:
-    with pytest.raises(LookupError):
-        await ContextTemplate([Own(fails=True)]).build_context(Memory(), "ana", "may")
-    template = ContextTemplate([Own(fails=True, required=False), Own("other")])
-    assert len(await template.build_context(Memory(), "ana", "may")) == 1
-
-
 async def test_additional_context_is_provided_for_a_scope_and_stored_nowhere() -> None:
     async def weather(scope: str, conversation: str, params: dict[str, Any]) -> list[dict[str, Any]]:
         return [system(f"{scope} lives in the rain")]
@@ -277,6 +257,7 @@ async def test_additional_context_is_provided_for_a_scope_and_stored_nowhere() -
     first, second = await template.build_context(memory, "ana", "may")
     assert text(first) == "ana lives in the rain" and numbers(second) == [0]
     assert len(await memory.get_messages_only("ana", "may")) == 1
+    assert await memory.get_messages_only("bob", "may") == await memory.get_messages_only("ana", "june") == []
 
 
 async def test_a_section_of_ones_own_can_filter_the_history_of_an_agent() -> None:
@@ -355,14 +336,6 @@ async def test_a_summary_is_made_again_after_ceiling_minus_floor_new_messages() 
     assert 3 <= len(rest) <= 5 and numbers(rest)[-1] == diary.count - 1
 
 
-async def test_a_failed_summary_changes_nothing_and_is_counted() -> None:
-    diary = Diary(Writer(reply=""))
-    await diary.add(21)
-    await diary.shown()
-    await until(lambda: diary.section.get_metrics()["background_tasks_failed"] == 1)
-    assert numbers(await diary.shown()) == list(range(21))
-
-
 @pytest.mark.parametrize("instructions", ["Keep the {weather} only.", "{conversation} Keep the {weather}"])
 async def test_instructions_guide_the_summary_and_the_conversation_is_always_told(instructions: str) -> None:
     diary = Diary(Writer(), instructions=instructions)
@@ -410,9 +383,3 @@ async def test_memory_keeps_every_message_whatever_the_context_shows() -> None:
     assert numbers(await diary.memory.get_messages_only("ana", "may")) == list(range(21))
     short = ContextTemplate([ConversationHistorySection(max_messages=2)])
     assert numbers(await short.build_context(diary.memory, "ana", "may")) == [19, 20]
-
-
-async def test_memory_is_isolated_by_scope_and_conversation() -> None:
-    memory = Memory()
-    await memory.add_message("ana", "may", entry(0))
-    assert await memory.get_messages_only("bob", "may") == await memory.get_messages_only("ana", "june") == []

@@ -91,8 +91,8 @@ async def test_an_answer_and_its_stream_have_words_calls_and_results() -> None:
 
 async def test_conversations_and_agents_are_apart() -> None:
     async with Node() as node:
-        agents = await Agent.start_many(node, "Listen.", 2, "ear", model=Scripted(lambda _: "noted"))
-        assert [agent.name for agent in agents] == ["ear-1", "ear-2"]
+        model = Scripted(lambda _: "noted")
+        agents = [await Agent.start(node, "Listen.", name, model=model) for name in ("ear-1", "ear-2")]
         await agents[0].send("line 1.", "ana", "a")
         await agents[0].send("line 2.", "ana", "b")
         await agents[1].send("line 3.", "ana", "a")
@@ -111,8 +111,7 @@ async def test_a_question_to_the_user_pauses_and_the_next_message_answers_it(tmp
         assert (words(question), question["phase"]) == ("Which lamp?", "waiting_for_input")
     async with Node(store=tmp_path / "talks.db") as node:
         agent, _ = await started(node, "Done.", enable_ask_for_user_input=True)
-        state = await agent.get_conversation_state(*HERE)
-        assert state["is_paused"] and state["waiting_for"] == ["Which lamp?"] and state["state"] == "waiting"
+        assert await agent.is_paused(*HERE)
         assert words((await agent.send("The green one.", *HERE))[-1]) == "Done."
         assert not await agent.is_paused(*HERE)
 
@@ -135,6 +134,24 @@ async def test_a_call_that_needs_an_approval_waits_for_a_decision(decision: Any,
         assert words(replies[-1]) == "Well." and given == paid
 
 
+async def test_a_timeout_is_an_error_and_what_was_said_is_kept() -> None:
+    async def slow(place: str) -> str:
+        """Look slowly."""
+        await asyncio.sleep(10)
+        return "dark"
+
+    def call(_: Rendered) -> ToolCall:
+        return ToolCall("c", "slow", '{"place": "x"}')
+
+    async with Node() as node:
+        agent, _ = await started(node, call, call, tools=[slow])
+        with pytest.raises(TimeoutError):
+            await agent.send("How is it?", *HERE, timeout=0.5)
+        with pytest.raises(TimeoutError):
+            [one async for one in agent.send_stream("How is it?", *HERE, timeout=0.5)]
+        assert await agent.memory.get_message_count(*HERE) >= 2
+
+
 async def test_an_answer_that_ends_early_says_why_and_that_is_not_kept() -> None:
     async with Node() as node:
         agent, _ = await started(node, looks, "Later.", tools=[look], max_iterations=1)
@@ -142,19 +159,6 @@ async def test_an_answer_that_ends_early_says_why_and_that_is_not_kept() -> None
         assert last["phase"] == "limit_reached" and "max_iterations" in words(last)
         assert await agent.memory.get_message_count(*HERE) == 3
         assert words((await agent.send("And now?", *HERE))[-1]) == "Later."
-
-
-async def test_a_timeout_is_an_error_and_what_was_said_is_kept() -> None:
-    async def slow(place: str) -> str:
-        """Look slowly."""
-        await asyncio.sleep(10)
-        return "dark"
-
-    async with Node() as node:
-        agent, _ = await started(node, ToolCall("c", "slow", '{"place": "x"}'), "Later.", tools=[slow])
-        with pytest.raises(TimeoutError):
-            await agent.send("How is it?", *HERE, timeout=0.5)
-        assert await agent.memory.get_message_count(*HERE) >= 1
 
 
 # What the model sees
@@ -211,32 +215,11 @@ async def test_the_oldest_are_left_out_in_steps_and_stay_in_the_memory() -> None
             await agent.send(f"line {n}.", *HERE)
         assert max(len(sent(model, n)) for n in range(12)) <= 12 and lines(sent(model))[-1] == 11
         assert await agent.memory.get_message_count(*HERE) == 24
-        few, other = (
-            await Agent.start(
-                node, model=(m := Scripted(lambda _: "noted")), max_tokens_in_short_term_memory=60
-            ),
-            m,
-        )
+        model = Scripted(lambda _: "noted")
+        agent = await Agent.start(node, model=model, max_tokens_in_short_term_memory=60)
         for n in range(12):
-            await few.send(f"line {n}. " + "lamp " * 15, *HERE)
-        assert len(lines(sent(other))) < 6
-
-
-async def test_a_summary_has_the_options_of_its_agent_under_older_names_too() -> None:
-    class Clerk:
-        async def complete_chat(self, messages: Any, **options: Any) -> Any:
-            asked.append((lines(messages), options))
-            return {"content": "THE GIST"}
-
-    asked: list[Any] = []
-    async with Node() as node:
-        summary = {"recent_count": 4, "ceiling": 8, "size": 77, "model": Clerk()}
-        agent, model = await started(node, context_summary=summary)
-        for n in range(8):
-            await agent.send(f"line {n}. " + "lamp " * 40, *HERE)
-            await node.worker("keeper", *HERE).agent.session.aio.close()  # wait for the summary
-        assert asked[0][1] == {"max_tokens": 77} and "THE GIST" in str(sent(model))
-        assert set(range(lines(sent(model))[0])) <= {n for one in asked for n in one[0]}
+            await agent.send(f"line {n}. " + "lamp " * 15, *HERE)
+        assert len(lines(sent(model))) < 6
 
 
 # Tools, models and options
@@ -264,7 +247,7 @@ async def test_work_is_delegated_to_subagents(option: str) -> None:
         return "There are four lamps." if "four lamps" in told else asks
 
     model = Scripted(script, name="gpt-4o")
-    counter = {"instructions": "You count.", "description": "counts", "auto_start": True}
+    counter = {"instructions": "You count.", "description": "counts"}
     roles: dict[str, Any] = {option: {"counter": counter}}
     async with Node() as node:
         agent = await Agent.start(node, system_message="You ask.", model=model, **roles)
@@ -300,17 +283,17 @@ async def test_a_model_has_a_limit_and_options_that_go_with_every_request() -> N
 @pytest.mark.parametrize(
     ("options", "fault", "named"),
     [
-        ({"colour": "red"}, WrongType, "colour"),
+        ({"colour": "red"}, InvalidValue, "colour"),
         ({"instructions": 7}, WrongType, "instructions"),
         ({"model": object()}, WrongType, "model"),
         ({"tools": "look"}, WrongType, "a tool is a function"),
         ({"context_template": [Base()]}, WrongType, "context_template"),
         ({"context_summary": "yes"}, WrongType, "context_summary"),
-        ({"context_summary": {"colour": 1}}, InvalidValue, "colour"),
+        ({"context_summary": {"colour": 1}}, TypeError, "colour"),
         ({"max_tokens_in_short_term_memory": 0}, InvalidValue, "max_tokens"),
         ({"subagents": ["poet"]}, WrongType, "subagents"),
         ({"subagents": {"poet": {"instructions": " "}}}, InvalidValue, "instructions"),
-        ({"subagents": {"poet": {"instructions": "x", "mood": 1}}}, WrongType, "mood"),
+        ({"subagents": {"poet": {"instructions": "x", "mood": 1}}}, InvalidValue, "mood"),
         ({"name": "a/b"}, InvalidValue, "slash"),
     ],
 )

@@ -150,6 +150,8 @@ async def test_the_newest_events_are_kept_each_task_once() -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
+        ({"source_agent": ""}, "source_agent"),
+        ({"target_agent": ""}, "target_agent"),
         ({"parameters": {"content": " "}}, "content"),
         ({"parameters": {"content": "x", "priority": 1.1}}, "priority"),
         ({"parameters": {"content": "x", "ttl_seconds": -1}}, "ttl_seconds"),

@@ -147,6 +147,7 @@ async def test_merging_does_not_bring_back_what_was_left_out() -> None:
 async def test_an_answer_is_merged_once_as_said_now_and_under_a_name() -> None:
     context = talk(1)
     child = context.fork_brief("Check.", "Is it true?")
+    child.add_message("assistant", "a draft")
     child.add_message("assistant", "It is.", agent_id="own")
     context.add_message("user", "later")
     for _ in range(2):

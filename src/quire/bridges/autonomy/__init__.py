@@ -11,7 +11,6 @@ from quire.bridges.autonomy.models import Model
 from quire.bridges.autonomy.sections import (
     AdditionalContextSection,
     ContextSection,
-    ContextSummaryConfig,
     ContextTemplate,
     ConversationHistorySection,
     SummarizedHistorySection,
@@ -24,7 +23,6 @@ __all__ = [
     "Agent",
     "AgentReference",
     "ContextSection",
-    "ContextSummaryConfig",
     "ContextTemplate",
     "ConversationHistorySection",
     "FrameworkInstructionsSection",

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from textwrap import indent
 from typing import Annotated, Any
-from weakref import WeakSet
 
 from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import replace
@@ -53,7 +52,7 @@ from quire.node import Node
 from quire.node.worker import Worker
 from quire.sections import Ask, ToolGuide, settings_of
 from quire.session import Session
-from quire.tokens import Definition, Share, read_definition, single_definitions, whole
+from quire.tokens import Definition, Share, read_definition, single_definitions
 
 logger = logging.getLogger("quire.bridges.autonomy")
 
@@ -105,7 +104,7 @@ def _own_tools(
 ) -> list[Tool]:
     return [
         *time_tools(),
-        *(file_tools(root or _scratch(), visibility, agent=agent) if files else ()),
+        *(file_tools(root or _scratch().name, visibility, agent=agent) if files else ()),
         *((ask_user,) if asks else ()),
     ]
 
@@ -138,14 +137,9 @@ def _nobody(session: Session) -> EngineAgent:
 
 
 @cache
-def _scratch() -> Path:
+def _scratch() -> "tempfile.TemporaryDirectory[str]":
     """A folder for the files of this process, removed when it ends."""
-    folder = tempfile.TemporaryDirectory(prefix="quire-files-")
-    _folders.append(folder)
-    return Path(folder.name)
-
-
-_folders: list["tempfile.TemporaryDirectory[str]"] = []
+    return tempfile.TemporaryDirectory(prefix="quire-files-")
 
 
 # Hosting
@@ -162,69 +156,63 @@ class _Subagent(Struct, forbid_unknown_fields=True):
     tools: Any = ()
     max_iterations: _Limit = None
     max_execution_time: float | None = None
-    auto_start: Any = None
-    runner_filter: Any = None
 
 
 class _Options(Struct, forbid_unknown_fields=True):
-    """What an agent can be started with, besides its instructions, name, model and tools."""
+    """What an agent can be started with, besides its name, model and tools."""
 
+    instructions: str = ""
     context_template: ContextTemplate | None = None
     context_summary: bool | dict[str, Any] | None = None
     max_iterations: _Limit = 1000
     max_execution_time: float | None = 600.0
     max_messages_in_short_term_memory: _Limit = 1000
     max_tokens_in_short_term_memory: _Limit = 100_000
-    enable_long_term_memory: bool = False
     enable_ask_for_user_input: bool = False
     enable_filesystem: bool = False
     filesystem_visibility: Visibility = "conversation"
     filesystem_root: Any = None
     subagents: dict[str, _Subagent] | None = None
-    subagent_runner_filter: Any = None
-    voice: Any = None
-    exposed_as: Any = None
-    timeout: float | None = None
 
 
 def _read_options(options: Mapping[str, Any]) -> _Options:
     try:
-        read = convert(dict(options), _Options)
+        return convert(dict(options), _Options)
     except ValidationError as fault:
-        error = WrongType if ", got " in str(fault) or "unknown field" in str(fault) else InvalidValue
+        error = WrongType if ", got " in str(fault) else InvalidValue
         raise error(f"the options of Agent.start: {fault}") from None
-    for name in ("voice", "exposed_as", "subagent_runner_filter"):
-        if getattr(read, name) is not None:
-            logger.warning("%s has no effect here", name)
-    return read
 
 
-def _role(name: str, about: _Subagent, model: AnyModel, limits: Limits) -> Role:
-    own = Limits(
-        requests=about.max_iterations or limits.requests,
-        seconds=about.max_execution_time or limits.seconds,
+def _role(name: str, config: _Subagent, model: AnyModel, limits: Limits) -> Role:
+    own_limits = Limits(
+        requests=config.max_iterations or limits.requests,
+        seconds=config.max_execution_time or limits.seconds,
     )
-    speaks = model if about.model is None else agent_model(about.model)
-    tools = [*time_tools(), *about.tools]
+    own_model = model if config.model is None else agent_model(config.model)
+    tools = [*time_tools(), *config.tools]
     tools_of(tools)
 
     def make(session: Session) -> EngineAgent:
-        told = about.instructions
-        return EngineAgent(session, model=speaks, tools=tools, name=name, instructions=told, limits=own)
+        return EngineAgent(
+            session,
+            model=own_model,
+            tools=tools,
+            name=name,
+            instructions=config.instructions,
+            limits=own_limits,
+        )
 
-    described = about.description or about.instructions.strip().partition("\n")[0]
-    return Role(name=name, description=described, make=make)
+    description = config.description or config.instructions.strip().partition("\n")[0]
+    return Role(name=name, description=description, make=make)
 
 
 class _Hosted:
     """An agent by name: one memory, one template and one set of tools for all its conversations."""
 
-    def __init__(
-        self, node: Node, name: str, instructions: str, model: Any, tools: Any, options: _Options
-    ) -> None:
+    def __init__(self, node: Node, name: str, model: Any, tools: Any, options: _Options) -> None:
         self.name, self.model, self._options = name, agent_model(model), options
-        self.memory = Memory.over(lambda scope, conversation: node.session(name, scope, conversation))
-        self.template = _template(instructions, options, self.model)
+        self.memory = Memory(opening=lambda scope, conversation: node.session(name, scope, conversation))
+        self.template = _template(options, self.model)
         self._limits = Limits(requests=options.max_iterations, seconds=options.max_execution_time)
         asks, files = options.enable_ask_for_user_input, options.enable_filesystem
         roles = [_role(one, of, self.model, self._limits) for one, of in (options.subagents or {}).items()]
@@ -235,31 +223,21 @@ class _Hosted:
         ]
         tools_of(self._tools)
         self._made: tuple[list[Any], Template] | None = None
-        self._own: WeakSet[EngineAgent] = WeakSet()
 
     def make(self, session: Session) -> EngineAgent:
         """The agent of one conversation."""
-        agent = EngineAgent(
-            *(session, self._engine_template()),
-            model=self.model,
-            tools=self._tools,
-            name=self.name,
-            limits=self._limits,
-        )
-        self.memory.adopt(session, *self._place(session))
         self._keep_small(session)
-        self._own.add(agent)
-        return agent
+        template = self._engine_template()
+        return EngineAgent(
+            session, template, model=self.model, tools=self._tools, name=self.name, limits=self._limits
+        )
 
     def refresh(self, agent: EngineAgent) -> None:
-        """Have an agent use the sections that the template has now; not an agent that works for it."""
+        """Have the agent, but not its subagents, use the sections that the template has now."""
         template = self._engine_template()
-        if agent in self._own and agent.speaker.template is not template:
+        if agent.name == self.name and agent.speaker.template is not template:
             agent.speaker = agent.speaker._replace(template=template)
             self._keep_small(agent.session)
-
-    def _place(self, session: Session) -> tuple[str, str]:
-        return session.place.scope.removeprefix(f"{self.name}/"), session.place.conversation
 
     def _engine_template(self) -> Template:
         if self._made is None or self._made[0] != self.template.sections:
@@ -280,16 +258,15 @@ class _Hosted:
         """Have the history summarized if a section does that, or else the oldest left out, in steps."""
         for section in self.template.sections:
             if isinstance(section, SummarizedHistorySection):
-                section.attach(session, *self._place(session))
+                scope = session.place.scope.removeprefix(f"{self.name}/")
+                section.attach(session, scope, session.place.conversation)
                 return
         most = self._options.max_messages_in_short_term_memory
         if most is not None:
             session.compaction.use(TruncateOldest(unit="messages", floor=max(most * 3 // 4, 1), ceiling=most))
 
 
-def _template(instructions: str, options: _Options, model: AnyModel) -> ContextTemplate:
-    if not isinstance(instructions, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"instructions are a text, not {type(instructions).__name__}")
+def _template(options: _Options, model: AnyModel) -> ContextTemplate:
     history = summary_section(options.context_summary, model)
     if options.context_template is not None:
         if history is not None:
@@ -298,7 +275,7 @@ def _template(instructions: str, options: _Options, model: AnyModel) -> ContextT
                 "put a SummarizedHistorySection into the template"
             )
         return options.context_template
-    sections = [SystemInstructionsSection(instructions), FrameworkInstructionsSection()]
+    sections = [SystemInstructionsSection(options.instructions), FrameworkInstructionsSection()]
     return ContextTemplate([*sections, history or ConversationHistorySection()])
 
 
@@ -321,23 +298,12 @@ class Agent:
 
         `system_message` and `subagent_configs` are older names of `instructions` and `subagents`.
         """
-        if not isinstance(node, Node):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"an agent is started on a node, not {type(node).__name__}")
         if subagent_configs is not None:
             options.setdefault("subagents", subagent_configs)
-        own_name, told = new_id() if name is None else name, instructions or system_message or ""
-        hosted = _Hosted(node, own_name, told, model, tools, _read_options(options))
+        options["instructions"] = instructions or system_message or ""
+        hosted = _Hosted(node, new_id() if name is None else name, model, tools, _read_options(options))
         node.add(hosted.name, hosted.make)
         return AgentReference(node, hosted)
-
-    @staticmethod
-    async def start_many(
-        node: Node, instructions: str = "", number_of_agents: int = 2, name: str | None = None, **options: Any
-    ) -> "list[AgentReference]":
-        """Host several agents that are alike: under random names, or `name-1`, `name-2` and so on."""
-        count = whole(number_of_agents, "number_of_agents", least=1)
-        names = [None if name is None else f"{name}-{n}" for n in range(1, count + 1)]
-        return [await Agent.start(node, instructions, one, **options) for one in names]
 
 
 # References
@@ -345,17 +311,14 @@ class Agent:
 Sent = str | Mapping[str, Any] | Sequence[Any]
 """A text, a content, a message of the user, or several of these."""
 
-_LIMIT = "limit_reached"
-_UNDONE: dict[Stop, tuple[str, str]] = {
-    "requests": (_LIMIT, "The answer ended early: max_iterations was reached."),
-    "seconds": (_LIMIT, "The answer ended early: max_execution_time was reached."),
-    "calls": (_LIMIT, "The answer ended early: the limit of tool calls was reached."),
-    "cost": (_LIMIT, "The answer ended early: the limit of its cost was reached."),
+_ENDED_EARLY: dict[Stop, tuple[str, str]] = {
+    "requests": ("limit_reached", "The answer ended early: max_iterations was reached."),
+    "seconds": ("limit_reached", "The answer ended early: max_execution_time was reached."),
     "length": ("cut_off", "The answer ended early: the model had no room for more."),
     "refused": ("refused", "The model refused to say more."),
     "interrupted": ("interrupted", "The answer was interrupted."),
 }
-"""The phase and the words of the last message, by why a reply ended early."""
+"""The phase and the text of the last message, by why a reply ended early."""
 
 
 class AgentReference:
@@ -387,7 +350,7 @@ class AgentReference:
         After `timeout` seconds it is a `TimeoutError`; what was said until then is kept.
         """
         worker = self._worker(scope, conversation)
-        return await _answer(worker, worker.send(_input(message)), timeout)
+        return await _answer(worker, worker.send(Message("user", content_in(message))), timeout)
 
     send_message = send
 
@@ -403,20 +366,10 @@ class AgentReference:
     ) -> AsyncGenerator[dict[str, Any], None]:
         """As `send`, streamed: words in pieces that are marked `partial`, everything else whole.
 
-        The time that the listener takes does not count for the `timeout`.
+        It is a `TimeoutError` if nothing comes for `timeout` seconds.
         """
         worker = self._worker(scope, conversation)
-        return _stream(worker, worker.send_stream(_input(message)), timeout)
-
-    async def get_conversation_state(self, scope: str = "", conversation: str = "") -> dict[str, Any]:
-        """What a conversation does: its state, whether it is paused, and what it waits for."""
-        worker = self._worker(scope, conversation)
-        return {
-            "state": worker.state,
-            "is_paused": worker.state == "waiting",
-            "message_count": await self.memory.get_message_count(scope, conversation),
-            "waiting_for": [one["content"]["text"] for one in _questions(worker, worker.waiting)],
-        }
+        return _stream(worker, worker.send_stream(Message("user", content_in(message))), timeout)
 
     async def is_paused(self, scope: str = "", conversation: str = "") -> bool:
         """Whether a conversation waits for a person."""
@@ -428,10 +381,6 @@ class AgentReference:
         return worker
 
 
-def _input(message: Sent) -> Message:
-    return Message("user", content_in(message))
-
-
 async def _answer(worker: Worker, answer: Coroutine[Any, Any, Reply], timeout: float | None) -> Messages:
     async with asyncio.timeout(timeout):
         reply = await answer
@@ -441,13 +390,10 @@ async def _answer(worker: Worker, answer: Coroutine[Any, Any, Reply], timeout: f
 async def _stream(
     worker: Worker, deltas: AsyncGenerator[Delta, None], timeout: float | None
 ) -> AsyncGenerator[dict[str, Any], None]:
-    clock, left = asyncio.get_running_loop().time, timeout
     async with aclosing(deltas):
         while True:
-            began = clock()
-            async with asyncio.timeout(left):
+            async with asyncio.timeout(timeout):
                 delta = await anext(deltas, None)
-            left = None if left is None else left - (clock() - began)
             if delta is None:
                 return
             for message in _messages_in(worker, delta):
@@ -471,9 +417,9 @@ def _messages_in(worker: Worker, delta: Delta) -> Iterable[dict[str, Any]]:
 def _last_messages(worker: Worker, reply: Reply) -> Iterable[dict[str, Any]]:
     """Messages after an answer that are not kept: what a person is asked, or why the answer ended early."""
     yield from _questions(worker, reply.waiting)
-    if reply.stop in _UNDONE:
-        phase, words = _UNDONE[reply.stop]
-        yield {"role": "assistant", "content": text_content(words), "phase": phase}
+    if reply.stop in _ENDED_EARLY:
+        phase, text = _ENDED_EARLY[reply.stop]
+        yield {"role": "assistant", "content": text_content(text), "phase": phase}
 
 
 def _questions(worker: Worker, waiting: Iterable[ToolCall]) -> Iterable[dict[str, Any]]:
@@ -481,10 +427,10 @@ def _questions(worker: Worker, waiting: Iterable[ToolCall]) -> Iterable[dict[str
     asking = {tool.name for tool in worker.agent.tools if tool.asks_person}
     for call in waiting:
         is_question = call.name in asking
-        words = _question(call) if is_question else f"{call.name} needs an approval, with {call.arguments}."
+        text = _question(call) if is_question else f"{call.name} needs an approval, with {call.arguments}."
         yield {
             "role": "assistant",
-            "content": text_content(words),
+            "content": text_content(text),
             "phase": "waiting_for_input" if is_question else "waiting_for_approval",
             "tool_call_id": call.call_id,
             "id": call.id,

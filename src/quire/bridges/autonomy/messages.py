@@ -4,13 +4,11 @@ A message is one item of the engine, or with tool calls several: its words, if t
 call. What the engine has no field for is in the `extras` of an item under one key.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Self, cast
-from weakref import WeakValueDictionary, finalize
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -78,8 +76,8 @@ def messages_of(items: Iterable[Item]) -> list[ReadMessage]:
     return found
 
 
-def said_in(view: View) -> list[Item]:
-    """All that was said, also what is not shown any more."""
+def recorded_items(view: View) -> list[Item]:
+    """All items of a conversation, also those that are not shown any more."""
     return [item for item in view.recorded() if type(item) not in EDITS and not is_tombstone(item)]
 
 
@@ -115,10 +113,10 @@ def recorded(message: Mapping[str, Any], called: Mapping[str, str]) -> list[Item
 def content_in(message: object) -> Content:
     """What somebody sends, as content: a text, a content, a message of the user, or several of these."""
     if isinstance(message, Mapping) and "role" in message:
-        told = cast("Mapping[str, Any]", message)
-        if told["role"] != "user":
+        fields = cast("Mapping[str, Any]", message)
+        if fields["role"] != "user":
             raise WrongType("an agent is sent messages of the user; others are added to its memory")
-        return parse_content(told.get("content"))
+        return parse_content(fields.get("content"))
     if isinstance(message, list | tuple):
         parts = [part for one in cast("Sequence[object]", message) for part in parts_of(content_in(one))]
         return parse_content(parts) if parts else ""
@@ -129,10 +127,10 @@ def _readable(message: Any) -> Any:
     """A message in the shape that the engine reads: a reply of calls alone has no content."""
     if not isinstance(message, Mapping):
         return message
-    told = cast("Mapping[str, Any]", message)
-    content: Any = told.get("content")
+    fields = cast("Mapping[str, Any]", message)
+    content: Any = fields.get("content")
     is_empty = content.get("text") == "" if isinstance(content, Mapping) else not content  # pyright: ignore
-    return {**told, "content": None} if is_empty and told.get("tool_calls") else told
+    return {**fields, "content": None} if is_empty and fields.get("tool_calls") else fields
 
 
 def _fields_of(item: Item) -> dict[str, Any] | None:
@@ -192,8 +190,8 @@ def paired(items: Sequence[Item], view: View) -> list[Item]:
         if isinstance(item, ToolCall) and place not in answered and item.call_id not in waiting:
             if item.call_id in new:
                 result = new[item.call_id]
-                told = "failed; the error" if result.is_error else "done; the result"
-                note = f"(This was {told} is left out here.)"
+                outcome = "failed; the error" if result.is_error else "done; the result"
+                note = f"(This was {outcome} is left out here.)"
                 shown += [item, replace(result, content=note, id=f"{result.id}/left-out")]
         elif not isinstance(item, ToolResult) or place in found.call_of:
             shown.append(item)
@@ -205,31 +203,23 @@ def paired(items: Sequence[Item], view: View) -> list[Item]:
 Opening = Callable[[str, str], Session]
 """Opens the session of a scope and a conversation."""
 
-_AT_HAND = 256
+_MOST_SESSIONS = 256
 
 
 class Memory:
     """Conversations by scope and name. Nothing of one scope can be read from another.
 
-    It is in this process alone, unless `store` says where it is kept.
+    It is in this process alone, unless `store` says where it is kept. `opening` is for sessions of others.
     """
 
-    def __init__(self, *, store: str | Path | Store | None = None) -> None:
-        kept = MemoryStore() if store is None else store
-        self._begin(lambda scope, name: Session.open(scope=scope, conversation=name, store=kept))
+    def __init__(self, *, store: str | Path | Store | None = None, opening: Opening | None = None) -> None:
+        own = MemoryStore() if store is None else store
 
-    @classmethod
-    def over(cls, opening: Opening) -> Self:
-        """The memory of sessions that somebody else opens."""
-        memory = cls.__new__(cls)
-        memory._begin(opening)
-        return memory
+        def open_session(scope: str, conversation: str) -> Session:
+            return Session.open(scope=scope, conversation=conversation, store=own)
 
-    def _begin(self, opening: Opening) -> None:
-        self._opening = opening
-        self._sessions: WeakValueDictionary[Place, Session] = WeakValueDictionary()
-        self._at_hand: deque[Session] = deque(maxlen=_AT_HAND)  # holds the sessions used last
-        self._instructions: list[dict[str, Any]] = []
+        self._open = opening or open_session
+        self._sessions: dict[Place, Session] = {}  # those used last, the newest last
 
     async def add_message(self, scope: str, conversation: str, message: Mapping[str, Any]) -> None:
         """Keep a message at the end of a conversation, with the present time."""
@@ -248,13 +238,9 @@ class Memory:
         if items:
             await session.aio.append(*items)
 
-    async def get_messages(self, scope: str, conversation: str) -> list[dict[str, Any]]:
-        """The instructions, and then all messages of a conversation."""
-        return [*map(dict, self._instructions), *await self.get_messages_only(scope, conversation)]
-
     async def get_messages_only(self, scope: str, conversation: str) -> list[ReadMessage]:
         """All messages of a conversation, oldest first, also those that a summary stands for."""
-        return messages_of(said_in(self.session(scope, conversation).view()))
+        return messages_of(recorded_items(self.session(scope, conversation).view()))
 
     async def get_message_count(self, scope: str, conversation: str) -> int:
         """The number of messages of a conversation."""
@@ -269,48 +255,36 @@ class Memory:
             session.append(Hide(spans_over(view, (item for item in view if item not in last))))
         session.forget()
 
-    delete_conversation = clear_short_term_memory
-
-    def set_instructions(self, instructions: Sequence[Mapping[str, Any]]) -> None:
-        """The messages that `get_messages` begins with."""
-        self._instructions = [dict(message) for message in instructions]
-
     def session(self, scope: str, conversation: str) -> Session:
-        """The engine's session of a conversation: the one an agent works in, if it does."""
-        key = place_at(scope=scope, conversation=conversation)
-        session = self._sessions.get(key)
-        if session is None:
-            session = self._sessions[key] = self._opening(scope, conversation)
-        self._at_hand.append(session)
+        """The engine's session of a conversation."""
+        place = place_at(scope=scope, conversation=conversation)
+        session = self._sessions.pop(place, None) or self._open(scope, conversation)
+        self._sessions[place] = session
+        if len(self._sessions) > _MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
         return session
 
-    def adopt(self, session: Session, scope: str, conversation: str) -> None:
-        """Read a conversation from this session as long as it is in use."""
-        self._sessions[place_at(scope=scope, conversation=conversation)] = session
 
+class MemoryCopy:
+    """A memory of somebody else, which needs `get_messages_only`, copied into one of ours."""
 
-_copies: dict[int, tuple[Memory, dict[Place, list[Any]]]] = {}  # by the id of a memory that is alive
+    def __init__(self, source: Any) -> None:
+        if not callable(getattr(source, "get_messages_only", None)):
+            raise WrongType(f"a memory has get_messages_only; {type(source).__name__} has not")
+        self.source, self._copy = source, Memory()
+        self._known: dict[Place, list[Any]] = {}
 
+    async def session(self, scope: str, conversation: str) -> Session:
+        """The copy of a conversation, with what is new in it.
 
-async def memory_like(memory: Any, scope: str, conversation: str) -> Memory:
-    """The memory, or a copy of one of somebody else, which needs `get_messages_only`.
-
-    A copy takes in what is new. The oldest may be gone; if nothing is as it was, the conversation is another.
-    """
-    if isinstance(memory, Memory):
-        return memory
-    if not callable(getattr(memory, "get_messages_only", None)):
-        raise WrongType(f"a memory has get_messages_only; {type(memory).__name__} has not")
-    if id(memory) not in _copies:
-        _copies[id(memory)] = Memory(), {}
-        finalize(memory, _copies.pop, id(memory), None)
-    copy, conversations = _copies[id(memory)]
-    messages: list[Any] = list(await memory.get_messages_only(scope, conversation))
-    place = place_at(scope=scope, conversation=conversation)
-    known = conversations.get(place, [])
-    gone = next(n for n in range(len(known) + 1) if known[n:] == messages[: len(known) - n])
-    if known and gone == len(known):
-        await copy.clear_short_term_memory(scope, conversation)
-    await copy.add_messages(scope, conversation, messages[len(known) - gone :])
-    conversations[place] = messages
-    return copy
+        The oldest messages may be gone; if nothing is as it was, the conversation is another.
+        """
+        messages: list[Any] = list(await self.source.get_messages_only(scope, conversation))
+        place = place_at(scope=scope, conversation=conversation)
+        known = self._known.get(place, [])
+        gone = next(n for n in range(len(known) + 1) if known[n:] == messages[: len(known) - n])
+        if known and gone == len(known):
+            await self._copy.clear_short_term_memory(scope, conversation)
+        await self._copy.add_messages(scope, conversation, messages[len(known) - gone :])
+        self._known[place] = messages
+        return self._copy.session(scope, conversation)

@@ -76,6 +76,4 @@ def writer_of(given: Any) -> AnyModel:
 
 def agent_model(given: Any, whose: str = "an agent") -> AnyModel:
     """The model of an agent: a model, or its name."""
-    if given is None or isinstance(given, str):
-        return Model(USUAL if given is None else given)
-    return model_of(given, whose)
+    return model_of(USUAL if given is None else given, whose)

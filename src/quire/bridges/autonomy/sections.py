@@ -2,19 +2,16 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from copy import copy
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary
-
-from msgspec.structs import replace
 
 from quire.bridges.autonomy.messages import (
     Memory,
+    MemoryCopy,
     items_in,
-    memory_like,
     messages_of,
     paired,
-    said_in,
+    recorded_items,
     system_message,
 )
 from quire.bridges.autonomy.models import writer_of
@@ -79,60 +76,50 @@ class SystemInstructionsSection(ContextSection):
 
 
 class AdditionalContextSection(ContextSection):
-    """Messages that are always the same, and then what a function returns each turn."""
+    """What a function returns each turn."""
 
     def __init__(
-        self,
-        name: str = "additional_context",
-        enabled: bool = True,
-        provider_fn: Provider | None = None,
-        messages: Sequence[Mapping[str, Any]] = (),
+        self, name: str = "additional_context", enabled: bool = True, provider_fn: Provider | None = None
     ) -> None:
         super().__init__(name, enabled)
         self.provider_fn = None if provider_fn is None else checked_function(provider_fn, "provider_fn")
-        self.set_static_messages(messages)
-
-    def set_static_messages(self, messages: Sequence[Mapping[str, Any]]) -> None:
-        """Show these messages in place of those before."""
-        self._messages = [dict(message) for message in messages]
-
-    def add_message(self, message: Mapping[str, Any]) -> None:
-        """Show one message more."""
-        self._messages.append(dict(message))
-
-    def clear_messages(self) -> None:
-        """Show none but what the function returns."""
-        self._messages.clear()
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
-        """The messages, and what the function returns; if it fails, that is logged."""
+        """What the function returns; if it fails, the section is left out."""
         if not self.enabled or self.provider_fn is None:
-            return list(self._messages) if self.enabled else []
-        try:
-            provided = await maybe_await(self.provider_fn(scope, conversation, params))
-        except Exception as fault:
-            logger.warning("the function of section %s failed: %s", self.name, type(fault).__name__)
-            provided = []
-        return [*self._messages, *(provided or ())]
+            return []
+        return list(await maybe_await(self.provider_fn(scope, conversation, params)) or ())
 
 
 class _HistorySection(History, ContextSection):
     """A history of the engine that can also be asked for messages, of any memory."""
 
+    _copy: MemoryCopy | None = None
+
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """What it shows, as messages."""
         if not self.enabled:
             return []
-        own = await memory_like(memory, scope, conversation)
-        view = own.session(scope, conversation).view()
+        session = await self._session(memory, scope, conversation)
+        return await self._messages_in(session, scope, conversation, params)
+
+    async def _session(self, memory: Any, scope: str, conversation: str) -> Session:
+        if isinstance(memory, Memory):
+            return memory.session(scope, conversation)
+        if self._copy is None or self._copy.source is not memory:
+            self._copy = MemoryCopy(memory)
+        return await self._copy.session(scope, conversation)
+
+    async def _messages_in(self, session: Session, scope: str, conversation: str, params: Params) -> Messages:
+        view = session.view()
         ask = Ask(views={"main": view}, scope=scope, conversation=conversation, now=now(), parameters=params)
         return list(messages_of(await self.items(ask)))
 
 
 class ConversationHistorySection(_HistorySection):
-    """What was said: all of it, its last `max_messages`, what `filter_fn` accepts, or changed.
+    """What was said: all of it, its last `max_messages`, or what `filter_fn` accepts.
 
-    A call is never without its result. Both functions are called with one message at a time.
+    A call is never without its result. The function is called with one message at a time.
     """
 
     def __init__(
@@ -140,20 +127,11 @@ class ConversationHistorySection(_HistorySection):
         enabled: bool = True,
         max_messages: int | None = None,
         filter_fn: Callable[[dict[str, Any]], bool] | None = None,
-        transform_fn: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None,
         name: str = HISTORY,
     ) -> None:
-        self.max_messages, self.filter_fn, self.transform_fn = max_messages, filter_fn, transform_fn
-        History.__init__(
-            self,
-            messages=max_messages or None,
-            where=None if filter_fn is None else _asking(checked_function(filter_fn, "filter_fn")),
-            transform=None
-            if transform_fn is None
-            else _changing(checked_function(transform_fn, "transform_fn")),
-            name=name,
-            enabled=enabled,
-        )
+        self.max_messages, self.filter_fn = max_messages, filter_fn
+        where = None if filter_fn is None else self._is_accepted
+        History.__init__(self, messages=max_messages, where=where, name=name, enabled=enabled)
 
     async def items(self, ask: Ask) -> View | Sequence[Item]:
         """The history; later sections can read how many messages it has."""
@@ -161,42 +139,14 @@ class ConversationHistorySection(_HistorySection):
         ask.parameters[COUNT] = len(shown)
         return shown
 
-
-def _asking(keep: Callable[[dict[str, Any]], bool]) -> Callable[[Item], bool]:
-    return lambda item: not _is_message(item) or bool(keep(dict(messages_of([item])[0])))
-
-
-def _changing(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Callable[[Item], Item | None]:
-    def transform(item: Item) -> Item | None:
-        if not _is_message(item):
-            return item
-        changed = change(messages_of([item])[0])
-        items = () if changed is None else items_in([changed], "transform_fn")
-        if changed is not None and len(items) != 1:
-            raise WrongType("transform_fn returns one message for one, with calls if it had calls")
-        return replace(items[0], id=item.id, created_at=item.created_at) if items else None
-
-    return transform
-
-
-def _is_message(item: Item) -> bool:
-    return isinstance(item, Message | ToolCall | ToolResult)
+    def _is_accepted(self, item: Item) -> bool:
+        is_message = isinstance(item, Message | ToolCall | ToolResult)
+        return not is_message or self.filter_fn is None or bool(self.filter_fn(messages_of([item])[0]))
 
 
 # Summaries
 
 
-class ContextSummaryConfig(TypedDict, total=False):
-    """The options of `context_summary`."""
-
-    floor: int
-    ceiling: int
-    size: int
-    model: Any
-    instructions: str | None
-
-
-_OLDER = {"recent_count": "floor", "summarize_threshold": "ceiling", "max_summary_tokens": "size"}
 _ROOM = Room(MOST, Tally("autonomy.characters", lambda item: len(item_text(item)) // 4 + 4))
 """Room for everything, since the number of messages decides; a summary must be shorter than what it is about,
 and a rough count is enough to tell."""
@@ -218,34 +168,39 @@ class SummarizedHistorySection(_HistorySection):
         instructions: str | None = None,
         enabled: bool = True,
         name: str = HISTORY,
-        **older: int,
+        *,
+        recent_count: int | None = None,
+        summarize_threshold: int | None = None,
+        max_summary_tokens: int | None = None,
     ) -> None:
         """`recent_count`, `summarize_threshold` and `max_summary_tokens` are older names of the limits."""
-        given = {"floor": floor, "ceiling": ceiling, "size": size} | _renamed(older)
-        self.floor, self.ceiling, self.size = given["floor"], given["ceiling"], given["size"]
         if summary_model is None:
             raise WrongType("a summarized history needs a model that writes the summaries")
         History.__init__(self, name=name, enabled=enabled)
+        self.floor = floor if recent_count is None else recent_count
+        self.ceiling = ceiling if summarize_threshold is None else summarize_threshold
+        self.size = size if max_summary_tokens is None else max_summary_tokens
         self.summary_model, self.instructions = summary_model, instructions
         self._writer = writer_of(summary_model)
-        self._compactor = Summarize(**given, **_guidance(instructions))
+        self._compactor = Summarize(
+            floor=self.floor, ceiling=self.ceiling, size=self.size, **_guidance(instructions)
+        )
         if self.floor >= self.ceiling:
             raise InvalidLimit(f"floor ({self.floor:,}) must be less than ceiling ({self.ceiling:,})")
         self.batch_size = self.ceiling - self.floor
         self._sessions: WeakKeyDictionary[Session, tuple[str, str]] = WeakKeyDictionary()
-        # All sessions of a conversation share its figures: of each once, and as they were at first.
-        self._figures: dict[int, tuple[Metrics, Metrics]] = {}
+        self._metrics: dict[int, Metrics] = {}  # by id: all sessions of a conversation share them
         self._hits = self._misses = 0
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """The summary, if there is one, and what was said since."""
-        shown = await super().get_messages(memory, scope, conversation, params)
-        if self.enabled:
-            own = await memory_like(memory, scope, conversation)
-            session = own.session(scope, conversation)
-            self.attach(session, scope, conversation)
-            await session.compaction.consider(session.view(), _ROOM)
-        return shown
+        if not self.enabled:
+            return []
+        session = await self._session(memory, scope, conversation)
+        messages = await self._messages_in(session, scope, conversation, params)
+        self.attach(session, scope, conversation)
+        await session.compaction.consider(session.view(), _ROOM)
+        return messages
 
     async def items(self, ask: Ask) -> View | Sequence[Item]:
         """The history; later sections can read how many messages there are in all."""
@@ -254,7 +209,7 @@ class SummarizedHistorySection(_HistorySection):
             self._hits += 1
         elif view.tokens(MESSAGES) > self.ceiling:
             self._misses += 1
-        ask.parameters[COUNT] = len(messages_of(said_in(view)))
+        ask.parameters[COUNT] = len(messages_of(recorded_items(view)))
         return await super().items(ask)
 
     def attach(self, session: Session, scope: str, conversation: str) -> None:
@@ -263,8 +218,7 @@ class SummarizedHistorySection(_HistorySection):
             return
         self._sessions[session] = (scope, conversation)
         session.compaction.use(self._compactor, self._writer)
-        metrics = session.compaction.metrics
-        self._figures.setdefault(id(metrics), (metrics, copy(metrics)))
+        self._metrics[id(session.compaction.metrics)] = session.compaction.metrics
 
     async def join(self) -> None:
         """Wait for the summaries that are being written."""
@@ -273,13 +227,13 @@ class SummarizedHistorySection(_HistorySection):
 
     def get_metrics(self) -> dict[str, int]:
         """How often there was a summary and there was none, and what became of those that were begun."""
-        figures = self._figures.values()
+        all_metrics = self._metrics.values()
         return {
             "cache_hits": self._hits,
             "cache_misses": self._misses,
-            "background_tasks_started": sum(now.started - before.started for now, before in figures),
-            "background_tasks_completed": sum(now.completed - before.completed for now, before in figures),
-            "background_tasks_failed": sum(now.failed - before.failed for now, before in figures),
+            "background_tasks_started": sum(one.started for one in all_metrics),
+            "background_tasks_completed": sum(one.completed for one in all_metrics),
+            "background_tasks_failed": sum(one.failed for one in all_metrics),
         }
 
     def get_cache_info(self) -> dict[str, Any]:
@@ -287,7 +241,7 @@ class SummarizedHistorySection(_HistorySection):
         summed = [one for session, one in self._sessions.items() if _summary_in(session.view()) is not None]
         return {
             "cached_conversations": len(summed),
-            "pending_summarizations": sum(metrics.pending for metrics, _ in self._figures.values()),
+            "pending_summarizations": sum(one.pending for one in self._metrics.values()),
             "conversations": summed,
         }
 
@@ -303,30 +257,18 @@ class SummarizedHistorySection(_HistorySection):
                     session.undo(summary.id)  # one that was folded into it is shown then
 
 
-def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options under their present names."""
-    unknown = options.keys() - _OLDER.keys() - ContextSummaryConfig.__annotations__.keys()
-    if unknown:
-        raise InvalidValue(f"a summary has no option {', '.join(map(cut, sorted(unknown)))}")
-    for older in options.keys() & _OLDER.keys():
-        logger.warning("%s is an older name of %s", older, _OLDER[older])
-    return {_OLDER.get(name, name): value for name, value in options.items() if value is not None}
-
-
-def summary_section(given: bool | Mapping[str, Any] | None, model: AnyModel) -> Any:
+def summary_section(
+    options: bool | Mapping[str, Any] | None, model: AnyModel
+) -> SummarizedHistorySection | None:
     """The history of an agent with a `context_summary`, which is a flag or options; `None` without."""
-    if given is None or given is False:
+    if options is None or options is False:
         return None
-    if given is not True and not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"context_summary is true, false or a dictionary, not {type(given).__name__}")
-    options = {} if given is True else _renamed(given)
-    return SummarizedHistorySection(options.pop("model", model), **options)
+    own = {} if options is True else dict(options)
+    return SummarizedHistorySection(own.pop("model", model), **own)
 
 
 def _guidance(instructions: str | None) -> dict[str, Any]:
     """A whole prompt if it says where the conversation goes, else guidance added to the usual prompt."""
-    if not isinstance(instructions, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"instructions are a text, not {type(instructions).__name__}")
     if instructions is None or not instructions.strip():
         return {}
     return {"prompt" if CONVERSATION in instructions else "guidance": instructions}
