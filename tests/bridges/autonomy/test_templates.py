@@ -125,7 +125,7 @@ SECTIONS: list[Callable[[bool], ContextSection]] = [
     lambda enabled: SystemInstructionsSection("Be kind.", enabled=enabled),
     lambda enabled: FrameworkInstructionsSection(enabled=enabled),
     lambda enabled: ConversationHistorySection(enabled=enabled),
-    lambda enabled: AdditionalContextSection("more", enabled, lambda scope, name, params: [system_message("x")]),
+    lambda enabled: AdditionalContextSection(
         "more", enabled, lambda scope, conversation, params: [system_message("x")]
     ),
     lambda enabled: SummarizedHistorySection(Writer(), enabled=enabled),
