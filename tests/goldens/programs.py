@@ -17,9 +17,11 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import msgspec
 
@@ -27,7 +29,7 @@ from quire import agent
 from quire.errors import QuireError
 from quire.items import ToolCall, use_clock
 from quire.models import Scripted
-from quire.programs import Answer, Bounds, Coder, Event, Program, ProgramFailed, ProgramFault, Started, Task
+from quire.programs import Answer, Bounds, Coder, Event, ProgramFailed, ProgramFault, Started, Task
 
 Json = Any
 T = TypeVar("T")
@@ -104,14 +106,21 @@ class Made:
         self.calls.append([function.__name__, plain(bound.arguments)])
 
 
-async def run(made: Made, given: Json, tell: Callable[[Event], None], check: Any = None) -> Answer:
+async def run(made: Made, given: Json, tell: Callable[[Event], None]) -> Answer:
     """Check and run the program of a row."""
-    coder = Coder(candidates=1, check=check, bounds=bounds_of(given), approver=approver_of(given))
+    coder = Coder(candidates=1, bounds=bounds_of(given), approver=approver_of(given))
     return await coder.run(made.task, given["code"], given["inputs"], tell=tell)
 
 
-async def unchecked(code: str, task: Task) -> Program:
-    return Program(code, ())
+@contextmanager
+def unchecked() -> Generator[None]:
+    """Programs are run without any check."""
+
+    async def accept(code: str, task: Task) -> None:
+        pass
+
+    with patch("quire.programs.coder.check", accept):
+        yield
 
 
 def bounds_of(given: Json, otherwise: Bounds = Bounds()) -> Bounds:  # noqa: B008
@@ -152,7 +161,8 @@ async def right(given: Json) -> Json:
         answer = await run(made, given, _ignore)
     except ProgramFault as fault:
         refused, made = fault_in(fault), Made(given)
-        answer = await run(made, given, _ignore, unchecked)
+        with unchecked():
+            answer = await run(made, given, _ignore)
     told = {"refused": refused, "value": plain(answer.value), "calls": made.calls}
     return {**told, "printed": answer.printed} if answer.printed else told
 
@@ -197,9 +207,10 @@ async def hostile(given: Json) -> Json:
     """What stops a program: a kind of fault and, for a limit, which; or the plain answer that it came to."""
     made = Made(given)
     os.environ["QUIRE_SECRET"] = SECRETS[0]
-    coder = Coder(check=None if given.get("checked") else unchecked, bounds=bounds_of(given, HOSTILE))
+    coder = Coder(bounds=bounds_of(given, HOSTILE))
     try:
-        answer = await coder.run(made.task, given["code"], given.get("inputs", {}))
+        with nullcontext() if given.get("checked") else unchecked():
+            answer = await coder.run(made.task, given["code"], given.get("inputs", {}))
     except ProgramFault as fault:
         _no_escape(f"{fault} {fault.printed}")
         return {"fault": fault.kind, "bound": bound_of(fault), "calls": len(made.calls)}

@@ -90,7 +90,7 @@ CAUGHT = "try:\n    output = await {}\nexcept {} as fault:\n    output = 'caught
 
 async def answer_of(code: str, *tools: Any, **options: Any) -> Any:
     coder = coder_of(code, rounds=1, **options)
-    return (await coder.answer(solving(tools=tools or TOOLS, output=Any), problem="?")).value
+    return (await coder.answer(solving(tools=tools or TOOLS, output=Any), {"problem": "?"})).value
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ async def test_a_program_receives_values_and_errors_of_tools(code: str, value: A
 @scenario
 async def test_notes_of_tools_are_in_the_pool_and_the_call_has_the_name_of_the_tool() -> None:
     coder = coder_of("output = await note_down('x') + await get_weather('Rome')")
-    await coder.answer(solving(tools=TOOLS, output=str), problem="?")
+    await coder.answer(solving(tools=TOOLS, output=str), {"problem": "?"})
     assert coder.session.pool["noted"].content == "x"
     assert ("call", 'get-weather {"city": "Rome"}') in said(coder.session)
 
@@ -210,7 +210,7 @@ async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fail
     codes = {"caught": CAUGHT.format("spend(card)", "Exception"), "uncaught": "output = await spend(card)"}
     coder = coder_of(*map(codes.__getitem__, programs), session=opened(hooks=[refuse_cards]))
     task = Task("pay", input={"card": str}, output=str, tools=[spend])
-    answer = (await coder.answer(task, card="x")).value
+    answer = (await coder.answer(task, {"card": "x"})).value
     assert "caught: " in answer and "refused" in answer and "4111" not in answer
     assert fails or spent == ["x"]
     for name in coder.session.transcripts:
@@ -249,7 +249,7 @@ async def test_a_model_gives_a_whole_answer_or_an_error(reply: Any, call: str, t
     code = f"import json\ntry:\n    output = str(await {call})\nexcept Exception as fault:\n"
     coder = coder_of(code + "    output = 'caught: ' + str(fault)", rounds=1)
     task = solving(tools=[], models=[Scripted(model, name="m")], output=str)
-    answer = (await coder.answer(task, problem="?")).value
+    answer = (await coder.answer(task, {"problem": "?"})).value
     assert told in answer and "4111" not in answer
 
 
@@ -258,7 +258,7 @@ async def test_a_question_without_an_answer_is_not_in_main() -> None:
     coder = coder_of("try:\n    await llm('?')\nexcept RuntimeError:\n    output = {'result': 'failed'}")
     events: list[Event] = []
     task = solving(tools=[], models=[Scripted([ModelFailed("it is out")])])
-    await coder.answer(task, problem="Ask.", tell=events.append)
+    await coder.answer(task, {"problem": "Ask."}, tell=events.append)
     assert said(coder.session) == [("user", '{"problem": "Ask."}'), ("assistant", '{"result": "failed"}')]
     assert said(coder.session, "intermediate_a") == [("user", "?")] and "Asked" in heard(events)
 
@@ -296,7 +296,7 @@ async def cancelled(work: "asyncio.Future[Any]", begun: asyncio.Event) -> None:
 async def test_cancelling_stops_a_program_and_its_calls_and_leaves_main_empty() -> None:
     slow = Slow()
     coder = coder_of("try:\n    await slow()\nexcept BaseException:\n    pass\noutput = {'result': 'on'}")
-    work = asyncio.ensure_future(coder.answer(solving(tools=[slow.tool]), problem="?"))
+    work = asyncio.ensure_future(coder.answer(solving(tools=[slow.tool]), {"problem": "?"}))
     await cancelled(work, slow.begun)
     assert slow.ended.is_set() and said(coder.session) == []
     (call, _), (result, words) = said(coder.session, "attempt_a")[-2:]
@@ -319,7 +319,7 @@ async def test_a_call_that_is_left_does_not_outlive_the_program() -> None:
         "try:\n    await asyncio.gather(slow(), fail_later())\nexcept ValueError:\n    pass\n"
         "output = {'result': 'x'}"
     )
-    await coder.answer(solving(tools=[slow.tool, fail_later]), problem="?")
+    await coder.answer(solving(tools=[slow.tool, fail_later]), {"problem": "?"})
     assert slow.ended.is_set()
     assert [kind for kind, _ in said(coder.session)] == ["user", *["call", "error"] * 2, "assistant"]
     assert_whole(coder.session, "attempt_a")

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 import pytest
 
 from quire.agent import tool
-from quire.programs import Program, ProgramFault, Task, check, shared_sandbox
+from quire.programs import ProgramFault, Task, check
 
 RUNNER = asyncio.Runner()
 """One loop for all: each loop starts processes of its own."""
@@ -49,10 +49,10 @@ async def put(line: Line, place: Literal["top", "end"] = "end") -> bool:
     return True
 
 
-def checked(code: str, output: Any = Any, **inputs: Any) -> Program:
+def checked(code: str, output: Any = Any, **inputs: Any) -> None:
     """Check a program for a task with two tools."""
     task = Task("t", input=inputs or {"name": str}, output=output, tools=[orders, put])
-    return RUNNER.run(check(code, task, shared_sandbox()))
+    RUNNER.run(check(code, task))
 
 
 def fault(code: str, output: Any = Any, **inputs: Any) -> ProgramFault:
@@ -85,9 +85,6 @@ REFUSED = {
     "a call that is dropped": ("orders()\n1", "types", 1, "not awaited"),
     "a call that is read": ("orders()[0]\n1", "types", 1, "not awaited"),
     "a call that is gone through": ("[o for o in orders()]", "types", 1, "not awaited"),
-    "a call that is printed": ("print(orders())\n1", "types", 1, "not awaited"),
-    "a call that is an argument": ("await put(orders())", "types", 1, "not awaited"),
-    "a call that is the answer": ("output = {'a': [orders()]}", "types", 1, "not awaited"),
     "a call in a text": ("f'{orders()}'", "types", 1, "not awaited"),
     "a call of its own": ("async def f(): return 1\nf() + 1", "types", 2, "`f` is not awaited"),
     "gather": ("import asyncio\nasyncio.gather(orders())\n1", "types", 2, "not awaited"),
@@ -144,21 +141,17 @@ ACCEPTED = {
 
 @pytest.mark.parametrize("code", ACCEPTED.values(), ids=ACCEPTED)
 def test_nothing_is_wrong_with(code: str) -> None:
-    assert checked(code, Any if "output" not in code else list[str]).code == code
+    checked(code, Any if "output" not in code else list[str])
 
 
 def test_what_a_program_receives_has_keys_and_no_types() -> None:
-    assert checked("output = name", int)
-    assert checked("output = [o['total'] for o in await orders()]", list[str])
+    checked("output = name", int)
+    checked("output = [o['total'] for o in await orders()]", list[str])
 
 
 def test_rows_and_dates_are_texts_and_lists_in_an_answer() -> None:
-    assert checked("(1, 2)", list[int])
-    assert checked("from datetime import date\noutput = date(2026, 1, 2)", str)
-
-
-def test_the_functions_that_a_program_may_call_are_named() -> None:
-    assert checked("x = put\nif name: await orders()\n1").calls == ("put", "orders")
+    checked("(1, 2)", list[int])
+    checked("from datetime import date\noutput = date(2026, 1, 2)", str)
 
 
 def test_all_that_is_wrong_is_told_up_to_a_few() -> None:
@@ -169,9 +162,9 @@ def test_all_that_is_wrong_is_told_up_to_a_few() -> None:
 
 def test_nothing_runs() -> None:
     """The program is a loop without an end."""
-    assert checked("while True: pass\n1")
+    checked("while True: pass\n1")
 
 
 def test_an_input_may_have_any_name() -> None:
     for name, variable in {"2nd": "_2nd", "_id": "_id", "class": "class_", "list": "list_"}.items():
-        assert checked(f"{variable}.strip()", Any, **{name: str})
+        checked(f"{variable}.strip()", Any, **{name: str})

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,9 +9,8 @@ import pytest
 from quire import Message, Session
 from quire.agent import tool
 from quire.errors import CapReached, InvalidValue, ModelFailed, WrongType
-from quire.items import Item
 from quire.models import Scripted
-from quire.programs import Coder, Event, Faulted, Price, Program, ProgramFailed, ProgramFault, Task
+from quire.programs import Coder, Event, Faulted, ProgramFailed, ProgramFault, Task
 from quire.providers import Finish
 from quire.session import Caps
 from tests.programs.coding import (
@@ -41,8 +39,7 @@ QUESTION = {"problem": "What is 2+2?"}
 async def test_input_calls_and_answer_are_in_main_as_the_items_of_the_attempt() -> None:
     coder = coder_of(ADDING)
     answer = await coder.answer(solving(), QUESTION)
-    assert answer.value == {"result": "4"} and answer.program.code == ADDING
-    assert answer.program.calls == ("calculator",)
+    assert answer.value == {"result": "4"} and answer.code == ADDING
     assert said(coder.session) == [ASKED, *CALLED, FOUR]
     attempt = {item.id: item for item in coder.session.view("attempt_a")}
     assert [attempt[item.id] for item in coder.session.view()[1:3]] == coder.session.view()[1:3]
@@ -192,37 +189,17 @@ async def test_a_given_program_is_run_without_a_model() -> None:
 
 
 @scenario
-async def test_functions_may_write_check_and_price() -> None:
-    async def write(transcript: str, task: Task, items: Sequence[Item]) -> str:
-        return f"# {transcript} {task.name} {len(items)}"
-
-    async def check(code: str, task: Task) -> Program:
-        return Program(f"output = {{'result': {code!r}}}", ())
-
-    def price(program: Program, task: Task) -> Price:
-        return Price(money=1.0 if "attempt_a" in program.code else 0.0, seconds=0.0, calls=0.0)
-
-    session = opened()
-    coder = Coder(session=session, candidates=2, write=write, check=check, price=price)
-    answer = await coder.answer(solving(), QUESTION)
-    assert answer.value == {"result": "# attempt_b solve 2"} and answer.price.money == 0.0
-    assert said(session, "attempt_b")[2] == ("assistant", "# attempt_b solve 2")
-
-
-@scenario
 async def test_the_input_is_checked_before_anything_begins() -> None:
     coder = coder_of(ADDING)
     with pytest.raises(InvalidValue, match="problem"):
-        await coder.answer(solving(), problm="What is 2+2?")
-    with pytest.raises(InvalidValue, match="'problem' is given twice"):
-        await coder.answer(solving(), QUESTION, problem="?")
+        await coder.answer(solving(), {"problm": "What is 2+2?"})
     wrong: list[tuple[Any, Any]] = [("solve", {}), (solving(), "?")]
     for task, given in wrong:
         with pytest.raises(WrongType):
             await coder.answer(task, given)
     unfit: Any = None
     with pytest.raises(WrongType, match=r"Coder\.run"):
-        await coder.run(solving(), unfit)
+        await coder.run(solving(), unfit, QUESTION)
     assert coder.session.transcripts == ("main",)
     options: list[Any] = [{"session": 3}, {"bounds": 3}, {"kept": 3}, {"model": 3}]
     for wrong_option in options:
@@ -277,7 +254,7 @@ async def test_a_reply_that_is_not_complete_is_neither_run_nor_kept(
 ) -> None:
     payments = Payments()
     coder = coder_of(ended(words, finish), "output = 'second'", rounds=2)
-    answer = await coder.answer(payments.task, month="June")
+    answer = await coder.answer(payments.task, {"month": "June"})
     (fault,) = answer.attempts[0].faults
     assert (answer.value, payments.paid) == ("second", [])
     assert isinstance(fault, ProgramFault) and fault.kind == "syntax" and told in str(fault)
@@ -301,7 +278,7 @@ async def test_a_reply_that_is_not_complete_is_neither_run_nor_kept(
 @scenario
 async def test_the_program_of_a_reply_is_its_only_block(reply: str, value: str) -> None:
     coder = coder_of(Message("assistant", reply), rounds=1)
-    assert (await coder.answer(Task("say"), input="x")).value == value
+    assert (await coder.answer(Task("say"), {"input": "x"})).value == value
 
 
 @pytest.mark.parametrize(
@@ -316,7 +293,7 @@ async def test_the_program_of_a_reply_is_its_only_block(reply: str, value: str) 
 @scenario
 async def test_a_reply_with_no_program_or_several_costs_a_round(reply: str, told: str) -> None:
     coder = coder_of(Message("assistant", reply), "output = 'second'", rounds=2)
-    answer = await coder.answer(Task("say"), input="x")
+    answer = await coder.answer(Task("say"), {"input": "x"})
     assert answer.value == "second" and told in str(answer.attempts[0].faults[0])
 
 
@@ -346,9 +323,9 @@ async def test_a_program_that_catches_a_cap_calls_nothing_more(code: str, way: s
     coder = coder_of(code, session=opened(caps=Caps(tokens=500)))
     with pytest.raises(CapReached, match="tokens are spent") as raised:
         if way == "answer":
-            await coder.answer(payments.task, month="June")
+            await coder.answer(payments.task, {"month": "June"})
         else:
-            await coder.run(payments.task, code, month="June")
+            await coder.run(payments.task, code, {"month": "June"})
     assert payments.paid == [7] and said(coder.session) == []
     assert "It had called pay (1 done)" in str(raised.value.__notes__)
 

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from pydantic_monty import Monty, MontyError, MontyTypingError
 
 from quire.programs.stubs import Declared, stubs_of
+from quire.programs.values import legal_name
 
 NAMES = st.one_of(
     st.sampled_from(["a", "b", "class", "str", "list", "Any", "Output", "TypedDict", "__x", "_y", "odd key"]),
@@ -86,7 +87,14 @@ def complaints(workers: Monty, text: str) -> list[str]:
 def test_any_schema_becomes_python_that_the_checker_accepts(
     workers: Monty, functions: list[Declared], inputs: Any, output: Any, loose: bool
 ) -> None:
-    text = stubs_of(functions, inputs, output, loose=loose)
+    names = list[str]()
+    for one in [*(one.name for one in functions), *(inputs or {}).get("properties", {})]:
+        names.append(legal_name(one, names))
+    declared = [one._replace(name=name) for one, name in zip(functions, names, strict=False)]
+    if inputs is not None:
+        schemas = inputs["properties"].values()
+        inputs = {**inputs, "properties": dict(zip(names[len(functions) :], schemas, strict=True))}
+    text = stubs_of(declared, inputs, output, loose=loose)
     ast.parse(text)
     assert complaints(workers, text) == []
 
@@ -147,7 +155,7 @@ def test_a_loose_union_of_records_is_anything() -> None:
 
 
 def test_inputs_are_variables_and_the_answer_has_a_name() -> None:
-    inputs = {"type": "object", "properties": {"problem": TEXT, "from": {"type": "integer"}}}
+    inputs = {"type": "object", "properties": {"problem": TEXT, "from_": {"type": "integer"}}}
     text = stubs_of([], inputs, {"type": "object", "properties": {"odd key": {}, "n": NUMBER}})
     assert "problem: str\nfrom_: int" in text
     assert (

@@ -102,7 +102,7 @@ def test_names_are_legal_and_distinct() -> None:
 @scenario
 async def test_the_prompt_has_the_rules_the_task_the_declarations_and_the_input() -> None:
     coder = coder_of(ADDING, ADDING)
-    await coder.answer(solving(), problem="x" * 100_000)
+    await coder.answer(solving(), {"problem": "x" * 100_000})
     (role, rules), (_, asked) = said(coder.session, "attempt_a")[:2]
     assert role == "system" and "`output`" in rules
     for part in ("# Task: solve", "Solve a problem.", "async def calculator(a: int, b: int", "class Output"):

@@ -245,7 +245,7 @@ def question(made: ToolCall) -> str:
 def price(of: Any) -> str:
     """A price on one line."""
     money = f"{of.money:.4f} USD, " if of.money else ""
-    return f"{money}{of.seconds:.1f} s, {plural(round(of.calls), 'call')}"
+    return f"{money}{plural(round(of.calls), 'call')}"
 
 
 def program_event(event: object) -> str:

@@ -110,7 +110,7 @@ async def _done(
 ) -> dict[str, Any]:
     try:
         if not keep:
-            return _answer_as_data(await coder.answer(task, given, tell=tell))
+            return _answer_as_data(await coder.answer(task, given or {}, tell=tell))
         kept = await coder.keep(task, tell=tell)
         if given is not None:
             return {**_program_as_data(kept), "value": plain(await kept.run(given, tell=tell))}
@@ -130,7 +130,7 @@ def _answer_as_data(answer: Answer) -> dict[str, Any]:
     ]
     return {
         "value": plain(answer.value),
-        "program": answer.program.code,
+        "program": answer.code,
         "printed": answer.printed,
         "price": plain(answer.price),
         "attempts": tries,
@@ -140,7 +140,7 @@ def _answer_as_data(answer: Answer) -> dict[str, Any]:
 def _program_as_data(kept: KeptProgram) -> dict[str, Any]:
     return {
         "path": None if kept.path is None else str(kept.path),
-        "program": kept.program.code,
+        "program": kept.code,
         "version": kept.version,
         "price": plain(kept.price),
     }

@@ -1,8 +1,8 @@
 """Programs: a model answers with code that is checked, priced, run in a sandbox, and kept."""
 
 from quire.programs.calls import INTERMEDIATE, PROGRAM, Finished
-from quire.programs.check import Program, check
-from quire.programs.coder import Answer, Checks, Coder, Prices, ProgramFailed, Tried, Writes
+from quire.programs.check import check
+from quire.programs.coder import Answer, Coder, ProgramFailed, Tried
 from quire.programs.events import (
     Answered,
     Asked,
@@ -18,11 +18,11 @@ from quire.programs.events import (
     Tell,
     Written,
 )
-from quire.programs.faults import ProgramFault
 from quire.programs.kept import KeptProgram
-from quire.programs.price import Cost, Price, estimate, price_of
+from quire.programs.price import Price, estimate
 from quire.programs.replay import REPLAYED
-from quire.programs.sandbox import Bounds, Ran, Sandbox, shared_sandbox
+from quire.programs.sandbox import Bounds, Ran, Sandbox
+from quire.programs.source import ProgramFault
 from quire.programs.task import Task
 
 __all__ = [
@@ -35,9 +35,7 @@ __all__ = [
     "Bounds",
     "Called",
     "Checked",
-    "Checks",
     "Coder",
-    "Cost",
     "Event",
     "Faulted",
     "Finished",
@@ -45,9 +43,7 @@ __all__ = [
     "Gave",
     "KeptProgram",
     "Price",
-    "Prices",
     "Printed",
-    "Program",
     "ProgramFailed",
     "ProgramFault",
     "Ran",
@@ -57,10 +53,7 @@ __all__ = [
     "Task",
     "Tell",
     "Tried",
-    "Writes",
     "Written",
     "check",
     "estimate",
-    "price_of",
-    "shared_sandbox",
 ]

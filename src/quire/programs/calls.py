@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from quire.agent.answer import with_schema
 from quire.agent.calls import CallRecord, approval_of, execute_call, not_run, uncertain, write_result
-from quire.agent.side_effects import describe_calls, has_acted, mark_acted
+from quire.agent.side_effects import describe_calls_in, has_acted, mark_acted
 from quire.agent.speaker import Approver
 from quire.agent.tools import Outcome, Tool
 from quire.agent.tools.output import DONE
@@ -18,14 +18,14 @@ from quire.context import Template
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireError, StoreError
 from quire.items import Item, Message, ToolCall, ToolResult, new_id, text_of
 from quire.models import Answering, AnswerShape, AnyModel, answer_text, shape_of
-from quire.programs.check import Program
 from quire.programs.events import Answered, Asked, Called, Gave, Printed, Started, Tell
-from quire.programs.faults import LONGEST, ProgramFault
 from quire.programs.prompts import RUN, code_message, fault_message, incomplete
-from quire.programs.replay import Made, MadeCalls, call_key
-from quire.programs.sandbox import Bounds, Sandbox
+from quire.programs.replay import CallLog, PastCall, validated
+from quire.programs.sandbox import Bounds, shared_sandbox
+from quire.programs.schemas import check_schema, read_answer
+from quire.programs.source import LONGEST, ProgramFault
 from quire.programs.task import MODEL_PARAMETERS, Task
-from quire.programs.values import FOR_MODELS, as_text, by_name, check_schema, plain, read_answer
+from quire.programs.values import FOR_MODELS, as_text, by_name, plain
 from quire.providers import Parsed, Rendered
 from quire.sections import History
 from quire.session import Session
@@ -41,9 +41,6 @@ PROGRAM = "quire.program"
 _STOPPED = "the program was stopped"
 _BREAKING = (StoreError, Conflict, Forgotten, CapReached)
 """Errors after which a program makes no further calls: nothing can be recorded, or nothing may be spent."""
-
-_caller: ContextVar[list[Item] | None] = ContextVar("quire_calling_program", default=None)
-"""The items of the call of a program within which another program runs."""
 
 
 async def begin(session: Session, label: str, *items: Item) -> tuple[str, tuple[Item, ...]]:
@@ -86,21 +83,19 @@ async def _record_partial(session: Session, transcript: str, answering: Answerin
 class Calls:
     """The functions of one run of a program. Calls are recorded in a transcript as they happen.
 
-    A call that was `made` for the same answer before is replayed.
+    A call with an effect that is in the `log` already is replayed.
     """
 
-    def __init__(
-        self, runner: "Runner", task: Task, transcript: str, tell: Tell, made: MadeCalls | None = None
-    ) -> None:
+    def __init__(self, runner: "Runner", task: Task, transcript: str, tell: Tell, log: CallLog) -> None:
         self._session = runner.session
         self._approver = runner.approver
         self.transcript = transcript
         self._tell = tell
-        self._made = MadeCalls() if made is None else made
-        self._replays = self._made.replays()
+        self._log = log
+        self._replays = log.replays()
         self._entries: list[list[Item]] = []
         """Each call and each question with what came of it, in the order in which they began."""
-        self.broken: BaseException | None = None
+        self._broken: Exception | None = None
         """The error after which no call is made, though the program may have caught it."""
         self.functions: Mapping[str, Callable[..., Awaitable[Any]]] = {
             **{name: partial(self._guarded, self._call, tool) for name, tool in task.tools.items()},
@@ -109,31 +104,25 @@ class Calls:
 
     def items(self) -> tuple[Item, ...]:
         """The calls with their results, and the questions that were answered."""
-        ended = (entry for entry in self._entries if len(entry) > 1)
-        return tuple(item for entry in ended for item in entry)
+        return tuple(item for entry in self._entries if len(entry) > 1 for item in entry)
 
     def summary(self) -> str:
         """The calls of tools and how they ended, as a sentence; empty if there were none."""
-        called: list[tuple[str, ToolResult | None]] = []
-        for entry in self._entries:
-            if entry and isinstance(entry[0], ToolCall):
-                results = (item for item in entry if isinstance(item, ToolResult))
-                called.append((entry[0].name, next(results, None)))
-        return describe_calls(called)
+        return describe_calls_in([item for entry in self._entries for item in entry])
 
     def check_unbroken(self) -> None:
         """Raise the error after which no call was made, with the calls made before."""
-        if self.broken is not None:
-            told = self.summary()
-            raise mark_acted(self.broken, told) if told else self.broken
+        if self._broken is not None:
+            text = self.summary()
+            raise mark_acted(self._broken, text) if text else self._broken
 
     async def _guarded(self, function: Callable[..., Awaitable[Any]], /, *args: Any, **given: Any) -> Any:
-        if self.broken is not None:
-            raise self.broken
+        if self._broken is not None:
+            raise self._broken
         try:
             return await function(*args, **given)
         except _BREAKING as error:
-            self.broken = self.broken or error
+            self._broken = self._broken or error
             raise
 
     def _begin(self) -> list[Item]:
@@ -141,55 +130,57 @@ class Calls:
         return self._entries[-1]
 
     async def _call(self, tool: Tool, /, *args: Any, **given: Any) -> Any:
-        arguments = as_text(by_name(tool.definition["parameters"], args, given))
-        call = ToolCall(f"call_{new_id()}", tool.name, arguments, agent_id=PROGRAM)
-        key, entry = call_key(tool, arguments), self._begin()
-        if earlier := self._replays.get(key):
-            made = earlier.popleft()
-            made = made._replace(result=made.result_for(call))
-            entry += (*await self._write(call, made.result), *made.within)
+        named = by_name(tool.definition["parameters"], args, given)
+        call = ToolCall(f"call_{new_id()}", tool.name, as_text(named), agent_id=PROGRAM)
+        arguments, entry = validated(tool, named), self._begin()
+        if past := self._replays.take(tool.name, arguments):
+            result = past.result_for(call)
+            entry += (*await self._write(call, result), *past.nested)
             self._tell(Called(self.transcript, call))
         else:
-            made = await self._made_now(call, tool, key, entry)
-        self._tell(Gave(self.transcript, made.result))
-        return made.outcome()
+            stopped = uncertain(call, _STOPPED)
+            past = PastCall(attempt=self.transcript, call=call, result=stopped, arguments=arguments)
+            await self._run_tool(past, tool, entry)
+            result = past.result
+        self._tell(Gave(self.transcript, result))
+        if past.error is not None:
+            raise past.error
+        return past.value
 
-    async def _made_now(self, call: ToolCall, tool: Tool, key: str, entry: list[Item]) -> Made:
+    async def _run_tool(self, past: PastCall, tool: Tool, entry: list[Item]) -> None:
         """Run a call. It is recorded before it runs, and gets a result however it ends."""
-        made, may_have_run = Made(self.transcript, call, uncertain(call, _STOPPED), key), False
 
         async def record(ended: CallRecord) -> ToolResult:
-            nonlocal made
             written = await write_result(self._write, ended)
-            result = next(item for item in written if isinstance(item, ToolResult))
-            made = _ended(made, ended, result, tool)._replace(within=tuple(within))
+            past.result = next(item for item in written if isinstance(item, ToolResult))
+            _read_outcome(past, ended, tool)
+            entry.extend((*written, *past.nested))
             if ended.outcome is not None and ended.outcome.has_begun:
-                self._made.add(made)
-            entry.extend((*written, *within))
-            return made.result
+                self._log.add(past)
+            return past.result
 
         try:
-            entry += await self._write(call)
-            self._tell(Called(self.transcript, call))
-            why_not = await self._refusal(call, tool)
-            with called_within() as within:
+            entry += await self._write(past.call)
+            self._tell(Called(self.transcript, past.call))
+            why_not = await self._refusal(past.call, tool)
+            with nested_calls() as past.nested:
                 if why_not is not None:
-                    await record(CallRecord(not_run(call, why_not)))
+                    await record(CallRecord(not_run(past.call, why_not)))
                 else:
-                    may_have_run = True
-                    await execute_call(self._session, call, tool, record, to=self.transcript)
+                    past.has_effect = not tool.is_idempotent  # it may have one, if the call is stopped
+                    await execute_call(self._session, past.call, tool, record, to=self.transcript)
         except BaseException:
             if not any(isinstance(item, ToolResult) for item in entry):
-                await shield(self._close(made, entry, may_have_run and not tool.is_idempotent))
+                await shield(self._close(past, entry))
             raise
-        return made
 
-    async def _close(self, made: Made, entry: list[Item], lasts: bool) -> None:
+    async def _close(self, past: PastCall, entry: list[Item]) -> None:
         """Record that a call was stopped."""
-        if lasts:
-            self._made.add(made._replace(error=RuntimeError(made.result.text), lasts=True))
+        past.error = RuntimeError(past.result.text)
+        if past.has_effect:
+            self._log.add(past)
         if entry:
-            entry += await self._write(made.result)
+            entry += await self._write(past.result)
 
     async def _refusal(self, call: ToolCall, tool: Tool) -> str | None:
         """Why a call may not run. A program cannot wait for a person."""
@@ -200,7 +191,7 @@ class Calls:
             return "a person has to approve of it, and nobody was there to ask"
         if verdict is not True:
             return verdict
-        return None if self.broken is None else "the program cannot go on"
+        return None if self._broken is None else "the program cannot go on"
 
     async def _write(self, *items: Item, **options: Any) -> tuple[Item, ...]:
         return await self._session.steps.answer((), *items, to=self.transcript, **options)
@@ -222,28 +213,34 @@ class Calls:
         return text if schema is None else await COMPUTING.do(read_answer, text, schema)
 
 
+_nested: ContextVar[list[Item] | None] = ContextVar("quire_nested_calls", default=None)
+
+
 @contextmanager
-def called_within() -> Generator[list[Item], None, None]:
-    """The items of programs that run within a call of a tool, for whoever records the call."""
+def nested_calls() -> Generator[list[Item], None, None]:
+    """The items of programs that run within a call of a tool, for the code that records the call."""
     items: list[Item] = []
-    token = _caller.set(items)
+    token = _nested.set(items)
     try:
         yield items
     finally:
-        _caller.reset(token)
+        _nested.reset(token)
 
 
-def _ended(made: Made, ended: CallRecord, result: ToolResult, tool: Tool) -> Made:
-    """A call with its result as it was recorded, and what the program receives."""
-    outcome, made = ended.outcome, made._replace(result=result)
+def _read_outcome(past: PastCall, ended: CallRecord, tool: Tool) -> None:
+    """Fill in what the program receives, and whether the call had an effect."""
+    outcome, result = ended.outcome, past.result
     if outcome is None or not outcome.has_begun:
-        return made._replace(error=RuntimeError(result.text))
+        past.has_effect, past.error = False, RuntimeError(result.text)
+        return
     acted = outcome.stop_reason != "error" or outcome.error is None or has_acted(outcome.error)
-    made = made._replace(lasts=acted and not tool.is_idempotent)
-    if result.is_error:
-        is_refused = result.content != ended.result.content  # by a hook
-        return made._replace(error=RuntimeError(result.text) if is_refused else _error(outcome, result.text))
-    return made._replace(value=_value(outcome))
+    past.has_effect = acted and not tool.is_idempotent
+    if not result.is_error:
+        past.value = _value(outcome)
+    elif result.content != ended.result.content:  # a hook refused it
+        past.error = RuntimeError(result.text)
+    else:
+        past.error = _error(outcome, result.text)
 
 
 def _value(outcome: Outcome) -> Any:
@@ -256,13 +253,16 @@ def _value(outcome: Outcome) -> Any:
     return plain(outcome.value)
 
 
-def _error(outcome: Outcome, words: str) -> Exception:
+def _error(outcome: Outcome, text: str) -> Exception:
     """The error for a program: the tool's own, so that the program can catch it by its type."""
     if outcome.stop_reason == "timeout":
-        return TimeoutError(words)
+        return TimeoutError(text)
     if isinstance(outcome.error, Exception):
         return outcome.error
-    return mark_acted(RuntimeError(words)) if outcome.stop_reason == "error" else RuntimeError(words)
+    return mark_acted(RuntimeError(text)) if outcome.stop_reason == "error" else RuntimeError(text)
+
+
+# Runs
 
 
 class Finished(NamedTuple):
@@ -275,42 +275,42 @@ class Finished(NamedTuple):
 
 
 class Runner(NamedTuple):
-    """Where programs run: the conversation that they belong to, the sandbox and its bounds.
+    """Where programs run: the conversation that they belong to, and their bounds.
 
     `main` is the transcript of successful runs, or a function that names it when a run is recorded.
     """
 
     session: Session
     main: str | Callable[[], str]
-    sandbox: Sandbox
     bounds: Bounds
     approver: Approver | None
 
-    async def run(self, task: Task, program: Program, values: dict[str, Any], tell: Tell) -> Finished:
+    async def run(self, task: Task, code: str, values: dict[str, Any], tell: Tell) -> Finished:
         """Run a program in an attempt of its own. A fault has the calls that were made."""
-        opening = Message("user", as_text(values)), code_message(program.code), Message("user", RUN)
+        opening = Message("user", as_text(values)), code_message(code), Message("user", RUN)
         name, _ = await begin(self.session, ATTEMPT, *opening)
-        calls = Calls(self, task, name, tell)
+        calls = Calls(self, task, name, tell, CallLog())
         try:
-            done = await self.run_with(calls, task, program, values, tell)
+            done = await self.run_with(calls, task, code, values, tell)
         except ProgramFault as fault:
             await self.session.aio.append(fault_message(fault), to=name)
-            told = calls.summary()
-            text = str(fault)[: LONGEST - len(told)] + told
-            raise ProgramFault(fault.kind, text, fault.line, fault.printed, has_acted=bool(told)) from None
-        if (caller := _caller.get()) is not None:
-            caller += done.items
+            summary = calls.summary()
+            fault.text = fault.text[: LONGEST - len(summary)] + summary
+            fault.has_acted = bool(summary)
+            raise
+        if (outer := _nested.get()) is not None:
+            outer += done.items
         return done
 
     async def run_with(
-        self, calls: Calls, task: Task, program: Program, values: dict[str, Any], tell: Tell
+        self, calls: Calls, task: Task, code: str, values: dict[str, Any], tell: Tell
     ) -> Finished:
         """Run a program with the functions of `calls`."""
         name = calls.transcript
-        tell(Started(name, program))
+        tell(Started(name, code))
         try:
-            ran = await self.sandbox.run(
-                program.code,
+            ran = await shared_sandbox().run(
+                code,
                 inputs=task.variables(values),
                 functions=calls.functions,
                 bounds=self.bounds,
@@ -323,7 +323,8 @@ class Runner(NamedTuple):
         try:
             value = task.answer(ran.value)
         except ProgramFault as fault:
-            raise ProgramFault(fault.kind, str(fault), fault.line, ran.printed) from None
+            fault.printed = ran.printed
+            raise
         text = as_text(value)
         tell(Answered(name, text))
         return Finished(value, text, ran.printed, calls.items())

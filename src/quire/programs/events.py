@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from quire.errors import QuireError
 from quire.items import ToolCall, ToolResult
-from quire.programs.check import Program
 from quire.programs.price import Price
 
 logger = logging.getLogger("quire.programs")
@@ -25,7 +24,7 @@ class Checked(NamedTuple):
     """A program passed the checks, and has an estimated price."""
 
     attempt: str
-    program: Program
+    code: str
     price: Price
 
 
@@ -40,7 +39,7 @@ class Started(NamedTuple):
     """A program starts to run."""
 
     attempt: str
-    program: Program
+    code: str
 
 
 class Called(NamedTuple):

@@ -3,24 +3,22 @@
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from quire.agent.tools import Json, Misfit, Options, Signature, Tool
 from quire.errors import Damaged, InvalidValue, StoreFailed
 from quire.items import new_id, now
 from quire.programs.calls import Finished, Runner
-from quire.programs.check import Program
+from quire.programs.check import check
 from quire.programs.events import Found, SetAside, Tell, listener
-from quire.programs.faults import OWN, ProgramFault
 from quire.programs.price import Price
-from quire.programs.sandbox import Sandbox
+from quire.programs.source import Kind, ProgramFault
 from quire.programs.task import Task
-from quire.programs.values import given_once
 from quire.session import Session
 from quire.stores.streams import MAIN
 from quire.stores.threads import STORE
@@ -30,96 +28,8 @@ logger = logging.getLogger("quire.programs")
 _FIRST_LINE = "# quire program 1"
 _NOT_NAMED = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 60
-
-Check = Callable[[str, Task], Awaitable[tuple[Program, Price]]]
-"""Checks a program and estimates its price, or raises a `ProgramFault`."""
-
-
-class Kept(NamedTuple):
-    """A kept program; `path` is None in memory."""
-
-    program: Program
-    price: Price
-    version: str
-    path: Path | None
-
-
-class Shelf:
-    """The kept programs of a coder: in a folder, or in memory if there is none.
-
-    A program is kept for its task, for whoever writes programs, and for the sandbox that runs them.
-    """
-
-    def __init__(self, folder: Path | None, sandbox: Sandbox) -> None:
-        self._folder = folder
-        kind = type(sandbox)
-        self._sandbox = str(getattr(sandbox, "name", f"{kind.__module__}.{kind.__qualname__}"))
-        self._in_memory: dict[str, str] = {}
-        self._set_aside: dict[tuple[str, str], ProgramFault] = {}
-
-    async def find(self, task: Task, writer: str, check: Check, tell: Tell) -> Kept | None:
-        """The program that was kept for a task, if it passes the checks in force now."""
-        version = self._version(task, writer)
-        path, code = self._path(task, version), self._in_memory.get(version)
-        try:
-            code = code if path is None else await STORE.do(_read, path)
-            if code is None or (version, code) in self._set_aside:
-                return None
-            kept = Kept(*await check(code, task), version, path)
-        except Damaged as fault:
-            why = str(fault.args[0])
-        except ProgramFault as fault:
-            if fault.kind == "limit":
-                raise  # the machine has no room for the checks now: the program may be right
-            why = f"it does not pass the checks: {fault}"
-        else:
-            tell(Found(path))
-            return kept
-        self._in_memory.pop(version, None)
-        if path is not None:
-            await STORE.do(_rename, path)
-            tell(SetAside(path, why))
-        return None
-
-    async def put(self, task: Task, writer: str, program: Program, price: Price) -> Kept:
-        """Keep a program."""
-        version = self._version(task, writer)
-        code, path = program.code.strip("\n"), self._path(task, version)
-        if path is None:
-            self._in_memory[version] = code
-        else:
-            await STORE.do(_write, path, _header(task, writer, price), code)
-        self._set_aside.pop((version, code), None)
-        return Kept(Program(code, program.calls), price, version, path)
-
-    async def set_aside(self, kept: Kept, fault: ProgramFault, tell: Tell) -> None:
-        """Keep a program no longer that failed by a fault of its own, so that another one is written."""
-        self._set_aside[kept.version, kept.program.code] = fault
-        if self._in_memory.get(kept.version) == kept.program.code:
-            del self._in_memory[kept.version]
-        if kept.path is None:
-            return
-        try:
-            if await STORE.do(_read, kept.path) == kept.program.code:  # it may have been edited or replaced
-                await STORE.do(_rename, kept.path)
-                tell(SetAside(kept.path, f"it does not work: {fault}"))
-        except (Damaged, StoreFailed) as error:
-            logger.warning("%s does not work, and could not be renamed: %s", kept.path, error)
-
-    def check_usable(self, kept: Kept) -> None:
-        """Raise a fault if a program was set aside."""
-        fault = self._set_aside.get((kept.version, kept.program.code))
-        if fault is not None:
-            first = str(fault).partition("\n")[0]
-            text = f"the program was not run, and is kept no longer: it failed before, by {first}"
-            raise ProgramFault(fault.kind, f"{text}; have another one kept")
-
-    def _version(self, task: Task, writer: str) -> str:
-        return blake2b(f"{task.version} {writer} {self._sandbox}".encode(), digest_size=8).hexdigest()
-
-    def _path(self, task: Task, version: str) -> Path | None:
-        name = f"{_NOT_NAMED.sub('_', task.name)[:_LONGEST_NAME]}-{version}.py"
-        return None if self._folder is None else self._folder / name
+_OWN: frozenset[Kind] = frozenset(("syntax", "names", "types", "missing"))
+"""Faults that are surely the program's own. An answer may not fit for what a tool gave this once."""
 
 
 class _TaskSignature(Signature):
@@ -144,10 +54,10 @@ class _TaskSignature(Signature):
 class KeptProgram(Tool):
     """A program as a tool. Each run has an attempt of its own; `run` records in the main transcript, too.
 
-    A program that fails by a fault of its own is set aside, and not run any more.
+    `path` is its file, if it has one. The file of a program that fails by a fault of its own is renamed.
     """
 
-    def __init__(self, task: Task, kept: Kept, runner: Runner, shelf: Shelf) -> None:
+    def __init__(self, task: Task, code: str, price: Price, path: Path | None, runner: Runner) -> None:
         async def run_program(values: dict[str, Any], session: Session | None = None) -> Any:
             program = self if session is None else self.within(session)
             return (await program.perform(values)).value
@@ -156,12 +66,10 @@ class KeptProgram(Tool):
         options = Options(name=task.name, description=task.description)
         super().__init__(run_program, options, signature=_TaskSignature(run_program, task))
         self.task = task
-        self.program = kept.program
-        self.price = kept.price
-        self.path = kept.path
-        self._kept = kept
+        self.code = code
+        self.price = price
+        self.path = path
         self._runner = runner
-        self._shelf = shelf
 
     async def __call__(self, /, **input: Any) -> Any:
         """The answer for an input. Nothing is recorded in the main transcript."""
@@ -170,18 +78,16 @@ class KeptProgram(Tool):
     @property
     def version(self) -> str:
         """A digest of everything that the program depends on."""
-        return self._kept.version
+        return self.task.version
 
     def within(self, session: Session, main: str | Callable[[], str] = MAIN) -> "KeptProgram":
         """The same program in another conversation."""
         runner = self._runner._replace(session=session, main=main)
-        return KeptProgram(self.task, self._kept, runner, self._shelf)
+        return KeptProgram(self.task, self.code, self.price, self.path, runner)
 
-    async def run(
-        self, given: Mapping[str, Any] | None = None, /, *, tell: Tell | None = None, **input: Any
-    ) -> Any:
+    async def run(self, given: Mapping[str, Any], *, tell: Tell | None = None) -> Any:
         """The answer for an input; input, calls and answer are recorded in the main transcript."""
-        values = self.task.read(given_once(given, input))
+        values = self.task.read(given)
         done = await self.perform(values, tell=tell)
         await self._runner.record(values, done)
         return done.value
@@ -189,35 +95,70 @@ class KeptProgram(Tool):
     async def perform(self, values: dict[str, Any], *, tell: Tell | None = None) -> Finished:
         """Run the program on values that `task.read` gave; nothing is recorded in the main transcript."""
         tell = listener(tell)
-        self._shelf.check_usable(self._kept)
         try:
-            return await self._runner.run(self.task, self.program, values, tell)
+            return await self._runner.run(self.task, self.code, values, tell)
         except ProgramFault as fault:
-            if fault.kind in OWN:
-                await self._shelf.set_aside(self._kept, fault, tell)
+            if fault.kind in _OWN and self.path is not None:
+                await self._set_aside(self.path, fault, tell)
             raise
 
+    async def _set_aside(self, path: Path, fault: ProgramFault, tell: Tell) -> None:
+        """Rename the file, so that another program is written, unless it was edited or replaced."""
+        try:
+            if await STORE.do(_read, path) == self.code:
+                await STORE.do(_rename, path)
+                tell(SetAside(path, f"it does not work: {fault}"))
+        except (Damaged, StoreFailed) as error:
+            logger.warning("%s does not work, and could not be renamed: %s", path, error)
 
-# --- files ---------------------------------------------------------------------------------------------
+
+# Files
 
 
-def _header(task: Task, writer: str, price: Price) -> list[str]:
+def path_of(folder: Path, task: Task, writer: str) -> Path:
+    """The file of the program that a model wrote for a task."""
+    version = blake2b(f"{task.version} {writer}".encode(), digest_size=8).hexdigest()
+    return folder / f"{_NOT_NAMED.sub('_', task.name)[:_LONGEST_NAME]}-{version}.py"
+
+
+async def find(path: Path, task: Task, tell: Tell) -> str | None:
+    """The program in a file, if it passes the checks in force now; a file that cannot be used is renamed."""
+    try:
+        code = await STORE.do(_read, path)
+        if code is not None:
+            await check(code, task)
+            tell(Found(path))
+        return code
+    except Damaged as fault:
+        why = str(fault.args[0])
+    except ProgramFault as fault:
+        if fault.kind == "limit":
+            raise  # the machine has no room for the checks now: the program may be right
+        why = f"it does not pass the checks: {fault}"
+    await STORE.do(_rename, path)
+    tell(SetAside(path, why))
+    return None
+
+
+async def keep(path: Path, task: Task, writer: str, code: str, price: Price) -> None:
+    """Write a program to its file, with a header for people."""
     fields = {
         "name": task.name,
         "description": task.description,
         "written": f"{datetime.fromtimestamp(now(), UTC):%Y-%m-%d %H:%M} by {writer}",
-        "price": f"{price.money:g} USD, {price.seconds:g} seconds, {price.calls:g} calls",
+        "price": f"{price.money:g} USD, {price.calls:g} calls",
     }
-    return [f"# {name}: {' '.join(value.split())}" for name, value in fields.items()]
+    header = [f"# {name}: {' '.join(value.split())}" for name, value in fields.items()]
+    await STORE.do(_write, path, "\n".join([_FIRST_LINE, *header, "", code, ""]))
 
 
-def _write(path: Path, header: list[str], code: str) -> None:
+def _write(path: Path, text: str) -> None:
     """Write a file completely or not at all."""
     draft = path.with_name(f".{new_id()}.draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("x", encoding="utf-8") as file:
-            file.write("\n".join([_FIRST_LINE, *header, "", code, ""]))
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
@@ -235,10 +176,8 @@ def _read(path: Path) -> str | None:
         return None
     except UnicodeDecodeError:
         raise Damaged("it is not text", str(path)) from None
-    except NotADirectoryError as error:
-        raise StoreFailed(f"programs cannot be kept in {path.parent}: {error.strerror}") from error
     except OSError as error:
-        raise Damaged(f"it cannot be read: {error.strerror}", str(path)) from error
+        raise StoreFailed(f"a program cannot be kept as {path}: {error.strerror}") from error
     header, _, code = text.partition("\n\n")
     if header.splitlines()[:1] != [_FIRST_LINE] or not code.strip():
         raise Damaged("it is not a kept program", str(path))

@@ -9,9 +9,8 @@ from quire.agent.side_effects import has_acted
 from quire.agent.tools import ends
 from quire.items import Message
 from quire.models import answer_text
-from quire.programs.check import parse
-from quire.programs.faults import ProgramFault
-from quire.programs.replay import Made
+from quire.programs.replay import PastCall
+from quire.programs.source import ProgramFault, parse
 from quire.programs.task import Task
 from quire.programs.values import as_text
 from quire.providers import Finish, Parsed
@@ -89,16 +88,16 @@ def fault_message(fault: ProgramFault) -> Message:
     return Message("user", "\n\n".join([*parts, "Write the whole program again, without this fault."]))
 
 
-def calls_message(made: Sequence[Made]) -> Message:
+def calls_message(calls: Sequence[PastCall]) -> Message:
     """The report of calls that failed programs have made."""
     lines: list[str] = []
-    for one in made:
+    for one in calls:
         line = _call_line(one)
         if sum(map(len, lines)) + len(line) > _MOST_SHOWN:
-            lines.append(f"- and {len(made) - len(lines)} more")
+            lines.append(f"- and {len(calls) - len(lines)} more")
             break
         lines.append(line)
-    heading = f"Programs that failed have made calls, {len(made)} since you wrote:"
+    heading = f"Programs that failed have made calls, {len(calls)} since you wrote:"
     return Message("user", "\n".join([heading, "", *lines, "", _MADE]))
 
 
@@ -107,15 +106,15 @@ def code_message(code: str) -> Message:
     return Message("assistant", f"```python\n{code}\n```")
 
 
-def _call_line(made: Made) -> str:
-    arguments, result = (_shortened(text, _MOST_OF_CALL) for text in (made.call.arguments, made.result.text))
-    if not made.result.is_error:
+def _call_line(past: PastCall) -> str:
+    arguments, result = (_shortened(text, _MOST_OF_CALL) for text in (past.call.arguments, past.result.text))
+    if not past.result.is_error:
         ending = "gave"
-    elif not made.lasts:
+    elif not past.has_effect:
         ending = "failed"
     else:
-        ending = "failed after it had acted" if has_acted(made.error) else "was stopped"
-    return f"- {made.call.name} {arguments} {ending}: {result}"
+        ending = "failed after it had acted" if has_acted(past.error) else "was stopped"
+    return f"- {past.call.name} {arguments} {ending}: {result}"
 
 
 def _shortened(text: str, most: int = _MOST_SHOWN) -> str:

@@ -1,95 +1,36 @@
-"""Calls made for one answer: a later program that makes the same call receives the earlier result.
+"""Calls that were made for one answer: a later program that makes the same call receives the earlier result.
 
 A program that fails leaves the effects of its calls behind. So within one answer a call has its effect once,
 however many programs are run, unless its tool is idempotent or failed without acting.
 """
 
-import dataclasses
-import json
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from decimal import Decimal
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import msgspec
 
-from quire.agent.tools import Misfit, Tool, read_json
+from quire.agent.tools import Tool
 from quire.items import Item, ToolCall, ToolResult
 
 REPLAYED = "quire.replayed"
 """The key in the extras of a replayed result; its value is the `call_id` of the earlier call."""
 
 
-def call_key(tool: Tool, arguments: str) -> str:
-    """The identity of a call: canonical JSON of its validated arguments, with defaults filled in.
-
-    Arguments that differ each time they are read (a record that draws an id) and arguments that do not fit
-    are identified by what was given.
-    """
-    try:
-        given = read_json(arguments)
-    except Misfit:
-        return f"{tool.name} {arguments}"
-    try:
-        readings = {_canonical(tool.signature.read(given)) for _ in range(2)}
-    except Exception:  # the types of a tool have code of their own
-        readings = set[str]()
-    return f"{tool.name} {readings.pop() if len(readings) == 1 else _canonical(given)}"
-
-
-def _canonical(value: Any) -> str:
-    """JSON with sorted keys, and one form for each number and moment."""
-    return json.dumps(_unified(value), sort_keys=True)
-
-
-def _unified(value: Any) -> Any:
-    match value:
-        case float() if value.is_integer():
-            return int(value)
-        case Decimal():
-            return str(value.normalize())
-        case datetime():
-            return (value.astimezone(UTC) if value.tzinfo else value).isoformat()
-        case dict():
-            return {str(key): _unified(one) for key, one in cast("Mapping[Any, Any]", value).items()}
-        case list() | tuple():
-            return [*map(_unified, cast("Sequence[Any]", value))]
-        case _:
-            fields = _fields_of(value)
-            return msgspec.to_builtins(value) if fields is None else _unified(fields)
-
-
-def _fields_of(value: Any) -> dict[str, Any] | None:
-    """The fields of a record, also those that pydantic does not dump, or the content of a secret."""
-    kind = value.__class__
-    if dataclasses.is_dataclass(kind):
-        return {one.name: getattr(value, one.name) for one in dataclasses.fields(kind)}
-    if hasattr(kind, "model_fields"):
-        return {**value.__dict__, **(value.model_extra or {})}
-    return {"secret": value.get_secret_value()} if hasattr(kind, "get_secret_value") else None
-
-
-class Made(NamedTuple):
-    """A call that was made: its record, and the value or the error that the program received.
-
-    One that `lasts` is not made again. `within` are calls and questions of a program that ran within it.
-    """
+class PastCall(msgspec.Struct, kw_only=True):
+    """A call of a tool, and what the program received: a value or an error."""
 
     attempt: str
     call: ToolCall
     result: ToolResult
-    key: str
+    arguments: Any
+    """What equal calls have in common."""
     value: Any = None
     error: Exception | None = None
-    lasts: bool = False
-    within: tuple[Item, ...] = ()
-
-    def outcome(self) -> Any:
-        """The value for the program, or its error, raised."""
-        if self.error is not None:
-            raise self.error
-        return self.value
+    has_effect: bool = False
+    """Whether the call had its effect, or may have had it, and must not be made again."""
+    nested: Sequence[Item] = ()
+    """Calls and questions of a program that ran within the call."""
 
     def result_for(self, call: ToolCall) -> ToolResult:
         """The same result for a later call, marked as a replay."""
@@ -99,28 +40,48 @@ class Made(NamedTuple):
         )
 
 
-class MadeCalls:
+def validated(tool: Tool, given: Mapping[str, Any]) -> Any:
+    """The arguments of a call as the tool reads them, to be compared with those of other calls.
+
+    Arguments that differ each time they are read (a record that draws an id) and arguments that do not fit
+    are compared as they were given.
+    """
+    try:
+        first, second = tool.signature.read(given), tool.signature.read(given)
+        return first if first == second else given
+    except Exception:  # the types of a tool have code of their own
+        return given
+
+
+class CallLog:
     """All calls made for one answer, in order, by any of its programs."""
 
     def __init__(self) -> None:
-        self._made: list[Made] = []
+        self._calls: list[PastCall] = []
 
-    def add(self, made: Made) -> None:
+    def add(self, call: PastCall) -> None:
         """Add a call."""
-        self._made.append(made)
+        self._calls.append(call)
 
-    def since(self, count: int) -> Sequence[Made]:
+    def since(self, count: int) -> Sequence[PastCall]:
         """The calls after the first `count`."""
-        return self._made[count:]
+        return self._calls[count:]
 
     def counted(self, attempt: str) -> Mapping[str, int]:
         """How often each tool was called in an attempt."""
-        return Counter(made.call.name for made in self._made if made.attempt == attempt)
+        return Counter(one.call.name for one in self._calls if one.attempt == attempt)
 
-    def replays(self) -> dict[str, deque[Made]]:
-        """The lasting calls by their identities: one more program takes each once, and makes others anew."""
-        left: dict[str, deque[Made]] = {}
-        for one in self._made:
-            if one.lasts:
-                left.setdefault(one.key, deque()).append(one)
-        return left
+    def replays(self) -> "Replays":
+        """The calls that one more program must not make again."""
+        return Replays(one for one in self._calls if one.has_effect)
+
+
+class Replays(list[PastCall]):
+    """Calls with effects: a program takes each of them once, and makes others anew."""
+
+    def take(self, name: str, arguments: Any) -> PastCall | None:
+        """The first call of a tool with equal arguments, if there is one."""
+        for place, one in enumerate(self):
+            if one.call.name == name and one.arguments == arguments:
+                return self.pop(place)
+        return None

@@ -9,26 +9,23 @@ import ast
 import asyncio
 import builtins
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from functools import cache
-from inspect import isawaitable
-from keyword import iskeyword
-from math import inf
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
-from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
+from quire.errors import WrongType, cut
 from quire.models import PerLoop
-from quire.programs.check import Diagnostic, Wrap, answer_of, bindings, names_in, parse, wrapped
-from quire.programs.faults import Kind, ProgramFault, at_line
-from quire.programs.values import encodable, size_of
+from quire.programs.source import Kind, ProgramFault, Wrap, answer_of, at_line, bindings, parse, wrapped
+from quire.programs.stubs import names_in
+from quire.programs.values import encodable
 from quire.programs.workers import Worker, Workers
 from quire.stores.threads import COMPUTING
+from quire.tokens import number, whole
 
 if TYPE_CHECKING:
     from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontyError, MontySession
@@ -38,17 +35,13 @@ HostFunction = Callable[..., Awaitable[Any]]
 _PATIENCE = 10.0
 """Seconds that a cancelled host call may take to end."""
 
-_LEAST = {"memory": 1 << 20, "depth": 1, "calls": 0, "printed": 0, "answer": 2, "handed": 0}
-"""The least value of each whole number: below a mebibyte the interpreter itself has no room."""
-
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of one run of a program.
 
     `seconds` is its computing time, `wall` its whole time with the waiting for tools (None is unlimited),
     `memory` in bytes, `depth` of nested calls, `calls` of functions that it is given, `printed` characters,
-    `answer` the characters of its answer as JSON, and of the arguments of one call. `handed` are the
-    characters of all arguments and results together.
+    `answer` the characters of its answer as JSON, and of the arguments of one call.
     """
 
     seconds: float = 10.0
@@ -58,19 +51,15 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 1_000
     printed: int = 100_000
     answer: int = 1_000_000
-    handed: int = 32_000_000
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            value, is_time = getattr(self, name), name in ("seconds", "wall")
-            if name == "wall" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float if is_time else int):
-                raise WrongType(f"Bounds.{name} is a number, not {type(value).__name__}")
-            if is_time and not 0 < value < inf:
-                raise InvalidLimit(f"Bounds.{name} must be finite and more than zero")
-            if not is_time and value < _LEAST[name]:
-                raise InvalidLimit(f"Bounds.{name} must be at least {_LEAST[name]}")
+        number(self.seconds, "Bounds.seconds", 0.001)
+        if self.wall is not None:
+            number(self.wall, "Bounds.wall", 0.001)
+        whole(self.memory, "Bounds.memory", 1 << 20)  # below, the interpreter itself has no room
+        whole(self.depth, "Bounds.depth", 1)
+        for name in ("calls", "printed", "answer"):
+            whole(getattr(self, name), f"Bounds.{name}", 0)
 
 
 _CHECKING = Bounds(seconds=10.0, memory=256 << 20)
@@ -78,66 +67,64 @@ _CHECKING = Bounds(seconds=10.0, memory=256 << 20)
 
 
 class Ran(NamedTuple):
-    """The outcome of a program; `seconds` is its whole time, `calls` counts the functions it called."""
+    """The answer of a program as a JSON value, and what it printed."""
 
     value: Any
     printed: str
-    calls: int
-    seconds: float
+
+
+class Diagnostic(NamedTuple):
+    """One finding of the type checker: the name of its rule, the line of the program, the message."""
+
+    rule: str
+    line: int
+    message: str
 
 
 class Sandbox:
     """Runs programs and checks their types. Processes start when first needed, and end with the event loop.
 
-    `workers` programs compute at a time, by default one per processor. `programs` may have begun, including
-    those that wait for functions; others wait for a place, and the waiting counts as their time.
+    At most `programs` may have begun, including those that wait for functions. Others wait for a place, and
+    the waiting counts as their time.
     """
 
-    def __init__(self, *, workers: int | None = None, programs: int = 64) -> None:
-        if (workers is not None and workers < 1) or programs < 1:
-            raise InvalidLimit("a sandbox has at least one worker, and room for one program")
-        computing = workers or max(2, os.cpu_count() or 1)
-        self._workers = PerLoop(lambda: Workers(computing, programs))
+    def __init__(self, *, programs: int = 64) -> None:
+        whole(programs, "the programs of a sandbox", 1)
+        self._workers = PerLoop(lambda: Workers(programs))
 
     async def run(
         self,
         code: str,
         *,
-        inputs: Mapping[str, Any] | None = None,
-        functions: Mapping[str, HostFunction] | None = None,
+        inputs: Mapping[str, Any] = MappingProxyType({}),
+        functions: Mapping[str, HostFunction] = MappingProxyType({}),
         bounds: Bounds = Bounds(),  # noqa: B008  # it is frozen
         tell: Callable[[str], object] | None = None,
     ) -> Ran:
         """Run a program to its answer or to a `ProgramFault`; no host call is running afterwards."""
-        begun = perf_counter()
-        values, text = await COMPUTING.do(lambda: (_input_values(inputs or {}), _with_ending(code)))
+        values, text = await COMPUTING.do(lambda: (_input_values(inputs), _with_ending(code)))
         workers = await self._workers.get()
         async with workers.admitted(bounds.wall) as deadline:
             worker = workers.worker(_limits(bounds))
             printed = _Printed(bounds.printed, tell, worker.stop)
-            run = _Run(worker, functions or {}, bounds)
+            run = _Run(worker, code, functions, bounds, printed)
 
             def begin(session: "MontySession") -> Any:
-                session.feed_run(_prelude(functions or {}))
+                session.feed_run(_PRELUDE + "".join(_FUNCTION.format(name=name) for name in functions))
                 return session.feed_start(text, inputs=values, print_callback=printed.take)
 
             try:
                 async with asyncio.timeout_at(deadline):
-                    answer, unawaited = await _ended(run, begin, code, printed)
-            except TimeoutError:
+                    answer = await run.drive(begin)
+            except BaseException as error:
                 worker.stop()
-                text = f"it took longer than {bounds.wall} s"
-                raise ProgramFault("limit", text, printed=str(printed)) from None
-            except BaseException:
-                worker.stop()
-                raise
+                raise run.fault_of(error) from None
             finally:
                 try:
                     await run.end()
                 finally:
                     await worker.leave()
-        _check_awaited(unawaited, code, str(printed))
-        return Ran(answer, str(printed), run.calls, perf_counter() - begun)
+        return Ran(answer, str(printed))
 
     async def diagnose(self, code: str, stubs: str) -> list[Diagnostic]:
         """The findings of Monty's parser and type checker; nothing of the program runs."""
@@ -154,7 +141,7 @@ class Sandbox:
             except MontyTypingError as found:
                 return found.display()
             except MontyError as error:
-                raise _fault_of(error, code, "", (), ahead=1) from None
+                raise _fault_of(error, code, ahead=1) from None
             return "[]"
 
         async with workers.admitted(_CHECKING.wall):
@@ -258,11 +245,6 @@ async def {name}(*given, **named):
 _ENDING = "\n[_quire_text({answer}), _quire_left]\n"
 
 
-def _prelude(functions: Collection[str]) -> str:
-    legal = [name for name in functions if name.isidentifier() and not iskeyword(name)]
-    return _PRELUDE + "".join(_FUNCTION.format(name=name) for name in legal)
-
-
 def _with_ending(code: str) -> str:
     """The program with an ending that hands out its answer as JSON, and the calls that were not awaited."""
     tree = parse(code)
@@ -304,9 +286,6 @@ def _exporting(stubs: str) -> str:
 
 def _input_values(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs of a program as plain values."""
-    wrong = [name for name in inputs if not name.isidentifier() or iskeyword(name) or name == "output"]
-    if wrong:
-        raise InvalidValue(f"a program can have no input of the name {cut(str(wrong[0]))!r}")
     try:
         return {name: encodable(msgspec.to_builtins(value)) for name, value in inputs.items()}
     except (TypeError, ValueError, RecursionError) as error:
@@ -325,7 +304,7 @@ class _Printed:
         self._stop = stop
         self._loop = asyncio.get_running_loop()
         self._texts: list[str] = []
-        self.is_over = False
+        self._is_over = False
 
     def __str__(self) -> str:
         return "".join(self._texts)
@@ -339,25 +318,37 @@ class _Printed:
             if self._tell is not None:
                 self._loop.call_soon_threadsafe(self._tell, kept)
         if len(kept) < len(text):
-            self.is_over = True
+            self._is_over = True
             self._stop()
+
+    def fault(self) -> ProgramFault | None:
+        """The fault of a program that printed more than it may."""
+        return ProgramFault("limit", "it printed more than it may") if self._is_over else None
 
 
 class _Run:
     """A program in its worker, with the host calls that are running."""
 
-    def __init__(self, worker: Worker, functions: Mapping[str, HostFunction], bounds: Bounds) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        code: str,
+        functions: Mapping[str, HostFunction],
+        bounds: Bounds,
+        printed: "_Printed",
+    ) -> None:
         self._worker = worker
+        self._code = code
+        self._printed = printed
         self._functions = functions
         self._bounds = bounds
-        self._room = bounds.handed
         self._running: dict[int, asyncio.Task[Any]] = {}
-        self.raised: set[str] = set()
+        self._raised: set[str] = set()
         """Messages of errors that host functions raised: the program may end with one of them."""
-        self.calls = 0
+        self._calls = 0
 
-    async def drive(self, begin: "Callable[[MontySession], Any]") -> tuple[Any, Mapping[str, int]]:
-        """Run from the beginning to the end: the answer, and the calls that were not awaited."""
+    async def drive(self, begin: "Callable[[MontySession], Any]") -> Any:
+        """Run from the beginning to the answer."""
         from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontyComplete, NameLookupSnapshot
 
         snapshot = await self._worker.begin(begin)
@@ -376,7 +367,22 @@ class _Run:
         if len(text) > self._bounds.answer:
             reason = f"it is larger than {self._bounds.answer} characters"
             raise ProgramFault("answer", f"the answer cannot be taken: {reason}")
-        return await _loaded(text), cast("Mapping[str, int]", left)
+        if fault := self._printed.fault():
+            raise fault
+        _check_awaited(cast("Mapping[str, int]", left), self._code)
+        return _loaded(text)
+
+    def fault_of(self, error: BaseException) -> BaseException:
+        """An error that ended the run, as a fault with what was printed, if it is one of the program."""
+        from pydantic_monty import MontyError
+
+        if isinstance(error, TimeoutError):
+            error = ProgramFault("limit", f"it took longer than {self._bounds.wall} s")
+        elif isinstance(error, MontyError):
+            error = self._printed.fault() or _fault_of(error, self._code, self._raised)
+        if isinstance(error, ProgramFault):
+            error.printed = str(self._printed)
+        return error
 
     async def end(self) -> None:
         """Cancel the host calls that are running, and wait until they have ended."""
@@ -395,18 +401,17 @@ class _Run:
             return await self._machine(snapshot, name)
         if name != _HOST:
             return await self._answer(snapshot, _error("NameError", f"name '{name}' is not defined"))
-        self.calls += 1
-        if self.calls > self._bounds.calls:
-            self._over(f"the program called more than {self._bounds.calls} functions")
+        self._calls += 1
+        if self._calls > self._bounds.calls:
+            raise ProgramFault("limit", f"the program called more than {self._bounds.calls} functions")
         name, text = _named_call(snapshot.args)
         if len(text) > self._bounds.answer:
-            text = f"what a function is given is too large: larger than {self._bounds.answer} characters"
-            self._over(text)
-        self._hand_over(len(text))
+            reason = f"larger than {self._bounds.answer} characters"
+            raise ProgramFault("limit", f"what a function is given is too large: {reason}")
         function = self._functions.get(name)
         if function is None:
             return await self._answer(snapshot, _error("NameError", f"name '{name}' is not defined"))
-        given, named = await _loaded(text)
+        given, named = _loaded(text)
         return await self._start(snapshot, _called(function, given, named))
 
     async def _machine(self, snapshot: "FunctionSnapshot", name: str) -> Any:
@@ -424,57 +429,24 @@ class _Run:
         return await self._answer(snapshot, {"future": ...})
 
     async def _wait(self, snapshot: "FutureSnapshot") -> Any:
-        pending = {number: self._running[number] for number in snapshot.pending_call_ids}
+        pending = {call: self._running[call] for call in snapshot.pending_call_ids}
         await asyncio.wait(pending.values(), return_when=asyncio.FIRST_COMPLETED)
-        done = {number: task for number, task in pending.items() if task.done()}
-        for number in done:
-            del self._running[number]
+        done = {call: task for call, task in pending.items() if task.done()}
+        for call in done:
+            del self._running[call]
         return await self._worker.turn(lambda: snapshot.resume(self._results(done)))
 
     def _results(self, done: Mapping[int, asyncio.Task[Any]]) -> Any:
-        """The results of host calls; in the worker's thread, because large values take time."""
-        results = {number: _result(task) for number, task in done.items()}
-        self._hand_over(size_of(results))
-        self.raised.update(one["message"] for one in results.values() if "message" in one)
+        """The results of host calls; made in the worker's thread, because large values take time."""
+        results = {call: _result(task) for call, task in done.items()}
+        self._raised.update(one["message"] for one in results.values() if "message" in one)
         return results
 
     async def _answer(self, snapshot: "FunctionSnapshot", result: Any) -> Any:
         return await self._worker.turn(lambda: snapshot.resume(result))
 
-    def _hand_over(self, characters: int) -> None:
-        self._room -= characters
-        if self._room < 0:
-            self._over(f"the calls of the program hand over more than {self._bounds.handed} characters")
 
-    def _over(self, text: str) -> NoReturn:
-        self._worker.stop()
-        raise ProgramFault("limit", text)
-
-
-_LARGE = 20_000
-"""Characters of JSON that are read in a thread, so that the event loop is not held up."""
-
-
-async def _ended(
-    run: _Run, begin: "Callable[[MontySession], Any]", code: str, printed: _Printed
-) -> tuple[Any, Mapping[str, int]]:
-    """Run a program to its end; its errors become faults."""
-    from pydantic_monty import MontyError
-
-    try:
-        ended = await run.drive(begin)
-    except MontyError as error:
-        if not printed.is_over:
-            raise _fault_of(error, code, str(printed), run.raised) from None
-    except ProgramFault as fault:
-        raise ProgramFault(fault.kind, str(fault), fault.line, str(printed)) from None
-    else:
-        if not printed.is_over:
-            return ended
-    raise ProgramFault("limit", "it printed more than it may", printed=str(printed))
-
-
-def _check_awaited(unawaited: Mapping[str, int], code: str, printed: str) -> None:
+def _check_awaited(unawaited: Mapping[str, int], code: str) -> None:
     """Raise a fault if a program called a function and never awaited the call."""
     for name, count in unawaited.items():
         if count > 0:
@@ -482,15 +454,13 @@ def _check_awaited(unawaited: Mapping[str, int], code: str, printed: str) -> Non
             lines = {node.lineno for node in nodes}
             line = lines.pop() if len(lines) == 1 else None
             times = f"{count} times" if count > 1 else "once"
-            text = (
-                f"`{name}` was called and never awaited, {times}: nothing was done by that. Await each call"
-            )
-            raise ProgramFault("types", at_line(code, line, text), line, printed)
+            text = f"`{name}` was called and never awaited, {times}, which does nothing. Await each call"
+            raise ProgramFault("types", at_line(code, line, text), line)
 
 
-async def _loaded(text: str) -> Any:
+def _loaded(text: str) -> Any:
     try:
-        return await COMPUTING.do(json.loads, text) if len(text) > _LARGE else json.loads(text)
+        return json.loads(text)
     except ValueError:  # the program has rebound what the prelude defines
         raise ProgramFault("answer", "the answer cannot be taken: it is no JSON") from None
 
@@ -505,8 +475,7 @@ def _named_call(given: tuple[Any, ...]) -> tuple[str, str]:
 
 
 async def _called(function: HostFunction, given: Any, named: Any) -> Any:
-    found = function(*given, **named)
-    return await found if isawaitable(found) else found
+    return await function(*given, **named)
 
 
 def _result(task: asyncio.Task[Any]) -> Any:
@@ -558,7 +527,7 @@ def _error_inside(error: BaseException) -> Any:
 
 
 def _fault_of(
-    error: "MontyError", code: str, printed: str, raised: Collection[str], *, ahead: int = 0
+    error: "MontyError", code: str, raised: Collection[str] = (), *, ahead: int = 0
 ) -> ProgramFault:
     """What a program ended with, and its line. `raised` are messages of host functions.
 
@@ -568,9 +537,9 @@ def _fault_of(
 
     if isinstance(error, MontyCrashedError):
         reason = "it computed for too long" if error.timed_out else "its process ended"
-        return ProgramFault("limit", f"the program was stopped: {reason}", printed=printed)
+        return ProgramFault("limit", f"the program was stopped: {reason}")
     if not isinstance(error, MontyRuntimeError | MontySyntaxError):
-        return ProgramFault("raised", str(error), printed=printed)
+        return ProgramFault("raised", str(error))
     ours = () if ahead else (_PRELUDE_FILE,)
     lines = [frame.line - ahead for frame in error.traceback() if frame.filename not in ours]
     last = code.count("\n") + 1
@@ -580,10 +549,10 @@ def _fault_of(
         text = f"the answer cannot be taken: {name}: {message}"
         if name == "NameError":
             text = "the program has no answer: it ended before `output` was set"
-        return ProgramFault("answer", text, printed=printed)
+        return ProgramFault("answer", text)
     line = next((line for line in reversed(lines) if 0 < line <= last), None)
     hint = " (the sandbox has only a part of Python: write it another way)" if kind == "missing" else ""
-    return ProgramFault(kind, at_line(code, line, f"{name}: {message}{hint}"), line, printed)
+    return ProgramFault(kind, at_line(code, line, f"{name}: {message}{hint}"), line)
 
 
 def _kind(name: str, message: str, raised: Collection[str]) -> Kind:

@@ -12,7 +12,7 @@ from keyword import iskeyword
 from typing import Any, NamedTuple, cast
 from unicodedata import normalize
 
-from quire.programs.values import STUB_NAMES, legal_name
+from quire.programs.values import STUB_NAMES
 
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _FORMATS = {
@@ -27,7 +27,17 @@ _MAX_LITERALS = 50
 _MAX_COMMENT = 200
 _MAX_DESCRIPTION = 2_000
 _MAX_DEFAULT = 60
-_HEADER = "from typing import Any, Literal, NotRequired, TypedDict"
+_TYPING = ("Any", "Literal", "NotRequired", "TypedDict")
+_HEADER = f"from typing import {', '.join(_TYPING)}"
+
+
+_STUB = re.compile(r"^(?:class |async def )?(\w+)(?: = |[(:])", re.MULTILINE)
+"""A name that stubs declare."""
+
+
+def names_in(stubs: str) -> list[str]:
+    """The names at the top level of stubs."""
+    return [*_TYPING, *_STUB.findall(stubs)]
 
 
 class Declared(NamedTuple):
@@ -46,21 +56,17 @@ def stubs_of(
     *,
     loose: bool = False,
 ) -> str:
-    """Declarations of the functions, of a variable for each input, and of `Output`.
+    """Declarations of the functions, of a variable for each input, and of `Output`. All names are legal.
 
     `inputs` is the schema of an object whose properties become variables. With `loose`, what a program
     receives is declared without the types of its values.
     """
     given = _properties(inputs)
-    names = list[str]()
-    for name in [*(one.name for one in functions), *given]:
-        names.append(legal_name(name, names))
-    types = _Types(names, loose=loose)
+    types = _Types([*(one.name for one in functions), *given], loose=loose)
     answer = _output(types, output)
-    calls = [_function(types, name, one) for name, one in zip(names, functions, strict=False)]
+    calls = [_function(types, one) for one in functions]
     variables = [
-        f"{name}: {types.received(schema, name, inputs)}{_comment(schema)}"
-        for name, schema in zip(names[len(functions) :], given.values(), strict=True)
+        f"{name}: {types.received(schema, name, inputs)}{_comment(schema)}" for name, schema in given.items()
     ]
     parts = [_HEADER, *types.definitions, answer, *calls, "\n".join(variables)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -72,7 +78,8 @@ def _output(types: "_Types", schema: Mapping[str, Any] | None) -> str:
     return "" if written == "Output" else f"Output = {written}" + (f"  # {note}" if note else "")
 
 
-def _function(types: "_Types", name: str, declared: Declared) -> str:
+def _function(types: "_Types", declared: Declared) -> str:
+    name = declared.name
     returns = "Any"
     if declared.returns is not None:
         returns = types.received(declared.returns, f"{name}_result", declared.returns)

@@ -11,10 +11,10 @@ import msgspec
 from quire.agent.tools import Misfit, Tool, tools_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel, Model
-from quire.programs.faults import ProgramFault
+from quire.programs.source import ProgramFault
 from quire.programs.stubs import Declared, stubs_of
 from quire.programs.values import Inputs, Typed, legal_name, plain, returned_by
-from quire.session import free_name
+from quire.session import checked_type, free_name
 from quire.tokens import named
 
 _FORMAT = 2
@@ -59,9 +59,7 @@ class Task:
         constants: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.name = named(name, "the name of a task")
-        if not isinstance(description, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a description is a text, not {type(description).__name__}")
-        self.description = description
+        self.description = checked_type(description, str, "a description is a text")
         self.tools = _by_legal_name(tools)
         self.models = _by_letter(models, self.tools)
         self._input = Inputs({"input": str} if input is None else input)
@@ -138,6 +136,7 @@ class Task:
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The input as JSON values with defaults filled in, or an `InvalidValue`."""
+        checked_type(given, Mapping, "the input is a mapping of values by name")
         try:
             return self._input.read(given)
         except Misfit as fault:

@@ -9,11 +9,9 @@ from unicodedata import normalize
 
 import msgspec
 
-from quire.agent.answer import unfenced
-from quire.agent.tools import Fields, Json, Misfit, Tool, fit, read_as, read_value, schema_of
+from quire.agent.tools import Fields, Json, Tool, read_as, schema_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Audio, File, Image, Note, replace_surrogates
-from quire.providers import KEYWORDS, schema_errors
 
 FOR_MODELS = (Note, Image, Audio, File, bytes, bytearray, memoryview)
 """Results that a model is shown; a program gets their text."""
@@ -71,14 +69,6 @@ def _dumped(value: Any) -> Any:
     return dump(mode="json", by_alias=True) if callable(dump) and not isinstance(value, type) else str(value)
 
 
-def size_of(value: Any) -> int:
-    """About how many characters a plain value has as JSON."""
-    try:
-        return len(value) if isinstance(value, str) else len(msgspec.json.encode(value))
-    except _NOT_JSON:  # such as a large number, or half of a surrogate pair
-        return len(json.dumps(value, default=str, skipkeys=True))
-
-
 def encodable(value: Any) -> Any:
     """A plain value whose texts UTF-8 can encode: a file name may hold half of a surrogate pair."""
     try:
@@ -103,18 +93,6 @@ def legal_name(name: str, taken: Collection[str] = (), *, is_function: bool = Fa
     ):
         legal += "_"
     return legal
-
-
-def given_once(given: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs from a mapping and from keywords together, each given once."""
-    if given is None:
-        return dict(named)
-    if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"the input is a mapping of values by name, not {type(given).__name__}")
-    twice = next((name for name in named if name in given), None)
-    if twice is not None:
-        raise InvalidValue(f"the input {cut(twice)!r} is given twice")
-    return {**given, **named}
 
 
 def by_name(parameters: Mapping[str, Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,9 +154,6 @@ class Inputs:
         if self._fields is not None:
             return cast("Json", plain(self._fields.read(values, "input")))
         record = self._type.read(values)
-        if isinstance(record, msgspec.Struct):  # it may be written without its defaults
-            names = zip(record.__struct_encode_fields__, record.__struct_fields__, strict=True)
-            record = {key: getattr(record, name) for key, name in names}
         found: Json = plain(record)
         return {key: found.get(key, schema.get("default")) for key, schema in self.properties.items()}
 
@@ -231,80 +206,3 @@ def _serialized(kind: Any) -> Json:
 
 def _holds_model(kind: Any) -> bool:
     return hasattr(kind, "model_json_schema") or any(map(_holds_model, get_args(kind)))
-
-
-# Schemas that programs give to models
-
-_MAX_SCHEMA = 100_000
-_MAX_STEPS = 20_000_000
-"""Nodes of a schema times characters of an answer: a few seconds of comparing."""
-
-_MAX_NODES = 5_000
-_NOTES = frozenset(("title", "description", "examples", "default", "$comment", "$id", "$schema"))
-
-
-def check_schema(schema: object) -> Mapping[str, Any] | None:
-    """The `output_schema` of a program, if it gave one; a `TypeError` if it cannot be used."""
-    if schema is None:
-        return None
-    if not isinstance(schema, Mapping):
-        raise TypeError(f"output_schema is a JSON schema, a dict, not {type(schema).__name__}")
-    given = cast("Mapping[str, Any]", schema)
-    if size_of(given) > _MAX_SCHEMA:
-        raise TypeError(f"output_schema has more than the {_MAX_SCHEMA} characters that it may have")
-    unknown = next((name for name in given if name not in KEYWORDS and name not in _NOTES), None)
-    if unknown is not None and KEYWORDS.isdisjoint(given):  # fields by their types: any value fits that
-        raise TypeError(f"output_schema is no JSON schema: {cut(unknown)!r} is no keyword; use `properties`")
-    error = next(schema_errors(given, "output_schema"), None)
-    if error is not None:
-        raise TypeError(f"output_schema is no JSON schema: {cut(error[0])}: {error[1]}")
-    return given
-
-
-def read_answer(words: str, schema: Mapping[str, Any]) -> Any:
-    """The JSON value in a model's answer, which fits the schema of a program; otherwise a `ValueError`.
-
-    A program is not trusted: its schema may ask for a comparison that lasts for ever.
-    """
-    expanded = _Expanded(schema)
-    if expanded.nodes * len(words) > _MAX_STEPS:
-        raise ValueError("the model's answer cannot be checked: it is too long for its schema")
-    try:
-        return fit(read_value(unfenced(words)), expanded.schema)
-    except Misfit as fault:
-        raise ValueError(f"the model's answer does not fit its schema: {fault}") from None
-
-
-class _Expanded:
-    """A schema with its references written out, up to a number of nodes, and without patterns."""
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._root = schema
-        self.nodes = 0
-        self.schema = self._copy(schema, ())
-
-    def _copy(self, part: Any, followed: tuple[str, ...]) -> Any:
-        self.nodes += 1
-        if self.nodes > _MAX_NODES:
-            raise ValueError("the model's answer cannot be checked: its schema is too involved")
-        if isinstance(part, list):
-            return [self._copy(one, followed) for one in cast("Iterable[Any]", part)]
-        if not isinstance(part, Mapping):
-            return part
-        known = cast("Mapping[str, Any]", part)
-        reference = known.get("$ref")
-        if isinstance(reference, str):  # what refers to itself may be anything inside
-            return {} if reference in followed else self._copy(self._at(reference), (*followed, reference))
-        left_out = (
-            "$defs",
-            "patternProperties",
-            *(("pattern",) if isinstance(known.get("pattern"), str) else ()),
-        )
-        return {key: self._copy(one, followed) for key, one in known.items() if key not in left_out}
-
-    def _at(self, reference: str) -> Any:
-        found: Any = self._root
-        for step in reference.removeprefix("#").split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
-            found = cast("Mapping[str, Any]", found).get(key) if isinstance(found, Mapping) else None
-        return found

@@ -14,8 +14,9 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from quire.agent.turn import wait_ended
 from quire.errors import InvalidValue, MissingExtra
-from quire.programs.faults import ProgramFault
+from quire.programs.source import ProgramFault
 
 if TYPE_CHECKING:
     from pydantic_monty import MontySession
@@ -34,16 +35,17 @@ _nesting: ContextVar[int] = ContextVar("quire_nesting_of_programs", default=0)
 class Workers:
     """The processes of one event loop. One that dies is replaced; all end with the loop.
 
-    At most `computing` programs compute at a time, and `programs` have begun: those that wait for the
+    One program per processor computes at a time, and at most `programs` have begun: those that wait for the
     functions they called take little more than their memory.
     """
 
-    def __init__(self, computing: int, programs: int) -> None:
+    def __init__(self, programs: int) -> None:
         try:
             from pydantic_monty import Monty
         except ImportError as missing:
             raise MissingExtra("pydantic-monty", "programs") from missing
         _check_process()
+        computing = max(2, os.cpu_count() or 1)
         self._programs = programs
         self._places = asyncio.Semaphore(programs)
         self._computing = asyncio.Semaphore(computing)
@@ -144,7 +146,9 @@ class Worker:
                 return await asyncio.shield(running)
             except asyncio.CancelledError:
                 self.stop()
-                await _finished(running)
+                await wait_ended(running)
+                if not running.cancelled():
+                    running.exception()  # retrieved, so that asyncio does not log it
                 raise
 
     def stop(self) -> None:
@@ -161,21 +165,7 @@ class Worker:
         """Give the process back to the pool, or what is left of it."""
         if self._is_open:
             self._is_open, self._process = False, None
-            leave = asyncio.get_running_loop().run_in_executor(
-                self._threads, self._session.__exit__, None, None, None
-            )
-            if await _finished(leave):
-                raise asyncio.CancelledError
-
-
-async def _finished(work: asyncio.Future[Any]) -> bool:
-    """Wait for work that is about to end, whatever cancels the waiting; whether something did."""
-    was_cancelled = False
-    while not work.done():
-        try:
-            await asyncio.wait([work])
-        except asyncio.CancelledError:
-            was_cancelled = True
-    if not work.cancelled():
-        work.exception()  # retrieved, so that asyncio does not log it
-    return was_cancelled
+            loop = asyncio.get_running_loop()
+            leaving = loop.run_in_executor(self._threads, self._session.__exit__, None, None, None)
+            if cancelled := await wait_ended(leaving):
+                raise cancelled

@@ -1,6 +1,6 @@
 """Tools: functions that a model may call, and how they are run."""
 
-from quire.agent.tools.arguments import Json, Misfit, fit, read_json, read_value
+from quire.agent.tools.arguments import Json, Misfit, read_json, read_value
 from quire.agent.tools.output import (
     MAX_OUTPUT,
     Allowance,
@@ -33,7 +33,6 @@ __all__ = [
     "Toolset",
     "ends",
     "failed",
-    "fit",
     "given_now",
     "hints_of",
     "read_as",

@@ -1,9 +1,7 @@
 """Arguments and answers as a model writes them: JSON of a bounded size, and values by a JSON schema."""
 
 import json
-import operator
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard, cast
 
 from quire.errors import cut
@@ -123,98 +121,3 @@ def _check_size(fields: Any) -> None:
                 waiting += ((key, depth), (inner, depth + 1))
         elif isinstance(value, list | tuple):
             waiting += ((inner, depth + 1) for inner in cast("Sequence[Any]", value))
-
-
-# Values by a JSON schema that a caller wrote.
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-    "object": (dict,),
-    "array": (list, tuple),
-}
-_BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
-    "minimum": (operator.ge, "at least"),
-    "maximum": (operator.le, "at most"),
-    "exclusiveMinimum": (operator.gt, "more than"),
-    "exclusiveMaximum": (operator.lt, "less than"),
-}
-_SIZES: dict[type, str] = {str: "Length", list: "Items", dict: "Properties"}
-
-
-def fit(value: Any, schema: Any) -> Any:
-    """A value, if it fits a JSON schema; otherwise a `Misfit` with the first fault."""
-    for path, fault in _faults(value, schema, schema, "", 0):
-        raise Misfit(f"{cut(path.removeprefix('.'))}: {fault}" if path else fault)
-    return value
-
-
-def _faults(value: Any, schema: Any, root: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
-    if schema is False or depth > MAX_DEPTH:
-        yield path, "nothing is allowed here"
-    if not isinstance(schema, Mapping):
-        return
-    schema = cast(Json, schema)
-    if "$ref" in schema:
-        target: Any = root
-        for step in str(schema["$ref"]).removeprefix("#").split("/")[1:]:
-            target = target.get(step) if is_object(target) else None
-        yield from _faults(value, target, root, path, depth + 1)
-    for inner in schema.get("allOf", ()):
-        yield from _faults(value, inner, root, path, depth + 1)
-    for word in ("anyOf", "oneOf"):
-        found = [next(_faults(value, one, root, path, depth + 1), None) for one in schema.get(word, ())]
-        if found and all(found):
-            yield cast("tuple[str, str]", max(found, key=lambda fault: len(fault[0]) if fault else 0))
-    options = [schema["const"]] if "const" in schema else schema.get("enum", [value])
-    if not any(type(value) is type(one) and value == one for one in options):
-        yield path, f"expected {' or '.join(map(called, options))}, got {called(value)}"
-    kinds = schema.get("type", [])
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    if kinds and not any(_is_of(value, kind) for kind in kinds):
-        yield path, f"expected {' or '.join(map(str, kinds))}, got {called(value)}"
-    yield from ((path, fault) for fault in _broken_bounds(value, schema))
-    if is_object(value):
-        yield from _faults_in_object(value, schema, root, path, depth)
-    elif is_array(value):
-        places = schema.get("prefixItems", [])
-        for index, one in enumerate(value):
-            inner = places[index] if index < len(places) else schema.get("items")
-            yield from _faults(one, inner, root, f"{path}[{index}]", depth + 1)
-
-
-def _is_of(value: Any, kind: str) -> bool:
-    is_right = isinstance(value, _TYPES.get(kind, (object,))) and (kind == "boolean" or value is not True)
-    return is_right and (kind == "boolean" or value is not False)  # in Python true and false are numbers
-
-
-def _faults_in_object(
-    value: Json, schema: Json, root: Any, path: str, depth: int
-) -> Iterator[tuple[str, str]]:
-    properties = schema.get("properties", {})
-    for name in schema.get("required", ()):
-        if name not in value:
-            yield path, f"the field {cut(str(name))!r} is missing"
-    for name, one in value.items():
-        if name not in properties and schema.get("additionalProperties") is False:
-            yield path, f"there is no field {cut(name)!r}"
-        inner = properties.get(name, schema.get("additionalProperties"))
-        yield from _faults(one, inner, root, f"{path}.{name}", depth + 1)
-
-
-def _broken_bounds(value: object, schema: Json) -> Iterator[str]:
-    number: Any = value if isinstance(value, int | float) else None
-    if number is not None:
-        for keyword, (holds, words) in _BOUNDS.items():
-            if keyword in schema and not holds(number, schema[keyword]):
-                yield f"expected {words} {schema[keyword]}, got {value}"
-    size = _SIZES.get(type(value))
-    length = 0 if size is None else len(cast("list[Any]", value))
-    least, most = schema.get(f"min{size}", 0), schema.get(f"max{size}", length)
-    if not least <= length <= most:
-        yield f"has a length of {length}, from {least} to {most} is allowed"
-    if isinstance(value, str) and "pattern" in schema and not re.search(schema["pattern"], value):
-        yield f"expected a text that matches {schema['pattern']}"

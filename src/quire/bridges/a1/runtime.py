@@ -16,7 +16,7 @@ from quire.bridges.a1.tools import Agent, Tool, as_tool, model_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import ToolCall, ToolResult, new_id
 from quire.programs import PROGRAM, Coder, KeptProgram
-from quire.programs.calls import called_within
+from quire.programs.calls import nested_calls
 from quire.programs.values import as_text
 from quire.session import Session, labelled
 from quire.stores.store import checked_name
@@ -157,7 +157,7 @@ class Runtime:
                 return await one(**input)
             call = ToolCall(f"call_{new_id()}", one.name, as_text(input), agent_id=PROGRAM)
             self.session.append(call, to=self.main())
-            with called_within() as within:
+            with nested_calls() as within:
                 outcome, cancelled = await run_or_stop(one, call.arguments, session=self.session)
             result = ToolResult(call.call_id, one.name, outcome.content, is_error=outcome.is_error)
             self.session.append(result, *within, to=self.main())
@@ -235,7 +235,7 @@ class Compiled(Tool):
     @property
     def code(self) -> str:
         """The text of the program."""
-        return self.program.program.code
+        return self.program.code
 
     async def __call__(self, /, **input: Any) -> Any:
         """The output for an input; only the calls of the program are in `main`."""

@@ -1,0 +1,143 @@
+"""JSON schemas that programs give to models as `output_schema`, and the answers that have to fit them.
+
+A program is not trusted: its schema may be no schema, or ask for a comparison that lasts for ever.
+"""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from quire.agent.answer import unfenced
+from quire.agent.tools import Misfit, read_value
+from quire.errors import cut
+from quire.providers import KEYWORDS, schema_errors
+
+_MAX_SCHEMA = 100_000
+_MAX_STEPS = 1_000_000
+_NOTES = frozenset(("title", "description", "examples", "default", "$comment", "$id", "$schema"))
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+    "object": dict,
+    "array": list,
+}
+_BOUNDS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "minimum": operator.ge,
+    "maximum": operator.le,
+    "exclusiveMinimum": operator.gt,
+    "exclusiveMaximum": operator.lt,
+    **{f"min{size}": operator.ge for size in ("Length", "Items", "Properties")},
+    **{f"max{size}": operator.le for size in ("Length", "Items", "Properties")},
+}
+_SIZED: Mapping[str, type] = {"Length": str, "Items": list, "Properties": dict}
+
+
+def check_schema(schema: object) -> Mapping[str, Any] | None:
+    """The `output_schema` of a program, if it gave one; a `TypeError` if it cannot be used."""
+    if schema is None:
+        return None
+    if not isinstance(schema, Mapping):
+        raise TypeError(f"output_schema is a JSON schema, a dict, not {type(schema).__name__}")
+    given = cast("Mapping[str, Any]", schema)
+    if len(msgspec.json.encode(given)) > _MAX_SCHEMA:
+        raise TypeError(f"output_schema has more than the {_MAX_SCHEMA} characters that it may have")
+    unknown = next((name for name in given if name not in KEYWORDS and name not in _NOTES), None)
+    if unknown is not None and KEYWORDS.isdisjoint(given):  # fields by their types: any value fits that
+        raise TypeError(f"output_schema is no JSON schema: {cut(unknown)!r} is no keyword; use `properties`")
+    error = next(schema_errors(given, "output_schema"), None)
+    if error is not None:
+        raise TypeError(f"output_schema is no JSON schema: {cut(error[0])}: {error[1]}")
+    return given
+
+
+def read_answer(text: str, schema: Mapping[str, Any]) -> Any:
+    """The JSON value in a model's answer, which fits the schema; otherwise a `ValueError`."""
+    try:
+        value = read_value(unfenced(text))
+        fault = next(_Comparison(schema).faults(value, schema, "it"), None)
+    except RecursionError:
+        fault = "the schema refers to itself"
+    except Misfit as error:
+        fault = str(error)
+    if fault is not None:
+        raise ValueError(f"the model's answer does not fit its schema: {fault}")
+    return value
+
+
+class _Comparison:
+    """The comparison of a value with a schema, in a limited number of steps. Patterns are not compared."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._steps = 0
+
+    def faults(self, value: Any, schema: Any, path: str) -> Iterator[str]:
+        if schema is False:
+            yield f"{path} is not allowed"
+        if not isinstance(schema, Mapping):
+            return
+        known = cast("Mapping[str, Any]", schema)
+        options = [known["const"]] if "const" in known else known.get("enum", [value])
+        self._take_steps(1 + len(options) + len(known.get("required", ())))
+        if "$ref" in known:
+            yield from self.faults(value, self._at(known["$ref"]), path)
+        for inner in known.get("allOf", ()):
+            yield from self.faults(value, inner, path)
+        for word in ("anyOf", "oneOf"):
+            if word in known and all(next(self.faults(value, one, path), None) for one in known[word]):
+                yield f"{path} fits none of {word}"
+        if not any(type(value) is type(one) and value == one for one in options):
+            yield f"{path} is none of the values of enum"
+        kinds = known.get("type", [])
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        if kinds and not any(_is_of(value, kind) for kind in kinds):
+            yield f"{path} is of type {type(value).__name__}, not {' or '.join(kinds)}"
+        for word in _BOUNDS:
+            if word in known and not _keeps(value, word, known[word]):
+                yield f"{path} breaks {word}, {known[word]}"
+        yield from self._faults_inside(value, known, path)
+
+    def _faults_inside(self, value: Any, schema: Mapping[str, Any], path: str) -> Iterator[str]:
+        if isinstance(value, dict):
+            fields = cast("dict[str, Any]", value)
+            missing = next((name for name in schema.get("required", ()) if name not in fields), None)
+            if missing is not None:
+                yield f"{path} has no {cut(str(missing))!r}"
+            for name, one in fields.items():
+                inner = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
+                yield from self.faults(one, inner, f"{path}[{cut(name)!r}]")
+        elif isinstance(value, list):
+            places = schema.get("prefixItems", [])
+            for index, one in enumerate(value):
+                inner = places[index] if index < len(places) else schema.get("items")
+                yield from self.faults(one, inner, f"{path}[{index}]")
+
+    def _take_steps(self, count: int) -> None:
+        self._steps += count
+        if self._steps > _MAX_STEPS:
+            raise Misfit("it cannot be checked, because the schema is too involved or the answer too long")
+
+    def _at(self, reference: str) -> Any:
+        found: Any = self._root
+        for step in reference.removeprefix("#").split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            found = cast("Mapping[str, Any]", found).get(key) if isinstance(found, Mapping) else None
+        return found
+
+
+def _is_of(value: Any, kind: str) -> bool:
+    is_number = kind in ("integer", "number")  # in Python true and false are numbers
+    return isinstance(value, _TYPES.get(kind, object)) and not (is_number and isinstance(value, bool))
+
+
+def _keeps(value: Any, word: str, bound: Any) -> bool:
+    """Whether a value keeps a bound; bounds for values of other types are kept by every value."""
+    if word.endswith("imum"):
+        return not _is_of(value, "number") or _BOUNDS[word](value, bound)
+    is_sized = isinstance(value, _SIZED[word[3:]])
+    return not is_sized or _BOUNDS[word](len(value), bound)

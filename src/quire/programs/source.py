@@ -1,0 +1,168 @@
+"""The text of a program: its syntax tree, its answer and the names that it binds; and its faults."""
+
+import ast
+import warnings
+from collections import deque
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Literal
+
+from quire.errors import QuireError
+
+RESERVED = "_quire"
+"""The prefix of names that the sandbox keeps for itself."""
+
+LONGEST = 2_000
+"""Characters of a fault: a model reads it, and a program can raise an error with any text."""
+
+_LONGEST_LINE = 160
+_MAX_CHARACTERS = 50_000
+_MAX_NODES = 20_000
+_MAX_DEPTH = 200
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+# Faults
+
+Kind = Literal["syntax", "names", "types", "missing", "raised", "limit", "answer"]
+
+
+class ProgramFault(QuireError, RuntimeError):
+    """A program that cannot be run, or that failed, described for the model that wrote it.
+
+    Of the kinds, "missing" is a feature of Python that the sandbox lacks, "raised" an error of the program's
+    own, "limit" a bound that was reached, "answer" an answer that cannot be taken. `line` is the line of the
+    fault if it is known, `printed` what the program had printed. One that `has_acted` had called tools
+    before, and running it again calls them again.
+    """
+
+    def __init__(self, kind: Kind, text: str, line: int | None = None) -> None:
+        super().__init__(kind, text, line)
+        self.kind: Kind = kind
+        self.text = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+        self.line = line
+        self.printed = ""
+        self.has_acted = False
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def at_line(code: str, line: int | None, text: str) -> str:
+    """A text about a line of a program, with the number and the content of the line before it."""
+    lines = code.split("\n")
+    if line is None or not 1 <= line <= len(lines):
+        return text
+    content = lines[line - 1].strip()
+    shown = content if len(content) <= _LONGEST_LINE else f"{content[:_LONGEST_LINE]}…"
+    return f"line {line}, `{shown}`: {text}"
+
+
+# The tree
+
+
+def parse(code: str) -> ast.Module:
+    """The tree of a program, which must not be changed, or a fault of its syntax or size."""
+    if len(code) > _MAX_CHARACTERS:
+        raise ProgramFault(
+            "syntax", f"the program has {len(code)} characters; at most {_MAX_CHARACTERS} are allowed"
+        )
+    return _parsed(code)
+
+
+@lru_cache(4)  # each step of a check reads the same program
+def _parsed(code: str) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an odd escape in a program is no concern of the host
+            tree = ast.parse(code)
+    except SyntaxError as wrong:
+        text = at_line(code, wrong.lineno, f"SyntaxError: {wrong.msg}")
+        raise ProgramFault("syntax", text, wrong.lineno) from None
+    except (ValueError, RecursionError, MemoryError) as wrong:
+        raise ProgramFault("syntax", f"this is no program: {type(wrong).__name__}: {wrong}") from None
+    _check_size(tree)
+    return tree
+
+
+def _check_size(tree: ast.Module) -> None:
+    """Refuse a tree that takes long to check, or that recursion cannot walk."""
+    level: list[ast.AST] = [tree]
+    nodes = 0
+    for _ in range(_MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        nodes += len(level)
+        if nodes > _MAX_NODES:
+            raise ProgramFault("syntax", "the program is too long: write a shorter one, with loops")
+        if not level:
+            return
+    raise ProgramFault("syntax", f"the program is nested deeper than {_MAX_DEPTH} times")
+
+
+def answer_of(tree: ast.Module) -> ast.Expr | None:
+    """The last expression, if it is the answer of the program; None if the answer is `output`."""
+    if _sets_output(tree):
+        return None
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr):
+        return last
+    raise ProgramFault("answer", "the program has no answer: set `output`, or end with an expression")
+
+
+def _sets_output(tree: ast.Module) -> bool:
+    """Whether the program binds `output` at its top level, perhaps under a condition, or as a global."""
+    waiting: deque[tuple[ast.AST, bool]] = deque([(tree, True)])
+    while waiting:
+        node, is_top = waiting.popleft()
+        if (is_top or isinstance(node, ast.Global)) and "output" in bound_by(node):
+            return True
+        is_top = is_top and not isinstance(node, _SCOPES)
+        waiting.extend((child, is_top) for child in ast.iter_child_nodes(node))
+    return False
+
+
+Wrap = tuple[ast.expr | ast.stmt, str, str]
+"""A node, and the texts to put before and after it."""
+
+
+def wrapped(code: str, wraps: Sequence[Wrap]) -> str:
+    """The program with texts around some of its nodes, outer nodes first; all lines stay where they are."""
+    data, starts = code.encode(), [0]
+    for line in data.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    texts = list[tuple[int, bool, int, str]]()  # at one place, what ends comes first
+    for order, (node, before, after) in enumerate(wraps):
+        texts.append((starts[node.lineno - 1] + node.col_offset, True, order, before))
+        last = starts[(node.end_lineno or node.lineno) - 1]
+        texts.append((last + (node.end_col_offset or 0), False, -order, after))
+    pieces, at = list[bytes](), 0
+    for place, _, _, text in sorted(texts):
+        pieces += [data[at:place], text.encode()]
+        at = place
+    return b"".join([*pieces, data[at:]]).decode()
+
+
+# Names
+
+
+def bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every name that a program binds, with its line."""
+    return ((getattr(node, "lineno", 1), name) for node in ast.walk(tree) for name in bound_by(node))
+
+
+def bound_by(node: ast.AST) -> Sequence[str]:
+    """The names that one node binds, without those of its parts."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return [name]
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+            return [name]
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            return [name]
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            return names
+        case ast.alias(name=name, asname=other):
+            return [other or name.partition(".")[0]]
+        case _:
+            return []
