@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import Any, TypedDict, Unpack, cast
 
 from quire.agent.answer import AnswerType
-from quire.agent.limits import Limits, Meter, limits_or
+from quire.agent.limits import Limits, Meter
 from quire.agent.loop import Decisions, Loop
 from quire.agent.reply import Delta, Reply
 from quire.agent.side_effects import mark_acted
@@ -80,12 +80,11 @@ class Agent:
         if isinstance(session, str):
             instructions = session or instructions
             session = Session.open(store=MemoryStore())
-        if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
-            kind = type(session).__name__
-            raise WrongType(f"Agent: the first argument is a Session or instructions, not {kind}")
-        self.session = session
+        self.session = checked_type(
+            session, Session, "Agent: the first argument is a Session or instructions"
+        )
         self.model = model_of(model, "an agent")
-        self.limits = limits_or(Limits(), limits, "Agent")
+        self.limits = checked_type(limits, Limits | None, "Agent: limits are Limits") or Limits()
         self.speaker = speaker_of(
             named(name, "the name of an agent"), self.model, template, instructions, tools, handoffs, approver
         )
@@ -186,12 +185,13 @@ class Agent:
                 raise InvalidValue(f"{verb} has no option {cut(name)!r}; its options are {known}")
         parameters = asking.get("parameters")
         checked_type(parameters, Mapping | None, f"{verb}: parameters are a mapping")
-        limits, output = limits_or(self.limits, asking.get("limits"), verb), asking.get("output")
+        limits, output = asking.get("limits"), asking.get("output")
+        checked_type(limits, Limits | None, f"{verb}: limits are Limits")
         try:
             answer = None if output is None else AnswerType(output)
         except WrongType as fault:
             raise WrongType(f"{verb}: the output is a type; {fault}") from None
-        meter = Meter(limits, self.session)
+        meter = Meter(limits or self.limits, self.session)
         return Loop(self.session, self.speaker, meter, parameters=parameters, answer=answer)
 
 

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import msgspec
 
-from quire.errors import InvalidValue, WrongType, cut
+from quire.errors import InvalidValue, cut
 from quire.models import AnyModel, Scripted
 from quire.providers import Parsed
 from quire.session import Session, Spending
@@ -35,15 +35,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         for name, value in (("seconds", self.seconds), ("cost", self.cost)):
             if value is not None:
                 number(value, f"Limits.{name}", 0)
-
-
-def limits_or(default: Limits, given: object, verb: str) -> Limits:
-    """The given limits, or the default if they are `None`; `WrongType` for anything else."""
-    if given is None:
-        return default
-    if not isinstance(given, Limits):
-        raise WrongType(f"{verb}: limits are Limits, such as Limits(requests=3), not {type(given).__name__}")
-    return given
 
 
 class Meter:

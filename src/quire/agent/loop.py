@@ -52,9 +52,6 @@ _STOPS: Mapping[Finish, Stop] = {"length": "length", "refused": "refused"}
 _ENDED = "the process ended while it ran"
 _SUPERSEDED = "the user said something else first"
 
-_MOST_REBUILDS = 10
-"""How often a context is built again because something was forgotten before it was sent."""
-
 _MOST_SENT = 6
 """How often a request is sent if the model refuses it as too long."""
 
@@ -186,30 +183,23 @@ class Loop:
 
         If a tool has asked the user something, the message is its result. Otherwise open calls are closed.
         """
-        left = await self._runnable_calls({})
-        if not left:
-            await self._session.aio.append(message)
-            return []
-        begun = {call.id for call, standing in self._session.steps.standing() if standing == "begun"}
+        steps, left = self._session.steps, await self._runnable_calls({})
         question = next((call for call in left if self._asks_user(call)), None)
+        begun = {call.id for call, standing in steps.standing() if standing == "begun"}
         waiting: list[ToolCall] = []
-        if question is not None:
-            tools = self._speaker.tools
-            waiting = [
-                call
-                for call in left
-                if call is not question and call.id not in begun and needs_person(tools.get(call.name), call)
-            ]
-        others = [call for call in left if call is not question and call not in waiting]
-        items: list[Item] = [
-            uncertain(call, _ENDED) if call.id in begun else not_run(call, _SUPERSEDED) for call in others
-        ]
-        if question is None:
-            items.append(message)
-        else:
-            others.append(question)
-            items.append(ToolResult(question.call_id, question.name, message.content))
-        await self._session.steps.answer(others, *items, if_unclaimed=True)
+        closed: dict[str, Item] = {}
+        for call in left:
+            if call is question:
+                closed[call.id] = ToolResult(call.call_id, call.name, message.content)
+            elif call.id in begun:
+                closed[call.id] = uncertain(call, _ENDED)
+            elif question is not None and needs_person(self._speaker.tools.get(call.name), call):
+                waiting.append(call)
+            else:
+                closed[call.id] = not_run(call, _SUPERSEDED)
+        said = [message] if question is None else []
+        calls = [call for call in left if call.id in closed]
+        await steps.answer(calls, *closed.values(), *said, if_unclaimed=True)
         return waiting
 
     async def _runnable_calls(self, decisions: Decisions) -> list[ToolCall]:
@@ -327,8 +317,6 @@ class Loop:
                 template, exceeded = smaller, refusal
                 calls = [item for item in self.items[before:] if isinstance(item, ToolCall)]
                 await self._close_calls(calls, "the response broke off before its end")
-                if self._session.compaction.compactor is not None:
-                    await self._session.aio.compaction.run()
             except OverBudget:
                 if exceeded is not None:
                     raise exceeded from None  # it cannot be made smaller
@@ -381,17 +369,13 @@ class Loop:
 
     async def _rendered(self, template: Template) -> Rendered:
         """The request. It is built again if something was forgotten since it was built."""
-        for _ in range(_MOST_REBUILDS):
+        model = self._speaker.model
+        while True:
             context = await self._fitted(template)
             with suppress(Forgotten):
-                return self._render(context)
-        return self._render(await self._fitted(template))
-
-    def _render(self, context: Context) -> Rendered:
-        model = self._speaker.model
-        rendered = context.render(model.wire, model=model.name)
-        self._sent = context.receipt.tokens
-        return rendered
+                rendered = context.render(model.wire, model=model.name)
+                self._sent = context.receipt.tokens
+                return rendered
 
     async def _fitted(self, template: Template) -> Context:
         """The context. If new tool results make it too large, some of them are moved to the pool."""
