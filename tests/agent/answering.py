@@ -5,12 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from quire import Message, Session, ToolCall, ToolResult
-from quire.agent import Agent, Limits, tool
+from quire.agent import Agent, tool
 from quire.models import Scripted
 from quire.providers import PROVIDERS, Rendered
 from quire.stores import MemoryStore, Store
-
-Answer = Any
 
 
 def call(name: str, arguments: str = "{}", call_id: str | None = None) -> ToolCall:
@@ -19,7 +17,7 @@ def call(name: str, arguments: str = "{}", call_id: str | None = None) -> ToolCa
 
 
 def agent_of(
-    *replies: Answer, tools: Any = (), store: Store | None = None, hooks: Any = (), **options: Any
+    *replies: Any, tools: Any = (), store: Store | None = None, hooks: Any = (), **options: Any
 ) -> Agent:
     """An agent whose model gives these replies."""
     session = Session.open("ana/one", store=store or MemoryStore(), hooks=hooks)
@@ -80,17 +78,14 @@ class Payments:
         return f"paid {amount}"
 
 
+def run(work: Callable[[], Any]) -> None:
+    """Run an async test."""
+    asyncio.run(work())
+
+
 async def soon(work: Awaitable[Any]) -> Any:
     """The result of work that must not wait for itself."""
     task = asyncio.ensure_future(work)
     await asyncio.wait([task], timeout=20)
     assert task.done(), "it waits for itself"
     return task.result()
-
-
-def run(work: Callable[[], Any]) -> None:
-    """Run an async test."""
-    asyncio.run(work())
-
-
-ONCE = Limits(requests=1)

@@ -15,7 +15,7 @@ from quire.providers import Parsed
 from quire.session import Metered
 from quire.stores import MemoryStore
 from quire.tokens import Prices, Usage
-from tests.agent.answering import Gate, agent_of, assert_whole, call, results
+from tests.agent.answering import call, results
 
 USED = Usage(input=100, output=10_000)
 NAME = "gpt-5.6"
@@ -37,15 +37,6 @@ def priced(*replies: str | ToolCall, name: str = NAME) -> Scripted:
 
 async def price() -> float:
     return (await Agent("x", model=priced("x")).ask("x")).cost
-
-
-async def test_seconds_stop_a_tool_that_hangs() -> None:
-    gate = Gate()
-    agent = agent_of(call("gate"), "Well.", tools=[gate.tool])
-    assert (await agent.ask("go", limits=Limits(seconds=0.05))).stop == "seconds"
-    assert "uncertain" in results(agent)[0].extras
-    assert (await agent.resume()).text == "Well."
-    assert_whole(agent)
 
 
 def test_wrong_limits_are_errors_that_name_them() -> None:

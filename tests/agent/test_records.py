@@ -65,16 +65,6 @@ async def test_nothing_of_a_result_that_a_hook_refuses_is_stored(
     assert_whole(agent)
 
 
-async def test_a_hook_that_refuses_every_result_does_not_stop_the_turn() -> None:
-    def no_results(event: Adding) -> None:
-        if any(isinstance(item, ToolResult) for item in event.items):
-            raise PermissionError
-
-    agent = agent_of([SLOW, CUSTOMER], "Done.", tools=[slow, customer], hooks=[Hook(no_results, (Adding,))])
-    assert (await agent.ask("go")).text == "Done." and len(results(agent)) == 2
-    assert_whole(agent)
-
-
 async def test_hooks_hear_of_each_item_once() -> None:
     heard: list[str] = []
     hook = Hook(lambda event: heard.extend(item.id for item in event.items), (Adding,))
@@ -132,10 +122,10 @@ async def test_a_result_that_is_held_is_kept_and_its_tool_does_not_run_again() -
 # Other processes
 
 
-def agent_in(folder: Path, *replies: Any, tools: Any) -> Agent:
+def agent_in(folder: Path, *replies: Any, tools: Any, approver: Any = None) -> Agent:
     """An agent with a store of its own over the same file, as another process has it."""
     session = Session.open("ana/one", store=SQLiteStore(folder / "chats.db"))
-    return Agent(session, model=Scripted(replies), tools=tools)
+    return Agent(session, model=Scripted(replies), tools=tools, approver=approver)
 
 
 async def test_a_call_that_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
@@ -173,6 +163,31 @@ async def test_of_two_processes_that_go_on_one_runs_the_call(verb: str, tmp_path
     agents[0].session.refresh()
     assert [one.text for one in results(agents[0])] == ["through"]
     assert_whole(agents[0])
+
+
+@pytest.mark.parametrize("is_together", [False, True])
+async def test_of_two_processes_that_decide_calls_of_one_reply_one_goes_on(
+    is_together: bool, tmp_path: Path
+) -> None:
+    async def wait_for_both(_: ToolCall) -> None:
+        asked.append(1)
+        while len(asked) < 2:
+            await asyncio.sleep(0)
+
+    asked: list[int] = []
+    gates = [Gate(name, approve=True) for name in ("one", "two")]
+    agent_in(tmp_path, tools=[]).session.append(Message("user", "Pay."), call("one"), call("two"))
+    tasks: list[Any] = []
+    for gate in gates:
+        agent = agent_in(tmp_path, "Paid.", tools=[one.tool for one in gates], approver=wait_for_both)
+        tasks.append(asyncio.ensure_future(agent.decide({f"call_{gate.tool.name}": True})))
+    for gate, task in zip(gates, tasks, strict=True):
+        await gate.begun.wait()
+        gate.go.set()
+        if not is_together:
+            await task
+    assert sorted([reply.stop for reply in await asyncio.gather(*tasks)]) == ["done", "waiting"]
+    assert said(agent_in(tmp_path, tools=[])) == ["Pay.", "Paid."]
 
 
 async def test_a_turn_that_fails_closes_no_call_of_another(tmp_path: Path) -> None:

@@ -204,7 +204,8 @@ async def _answer(turn: Turn, loop: Loop, question: Message | Decisions, emit: E
         time = asyncio.timeout(loop.meter.seconds_left)
         try:
             async with time:
-                turn.check_interrupted()
+                if turn.is_interrupted:  # before it had begun
+                    raise asyncio.CancelledError
                 return await loop.finish()
         except BaseException as fault:
             await loop.close()

@@ -274,7 +274,7 @@ class Batch:
         await self._session.aio.refresh()
         view = self._session.view()
         pending = {call.id for call in view.pending()}
-        self.waiting = [call for call in self.waiting if call.id in pending]
+        self.waiting[:] = [call for call in self.waiting if call.id in pending]
         last = next((item for item in reversed(view) if isinstance(item, ToolResult)), None)
         return bool(self.waiting) or last is None or last.id not in {item.id for item in self._recorded}
 

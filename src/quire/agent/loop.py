@@ -79,7 +79,7 @@ class Loop:
         self._speaker = own
         self._parameters = parameters
         self._answer = answer
-        self._batch = Batch(session, own, no_reader, self.items)
+        self._waiting: list[ToolCall] = []
         self._left: list[ToolCall] = []  # calls of an earlier turn that may still run
         self._decided: Decisions = {}  # by the ids of the items of these calls
         self._final: Message | None = None  # the answer, if the turn that is resumed had ended
@@ -130,7 +130,7 @@ class Loop:
             if calls:
                 stop = await self._execute(calls)
                 if stop is not None:
-                    return self.reply(stop, self._batch.waiting)
+                    return self.reply(stop, self._waiting)
             reached = self.meter.reached()
             if reached is not None:
                 return self.reply(reached)
@@ -141,7 +141,8 @@ class Loop:
 
     async def _execute(self, calls: Sequence[ToolCall]) -> Stop | None:
         """Run calls; the reason to stop, if there is one."""
-        self._batch = batch = Batch(self._session, self._speaker, self.emit, self.items)
+        batch = Batch(self._session, self._speaker, self.emit, self.items)
+        self._waiting = batch.waiting
         within = await batch.judge(calls, self._decided, self.meter.calls_left)
         self.meter.calls += len(within) - len(batch.refused)
         await batch.execute(within)
@@ -268,7 +269,7 @@ class Loop:
 
         Calls that wait for a person, and those that another runs, stay open.
         """
-        own = {call.id for call in calls} - {call.id for call in self._batch.waiting}
+        own = {call.id for call in calls} - {call.id for call in self._waiting}
 
         async def close() -> None:
             steps = self._session.steps

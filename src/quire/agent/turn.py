@@ -92,11 +92,6 @@ class Turn:
             while not is_within and not self.is_over:
                 await asyncio.sleep(_POLL)
 
-    def check_interrupted(self) -> None:
-        """Raise `CancelledError` if the turn was interrupted before it began."""
-        if self.is_interrupted:
-            raise asyncio.CancelledError
-
     def _cancel(self) -> None:
         self.is_interrupted = True
         if self._task is not None and self.has_begun.is_set():
