@@ -170,6 +170,7 @@ def test_the_full_context_has_all_messages_by_time(runtime: Runtime) -> None:
     get_context("main").user("first")
     new_context("attempt").assistant("second")
     get_context("main").assistant("third")
+    assert {name: len(context) for name, context in runtime.CTX.items()} == {"main": 2, "attempt_a": 1}
     assert texts(runtime.get_full_context()) == ["first", "second", "third"]
 
 
@@ -191,50 +192,59 @@ def test_the_full_context_has_a_message_of_two_contexts_once(runtime: Runtime) -
     assert texts(runtime.get_full_context()) == ["shared", "own"]
 
 
-def test_messages_can_be_filtered_by_time_and_role(runtime: Runtime) -> None:
-    main = get_context("main")
-    main.user("old")
-    limit = main[0].timestamp
-    main.assistant("new")
-    everything = runtime.get_full_context()
-    assert texts(message for message in everything if message.timestamp > limit) == ["new"]
-    assert {message.role for message in everything} == {"user", "assistant"}
-
-
-def test_ctx_gives_all_contexts_by_name(runtime: Runtime) -> None:
-    get_context("main").user("one")
-    new_context("attempt")
-    assert {name: len(context) for name, context in runtime.CTX.items()} == {"main": 1, "attempt_a": 0}
-
-
 # What lands in main
 
 
-async def test_jit_appends_its_input_and_its_output_to_main_as_json() -> None:
-    runtime = writing(PLAIN)
-    assert await runtime.jit(planner(), nights=2) == Price(total="160")
+ASKED = [("user", "Name a price."), ("assistant", "ninety")]
+WITH_SCHEMA = "text = await llm_a('Name a price.', output_schema=Price)\noutput = {'total': text['total']}"
+ASKING_IN_VAIN = f"try:\n    await llm_a('Name a price.')\nexcept Exception:\n    {PLAIN}"
+FAILED_TOOL = [("assistant", 'rate {"nights": 0}'), ("tool", "ValueError: at least one night")]
+
+
+@pytest.mark.parametrize(
+    ("programs", "reply", "main"),
+    [
+        ([PLAIN], None, [INPUT, OUTPUT]),
+        ([CALLING], None, [INPUT, CALL, RESULT, OUTPUT]),
+        ([CATCHING], None, [INPUT, *FAILED_TOOL, ("assistant", {"total": "at least one night"})]),
+        ([ASKING], "ninety", [INPUT, *ASKED, ("assistant", {"total": "ninety"})]),
+        ([WITH_SCHEMA], '{"total": "160"}', [INPUT, ASKED[0], OUTPUT, OUTPUT]),
+        ([ASKING_IN_VAIN], ModelFailed("out of order"), [INPUT, OUTPUT]),
+        (["output = 1 +", BROKEN, PLAIN], None, [INPUT, OUTPUT]),
+    ],
+    ids=["plain", "tool", "failed tool", "model", "schema", "failed model", "retries"],
+)
+async def test_jit_appends_input_calls_questions_and_output_to_main(
+    programs: list[str], reply: Any, main: list[Any]
+) -> None:
+    runtime = writing(*programs)
+    models = [] if reply is None else [llm(reply)]
+    await runtime.jit(planner(rate, *models), nights=2)
+    assert shown(runtime.CTX["main"]) == main
+    assert any("```python" in message.content for message in runtime.get_full_context("attempt"))
+
+
+async def test_of_several_candidates_only_the_winner_reaches_main() -> None:
+    runtime = writing(CALLING, PLAIN, CALLING, strategy=Strategy(num_candidates=3))
+    assert await runtime.jit(planner(rate), nights=2) == Price(total="160")
     assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
+    assert {"attempt_a", "attempt_b", "attempt_c"} <= set(runtime.CTX)
 
 
-async def test_a_failed_jit_raises_and_leaves_main_as_it_was() -> None:
-    runtime = writing(BROKEN)
-    runtime.get_context("main").user("before")
-    with pytest.raises(ProgramFailed):
-        await runtime.jit(planner(), nights=2)
-    assert texts(runtime.CTX["main"]) == ["before"]
+async def test_a_question_of_a_program_is_in_main_and_in_an_intermediate_context_once() -> None:
+    runtime = writing(ASKING)
+    await runtime.jit(planner(llm("ninety")), nights=2)
+    assert shown(runtime.CTX["intermediate_a"]) == ASKED
+    assert len(runtime.get_full_context(["main", "intermediate"])) == 4
 
 
-async def test_aot_appends_nothing_to_main() -> None:
-    runtime = writing(PLAIN)
-    await runtime.aot(planner())
-    assert len(runtime.get_context("main")) == 0
-
-
-async def test_a_failed_aot_raises_and_appends_nothing_to_main() -> None:
+async def test_a_failed_jit_or_aot_raises_and_leaves_main_as_it_was() -> None:
     runtime = writing("output = missing_name")
-    with pytest.raises(ProgramFailed):
-        await runtime.aot(planner())
-    assert len(runtime.get_context("main")) == 0
+    runtime.get_context("main").user("before")
+    for attempt in (runtime.jit(planner(), nights=2), runtime.aot(planner())):
+        with pytest.raises(ProgramFailed):
+            await attempt
+    assert texts(runtime.CTX["main"]) == ["before"]
 
 
 async def test_a_compiled_tool_appends_input_and_output_when_executed_but_not_when_called() -> None:
@@ -262,109 +272,30 @@ async def test_tool_calls_within_compiled_code_are_appended_to_main() -> None:
     assert shown(runtime.CTX["main"]) == [INPUT, CALL, RESULT, OUTPUT]
 
 
-async def test_execute_appends_the_call_and_its_result() -> None:
-    runtime = Runtime()
+async def test_execute_appends_the_call_and_its_result_or_its_error(runtime: Runtime) -> None:
     assert await runtime.execute(rate, nights=2) == {"euros": 160}
     call, result = runtime.CTX["main"]
-    assert shown(runtime.CTX["main"]) == [CALL, RESULT]
-    assert call.content == "" and call.tool_calls and result.name == "rate"
-    assert result.tool_call_id == call.tool_calls[0]["id"]
-
-
-async def test_a_failed_execute_appends_the_error_as_a_tool_message() -> None:
-    runtime = Runtime()
+    assert call.content == "" and call.tool_calls and result.tool_call_id == call.tool_calls[0]["id"]
     with pytest.raises(ValueError, match="at least one night"):
         await runtime.execute(rate, nights=0)
-    assert [message.role for message in runtime.CTX["main"]] == ["assistant", "tool"]
-    assert "at least one night" in runtime.CTX["main"][-1].content
+    assert shown(runtime.CTX["main"]) == [CALL, RESULT, *FAILED_TOOL]
 
 
-async def test_executing_an_llm_tool_appends_nothing_to_main() -> None:
-    runtime = Runtime()
+async def test_executing_an_llm_tool_appends_nothing_to_main(runtime: Runtime) -> None:
     assert await runtime.execute(llm("Cold."), content="How is the lake?") == "Cold."
     with pytest.raises(ModelFailed):
         await runtime.execute(llm(ModelFailed("out of order")), content="How is the lake?")
     assert len(runtime.get_context("main")) == 0
 
 
-async def test_being_an_llm_tool_is_not_decided_by_the_name() -> None:
-    @tool(name="fulfillment", description="Books a bed")
-    async def fulfillment(nights: int) -> int:
-        return nights
-
-    runtime = Runtime()
-    await runtime.execute(fulfillment, nights=2)
-    assert [message.role for message in runtime.CTX["main"]] == ["assistant", "tool"]
-
-
-async def test_llm_calls_of_generated_code_go_to_main_and_to_an_intermediate_context() -> None:
-    runtime = writing(ASKING)
-    await runtime.jit(planner(llm("ninety")), nights=2)
-    asked = [("user", "Name a price."), ("assistant", "ninety")]
-    assert shown(runtime.CTX["main"]) == [INPUT, *asked, ("assistant", {"total": "ninety"})]
-    assert shown(runtime.CTX["intermediate_a"]) == asked
-    assert len(runtime.get_full_context(["main", "intermediate"])) == 4
-
-
-async def test_an_llm_call_of_generated_code_can_have_an_output_schema() -> None:
-    reply = json.dumps({"total": "ninety"})
-    runtime = writing(
-        "answer = await llm_a('Name a price.', output_schema=Price)\noutput = {'total': answer['total']}"
-    )
-    assert await runtime.jit(planner(llm(reply)), nights=2) == Price(total="ninety")
-    assert shown(runtime.CTX["main"])[1:3] == [("user", "Name a price."), ("assistant", {"total": "ninety"})]
-
-
-async def test_a_failed_llm_call_of_generated_code_appends_nothing() -> None:
-    runtime = writing(f"try:\n    await llm_a('Name a price.')\nexcept Exception:\n    {PLAIN}")
-    await runtime.jit(planner(llm(ModelFailed("out of order"))), nights=2)
-    assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
-
-
-async def test_tool_calls_of_generated_code_are_appended_to_main() -> None:
-    runtime = writing(CALLING)
-    await runtime.jit(planner(rate), nights=2)
-    assert shown(runtime.CTX["main"]) == [INPUT, CALL, RESULT, OUTPUT]
-
-
-async def test_a_failed_tool_call_of_generated_code_is_a_tool_message() -> None:
-    runtime = writing(CATCHING)
-    await runtime.jit(planner(rate), nights=2)
-    main = runtime.CTX["main"]
-    assert [message.role for message in main] == ["user", "assistant", "tool", "assistant"]
-    assert "at least one night" in main[2].content
-
-
-async def test_retries_and_generated_code_stay_out_of_main() -> None:
-    runtime = writing("output = 1 +", BROKEN, PLAIN)
-    await runtime.jit(planner(), nights=2)
-    assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
-    assert any("```python" in message.content for message in runtime.get_full_context("attempt"))
-
-
-async def test_of_several_candidates_only_the_winner_reaches_main() -> None:
-    runtime = writing(CALLING, PLAIN, CALLING, strategy=Strategy(num_candidates=3))
-    await runtime.jit(planner(rate), nights=2)
-    assert shown(runtime.CTX["main"]) == [INPUT, OUTPUT]
-    assert {"attempt_a", "attempt_b", "attempt_c"} <= set(runtime.CTX)
-
-
 # Files
-
-
-def test_a_context_with_keep_updated_is_saved_after_each_message() -> None:
-    context = Context.from_file("walk.json", keep_updated=True)
-    assert len(context) == 0, "a missing file is an empty context"
-    for count, word in enumerate(("left", "right"), start=1):
-        context.user(word)
-        saved = json.loads(Path("walk.json").read_text())
-        assert len(saved) == count and saved[-1]["content"] == word
 
 
 def test_a_context_is_restored_from_its_file_which_is_only_read_without_keep_updated() -> None:
     context = Context.from_file("walk.json", keep_updated=True)
-    context.user("left")
-    context.assistant("right")
+    for count, append in enumerate((context.user, context.assistant), start=1):
+        append(f"step {count}")
+        assert len(json.loads(Path("walk.json").read_text())) == count
     Context.from_file("walk.json").user("not saved")
     assert Context.from_file("walk.json").messages == context.messages and len(context) == 2
 
@@ -380,19 +311,12 @@ def test_messages_can_be_dumped_and_made_again() -> None:
 
 def test_a_runtime_file_restores_all_contexts_and_makes_the_runtime_current() -> None:
     with Runtime.from_file("all.json", keep_updated=True):
-        get_context("main").user("left")
-        get_context("gear").user("rope")
+        for name, word in (("main", "left"), ("gear", "rope")):
+            get_context(name).user(word)
+            assert word in Path("all.json").read_text()
     restored = Runtime.from_file("all.json")
     assert get_runtime() is restored
     assert texts(get_context("main")) == ["left"] and texts(get_context("gear")) == ["rope"]
-
-
-def test_a_runtime_with_keep_updated_saves_each_message() -> None:
-    with Runtime.from_file("all.json", keep_updated=True):
-        get_context("main").user("left")
-        assert "left" in Path("all.json").read_text()
-        get_context("gear").user("rope")
-        assert "rope" in Path("all.json").read_text()
 
 
 def test_no_context_is_saved_nowhere_and_belongs_to_no_runtime() -> None:

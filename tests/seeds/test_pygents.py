@@ -127,17 +127,13 @@ async def test_a_pool_refuses_an_item_without_id_or_description(item: Item) -> N
 # The queue
 
 
-async def test_append_takes_one_or_several_items_and_keeps_their_order() -> None:
+async def test_append_takes_one_or_several_items_and_evicts_the_oldest() -> None:
     queue = ContextQueue(limit=4)
     await queue.append(ContextItem("seed"))
     await queue.append(ContextItem("sprout"), ContextItem("leaf"))
     assert contents(queue.items) == ["seed", "sprout", "leaf"]
-
-
-async def test_a_full_queue_evicts_its_oldest_items() -> None:
-    queue = await queue_of(1, 2, 3, limit=3)
-    await queue.append(ContextItem(4), ContextItem(5))
-    assert contents(queue) == [3, 4, 5] and queue.limit == 3
+    await queue.append(ContextItem("bud"), ContextItem("rose"))
+    assert contents(queue) == ["sprout", "leaf", "bud", "rose"] and queue.limit == 4
 
 
 @pytest.mark.parametrize("kind", [ContextQueue, ContextPool])
@@ -155,35 +151,29 @@ async def test_appending_anything_but_items_is_a_type_error_and_adds_nothing(val
     assert contents(queue) == ["seed"]
 
 
-async def test_a_queue_has_a_length_is_iterable_and_false_once_cleared() -> None:
-    queue = await queue_of("seed", "sprout")
-    assert len(queue) == 2 and contents(list(queue)) == ["seed", "sprout"] and bool(queue)
-    queue.clear()
-    assert queue.items == [] and not bool(queue)
-
-
-async def test_the_items_of_a_queue_or_pool_are_a_copy() -> None:
+async def test_a_queue_and_a_pool_are_read_like_lists_and_items_are_a_copy() -> None:
     queue, pool = await queue_of("seed"), await pool_of("fern")
     queue.items.clear()
     pool.items.clear()
-    assert len(queue) == len(pool) == 1
+    assert len(queue) == len(pool) == 1 and contents(list(queue)) == ["seed"] and ids(list(pool)) == ["fern"]
+    assert bool(queue) and bool(pool) and pool.limit is None
+    queue.clear()
+    await queue.clear()  # or with `await`
+    await pool.clear()
+    assert queue.items == pool.items == [] and not bool(queue) and not bool(pool)
 
 
 async def test_a_branch_of_a_queue_begins_with_its_items_and_diverges() -> None:
     parent = await queue_of("seed")
     child = parent.branch()
     grandchild = child.branch(limit=2)
+    assert contents((await queue_of(1, 2, 3)).branch(limit=2)) == [2, 3]
     await child.append(ContextItem("rose"))
     await grandchild.append(ContextItem("moss"))
     await parent.append(ContextItem("oak"))
     assert contents(parent) == ["seed", "oak"]
     assert contents(child) == ["seed", "rose"] and child.limit == parent.limit
     assert contents(grandchild) == ["seed", "moss"] and grandchild.limit == 2
-
-
-async def test_a_branch_of_a_queue_keeps_the_newest_items_under_a_smaller_limit() -> None:
-    parent = await queue_of(1, 2, 3, 4)
-    assert contents(parent.branch(limit=2)) == [3, 4] and len(parent) == 4
 
 
 async def test_a_branch_of_a_queue_inherits_hooks_unless_others_are_given() -> None:
@@ -267,31 +257,13 @@ def test_an_unknown_hook_name_is_an_unregistered_hook_error(kind: type[ContextQu
 # The queue and the pool of an agent
 
 
-def test_an_agent_has_a_queue_of_ten_and_a_pool_by_default() -> None:
-    agent = gardener(observe_tool())
-    assert agent.context_queue.limit == 10 and len(agent.context_queue) == 0
-    assert len(agent.context_pool) == 0
-
-
-async def test_an_agent_appends_a_returned_item_without_id_to_its_queue() -> None:
-    agent = gardener(observe_tool())
-    await run_turns(agent, Turn("observe", kwargs={"plant": "fern"}))
-    assert contents(agent.context_queue) == ["fern looks dry"] and len(agent.context_pool) == 0
-
-
-async def test_an_agent_stores_a_returned_item_with_id_in_its_pool() -> None:
-    agent = gardener(look_up_tool())
-    ((turn, value),) = await run_turns(agent, Turn("look_up", kwargs={"plant": "fern"}))
-    assert turn.tool.name == "look_up" and value == note("fern", {"water": "weekly"})
-    assert agent.context_pool.items == [value] and len(agent.context_queue) == 0
-
-
-async def test_an_item_is_stored_before_the_caller_sees_it() -> None:
-    agent = gardener(look_up_tool())
-    await agent.put(Turn("look_up", kwargs={"plant": "fern"}))
-    async for _ in agent.run():
-        break
-    assert ids(agent.context_pool) == ["fern"]
+async def test_an_agent_stores_returned_items_with_an_id_in_its_pool_and_others_in_its_queue() -> None:
+    agent = gardener(look_up_tool(), observe_tool())
+    assert agent.context_queue.limit == 10 and agent.context_pool.limit is None
+    turns = [Turn[Any](name, kwargs={"plant": "fern"}) for name in ("look_up", "observe")]
+    values = [value for _, value in await run_turns(agent, *turns)]
+    assert values == [note("fern", {"water": "weekly"}), ContextItem("fern looks dry")]
+    assert agent.context_pool.items == values[:1] and agent.context_queue.items == values[1:]
 
 
 async def test_an_agent_uses_the_queue_that_it_is_given() -> None:
@@ -356,39 +328,23 @@ async def test_a_pool_finds_and_removes_items_by_id() -> None:
     assert pool.get("fern") == note("fern")
     await pool.remove("fern")
     assert ids(pool) == ["ivy"]
-    await pool.clear()
-    assert len(pool) == 0
-
-
-async def test_an_unknown_id_is_a_key_error() -> None:
-    pool = await pool_of("fern")
     with pytest.raises(KeyError):
-        pool.get("ivy")
+        pool.get("fern")
     with pytest.raises(KeyError):
-        await pool.remove("ivy")
+        await pool.remove("fern")
 
 
 async def test_a_full_pool_evicts_its_oldest_item_for_a_new_id() -> None:
     pool = await pool_of("fern", "ivy", limit=2)
+    await pool.add(note("fern", "newer"))  # a known id replaces its item in place
+    assert ids(pool) == ["fern", "ivy"] and pool.get("fern").content == "newer"
     await pool.add(note("oak"))
     assert ids(pool) == ["ivy", "oak"]
-
-
-async def test_a_known_id_replaces_its_item_in_place_and_evicts_nothing() -> None:
-    pool = await pool_of("fern", "ivy", limit=2)
-    await pool.add(note("fern", "newer"))
-    assert ids(pool) == ["fern", "ivy"] and pool.get("fern").content == "newer"
 
 
 def test_writing_to_a_pool_is_async_and_reading_is_not() -> None:
     writing = [ContextPool.add, ContextPool.remove, ContextPool.clear]
     assert all(map(inspect.iscoroutinefunction, writing)) and not inspect.iscoroutinefunction(ContextPool.get)
-
-
-async def test_a_pool_has_a_length_is_iterable_and_false_when_empty() -> None:
-    pool = await pool_of("fern", "ivy", limit=9)
-    assert len(pool) == 2 and ids(list(pool)) == ["fern", "ivy"] and pool.limit == 9
-    assert bool(pool) and not bool(ContextPool()) and ContextPool().limit is None
 
 
 async def test_the_catalogue_has_one_line_per_item() -> None:
@@ -398,22 +354,16 @@ async def test_the_catalogue_has_one_line_per_item() -> None:
 
 
 async def test_a_branch_of_a_pool_is_an_independent_copy_with_the_same_or_another_limit() -> None:
+    added, record = recorded_adds()
     parent = await pool_of("fern", "moss", limit=2)
+    parent.hooks = [record]
     child = parent.branch()
+    assert added == []  # no hooks run for the copy
     await child.add(note("ivy"))
+    assert added == ["ivy"]
     await parent.remove("moss")
     assert (ids(parent), ids(child), child.limit) == (["fern"], ["moss", "ivy"], 2)
     assert ids(child.branch(limit=1)) == ["ivy"] and child.branch(limit=None).limit is None
-
-
-async def test_a_branch_of_a_pool_inherits_hooks_which_do_not_run_for_the_copy() -> None:
-    added, record = recorded_adds()
-    parent = ContextPool(hooks=[record])
-    await parent.add(note("fern"))
-    child = parent.branch()
-    assert added == ["fern"]
-    await child.add(note("ivy"))
-    assert added == ["fern", "ivy"]
 
 
 async def test_all_six_pool_hooks_run_with_pool_and_item() -> None:

@@ -148,16 +148,6 @@ def test_a_message_is_in_a_context_once_but_may_come_back() -> None:
     assert texts(context) == ["figs", "pears"]
 
 
-def test_what_is_cleared_or_left_out_stays_in_the_session() -> None:
-    context = Context()
-    context.user("pears")
-    context.clear()
-    context.user("figs")
-    assert texts(context) == ["figs"]
-    kept = [item.text for name in context.session.transcripts for item in context.session.view(name)]  # type: ignore[union-attr]  # pyright: ignore
-    assert kept == ["pears", "figs"]
-
-
 def test_items_of_the_engine_are_messages_too(runtime: Runtime) -> None:
     session = runtime.session
     session.append(

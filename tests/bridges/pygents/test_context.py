@@ -5,7 +5,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
 from quire.bridges.pygents import (
     ContextItem,
@@ -60,28 +59,6 @@ async def test_content_that_cannot_be_written_is_kept_and_its_path_is_named() ->
 
 
 # Queues
-
-
-@given(st.lists(st.lists(st.integers(), max_size=6), max_size=6), st.integers(1, 8))
-def test_a_queue_keeps_the_newest_items(batches: list[list[int]], limit: int) -> None:
-    async def fill() -> ContextQueue:
-        queue = ContextQueue(limit=limit)
-        for batch in batches:
-            await queue.append(*map(ContextItem, batch))
-        return queue
-
-    everything = [value for batch in batches for value in batch]
-    assert [item.content for item in asyncio.run(fill())] == everything[-limit:]
-
-
-async def test_clearing_a_queue_may_be_awaited() -> None:
-    queue = ContextQueue(limit=2)
-    await queue.append(ContextItem(1))
-    await queue.clear()
-    assert not queue and repr(queue) == "ContextQueue(limit=2, len=0)"
-    await queue.append(ContextItem(2))
-    queue.clear()
-    assert len(queue) == 0
 
 
 # Pools

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, cast, overload
+from typing import Any, Literal, Self, TypeGuard, TypeVar, cast, overload
 
 import msgspec
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from quire.errors import InvalidValue, Irreducible, WrongType
 from quire.items import (
     Hide,
     Item,
-    Message as Words,
+    Message as TextItem,
     Summary,
     ToolCall,
     ToolResult,
@@ -39,9 +39,9 @@ logger = logging.getLogger("quire.bridges.a1")
 
 T = TypeVar("T")
 
-_OURS = "a1"  # the key of `extras` for what items have no field for
+_EXTRAS_KEY = "a1"  # the key of `extras` for what items have no field for
 _UNKNOWN = "unknown"  # the name or the id of a call that has none
-_SHOWN = Words | ToolCall | ToolResult | Summary
+MessageItem = TextItem | ToolCall | ToolResult | Summary
 
 
 # Messages
@@ -91,13 +91,13 @@ def _items_of(message: Message) -> list[Item]:
         call_id, name = message.tool_call_id or _UNKNOWN, message.name or _UNKNOWN
         items.append(ToolResult(call_id, name, message.content, **common))
     elif message.content or message.role != "assistant" or not message.tool_calls:
-        items.append(Words(message.role, message.content, **common))
+        items.append(TextItem(message.role, message.content, **common))
     if message.role == "assistant":
         items += [_call_of(call, common) for call in message.tool_calls or ()]
     first = message.message_id
     for index, item in enumerate(items):
         own = kept if index == 0 else {"of": first}
-        items[index] = replace(item, id=f"{first}:{index}" if index else first, extras={_OURS: own})
+        items[index] = replace(item, id=f"{first}:{index}" if index else first, extras={_EXTRAS_KEY: own})
     return items
 
 
@@ -116,11 +116,11 @@ def _call_dict(call: ToolCall) -> dict[str, Any]:
     return {"id": call.call_id, "type": "function", "function": function}
 
 
-def _message_of(item: Item) -> Message:
+def _message_of(item: MessageItem) -> Message:
     """The message that an item is, or that it is the first item of."""
-    kept: dict[str, Any] = thaw(item.extras.get(_OURS)) or {}
+    kept: dict[str, Any] = thaw(item.extras.get(_EXTRAS_KEY)) or {}
     match item:
-        case Words():
+        case TextItem():
             fields: dict[str, Any] = {"role": item.role, "content": item.text}
         case ToolResult():
             fields = {"role": "tool", "content": item.text, "name": item.name, "tool_call_id": item.call_id}
@@ -128,15 +128,13 @@ def _message_of(item: Item) -> Message:
             fields = {"role": "assistant", "content": "", "tool_calls": [_call_dict(item)]}
         case Summary():
             fields = {"role": "assistant", "content": item.text}
-        case _:
-            raise WrongType(f"A1 has no message for {type(item).__name__}")
     time = datetime.fromtimestamp(item.created_at)
     return Message(**fields | kept, timestamp=time, message_id=_message_id(item.id))
 
 
-def _is_shown(item: Item) -> bool:
+def _begins_message(item: Item) -> TypeGuard[MessageItem]:
     """Whether an item is a message, or the first item of one."""
-    return isinstance(item, _SHOWN) and "of" not in item.extras.get(_OURS, {})
+    return isinstance(item, MessageItem) and "of" not in item.extras.get(_EXTRAS_KEY, {})
 
 
 # Contexts
@@ -172,7 +170,7 @@ class Context:
     """Messages in the order in which they were appended. The session keeps what is cleared or left out.
 
     With `keep_updated`, each change is in the file when its verb returns. A context may show a transcript of
-    a given session; `changed` is called after each change.
+    a given session; `on_change` is called after each change.
     """
 
     def __init__(
@@ -183,13 +181,13 @@ class Context:
         *,
         session: Session | None = None,
         transcript: str = "main",
-        changed: "Callable[[Context], None] | None" = None,
+        on_change: "Callable[[Context], None] | None" = None,
     ) -> None:
         self.file_path = None if file_path is None else Path(file_path)
         self.keep_updated = keep_updated
         self.session = session or Session.open(store="memory:")
         self.transcript = self._name = transcript
-        self._changed = changed
+        self._on_change = on_change
         self._view: View | None = None
         self._messages = Messages(self)
         self.extend(messages)
@@ -221,8 +219,8 @@ class Context:
         if wanted[: len(shown)] == shown:
             self.extend(wanted[len(shown) :])
         else:
-            self._begin_anew(wanted)
-            self.has_changed()
+            self._replace_messages(wanted)
+            self.after_change()
 
     def user(self, content: str) -> Message:
         """Append a message of the user."""
@@ -249,7 +247,7 @@ class Context:
         items = [item for message in messages for item in _items_of(_checked(message))]
         if items:
             self.session.append(*items, to=self.transcript)
-            self.has_changed()
+            self.after_change()
 
     def clear(self) -> None:
         """Remove all messages."""
@@ -273,10 +271,10 @@ class Context:
     def __getitem__(self, index: int | slice) -> Message | list[Message]:
         return self.messages[index]
 
-    def has_changed(self) -> None:
-        """Save, and let the runtime compact."""
-        if self._changed is not None:
-            self._changed(self)
+    def after_change(self) -> None:
+        """Let the runtime compact, and save."""
+        if self._on_change is not None:
+            self._on_change(self)
         self._save()
 
     def copies(self) -> list[Item]:
@@ -294,21 +292,21 @@ class Context:
         if added is None:
             list[Message].clear(self._messages)
             added = list(view)
-        for item in filter(_is_shown, added):
+        for item in filter(_begins_message, added):
             self._show(item)
         self._view = view
 
-    def _show(self, item: Item) -> None:
+    def _show(self, item: MessageItem) -> None:
         last = self._messages[-1] if self._messages else None
         # A call of a program is a message of its own, any other belongs to the text before it.
-        joins = isinstance(item, ToolCall) and item.agent_id != PROGRAM and _OURS not in item.extras
+        joins = isinstance(item, ToolCall) and item.agent_id != PROGRAM and _EXTRAS_KEY not in item.extras
         if joins and last is not None and last.role == "assistant":
             calls = [*(last.tool_calls or ()), _call_dict(cast("ToolCall", item))]
             list[Message].__setitem__(self._messages, -1, replace(last, tool_calls=calls))
         else:
             list[Message].append(self._messages, _message_of(item))
 
-    def _begin_anew(self, messages: list[Message]) -> None:
+    def _replace_messages(self, messages: list[Message]) -> None:
         """Go on in another transcript; the session keeps the one before."""
         number = int(self.transcript.rpartition("~")[2]) + 1 if "~" in self.transcript else 2
         transcript = f"{self._name}~{number}"
@@ -404,7 +402,7 @@ class _MessageCounter:
     key = "a1.messages"
 
     def count(self, item: Item) -> int:
-        return int(_is_shown(item))
+        return int(_begins_message(item))
 
     def total(self, counted: int) -> int:
         return counted

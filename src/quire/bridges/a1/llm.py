@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from quire.agent import Agent as Answering, Limits
+from quire.agent import Agent as EngineAgent, Limits
 from quire.bridges.a1.context import Context, no_context
 from quire.bridges.a1.runtime import get_runtime
 from quire.bridges.a1.tools import Tool, as_tool
@@ -43,7 +43,7 @@ class LLM(Tool):
         if before:
             session.append(*before)
         limits = Limits(requests=_MAX_REQUESTS)
-        agent = Answering(session, model=self._model, tools=map(as_tool, tools), limits=limits)
+        agent = EngineAgent(session, model=self._model, tools=map(as_tool, tools), limits=limits)
         try:
             reply = await agent.ask(content, output=output_schema)
         finally:
@@ -64,4 +64,4 @@ class LLM(Tool):
         if len(items) > 1:
             place = get_runtime().new_context(INTERMEDIATE) if context is None else context
             session.append(*items, to=place.transcript)
-            place.has_changed()
+            place.after_change()

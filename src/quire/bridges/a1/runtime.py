@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import msgspec
 
-from quire.agent.tools import run_or_stop
+from quire.agent.tools import Options, Tool as EngineTool, run_or_stop
 from quire.bridges.a1.context import Compact, Context, Message, dumped, read_json, write_json
-from quire.bridges.a1.tools import Agent, Tool, as_tool, model_of
-from quire.errors import InvalidValue, WrongType, cut
+from quire.bridges.a1.tools import Agent, as_tool, model_of
+from quire.errors import InvalidValue, cut
 from quire.items import ToolCall, ToolResult, new_id
 from quire.programs import PROGRAM, Coder, KeptProgram
 from quire.programs.calls import nested_calls
@@ -99,7 +99,7 @@ class Runtime:
         if name not in self._contexts:
             if "~" in checked_name(name):
                 raise InvalidValue(f"the name of a context has no ~, as {cut(name)!r} has")
-            self._contexts[name] = Context(session=self.session, transcript=name, changed=self._has_changed)
+            self._contexts[name] = Context(session=self.session, transcript=name, on_change=self.after_change)
         return self._contexts[name]
 
     def new_context(self, label: str = "intermediate", branch_from: Context | None = None) -> Context:
@@ -138,43 +138,39 @@ class Runtime:
             try:
                 return (await self._coder().answer(agent.task, input)).value
             finally:
-                self.has_changed()
+                self.after_change()
 
     async def aot(self, agent: Agent, /, cache: bool = True) -> "Compiled":
         """A program for any input, as a tool. With `cache` it is kept, and found again without a model."""
         with self:
             try:
                 coder = self._coder(self.cache_dir if cache else None)
-                return Compiled(agent, await coder.keep(agent.task), self)
+                return Compiled(await coder.keep(agent.task), self)
             finally:
-                self.has_changed()
+                self.after_change()
 
     async def execute(self, tool: Any, /, **input: Any) -> Any:
         """The result of a tool. The call and its result, or its error, are in `main`, except of an LLM."""
-        one = as_tool(tool)
+        tool = as_tool(tool)
         with self:
-            if model_of(one) is not None:
-                return await one(**input)
-            call = ToolCall(f"call_{new_id()}", one.name, as_text(input), agent_id=PROGRAM)
+            if model_of(tool) is not None:
+                return await tool(**input)
+            call = ToolCall(f"call_{new_id()}", tool.name, as_text(input), agent_id=PROGRAM)
             self.session.append(call, to=self.main())
             with nested_calls() as within:
-                outcome, cancelled = await run_or_stop(one, call.arguments, session=self.session)
-            result = ToolResult(call.call_id, one.name, outcome.content, is_error=outcome.is_error)
+                outcome, cancelled = await run_or_stop(tool, call.arguments, session=self.session)
+            result = ToolResult(call.call_id, tool.name, outcome.content, is_error=outcome.is_error)
             self.session.append(result, *within, to=self.main())
-            self.has_changed()
+            self.after_change()
         if cancelled is not None:
             raise cancelled
         if outcome.is_error:
             raise outcome.error or InvalidValue(result.text)
-        return result.text if one.kind == "generator" else outcome.value
+        return result.text if tool.kind == "generator" else outcome.value
 
     def main(self) -> str:
         """The transcript of the context `main`; it changes when the context is cleared."""
         return self.get_context().transcript
-
-    def has_changed(self) -> None:
-        """Save and compact after programs or models have added to contexts."""
-        self._has_changed(self.get_context())
 
     def _coder(self, kept: Path | None = None) -> Coder:
         return Coder(
@@ -186,21 +182,22 @@ class Runtime:
             kept=kept,
         )
 
-    def _has_changed(self, context: Context) -> None:
+    def after_change(self, context: Context | None = None) -> None:
+        """Compact, if no call is open in the context (by default `main`), and save."""
         if self._is_compacting:
             return  # what the strategy itself changes is saved at its end
         self._is_compacting = True
         try:
-            if not context.view.pending():
+            if not (self.get_context() if context is None else context).view.pending():
                 self._compact()
         finally:
             self._is_compacting = False
             self._save()
 
     def _compact(self) -> None:
+        if type(self.compact) is Compact:
+            return  # without a look at all contexts
         compacted = self.compact.compact(dict(self.CTX))
-        if not isinstance(compacted, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"compact returns contexts by name, not {type(compacted).__name__}")
         for name, context in compacted.items():
             if context is not self.get_context(name):
                 self.get_context(name).messages = context.messages
@@ -211,7 +208,7 @@ class Runtime:
             write_json(self.file_path, {"cache_dir": str(self.cache_dir), "contexts": contexts})
 
 
-class Compiled(Tool):
+class Compiled(EngineTool):
     """The program of an agent, as a tool.
 
     A call records the calls of the program in `main` of the current runtime, or of the one that compiled it
@@ -219,16 +216,9 @@ class Compiled(Tool):
     As a tool of another agent it leaves recording to that agent.
     """
 
-    def __init__(self, agent: Agent, program: KeptProgram, runtime: Runtime) -> None:
-        super().__init__(
-            name=agent.name,
-            execute=program.function,
-            description=agent.description,
-            input_schema=agent.input_schema,
-            output_schema=agent.output_schema,
-        )
-        self.__dict__["signature"] = program.signature
-        self.execute = self._execute
+    def __init__(self, program: KeptProgram, runtime: Runtime) -> None:
+        options = Options(name=program.name, description=program.description)
+        super().__init__(program.function, options, signature=program.signature)
         self.program = program
         self._runtime = runtime
 
@@ -242,21 +232,20 @@ class Compiled(Tool):
         with _current() or self._runtime as runtime:
             program = self.program.within(runtime.session, runtime.main)
             try:
-                done = await program.perform(self.program.task.read(input))
+                done = await program.perform(program.task.read(input))
                 if done.items:
                     await runtime.session.aio.append(*done.items, to=runtime.main())
             finally:
-                runtime.has_changed()
+                runtime.after_change()
         return done.value
 
-    async def _execute(self, **input: Any) -> Any:
+    async def execute(self, **input: Any) -> Any:
         """The output for an input; on success input, calls and output are in `main`."""
         with _current() or self._runtime as runtime:
-            program = self.program.within(runtime.session, runtime.main)
             try:
-                return await program.run(input)
+                return await self.program.within(runtime.session, runtime.main).run(input)
             finally:
-                runtime.has_changed()
+                runtime.after_change()
 
 
 # The current runtime

@@ -5,7 +5,7 @@ from functools import partial
 from inspect import isawaitable, signature
 from typing import Any, cast, get_args, overload
 
-from quire.agent.tools import Bound, Json, Misfit, Options, Signature, Tool as Function, read_as, schema_of
+from quire.agent.tools import Bound, Json, Misfit, Options, Signature, Tool as EngineTool, read_as, schema_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel
 from quire.programs import Task
@@ -48,7 +48,7 @@ class _SchemaSignature(Signature):
 # Tools
 
 
-class Tool(Function):
+class Tool(EngineTool):
     """A function that programs, models and code may call. Its input is validated.
 
     Without schemas, the annotations of `execute` say what it takes and returns.
@@ -100,19 +100,19 @@ def tool(
     description: str | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a function a tool: `@tool`, or `@tool(name="add", description="Add two numbers")`."""
-    make = partial(_made, name=name, description=description)
+    make = partial(_tool_from, name=name, description=description)
     return make if function is None else make(function)
 
 
-def _made(function: Any, name: str | None = None, description: str | None = None) -> Tool:
+def _tool_from(function: Any, name: str | None = None, description: str | None = None) -> Tool:
     if not callable(function):
         raise WrongType(f"a tool is made of a function, not of {type(function).__name__}")
     return Tool(name=name or function.__name__, execute=function, description=description)
 
 
-def as_tool(given: Any) -> Function:
+def as_tool(given: Any) -> EngineTool:
     """A tool as it is, or a plain function as a tool."""
-    return given if isinstance(given, Function) else _made(given)
+    return given if isinstance(given, EngineTool) else _tool_from(given)
 
 
 def model_of(tool: object) -> AnyModel | None:

@@ -186,9 +186,9 @@ def hook(
     return declare
 
 
-def types_of(one: AnyHook) -> tuple[HookType, ...]:
+def types_of(callback: AnyHook) -> tuple[HookType, ...]:
     """The types of a hook."""
-    given: Any = getattr(one, "type", None)
+    given: Any = getattr(callback, "type", None)
     types: tuple[Any, ...] = (given,) if isinstance(given, HookType) else tuple(given or ())
     if not types or not all(isinstance(kind, HookType) for kind in types):
         raise WrongType("a hook has a type, such as ContextPoolHook.AFTER_ADD, or a list of types")
@@ -208,26 +208,26 @@ class Hooked:
 
     def __init__(self, hooks: Iterable[AnyHook] | None) -> None:
         self.hooks = list(hooks or ())
-        for one in self.hooks:
-            types_of(one)
+        for callback in self.hooks:
+            types_of(callback)
 
     async def _run_hooks(self, event: HookType, /, *args: Any, **kwargs: Any) -> None:
-        for one in [one for one in self.hooks if event in types_of(one)]:
+        for callback in [callback for callback in self.hooks if event in types_of(callback)]:
             try:
-                result = one(*args, **kwargs)
+                result = callback(*args, **kwargs)
                 if inspect.isawaitable(result):
                     await result
             except Exception:
                 if event.name.startswith("BEFORE_"):
                     raise
-                logger.warning("hook %s failed at %s", one.__name__, event.value, exc_info=True)
+                logger.warning("hook %s failed at %s", callback.__name__, event.value, exc_info=True)
 
     def _hook_names(self) -> dict[str, list[str]]:
         """The names of the hooks by type, to be saved."""
         names: dict[str, list[str]] = {}
-        for one in self.hooks:
-            for kind in types_of(one):
-                names.setdefault(kind.value, []).append(one.__name__)
+        for callback in self.hooks:
+            for kind in types_of(callback):
+                names.setdefault(kind.value, []).append(callback.__name__)
         return names
 
 
