@@ -179,18 +179,6 @@ async def test_exactly_what_was_rendered_is_sent(server: Stage, wire: str) -> No
         assert exchange.body[HISTORY[wire]] == rendered.payload[HISTORY[wire]]
 
 
-@each_wire
-@in_loop
-async def test_chat(server: Stage, wire: str) -> None:
-    scene = server.scene(says(wire, "Good ", "day."))
-    messages: list[Json] = [{"role": "user", "content": {"type": "text", "text": "Say hello."}}]
-    async with model_at(scene, wire) as model:
-        reply = await model.complete_chat(messages, max_tokens=5, temperature=0.5)
-    assert (str(reply), reply.parsed.usage) == ("Good day.", USAGE)
-    body = json.dumps(scene.requests[0].body)
-    assert "Say hello." in body and '"temperature": 0.5' in body
-
-
 # --- clients and keys ------------------------------------------------------------------------------------
 
 

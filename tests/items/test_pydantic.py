@@ -9,8 +9,8 @@ from fastapi import Body, FastAPI
 from hypothesis import given
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from quire.items import Address, Hide, Image, Item, Message, Note, Opaque, Part, Span, ToolCall, Unknown
-from tests.items.strategies import FEW, items, parts
+from quire.items import Address, Hide, Image, Item, Message, Note, Opaque, Span, ToolCall, Unknown
+from tests.items.strategies import items
 
 
 class Turn(BaseModel):
@@ -24,7 +24,6 @@ class Turn(BaseModel):
 
 
 ANY_ITEM: TypeAdapter[Item] = TypeAdapter(Item)
-PART: TypeAdapter[Part] = TypeAdapter(Part)
 MESSAGE = Message("user", ("look", Image(data=b"hi")), state=Opaque("p", "m", "d"), extras={"a": b"\0"})
 
 
@@ -33,12 +32,6 @@ def test_an_item_goes_through_pydantic_and_back(item: Item) -> None:
     assert ANY_ITEM.validate_python(item) is item
     assert ANY_ITEM.validate_python(ANY_ITEM.dump_python(item)) == item
     assert ANY_ITEM.validate_json(ANY_ITEM.dump_json(item)) == item
-
-
-@FEW
-@given(part=parts())
-def test_a_part_goes_through_pydantic_and_back(part: Part) -> None:
-    assert PART.validate_json(PART.dump_json(part)) == part
 
 
 def test_a_model_with_items_dumps_and_loads() -> None:

@@ -15,7 +15,7 @@ from quire.sections import History
 from quire.session import Session
 from quire.stores import MemoryStore, Store
 from quire.tokens import Budget
-from tests.memory.leaves import NOW, said
+from tests.memory.leaves import NOW
 
 ANIMALS = ("dog", "puppy", "hound", "terrier")
 
@@ -85,16 +85,6 @@ def test_vectors_are_gone_with_what_was_forgotten(index: Index) -> None:
     assert index.search(question).lacking == [secret]
 
 
-def test_a_leaf_that_changed_has_no_vector(index: Index) -> None:
-    index.put([said("a dog")])
-    index.set_vectors([said("a dog")], [[1.0, 0.0]])
-    question = Question.of("dog", NOW, vector=[1.0, 0.0])
-    assert not index.search(question).lacking
-    index.set_vectors([said("a cat")], [[1.0, 0.0]])  # not what is there
-    index.put([said("a dog and a cat")])
-    assert [leaf.text for leaf in index.search(question).lacking] == ["a dog and a cat"]
-
-
 def failing(texts: Sequence[str]) -> list[list[float]]:
     raise OSError(f"cannot embed {texts[0]}")
 
@@ -142,19 +132,6 @@ def test_one_that_is_awaited_is_awaited_where_it_was_asked_from() -> None:
     assert "walk number" in asyncio.run(build()) and embed.asked
     hits = Memory(store, embed=awaited).search("Which walk?").hits
     assert "by words alone" not in hits[0].reason
-
-
-def test_one_that_is_awaited_may_be_asked_from_within_a_loop() -> None:
-    store = MemoryStore()
-    spoken(store)
-
-    async def awaited(texts: Sequence[str]) -> list[list[float]]:
-        return kin(texts)
-
-    async def asked() -> str:
-        return Memory(store, embed=awaited).search("Which walk?").hits[0].reason
-
-    assert "by words alone" not in asyncio.run(asked())
 
 
 def test_the_memory_of_a_scope_keeps_what_embeds() -> None:

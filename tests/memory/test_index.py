@@ -116,22 +116,6 @@ def test_hits_are_there_once_best_first_with_a_reason(put: list[Leaf], question:
     assert all(hit.reason for hit in found)
 
 
-@pytest.mark.laws
-@given(put=st.lists(leaves, max_size=20), before=st.integers(0, 3), after=st.integers(0, 3))
-def test_neighbours_are_of_one_stretch_and_in_order(put: list[Leaf], before: int, after: int) -> None:
-    index = Index()
-    index.put(put)
-    here = index.newest(len(put) + 1)
-    for leaf in here:
-        beside = [one for one in here if is_beside(one, leaf, before, after)]
-        assert index.around(leaf, before, after) == sorted(beside, key=lambda one: one.order)
-
-
-def is_beside(one: Leaf, leaf: Leaf, before: int, after: int) -> bool:
-    row, other = ((each.source, each.transcript, each.stretch) for each in (one, leaf))
-    return row == other and one != leaf and -before <= one.order - leaf.order <= after
-
-
 def orders(found: Sequence[Leaf]) -> list[int]:
     return [leaf.order for leaf in found]
 
@@ -184,12 +168,6 @@ def test_nothing_stays_of_what_was_removed() -> None:
         assert not any(word in snapshot for word in (b"heliotrop", b"zinnia", b"amaryll", b"Amaryll"))
 
 
-def test_bytes_that_are_no_snapshot_are_refused() -> None:
-    for wrong in (b"", b"\x00", b"dog", Index().snapshot()[:-2]):
-        with pytest.raises(ValueError):
-            Index.of_snapshot(wrong)
-
-
 # A long history
 
 DEPLOYS = [
@@ -212,15 +190,6 @@ def test_named_time_reaches_places_that_others_would_crowd_out(monkeypatch: pyte
     question = Question.of("What did we deploy to the gateway in March 2023?", NOW)
     hits = index.search(question).hits
     assert {hit.leaf.key for hit in hits[:31]} == {leaf.key for leaf in DEPLOYS if question.names(leaf.at)}
-
-
-def test_other_times_fill_what_the_named_one_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    narrow(monkeypatch, few=2, read=30, chosen=20)
-    index = Index()
-    index.put(DEPLOYS)
-    hits = index.search(Question.of("Which deploy of the gateway was yesterday?", NOW)).hits
-    assert hits[0].leaf.key == "d1" and len(hits) == 20
-    assert {hit.leaf.key for hit in hits} == {f"d{day}" for day in range(20)}
 
 
 def test_leaf_without_a_term_is_found_by_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,13 +53,6 @@ def test_a_block_is_within_its_tokens_and_names_what_it_quotes(
     assert {("", one) for one in named} == selected.keys and len(named) == len(selected)
 
 
-def test_line_ends_that_cost_nothing_are_not_counted() -> None:
-    def free_ends(item: Item) -> int:
-        return count(item) - 3 - item.text.count("\n") if isinstance(item, Message) else 0
-
-    assert len(block(quotes([("one two three four five", "")] * 8)).select(40, free_ends)) == 8
-
-
 def test_quotes_without_a_time_are_grouped_by_source() -> None:
     found = [("b", 3), ("a", 2), ("b", 1), ("a", 0), ("c", 5), ("b", 2)]
     given = [

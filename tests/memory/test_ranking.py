@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, strategies as st
 
 from quire.memory.found import Hit
 from quire.memory.index import MOST_TERMS, Index
 from quire.memory.leaf import HEAD_LETTERS, Leaf
-from quire.memory.ranking import Question, fused, likeness, says_time, statements_and_questions, unit
+from quire.memory.ranking import Question, fused, statements_and_questions
 from quire.memory.words import terms
 from tests.memory.leaves import DAY, NOW, said
 
@@ -140,18 +139,6 @@ def test_statements_and_questions(text: str, told: str, asked: str) -> None:
     assert statements_and_questions(text) == (told, asked)
 
 
-@pytest.mark.laws
-@given(st.text("ab .?!\n"))
-def test_no_word_is_lost_between_statements_and_questions(text: str) -> None:
-    told, asked = statements_and_questions(text)
-    assert sorted(f"{told} {asked}".split()) == sorted(text.split())
-
-
-def test_times_are_said_by_name_and_by_year() -> None:
-    assert says_time({*terms("We met yesterday")}) and says_time({*terms("back in 1999")})
-    assert not says_time({*terms("We met 12 people")})
-
-
 def test_question_knows_its_terms_and_its_times() -> None:
     question = Question.of("When did we go to Rome in May 2023?", NOW)
     assert question.asks_when and question.terms == tuple(terms("go Rome"))
@@ -192,15 +179,6 @@ def test_vectors_that_agree_with_terms_lift_what_is_closest() -> None:
     lifted[3] = (50.0, 1.0)
     moved = with_vectors(lifted)
     assert moved.index(plain[3]) < 3 and sorted(moved) == sorted(plain)
-
-
-vectors = st.lists(st.floats(-10, 10, allow_nan=False), min_size=3, max_size=3)
-
-
-@given(vectors, vectors)
-def test_likeness_is_a_cosine(one: list[float], other: list[float]) -> None:
-    alike = likeness(unit(one), unit(other))
-    assert -1.001 <= alike <= 1.001 and alike == likeness(unit(other), unit(one))
 
 
 def test_what_stands_out_rises_although_terms_put_it_last() -> None:

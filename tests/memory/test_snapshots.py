@@ -119,16 +119,6 @@ def test_snapshot_finds_what_the_log_does_without_reading_it(
         assert answers(memory) == read_from_log(store)
 
 
-def test_scopes_have_snapshots_of_their_own(address: str) -> None:
-    with Store.open(address) as store:
-        talk(store)
-        Session.open("ben/house", store=store).user("A zeppelin came by.")
-        for scope, count in (("ana", len(TURNS) + 1), ("ben", 1)):
-            Memory(store, scope).catch_up()
-            assert kept(store, scope) == count
-        assert not Memory(store, "ben").search("heliotrope").hits
-
-
 @pytest.mark.parametrize(
     ("name", "key", "least"), [("small.db", None, 100), ("plain.jsonl", None, 0), ("sealed.db", bytes(32), 0)]
 )
@@ -305,12 +295,3 @@ def test_file_with_lost_bytes_is_made_anew(path: str, seed: int) -> None:
         content[drawn.randrange(len(content))] = drawn.randrange(256)
     file.write_bytes(content[: drawn.randrange(len(content))] if seed % 3 == 1 else content)
     finds_all(path)
-
-
-def test_folder_in_the_place_of_the_file_is_left_alone(path: str, caplog: pytest.LogCaptureFixture) -> None:
-    file = Path(f"{path}-index")
-    file.unlink()
-    file.mkdir()
-    with Store.open(path) as store:
-        assert Memory(store, "ana").search("locker").hits
-    assert file.is_dir() and "no snapshot" in caplog.text

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from quire.memory.index import Index
 from quire.memory.ranking import Question
-from quire.memory.words import asks_for_nothing, dialect, language_of, stem, terms
+from quire.memory.words import asks_for_nothing, language_of, stem, terms
 from tests.memory.leaves import NOW, said
 
 ROWS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
@@ -94,13 +94,6 @@ def test_questions_meet_texts_of_other_scripts() -> None:
     if find_spec("snowballstemmer"):
         rows = rows | ROWS["meets_stemmed"]
     assert [text for text, question in rows.items() if not set(terms(question)) & set(terms(text))] == []
-
-
-def test_a_change_of_terms_changes_the_dialect() -> None:
-    """An index on disk is rebuilt by its dialect alone."""
-    found = terms("Danielle cancelled the installation that quickly moved nineteen dialled photographs.")
-    assert dialect()[0] == "6"
-    assert found == ["danielle", "cancel", "instal", "quick", "move", "19", "dial", "photo"]
 
 
 @pytest.mark.parametrize(
