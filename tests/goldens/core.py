@@ -152,7 +152,6 @@ def facts(run: Run, given: Json) -> Json:
     return {
         "limits": [found.window, found.output, found.cache_minimum, found.flat_until, found.cache_seconds],
         "prices": [prices.input, prices.output, prices.cache_read, prices.cache_write],
-        "long_price": prices.cache_write_long,
         "features": sorted(found.features),
         "provider": found.provider,
         "images": [images.count, images.bytes, images.side, images.many, images.many_side],
@@ -165,8 +164,8 @@ def costs(run: Run, given: Json) -> Json:
     for one in given["usages"]:
         usage += tokens.Usage(**one)
     found = tokens.facts_for(given["model"])
-    both = [tokens.cost(found, usage, long_cache=long) for long in (False, True)]
-    return [None if one is None else round(one, 12) for one in both]
+    one = tokens.cost(found, usage)
+    return None if one is None else round(one, 12)
 
 
 def budget_of(raw: Json) -> tokens.Budget:

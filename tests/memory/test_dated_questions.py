@@ -128,7 +128,6 @@ def test_a_zone_that_is_none_is_refused_at_once(zone: str) -> None:
     for make in (
         lambda: Memory.of(store, "ana", zone=zone),
         lambda: Memory(store, "ana", zone=zone),
-        lambda: Memory(store, "ana").search("Who?", zone=zone),
     ):
         with pytest.raises(InvalidValue, match="zone"):
             make()

@@ -69,7 +69,6 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     "options kind",
     ({"context": 0}, InvalidLimit),
     ({"context": "large"}, WrongType),
-    ({"temperature": -1}, InvalidLimit),
     ({"threads": 0}, InvalidLimit),
 )
 def test_wrong_options_are_refused(

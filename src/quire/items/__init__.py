@@ -3,7 +3,6 @@
 from quire.items.codec import JSON
 from quire.items.kinds import (
     EDITS,
-    FAR_PAST as FAR_PAST,
     KINDS,
     MAX_DATA,
     ROLES as ROLES,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
-from quire.memory.leaf import Leaf, parts_read
+from quire.memory.leaf import LETTERS_READ, Leaf
 from quire.memory.quotes import BAR, Shorten, one_line
 from quire.memory.words import related, terms
 
@@ -119,8 +119,7 @@ def _longest(found: frozenset[str]) -> Iterable[str]:
 
 
 def _pieces(text: str, worths: Mapping[str, float]) -> Iterator[_Piece]:
-    lines = (line for start, end in parts_read(text) for line in _LINES.finditer(text, start, end))
-    for line in lines:
+    for line in _LINES.finditer(text, 0, LETTERS_READ):
         is_call = _CALL.match(text, line.start()) is not None
         for piece in _PIECES.finditer(text, line.start(), line.end()):
             found = worths.keys() & set(terms(piece[0]))

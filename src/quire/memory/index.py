@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from quire.memory.found import Found
-from quire.memory.leaf import Kind, Leaf, parts_read
+from quire.memory.leaf import LETTERS_READ, Kind, Leaf
 from quire.memory.postings import (
     ASKS,
     ROW,
@@ -321,7 +321,7 @@ class _Terms(NamedTuple):
 def _terms_of(leaf: Leaf) -> _Terms:
     start = leaf.name_length + leaf.heading_length
     text = leaf.text[start:]
-    said, questions = statements_and_questions("\n".join(text[first:end] for first, end in parts_read(text)))
+    said, questions = statements_and_questions(text[:LETTERS_READ])
     stated, asked = _bounded(terms(said)), _bounded(terms(questions)) if questions else []
     marks = [kind_mark(leaf.kind), *map(speaker_mark, terms(leaf.speaker))]
     if start:

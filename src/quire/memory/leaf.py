@@ -13,17 +13,10 @@ KNOWLEDGE = "~knowledge"
 Kind = Literal["said", "done", "summary", "note", "document"]
 """Words, a reply with its tool calls and their results, a summary, a note, or a piece of a document."""
 
-HEAD_LETTERS, TAIL_LETTERS = 150_000, 50_000
-"""So much of a text is read, from its beginning and before its end: all of it, but for the very longest."""
+LETTERS_READ = 200_000
+"""So many characters of a text are read: all of it, but for the very longest."""
 
 _LONGEST_NAME = 300
-
-
-def parts_read(text: str) -> tuple[tuple[int, int], ...]:
-    """From where to where a text is read."""
-    if len(text) <= HEAD_LETTERS + TAIL_LETTERS:
-        return ((0, len(text)),)
-    return (0, HEAD_LETTERS), (len(text) - TAIL_LETTERS, len(text))
 
 
 class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):

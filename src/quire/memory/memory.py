@@ -129,17 +129,15 @@ class Memory:
         at: float | None = None,
         documents: bool = False,
         asked_in: Iterable[tuple[str, str]] = (),
-        zone: str | tzinfo | None = None,
     ) -> Found:
         """Return what may answer a question asked `at` a time, best first, from one tier or several.
 
         With `documents`, only documents are searched. The messages in `asked_in`, each by its conversation
-        and id, are the question and not found. A `zone` is for this question alone.
+        and id, are the question and not found.
         """
         whole(limit, "a limit", least=1)
         when = now() if at is None else number(at, "a time", least=-MOST)
-        days = self.zone if zone is None else zone_of(zone)
-        asked = Question.of(checked_question(question), when, zone=days, own=asked_in)
+        asked = Question.of(checked_question(question), when, zone=self.zone, own=asked_in)
         only = _DOCUMENTS if documents else leaves_in(conversation, *checked_tiers(tiers))
         embedding = self._embedding if asked.terms else None
         if embedding is not None:

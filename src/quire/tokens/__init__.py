@@ -4,7 +4,6 @@ from quire.tokens.budget import Budget, Share, share_out as share_out
 from quire.tokens.counter import (
     MOST as MOST,
     Counter,
-    CountsTools,
     Definition,
     Tally as Tally,
     checked_counter as checked_counter,
@@ -49,7 +48,6 @@ __all__ = [
     "Budget",
     "Calibrated",
     "Counter",
-    "CountsTools",
     "Definition",
     "ImageLimits",
     "Measured",

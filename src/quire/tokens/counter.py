@@ -1,8 +1,8 @@
 """What a counter is, and the checks of numbers and names that callers pass in. Nothing here counts tokens."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, cast, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType
 from quire.items import Item
@@ -14,9 +14,12 @@ MOST = 2**53
 """More than any count of tokens or items, and exact as a float."""
 
 
-@runtime_checkable
 class Counter(Protocol):
-    """Counts the tokens of items."""
+    """Counts the tokens of items.
+
+    A counter may also have `count_tools(tools)`: the tokens that tool definitions add to a request. Without
+    it, their JSON is counted.
+    """
 
     @property
     def key(self) -> str:
@@ -29,15 +32,6 @@ class Counter(Protocol):
 
     def total(self, counted: int) -> int:
         """Tokens of a request whose items add up to `counted`; never less for more."""
-        ...
-
-
-@runtime_checkable
-class CountsTools(Protocol):
-    """A counter that also knows how its provider writes tool definitions."""
-
-    def count_tools(self, tools: Sequence[Definition]) -> int:
-        """Tokens that the definitions add to a request."""
         ...
 
 

@@ -34,7 +34,7 @@ from quire.items import (
     Unknown,
     replace_surrogates,
 )
-from quire.tokens.counter import Counter, CountsTools, Definition, checked_counter, whole
+from quire.tokens.counter import Counter, Definition, checked_counter, whole
 from quire.tokens.media import is_text, is_utf8, media_costs, media_tokens
 from quire.tokens.models import facts_for, table
 
@@ -238,9 +238,8 @@ _OF_FUNCTIONS = frozenset(("name", "function", "description", *_SCHEMA_KEYS))
 
 def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
     """Tokens that tool definitions add to a request; of their JSON, if the counter does not count tools."""
-    if isinstance(counter, CountsTools) and not isinstance(counter, type):
-        return counter.count_tools(tools)
-    checked_counter(counter)
+    if hasattr(checked_counter(counter), "count_tools"):
+        return int(cast(Any, counter).count_tools(tools))
     texts = [_json(tool) for tool in single_definitions(tools)]
     return sum(counter.count(Message(role="system", content=text)) for text in texts)
 

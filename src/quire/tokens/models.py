@@ -54,16 +54,12 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_un
 
 
 class Prices(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """USD for a million tokens of each sort; None where a price is not known or not billed separately.
-
-    `cache_write_long` is for entries that live longer than usual, such as one hour at Anthropic.
-    """
+    """USD for a million tokens of each sort; None where a price is not known or not billed separately."""
 
     input: float | None = None
     output: float | None = None
     cache_read: float | None = None
     cache_write: float | None = None
-    cache_write_long: float | None = None
 
     def for_all_input(self) -> "Prices":
         """The same, with the price of input for cached input that has no price of its own: an upper bound."""
@@ -128,18 +124,17 @@ def model_named(model: str) -> str:
     return aliases.get(name, name)
 
 
-def cost(facts: ModelFacts, usage: Usage, *, long_cache: bool = False) -> float | None:
+def cost(facts: ModelFacts, usage: Usage) -> float | None:
     """USD for a usage, or None if tokens were used whose price is not known.
 
-    `long_cache` prices cache writes at the rate of long-lived entries. The higher price of prompts beyond
-    `facts.flat_until` is left out: a sum of usages does not show how long each prompt was.
+    Cache entries that live longer than usual cost more, which is left out. The higher price of prompts beyond
+    `facts.flat_until` is left out too: a sum of usages does not show how long each prompt was.
     """
     prices, total = facts.prices, 0.0
-    written = prices.cache_write_long if long_cache else prices.cache_write
     for tokens, price in (
         (usage.fresh, prices.input),
         (usage.cache_read, prices.cache_read),
-        (usage.cache_write, written),
+        (usage.cache_write, prices.cache_write),
         (usage.output, prices.output),
     ):
         if tokens and price is None:
