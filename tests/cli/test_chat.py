@@ -21,11 +21,10 @@ from quire.agent.builtin import ask_user
 from quire.cli.chat import tools_named
 from quire.errors import ModelFailed
 from quire.items import Message, Reasoning, Summary, ToolCall, ToolResult
-from quire.models import Scripted
 from quire.session import Session
 from quire.stores import Store
-from tests.cli.command_line import Chatting, nothing_installed, ran, refused, run, view_of
-from tests.models.answerers import NEEDS_LOCAL, NEEDS_SDK
+from tests.cli.command_line import Chatting, nothing_installed, ran, refused, view_of
+from tests.models.answerers import NEEDS_LOCAL
 
 LONG = "word " * 14_000
 ASKED = ToolCall("c1", "ask_user", '{"question": "Which city?"}')
@@ -76,20 +75,6 @@ def test_what_the_model_saw_and_what_it_took(place: Chatting) -> None:
             Session.open(place.address, store=store).user(f"number {number}")
     listed = place.talk("/context").out
     assert "number 49" in listed and "number 3\n" not in listed and "… 13 items before these" in listed
-
-
-def no_usage(*_: object) -> None:
-    """An endpoint that reports no usage."""
-
-
-@pytest.mark.parametrize("is_reported", [True, False])
-def test_all_requests_are_counted(
-    place: Chatting, monkeypatch: pytest.MonkeyPatch, is_reported: bool
-) -> None:
-    if not is_reported:
-        monkeypatch.setattr(Scripted, "_usage", no_usage)
-    out = place.talk("Hello", "And?", "/budget", replies=["Good day.", "Well."]).out
-    assert "spent so far: 2 requests, " in out and ("without reported usage" in out) is not is_reported
 
 
 def test_the_history_is_compacted_and_that_is_undone(place: Chatting) -> None:
@@ -197,19 +182,6 @@ def test_unknown_models_tools_and_addresses(tmp_path: Path, monkeypatch: pytest.
     reported = refused(2, "chat", *store, given="Hello\n")
     for words in ("quire[local]", "--model", "openai:gpt-5.6", "local:/path/to/weights.gguf"):
         assert words in reported
-
-
-@pytest.mark.parametrize("wire", [pytest.param("openai", marks=NEEDS_SDK["openai"])])
-def test_without_a_key_there_is_a_line_and_the_question_is_kept(
-    tmp_path: Path, wire: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    path = str(tmp_path / "chats.db")
-    done = run("chat", "--store", path, "--model", f"{wire}:gpt-5.6", given="Hello\n")
-    assert done.exit_code == 1 and done.stdout == ""
-    assert "quire: " in done.stderr and "Traceback" not in done.stderr
-    assert [item.text for item in view_of(path, "me/chat")] == ["Hello"]
 
 
 @pytest.mark.parametrize("question", [pytest.param("Hello, what is a lamp?", marks=NEEDS_LOCAL, id="local")])

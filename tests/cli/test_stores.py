@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
-from quire.items import Hide, Mask, Pin, Span, ToolCall, ToolResult
+from quire.items import Hide, Span
 from quire.session import Session
 from quire.stores import Store, place_at
 from tests.cli.command_line import (
@@ -78,7 +78,7 @@ def test_a_store_that_does_not_exist_is_not_made(url: str, tmp_path: Path) -> No
         ("memory:", "gone when the command ends"),
         ("mysql://root:hunter2@host/x", "a store is opened by"),
         ("bad.db", "is not a SQLite database"),
-        ("bad.jsonl", "is damaged in line"),
+        ("bad.jsonl", "is damaged in its first line"),
         ("other.db", "another application"),
         ("postgresql://nobody:hunter2@127.0.0.1:1/none", ""),
     ],
@@ -199,21 +199,6 @@ def test_what_the_view_shows_now_and_at_a_version(store: str) -> None:
     assert "versions 0 to 8" in refused(1, *show, "--at", "9")
     assert "no transcript 'b'" in refused(1, *show, "--transcript", "b")
     assert "no transcript 'b'" in refused(1, *show, "--transcript", "b", "--at", "2")
-
-
-def test_masked_and_pinned_items_are_marked(tmp_path: Path) -> None:
-    path = str(tmp_path / "tools.db")
-    with Store.open(path) as opened:
-        session = Session.open("a/b", store=opened)
-        session.user("Look.")
-        session.append(ToolCall("c", "look", "{}"), result := ToolResult("c", "look", "long " * 50))
-        session.append(Mask(result.id, "[cut]"), Pin(session.user("So?").id))
-    rows = ran_json("show", "a/b", "--store", path)["items"]
-    states = {row["item"]["kind"]: row["state"] for row in rows}
-    assert states == {"message": "pinned", "tool_call": "shown", "tool_result": "masked"}
-    text = ran("show", "a/b", "--store", path).stdout
-    assert "tool result, masked" in text and "[cut]" in text
-    assert "no request was kept in a/b" in refused(1, "show", "a/b", "--store", path, "--receipt", "last")
 
 
 def test_what_a_model_saw(store: str) -> None:

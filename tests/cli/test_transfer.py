@@ -1,7 +1,6 @@
 """`quire export`, `import`, `migrate` and the check of a store."""
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -191,15 +190,6 @@ def test_a_sealed_store_stays_sealed_or_changes_its_key(tmp_path: Path) -> None:
     assert view_of(opened) == view_of(one, key=KEY)
     ran("migrate", opened, sealed, "--target-key-file", str(tmp_path / "other"))
     assert view_of(sealed, key=KEY[::-1]) == view_of(opened)
-
-
-def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
-    one = two(tmp_path / "one.db")
-    with sqlite3.connect(one) as database:
-        database.execute("PRAGMA user_version = 99")
-    database.close()
-    assert "is of version 99" in refused(2, "migrate", one, str(tmp_path / "new.db"))
-    assert not (tmp_path / "new.db").exists()
 
 
 def test_a_store_is_checked_and_salvaged(tmp_path: Path) -> None:

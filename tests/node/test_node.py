@@ -17,6 +17,7 @@ from quire.models import Scripted
 from quire.node import Node
 from quire.providers import Rendered
 from tests.agent.answering import Gate, assert_whole, call
+from tests.models.answerers import in_loop
 
 
 def echo(sent: Rendered) -> str:
@@ -42,60 +43,54 @@ def said(node: Node, scope: str = "", conversation: str = "", name: str = "echo"
     return [item.text for item in view if isinstance(item, Message)]
 
 
-def test_conversations_are_apart() -> None:
-    async def serve() -> None:
-        async with Node() as node:
+@in_loop
+async def test_conversations_are_apart() -> None:
+    async with Node() as node:
+        node.add("echo", echoing)
+        node.add("other", echoing)
+        assert (await node.send("echo", "hi", scope="ana", conversation="one")).text == "heard: hi"
+        await node.send("echo", "ho", scope="bob", conversation="one")
+        await node.send("other", "he", scope="ana", conversation="one")
+        assert said(node, "ana", "one") == ["hi", "heard: hi"]
+        assert said(node, "bob", "one") == ["ho", "heard: ho"] and said(node) == []
+        assert said(node, "ana", "one", "other") == ["he", "heard: he"]
+
+
+@in_loop
+async def test_no_scope_reads_the_conversation_of_another_agent() -> None:
+    async with Node() as node:
+        node.add("s", echoing)
+        await node.send("s", "secret", scope="b/c", conversation="one")
+        with pytest.raises(InvalidValue, match="no slash"):
+            node.session("s/b", "c", "one")
+        assert str(node.session("s", "b/c", "one").place) == "s%2Fb%2Fc/one"
+        assert said(node, "b%2Fc", "one", "s") == [] and said(node, "b", "c/one", "s") == []
+        for name in ("a/b", "", 3, None):
+            with pytest.raises((InvalidValue, WrongType)):
+                node.add(name, echoing)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            with pytest.raises((InvalidValue, WrongType)):
+                node.session(name)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+@in_loop
+async def test_agents_are_known_by_name() -> None:
+    async with Node() as node:
+        node.add("echo", echoing)
+        with pytest.raises(InvalidValue):
             node.add("echo", echoing)
-            node.add("other", echoing)
-            assert (await node.send("echo", "hi", scope="ana", conversation="one")).text == "heard: hi"
-            await node.send("echo", "ho", scope="bob", conversation="one")
-            await node.send("other", "he", scope="ana", conversation="one")
-            assert said(node, "ana", "one") == ["hi", "heard: hi"]
-            assert said(node, "bob", "one") == ["ho", "heard: ho"] and said(node) == []
-            assert said(node, "ana", "one", "other") == ["he", "heard: he"]
-
-    asyncio.run(serve())
-
-
-def test_no_scope_reads_the_conversation_of_another_agent() -> None:
-    async def serve() -> None:
-        async with Node() as node:
-            node.add("s", echoing)
-            await node.send("s", "secret", scope="b/c", conversation="one")
-            with pytest.raises(InvalidValue, match="no slash"):
-                node.session("s/b", "c", "one")
-            assert str(node.session("s", "b/c", "one").place) == "s%2Fb%2Fc/one"
-            assert said(node, "b%2Fc", "one", "s") == [] and said(node, "b", "c/one", "s") == []
-            for name in ("a/b", "", 3, None):
-                with pytest.raises((InvalidValue, WrongType)):
-                    node.add(name, echoing)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-                with pytest.raises((InvalidValue, WrongType)):
-                    node.session(name)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-    asyncio.run(serve())
-
-
-def test_agents_are_known_by_name() -> None:
-    async def serve() -> None:
-        async with Node() as node:
-            node.add("echo", echoing)
-            with pytest.raises(InvalidValue):
-                node.add("echo", echoing)
-            for ask in (node.state, node.waiting, node.members):
-                with pytest.raises(UnknownKey, match="echo"):
-                    ask("nobody")
+        for ask in (node.state, node.waiting, node.members):
             with pytest.raises(UnknownKey, match="echo"):
-                await node.send("nobody", "hi")
-            with pytest.raises(UnknownKey, match="echo"):
-                await anext(node.decide_stream("nobody", {}))
-            assert node.agents == ("echo",)
+                ask("nobody")
+        with pytest.raises(UnknownKey, match="echo"):
+            await node.send("nobody", "hi")
+        with pytest.raises(UnknownKey, match="echo"):
+            await anext(node.decide_stream("nobody", {}))
+        assert node.agents == ("echo",)
+        await node.remove("echo")
+        with pytest.raises(UnknownKey):
+            await node.send("echo", "hi")
+        with pytest.raises(UnknownKey):
             await node.remove("echo")
-            with pytest.raises(UnknownKey):
-                await node.send("echo", "hi")
-            with pytest.raises(UnknownKey):
-                await node.remove("echo")
-
-    asyncio.run(serve())
 
 
 async def read_all(stream: Any) -> None:
@@ -114,77 +109,59 @@ VERBS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_an_address_is_made_of_texts(verb: str) -> None:
-    async def serve() -> None:
-        async with Node() as node:
-            node.add("echo", echoing)
-            for address in ({"scope": None}, {"scope": ["ana"]}, {"conversation": 7}):
-                with pytest.raises(WrongType, match="is a text, not"):
-                    await VERBS[verb](node, address)
-            assert "0 conversations" in repr(node)
-
-    asyncio.run(serve())
+@in_loop
+async def test_an_address_is_made_of_texts(verb: str) -> None:
+    async with Node() as node:
+        node.add("echo", echoing)
+        for address in ({"scope": None}, {"scope": ["ana"]}, {"conversation": 7}):
+            with pytest.raises(WrongType, match="is a text, not"):
+                await VERBS[verb](node, address)
+        assert "0 conversations" in repr(node)
 
 
-def test_what_makes_agents_returns_an_agent() -> None:
-    async def serve() -> None:
-        async with Node() as node:
-            node.add("odd", lambda session: {"agent": session})  # type: ignore[arg-type, return-value]  # pyright: ignore
-            with pytest.raises(WrongType, match="'odd' gives an Agent, not dict"):
-                await node.send("odd", "hi")
-
-    asyncio.run(serve())
-
-
-def test_turns_of_one_conversation_run_in_the_order_they_were_sent() -> None:
-    async def serve() -> None:
-        async with Node() as node:
-            node.add("echo", echoing)
-            sending = [
-                read_all(node.send_stream("echo", f"m{n}")) if n % 2 else node.send("echo", f"m{n}")
-                for n in range(20)
-            ]
-            await asyncio.gather(*sending)
-            assert said(node) == [word for n in range(20) for word in (f"m{n}", f"heard: m{n}")]
-
-    asyncio.run(serve())
+@in_loop
+async def test_turns_of_one_conversation_run_in_the_order_they_were_sent() -> None:
+    async with Node() as node:
+        node.add("echo", echoing)
+        sending = [
+            read_all(node.send_stream("echo", f"m{n}")) if n % 2 else node.send("echo", f"m{n}")
+            for n in range(20)
+        ]
+        await asyncio.gather(*sending)
+        assert said(node) == [word for n in range(20) for word in (f"m{n}", f"heard: m{n}")]
 
 
-def test_conversations_run_side_by_side() -> None:
-    async def serve() -> None:
-        gates: list[Gate] = []
-        async with Node() as node:
-            node.add("gated", gated(gates))
-            sending = [asyncio.create_task(node.send("gated", "go", conversation=str(n))) for n in range(5)]
-            while len(gates) < 5:
-                await asyncio.sleep(0)
-            await asyncio.gather(*(gate.begun.wait() for gate in gates))  # all have begun, none has ended
-            assert {node.state("gated", conversation=str(n)) for n in range(5)} == {"running"}
-            for gate in gates:
-                gate.go.set()
-            assert {reply.text for reply in await asyncio.gather(*sending)} == {"done"}
-            assert node.state("gated", conversation="0") == "idle"
-
-    asyncio.run(serve())
+@in_loop
+async def test_conversations_run_side_by_side() -> None:
+    gates: list[Gate] = []
+    async with Node() as node:
+        node.add("gated", gated(gates))
+        sending = [asyncio.create_task(node.send("gated", "go", conversation=str(n))) for n in range(5)]
+        while len(gates) < 5:
+            await asyncio.sleep(0)
+        await asyncio.gather(*(gate.begun.wait() for gate in gates))  # all have begun, none has ended
+        assert {node.state("gated", conversation=str(n)) for n in range(5)} == {"running"}
+        for gate in gates:
+            gate.go.set()
+        assert {reply.text for reply in await asyncio.gather(*sending)} == {"done"}
+        assert node.state("gated", conversation="0") == "idle"
 
 
-def test_a_tool_that_sends_to_its_own_conversation_gets_an_error_and_does_not_wait_for_itself() -> None:
-    async def serve() -> None:
-        node = Node()
+@in_loop
+async def test_a_tool_that_sends_to_its_own_conversation_gets_an_error_and_does_not_wait_for_itself() -> None:
+    node = Node()
 
-        @tool
-        async def again(how: str) -> str:
-            """Send to the conversation whose tool this is."""
-            if how == "stream":
-                return str([delta async for delta in node.send_stream("echo", "and?")])
-            return str(await node.send("echo", "and?"))
+    @tool
+    async def again(how: str) -> str:
+        """Send to the conversation whose tool this is."""
+        if how == "stream":
+            return str([delta async for delta in node.send_stream("echo", "and?")])
+        return str(await node.send("echo", "and?"))
 
-        calls = [call("again", f'{{"how": "{how}"}}', how) for how in ("send", "stream")]
-        node.add("echo", lambda session: Agent(session, model=Scripted([calls, "Well."]), tools=[again]))
-        assert (await asyncio.wait_for(node.send("echo", "go"), 60)).text == "Well."
-        await node.stop()
-
-    asyncio.run(serve())
+    calls = [call("again", f'{{"how": "{how}"}}', how) for how in ("send", "stream")]
+    node.add("echo", lambda session: Agent(session, model=Scripted([calls, "Well."]), tools=[again]))
+    assert (await asyncio.wait_for(node.send("echo", "go"), 60)).text == "Well."
+    await node.stop()
 
 
 @pytest.mark.parametrize("store", ["memory:", None])
@@ -208,66 +185,44 @@ def test_idle_workers_are_dropped_and_their_conversations_stay(store: str | None
         asyncio.run(serve())
 
 
-def test_streams_that_are_read_later_have_one_worker() -> None:
-    async def serve() -> None:
-        gates: list[Gate] = []
-        node = Node(idle=0)
-        node.add("gated", gated(gates))
-        streams = [node.send_stream("gated", text) for text in ("one", "two")]
-        reading = asyncio.gather(*map(read_all, streams))
-        while not gates:
-            await asyncio.sleep(0)
-        await gates[0].begun.wait()
-        gates[0].go.set()
-        await reading
-        assert len(gates) == 1
-        await node.stop()
-
-    asyncio.run(serve())
-
-
-def test_stopping_lets_the_current_turn_end_and_refuses_the_rest() -> None:
-    async def serve() -> None:
-        gates: list[Gate] = []
-        node = Node()
-        node.add("gated", gated(gates))
-        first = asyncio.create_task(node.send("gated", "one"))
-        while not gates:
-            await asyncio.sleep(0)
-        await gates[0].begun.wait()
-        second = asyncio.create_task(node.send("gated", "two"))
-        third = asyncio.ensure_future(anext(node.send_stream("gated", "three")))
+@in_loop
+async def test_stopping_lets_the_current_turn_end_and_refuses_the_rest() -> None:
+    gates: list[Gate] = []
+    node = Node()
+    node.add("gated", gated(gates))
+    first = asyncio.create_task(node.send("gated", "one"))
+    while not gates:
         await asyncio.sleep(0)
-        stopping = asyncio.create_task(node.stop())
-        await asyncio.sleep(0)
-        gates[0].go.set()
-        await stopping
-        assert (await first).text == "done" and said(node, name="gated")[0] == "one"
-        for refused in (second, third, node.send("gated", "four")):
-            with pytest.raises(Stopped):
-                await refused
-
-    asyncio.run(serve())
+    await gates[0].begun.wait()
+    second = asyncio.create_task(node.send("gated", "two"))
+    third = asyncio.ensure_future(anext(node.send_stream("gated", "three")))
+    await asyncio.sleep(0)
+    stopping = asyncio.create_task(node.stop())
+    await asyncio.sleep(0)
+    gates[0].go.set()
+    await stopping
+    assert (await first).text == "done" and said(node, name="gated")[0] == "one"
+    for refused in (second, third, node.send("gated", "four")):
+        with pytest.raises(Stopped):
+            await refused
 
 
 @pytest.mark.parametrize("how", ["grace", "hurry"])
-def test_what_takes_longer_than_the_grace_is_interrupted_and_kept(how: str) -> None:
-    async def serve() -> None:
-        gates: list[Gate] = []
-        node, hurry = Node(), asyncio.Event()
-        node.add("gated", gated(gates))
-        sending = asyncio.create_task(node.send("gated", "one"))
-        while not gates:
-            await asyncio.sleep(0)
-        await gates[0].begun.wait()
-        agent = node.worker("gated").agent
-        if how == "hurry":
-            hurry.set()
-        await asyncio.wait_for(node.stop(grace=3600 if how == "hurry" else 0.01, hurry=hurry), 60)
-        assert (await sending).stop == "interrupted"
-        assert_whole(agent)
-
-    asyncio.run(serve())
+@in_loop
+async def test_what_takes_longer_than_the_grace_is_interrupted_and_kept(how: str) -> None:
+    gates: list[Gate] = []
+    node, hurry = Node(), asyncio.Event()
+    node.add("gated", gated(gates))
+    sending = asyncio.create_task(node.send("gated", "one"))
+    while not gates:
+        await asyncio.sleep(0)
+    await gates[0].begun.wait()
+    agent = node.worker("gated").agent
+    if how == "hurry":
+        hurry.set()
+    await asyncio.wait_for(node.stop(grace=3600 if how == "hurry" else 0.01, hurry=hurry), 60)
+    assert (await sending).stop == "interrupted"
+    assert_whole(agent)
 
 
 def test_an_error_in_one_conversation_takes_no_grace_from_the_others() -> None:
@@ -300,19 +255,13 @@ def test_an_error_in_one_conversation_takes_no_grace_from_the_others() -> None:
     asyncio.run(serve())
 
 
-def test_an_agent_of_autonomy_has_the_same_addresses() -> None:
-    async def serve() -> None:
-        async with Node() as node:
-            agent = await autonomy.Agent.start(node, "Talk.", "echo", Scripted([echo], repeat=True))
-            await agent.send("hi", scope="b/c", conversation="one")
-            assert said(node, "b/c", "one") == ["hi", "heard: hi"]
-            with pytest.raises(WrongType, match="is a text, not"):
-                await agent.send("hi", scope=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-            deltas = [
-                delta async for delta in node.send_stream("echo", "ho", scope="b/c", conversation="one")
-            ]
-            assert (
-                isinstance(deltas[-1], Done) and len(await agent.memory.get_messages_only("b/c", "one")) == 4
-            )
-
-    asyncio.run(serve())
+@in_loop
+async def test_an_agent_of_autonomy_has_the_same_addresses() -> None:
+    async with Node() as node:
+        agent = await autonomy.Agent.start(node, "Talk.", "echo", Scripted([echo], repeat=True))
+        await agent.send("hi", scope="b/c", conversation="one")
+        assert said(node, "b/c", "one") == ["hi", "heard: hi"]
+        with pytest.raises(WrongType, match="is a text, not"):
+            await agent.send("hi", scope=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        deltas = [delta async for delta in node.send_stream("echo", "ho", scope="b/c", conversation="one")]
+        assert isinstance(deltas[-1], Done) and len(await agent.memory.get_messages_only("b/c", "one")) == 4

@@ -13,6 +13,7 @@ from quire.errors import ModelFailed, QuireError
 from quire.models import Scripted
 from quire.node import Node
 from tests.agent.answering import Gate, assert_whole, call
+from tests.models.answerers import in_loop
 
 LONG = "word " * 200
 """More deltas than an agent produces ahead of its listener."""
@@ -40,62 +41,56 @@ async def soon(work: Awaitable[Any]) -> Any:
 
 
 @pytest.mark.parametrize("reply", ["Once upon a time.", LONG])
-def test_the_next_turn_begins_once_the_answer_has_ended_and_a_late_listener_hears_all(reply: str) -> None:
-    async def serve() -> None:
-        node = node_of(reply, "And then?")
-        first, stream = await stalled(node)
-        assert (await soon(node.send("teller", "and?"))).text == "And then?"
-        view = node.session("teller").view()
-        assert [item.text for item in view if isinstance(item, Message)] == [
-            "tell",
-            reply,
-            "and?",
-            "And then?",
-        ]
-        assert node.state("teller") == "idle"
-        deltas = [first, *[delta async for delta in stream]]
-        assert words(deltas) == reply and isinstance(deltas[-1], Done)
-
-    asyncio.run(serve())
+@in_loop
+async def test_the_next_turn_begins_once_the_answer_has_ended_and_late_listeners_hear_all(reply: str) -> None:
+    node = node_of(reply, "And then?")
+    first, stream = await stalled(node)
+    assert (await soon(node.send("teller", "and?"))).text == "And then?"
+    view = node.session("teller").view()
+    assert [item.text for item in view if isinstance(item, Message)] == [
+        "tell",
+        reply,
+        "and?",
+        "And then?",
+    ]
+    assert node.state("teller") == "idle"
+    deltas = [first, *[delta async for delta in stream]]
+    assert words(deltas) == reply and isinstance(deltas[-1], Done)
 
 
 @pytest.mark.parametrize("how", ["interrupt", "close", "drop"])
-def test_a_listener_that_leaves_and_an_interruption_free_the_conversation(how: str) -> None:
-    async def serve() -> None:
-        gate = Gate()
-        node = node_of([Message("assistant", "Wait."), call("gate")], "Well.", tools=[gate.tool])
-        streams = [(await stalled(node))[1]]
-        await gate.begun.wait()
-        if how == "interrupt":
-            await node.worker("teller").agent.interrupt()
-            last = [delta async for delta in streams.pop()][-1]
-            assert isinstance(last, Done) and last.reply.stop == "interrupted"
-        elif how == "close":
-            await streams.pop().aclose()
-        else:
-            streams.clear()
-            gc.collect()
-        assert (await soon(node.send("teller", "and?"))).text == "Well."
-        assert node.state("teller") == "idle"
-        assert_whole(node.worker("teller").agent)
-
-    asyncio.run(serve())
+@in_loop
+async def test_a_listener_that_leaves_and_an_interruption_free_the_conversation(how: str) -> None:
+    gate = Gate()
+    node = node_of([Message("assistant", "Wait."), call("gate")], "Well.", tools=[gate.tool])
+    streams = [(await stalled(node))[1]]
+    await gate.begun.wait()
+    if how == "interrupt":
+        await node.worker("teller").agent.interrupt()
+        last = [delta async for delta in streams.pop()][-1]
+        assert isinstance(last, Done) and last.reply.stop == "interrupted"
+    elif how == "close":
+        await streams.pop().aclose()
+    else:
+        streams.clear()
+        gc.collect()
+    assert (await soon(node.send("teller", "and?"))).text == "Well."
+    assert node.state("teller") == "idle"
+    assert_whole(node.worker("teller").agent)
 
 
-def test_a_message_that_is_cancelled_while_it_waits_frees_the_conversation() -> None:
-    async def serve() -> None:
-        gate = Gate()
-        node = node_of(call("gate"), "Well.", tools=[gate.tool])
-        first = asyncio.ensure_future(node.send("teller", "one"))
-        await gate.begun.wait()
-        second = asyncio.ensure_future(node.send("teller", "two"))
-        await asyncio.sleep(0)
-        second.cancel()
-        gate.go.set()
-        await soon(asyncio.gather(first, second, return_exceptions=True))
-        assert node.state("teller") == "idle"
-
-    asyncio.run(serve())
+@in_loop
+async def test_a_message_that_is_cancelled_while_it_waits_frees_the_conversation() -> None:
+    gate = Gate()
+    node = node_of(call("gate"), "Well.", tools=[gate.tool])
+    first = asyncio.ensure_future(node.send("teller", "one"))
+    await gate.begun.wait()
+    second = asyncio.ensure_future(node.send("teller", "two"))
+    await asyncio.sleep(0)
+    second.cancel()
+    gate.go.set()
+    await soon(asyncio.gather(first, second, return_exceptions=True))
+    assert node.state("teller") == "idle"
 
 
 def test_a_listener_that_is_cancelled_before_anything_came_frees_the_conversation() -> None:
@@ -113,22 +108,20 @@ def test_a_listener_that_is_cancelled_before_anything_came_frees_the_conversatio
         asyncio.run(serve(steps))
 
 
-def test_an_error_is_raised_after_what_came_before_it() -> None:
-    async def serve() -> None:
-        node, nothing = (
-            node_of([Message("assistant", "Wait."), call("gate")], ModelFailed("gone"), "Well."),
-            3,
-        )
-        first, stream = await stalled(node)
-        assert words([first]) and (await soon(node.send("teller", "and?"))).text == "Well."
-        with pytest.raises(ModelFailed, match="gone"):
-            async for delta in stream:
-                assert not isinstance(delta, Done)
-        with pytest.raises(QuireError):
-            await anext(node.send_stream("teller", nothing))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-        assert node.state("teller") == "idle"
-
-    asyncio.run(serve())
+@in_loop
+async def test_an_error_is_raised_after_what_came_before_it() -> None:
+    node, nothing = (
+        node_of([Message("assistant", "Wait."), call("gate")], ModelFailed("gone"), "Well."),
+        3,
+    )
+    first, stream = await stalled(node)
+    assert words([first]) and (await soon(node.send("teller", "and?"))).text == "Well."
+    with pytest.raises(ModelFailed, match="gone"):
+        async for delta in stream:
+            assert not isinstance(delta, Done)
+    with pytest.raises(QuireError):
+        await anext(node.send_stream("teller", nothing))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert node.state("teller") == "idle"
 
 
 class Client:
@@ -148,42 +141,36 @@ class Client:
         self.has_ended = True
 
 
-def test_slow_listeners_hear_the_end_before_the_node_has_stopped() -> None:
-    async def serve() -> None:
-        gate = Gate()
-        async with node_of(call("gate"), LONG[:100], tools=[gate.tool]) as node:
-            clients = [Client(node.send_stream("teller", "tell", conversation=str(n))) for n in range(3)]
-            await asyncio.gather(*(client.begun.wait() for client in clients))
-            gate.go.set()
-        assert all(client.has_ended for client in clients)
-        assert {words(client.heard) for client in clients} == {LONG[:100]}
-
-    asyncio.run(serve())
+@in_loop
+async def test_slow_listeners_hear_the_end_before_the_node_has_stopped() -> None:
+    gate = Gate()
+    async with node_of(call("gate"), LONG[:100], tools=[gate.tool]) as node:
+        clients = [Client(node.send_stream("teller", "tell", conversation=str(n))) for n in range(3)]
+        await asyncio.gather(*(client.begun.wait() for client in clients))
+        gate.go.set()
+    assert all(client.has_ended for client in clients)
+    assert {words(client.heard) for client in clients} == {LONG[:100]}
 
 
 @pytest.mark.parametrize("has_left", [False, True])
-def test_a_stalled_listener_delays_stopping_by_the_grace_at_most(has_left: bool) -> None:
-    async def serve() -> None:
-        node = node_of("Once upon a time.")
-        _, stream = await stalled(node)
-        stopping = asyncio.ensure_future(node.stop(grace=3600 if has_left else 0.01))
-        await asyncio.sleep(0.005)
-        if has_left:
-            await stream.aclose()
-        await soon(stopping)
-        if not has_left:
-            assert isinstance([delta async for delta in stream][-1], Done)  # it is buffered for its listener
-
-    asyncio.run(serve())
+@in_loop
+async def test_a_stalled_listener_delays_stopping_by_the_grace_at_most(has_left: bool) -> None:
+    node = node_of("Once upon a time.")
+    _, stream = await stalled(node)
+    stopping = asyncio.ensure_future(node.stop(grace=3600 if has_left else 0.01))
+    await asyncio.sleep(0.005)
+    if has_left:
+        await stream.aclose()
+    await soon(stopping)
+    if not has_left:
+        assert isinstance([delta async for delta in stream][-1], Done)  # it is buffered for its listener
 
 
-def test_a_listener_that_keeps_up_hears_of_the_interruption() -> None:
-    async def serve() -> None:
-        gate = Gate()
-        node = node_of(call("gate"), tools=[gate.tool])
-        client = Client(node.send_stream("teller", "tell"))
-        await gate.begun.wait()
-        await soon(node.stop(grace=0))
-        assert client.has_ended and client.heard[-1].reply.stop == "interrupted"
-
-    asyncio.run(serve())
+@in_loop
+async def test_a_listener_that_keeps_up_hears_of_the_interruption() -> None:
+    gate = Gate()
+    node = node_of(call("gate"), tools=[gate.tool])
+    client = Client(node.send_stream("teller", "tell"))
+    await gate.begun.wait()
+    await soon(node.stop(grace=0))
+    assert client.has_ended and client.heard[-1].reply.stop == "interrupted"

@@ -14,6 +14,7 @@ from quire.models import Scripted
 from quire.node import Node
 from quire.stores import SQLiteStore
 from tests.agent.answering import assert_whole, call
+from tests.models.answerers import in_loop
 
 HERE: dict[str, Any] = {"scope": "ana", "conversation": "one"}
 CHILD: dict[str, Any] = {"scope": "ana", "conversation": "one/clerk-1"}
@@ -51,145 +52,108 @@ DECISIONS = pytest.mark.parametrize(("decision", "refunds"), [(True, 1), (False,
 
 
 @DECISIONS
-def test_a_call_is_decided_by_its_address_also_after_a_restart(
+@in_loop
+async def test_a_call_is_decided_by_its_address_also_after_a_restart(
     tmp_path: Path, decision: bool | str, refunds: int
 ) -> None:
-    async def serve() -> None:
-        before = Office([REFUND], store=tmp_path / "node.db")
-        assert (await before.node.send("clerk", "My money!", **HERE)).stop == "waiting"
-        await before.node.stop()
-        office = Office(["Well."], store=tmp_path / "node.db")
-        assert office.node.state("clerk", **HERE) == "waiting"
-        [waiting] = office.node.waiting("clerk", **HERE)
-        stream = office.node.decide_stream("clerk", {waiting.call_id: decision}, **HERE)
-        last = [delta async for delta in stream][-1]
-        assert isinstance(last, Done) and last.reply.text == "Well."
-        assert (office.refunds, before.refunds) == (refunds, 0)
-        assert office.node.state("clerk", **HERE) == "idle" and office.node.waiting("clerk", **HERE) == ()
-        assert_whole(office.node.worker("clerk", **HERE).agent)
-        await office.node.stop()
-
-    asyncio.run(serve())
+    before = Office([REFUND], store=tmp_path / "node.db")
+    assert (await before.node.send("clerk", "My money!", **HERE)).stop == "waiting"
+    await before.node.stop()
+    office = Office(["Well."], store=tmp_path / "node.db")
+    assert office.node.state("clerk", **HERE) == "waiting"
+    [waiting] = office.node.waiting("clerk", **HERE)
+    stream = office.node.decide_stream("clerk", {waiting.call_id: decision}, **HERE)
+    last = [delta async for delta in stream][-1]
+    assert isinstance(last, Done) and last.reply.text == "Well."
+    assert (office.refunds, before.refunds) == (refunds, 0)
+    assert office.node.state("clerk", **HERE) == "idle" and office.node.waiting("clerk", **HERE) == ()
+    assert_whole(office.node.worker("clerk", **HERE).agent)
+    await office.node.stop()
 
 
 @DECISIONS
 @pytest.mark.parametrize("is_restarted", [False, True])
-def test_a_call_of_a_sub_agent_is_decided_at_its_address(
+@in_loop
+async def test_a_call_of_a_sub_agent_is_decided_at_its_address(
     tmp_path: Path, decision: bool | str, refunds: int, is_restarted: bool
 ) -> None:
-    async def serve() -> None:
-        office = Office([REFUND, "Well."], [TO_CLERK, "It waits."], tmp_path / "node.db")
-        await office.node.send("boss", "My money!", **HERE)
-        if is_restarted:
-            await office.node.stop()
-            office = Office(["Well."], [], tmp_path / "node.db")
-        assert office.node.waiting("boss", **HERE) == ()
-        assert office.node.members("boss", **HERE) == (CHILD["conversation"],)
-        assert office.node.state("boss", **CHILD) == "waiting"
-        [waiting] = office.node.waiting("boss", **CHILD)
-        reply = await office.node.decide("boss", {waiting.call_id: decision}, **CHILD)
-        assert (reply.text, reply.agent, office.refunds) == ("Well.", "clerk", refunds)
-        assert office.node.state("boss", **CHILD) == "idle"
+    office = Office([REFUND, "Well."], [TO_CLERK, "It waits."], tmp_path / "node.db")
+    await office.node.send("boss", "My money!", **HERE)
+    if is_restarted:
         await office.node.stop()
-
-    asyncio.run(serve())
-
-
-def test_sub_agents_of_sub_agents_have_addresses_too() -> None:
-    async def serve() -> None:
-        office = Office([REFUND, "Given."], [TO_CLERK, "It waits."])
-
-        def chief(session: Session) -> Agent:
-            role = Role(name="boss", description="Has clerks.", make=office.make_boss)
-            replies: list[Any] = [call("delegate", '{"to": "boss", "task": "Give it back."}'), "It waits."]
-            return Agent(session, model=Scripted(replies), tools=delegating_tools(role), name="chief")
-
-        office.node.add("chief", chief)
-        await office.node.send("chief", "My money!", **HERE)
-        [boss] = office.node.members("chief", **HERE)
-        clerks = office.node.members("chief", scope="ana", conversation=boss)
-        assert clerks == ("one/boss-1/clerk-1",)
-        reply = await office.node.decide("chief", {"k1": True}, scope="ana", conversation=clerks[0])
-        assert reply.text == "Given." and office.refunds == 1
-        await office.node.stop()
-
-    asyncio.run(serve())
+        office = Office(["Well."], [], tmp_path / "node.db")
+    assert office.node.waiting("boss", **HERE) == ()
+    assert office.node.members("boss", **HERE) == (CHILD["conversation"],)
+    assert office.node.state("boss", **CHILD) == "waiting"
+    [waiting] = office.node.waiting("boss", **CHILD)
+    reply = await office.node.decide("boss", {waiting.call_id: decision}, **CHILD)
+    assert (reply.text, reply.agent, office.refunds) == ("Well.", "clerk", refunds)
+    assert office.node.state("boss", **CHILD) == "idle"
+    await office.node.stop()
 
 
-def test_a_conversation_with_a_slash_is_no_sub_agent_unless_one_works_there() -> None:
-    async def serve() -> None:
-        office = Office(["x"], ["Good day."])
-        assert (await office.node.send("boss", "hi", **CHILD)).agent == "boss"
-        await office.node.stop()
+@in_loop
+async def test_sub_agents_of_sub_agents_have_addresses_too() -> None:
+    office = Office([REFUND, "Given."], [TO_CLERK, "It waits."])
 
-    asyncio.run(serve())
+    def chief(session: Session) -> Agent:
+        role = Role(name="boss", description="Has clerks.", make=office.make_boss)
+        replies: list[Any] = [call("delegate", '{"to": "boss", "task": "Give it back."}'), "It waits."]
+        return Agent(session, model=Scripted(replies), tools=delegating_tools(role), name="chief")
 
-
-def test_a_sub_agent_that_asks_is_answered_after_its_worker_was_dropped() -> None:
-    def clerk(request: Any) -> Any:
-        last = request["messages"][-1]
-        asks = call("ask_user", '{"question": "How much?"}', "k1")
-        return asks if last["role"] == "user" else f"Heard {last['content']}"
-
-    def boss(request: Any) -> Any:
-        last = request["messages"][-1]
-        if last["role"] == "tool":
-            return last["content"]
-        answer = call("delegate", '{"to": "clerk-1", "task": "Five."}', "d2")
-        return answer if last["content"] == "Five." else TO_CLERK
-
-    async def serve() -> None:
-        office = Office(clerk, boss, idle=0)
-        assert "How much?" in str(await office.node.send("boss", "My money!", **HERE))
-        await office.node.send("boss", "Five.", scope="other")  # drops the first worker
-        assert str(await office.node.send("boss", "Five.", **HERE)) == "Heard Five."
-        await office.node.stop()
-
-    asyncio.run(serve())
+    office.node.add("chief", chief)
+    await office.node.send("chief", "My money!", **HERE)
+    [boss] = office.node.members("chief", **HERE)
+    clerks = office.node.members("chief", scope="ana", conversation=boss)
+    assert clerks == ("one/boss-1/clerk-1",)
+    reply = await office.node.decide("chief", {"k1": True}, scope="ana", conversation=clerks[0])
+    assert reply.text == "Given." and office.refunds == 1
+    await office.node.stop()
 
 
-def test_what_another_process_asks_and_decides_is_known(tmp_path: Path) -> None:
-    async def serve() -> None:
-        one, other = (Office([REFUND, "Done."], store=tmp_path / "node.db") for _ in range(2))
-        assert other.node.state("clerk", **HERE) == "idle"
-        await one.node.send("clerk", "My money!", **HERE)
-        assert [call.call_id for call in other.node.waiting("clerk", **HERE)] == ["k1"]
-        await one.node.decide("clerk", {"k1": True}, **HERE)
-        assert other.node.waiting("clerk", **HERE) == () and other.node.state("clerk", **HERE) == "idle"
-        await asyncio.gather(one.node.stop(), other.node.stop())
-
-    asyncio.run(serve())
+@in_loop
+async def test_a_conversation_with_a_slash_is_no_sub_agent_unless_one_works_there() -> None:
+    office = Office(["x"], ["Good day."])
+    assert (await office.node.send("boss", "hi", **CHILD)).agent == "boss"
+    await office.node.stop()
 
 
-def test_forgotten_and_interrupted_calls_wait_for_nobody() -> None:
-    async def serve() -> None:
-        office = Office([REFUND, "It was not done."])
-        await office.node.send("clerk", "My money!", **HERE)
-        office.node.session("clerk", **HERE).forget()
-        assert office.node.waiting("clerk", **HERE) == () and office.node.state("clerk", **HERE) == "idle"
-        assert (await office.node.send("clerk", "and now?", **HERE)).text == "It was not done."
-        assert office.refunds == 0
-        session = office.node.session("clerk", "bob")
-        begun, held, asked = (call("refund", "{}", name) for name in ("c1", "c2", "c3"))
-        await session.aio.append(Message("user", "My money!"), begun, held)
-        await session.steps.begin(begun, held)
-        await session.steps.hold(ToolResult("c2", "refund", "given"))
-        assert office.node.waiting("clerk", scope="bob") == ()
-        await session.aio.append(asked)
-        assert [one.call_id for one in office.node.waiting("clerk", scope="bob")] == ["c3"]
-        await office.node.stop()
-
-    asyncio.run(serve())
+@in_loop
+async def test_what_another_process_asks_and_decides_is_known(tmp_path: Path) -> None:
+    one, other = (Office([REFUND, "Done."], store=tmp_path / "node.db") for _ in range(2))
+    assert other.node.state("clerk", **HERE) == "idle"
+    await one.node.send("clerk", "My money!", **HERE)
+    assert [call.call_id for call in other.node.waiting("clerk", **HERE)] == ["k1"]
+    await one.node.decide("clerk", {"k1": True}, **HERE)
+    assert other.node.waiting("clerk", **HERE) == () and other.node.state("clerk", **HERE) == "idle"
+    await asyncio.gather(one.node.stop(), other.node.stop())
 
 
-def test_a_decision_waits_for_the_messages_before_it() -> None:
-    async def serve() -> None:
-        office = Office([REFUND, "As you wish."])
-        await office.node.send("clerk", "My money!")
-        message = asyncio.create_task(office.node.send("clerk", "No, wait."))
-        await asyncio.sleep(0)
-        with pytest.raises(UnknownId):  # the message closed the call
-            await office.node.decide("clerk", {"k1": True})
-        assert (await message).text == "As you wish." and office.refunds == 0
+@in_loop
+async def test_forgotten_and_interrupted_calls_wait_for_nobody() -> None:
+    office = Office([REFUND, "It was not done."])
+    await office.node.send("clerk", "My money!", **HERE)
+    office.node.session("clerk", **HERE).forget()
+    assert office.node.waiting("clerk", **HERE) == () and office.node.state("clerk", **HERE) == "idle"
+    assert (await office.node.send("clerk", "and now?", **HERE)).text == "It was not done."
+    assert office.refunds == 0
+    session = office.node.session("clerk", "bob")
+    begun, held, asked = (call("refund", "{}", name) for name in ("c1", "c2", "c3"))
+    await session.aio.append(Message("user", "My money!"), begun, held)
+    await session.steps.begin(begun, held)
+    await session.steps.hold(ToolResult("c2", "refund", "given"))
+    assert office.node.waiting("clerk", scope="bob") == ()
+    await session.aio.append(asked)
+    assert [one.call_id for one in office.node.waiting("clerk", scope="bob")] == ["c3"]
+    await office.node.stop()
 
-    asyncio.run(serve())
+
+@in_loop
+async def test_a_decision_waits_for_the_messages_before_it() -> None:
+    office = Office([REFUND, "As you wish."])
+    await office.node.send("clerk", "My money!")
+    message = asyncio.create_task(office.node.send("clerk", "No, wait."))
+    await asyncio.sleep(0)
+    with pytest.raises(UnknownId):  # the message closed the call
+        await office.node.decide("clerk", {"k1": True})
+    assert (await message).text == "As you wish." and office.refunds == 0

@@ -315,12 +315,8 @@ def _spent(session: Session) -> str:
     spending, usage = session.spending, session.spending.usage
     share = f", {usage.cache_read / usage.input:.0%} of it from the cache" if usage.cache_read else ""
     cost = f", {spending.cost:.4f} USD" if spending.cost else ""
-    # Compactions send requests without a receipt, and some endpoints report no usage.
-    sent = max(spending.requests, len(session.receipts))
-    unknown = sent - spending.requests
-    left = f"; {plural(unknown, 'request')} without reported usage" if unknown else ""
-    tokens = f"{usage.input:,} tokens read{share}, {usage.output:,} written{cost}"
-    return f"spent so far: {plural(sent, 'request')}, {tokens}{left}"
+    requests = plural(spending.requests, "request")
+    return f"spent so far: {requests}, {usage.input:,} tokens read{share}, {usage.output:,} written{cost}"
 
 
 # Models and tools by name

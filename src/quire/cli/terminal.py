@@ -65,7 +65,7 @@ def error(text: str) -> None:
     say(f"quire: {one_line(text)}", to_errors=True, fg="red")
 
 
-def table(rows: list[tuple[str, ...]], left: int = 1, *, to_errors: bool = False) -> None:
+def table(rows: list[tuple[str, ...]], left: int = 1) -> None:
     """Print rows in columns. The first `left` columns are aligned to the left, the others to the right."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -74,7 +74,7 @@ def table(rows: list[tuple[str, ...]], left: int = 1, *, to_errors: bool = False
             f"{cell:<{width}}" if at < left else f"{cell:>{width}}"
             for at, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
-        say("  ".join(aligned).rstrip(), to_errors=to_errors)
+        say("  ".join(aligned).rstrip())
 
 
 def write_json(value: Any, name: str | None = None, *, to_errors: bool = False) -> None:
