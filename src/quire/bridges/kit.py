@@ -20,10 +20,10 @@ def read_saved(data: object, kind: type[T]) -> T:
         raise damaged(fault) from None
 
 
-def damaged(fault: msgspec.DecodeError) -> Damaged:
+def damaged(fault: Exception, prefix: str = "") -> Damaged:
     """What msgspec refused, as an error with a path."""
     text, place = without_content(fault)
-    return Damaged(text, f"${place}")
+    return Damaged(prefix + text, f"${place}")
 
 
 async def reply_text(answer: Any) -> str:

@@ -122,6 +122,7 @@ def test_changing_the_list_of_messages_changes_the_context() -> None:
     messages = context.messages
     messages.append(Message(role="user", content="pears"))
     context.user("figs")
+    assert texts(messages) == ["pears", "figs"]
     messages.extend([Message(role="user", content="plums")])
     messages += [Message(role="user", content="limes")]
     assert texts(messages) == texts(context) == ["pears", "figs", "plums", "limes"]
@@ -240,16 +241,17 @@ def test_a_device_or_a_pipe_is_no_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "path"),
     [
-        (Context, "[", "$"),
-        (Context, '[{"role": "user", "content": "a"}, {"role": "user"}]', "$[1]"),
-        (Runtime, '{"contexts": {"main": [{"role": "user", "content": 3}]}}', "$.contexts[...][0].content"),
+        (Context, b"[", "$"),
+        (Context, b'[{"content": "\xff"}]', "$"),
+        (Context, b'[{"role": "user", "content": "a"}, {"role": "user"}]', "$[1]"),
+        (Runtime, b'{"contexts": {"main": [{"role": "user", "content": 3}]}}', "$.contexts[...][0].content"),
     ],
 )
-def test_a_damaged_file_is_an_error_with_a_path(kind: Any, text: str, path: str) -> None:
-    Path("basket.json").write_text(text)
-    with pytest.raises(Damaged) as raised:
+def test_a_damaged_file_is_an_error_with_a_path(kind: Any, text: bytes, path: str) -> None:
+    Path("basket.json").write_bytes(text)
+    with pytest.raises(Damaged, match=r"basket\.json") as raised:
         kind.from_file("basket.json", keep_updated=True)
-    assert raised.value.path == path and Path("basket.json").read_text() == text
+    assert raised.value.path == path and Path("basket.json").read_bytes() == text
 
 
 # Compaction

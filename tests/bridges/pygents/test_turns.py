@@ -84,6 +84,8 @@ async def test_fixed_arguments_give_way_to_those_of_a_call() -> None:
         return f"{board} {grit}"
 
     assert await sand("oak") == "oak 80" and await sand("oak", grit=120) == "oak 120"
+    with pytest.raises(TypeError, match="speed"):
+        tool(speed=3)(sand.fn)
 
 
 async def test_hooks_of_a_tool_receive_arguments_values_and_the_last_value() -> None:

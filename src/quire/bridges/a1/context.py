@@ -272,7 +272,8 @@ class Context:
         return self.messages[index]
 
     def after_change(self) -> None:
-        """Let the runtime compact, and save."""
+        """Bring the list of messages up to date, let the runtime compact, and save."""
+        self._refresh()
         if self._on_change is not None:
             self._on_change(self)
         self._save()
@@ -347,8 +348,8 @@ def read_json(path: str | os.PathLike[str], kind: type[T]) -> T | None:
         raise InvalidValue(f"{os.fspath(path)} is not a regular file")
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=kind)
-    except msgspec.DecodeError as fault:
-        raise damaged(fault) from None
+    except (msgspec.DecodeError, UnicodeError) as fault:
+        raise damaged(fault, f"{os.fspath(path)}: ") from None
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -139,6 +139,7 @@ class Callback:
         self.name = self.__name__ = fn.__name__
         self.__doc__ = fn.__doc__
         self.metadata = Metadata(self.name, inspect.getdoc(fn))
+        inspect.signature(fn).bind_partial(**fixed)  # a `TypeError` if the function does not take them
         self._fixed = fixed
         self._lock: AbstractAsyncContextManager[Any] = Lock() if lock else nullcontext()
 
@@ -155,7 +156,7 @@ class Hook(Callback):
 
     def __init__(self, fn: Callable[..., Any], types: Any, lock: bool, fixed: Mapping[str, Any]) -> None:
         super().__init__(fn, lock, fixed)
-        self.type: Any = types if isinstance(types, HookType) else tuple(types)
+        self.type: Any = types if isinstance(types, HookType) else tuple(types or ())
         types_of(self)
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -189,8 +190,10 @@ def hook(
 def types_of(callback: AnyHook) -> tuple[HookType, ...]:
     """The types of a hook."""
     given: Any = getattr(callback, "type", None)
-    types: tuple[Any, ...] = (given,) if isinstance(given, HookType) else tuple(given or ())
-    if not types or not all(isinstance(kind, HookType) for kind in types):
+    types: tuple[Any, ...] = (given,) if given is None or isinstance(given, HookType) else tuple(given)
+    if not types:
+        raise InvalidValue("a hook has at least one type")
+    if not all(isinstance(kind, HookType) for kind in types):
         raise WrongType("a hook has a type, such as ContextPoolHook.AFTER_ADD, or a list of types")
     return types
 
