@@ -266,7 +266,7 @@ def _entry_line(stored: Stored, item: Item, undone: set[tuple[str, str]]) -> str
     mark = "[undone] " if (stored.stream, item.id) in undone else ""
     where = f"{named(stored.stream):10} {kind(item):17} {named(item.id)}"
     when = moment(item.created_at)
-    return f"{stored.version:>7,}  {when:19}  {where}  {mark}{entry(stored.stream, item)}".rstrip()
+    return f"{stored.version:>7,}  {when:19}  {where}  {mark}{entry(item)}".rstrip()
 
 
 def _entry_as_data(stored: Stored, item: Item, undone: set[tuple[str, str]]) -> dict[str, Any]:

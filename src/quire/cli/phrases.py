@@ -1,6 +1,6 @@
-"""How items, log entries, calls, prices and program events are put into words."""
+"""How items, log entries and calls are put into words."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -34,7 +34,6 @@ from quire.tokens import counter_for
 _MOST_NAMED = 5
 _MOST_SPANS = 3
 _LONGEST = 80
-_LONGEST_FAULT = 400
 
 STOPS = {
     "interrupted": "interrupted",
@@ -126,8 +125,10 @@ def preview(item: Item) -> str:
             tools = "" if item.tools is None else f"tools: {', '.join(item.tools)}"
             return beginning("; ".join(filter(None, (tools, item.instructions))))
         case Note():
-            text = item.content if isinstance(item.content, str) else item.description
-            return beginning(": ".join(filter(None, (item.key, text))))
+            text = (
+                item.content if isinstance(item.content, str) else msgspec.json.encode(item.content).decode()
+            )
+            return beginning(": ".join(filter(None, (item.key, item.description, text))))
         case Unknown():
             return f"of a kind that this version does not know: {named(item.name)}"
         case _:
@@ -149,10 +150,8 @@ def item_rows(items: Iterable[Item], model: str, view: View | None = None) -> li
 # Entries of a log
 
 
-def entry(stream: str, item: Item) -> str:
+def entry(item: Item) -> str:
     """What an entry of the log says or does."""
-    if stream in _OWN_STREAMS:
-        return _OWN_STREAMS[stream](item)
     match item:
         case Summary():
             return f"replaces {_spans(item.spans)}: {beginning(item.text)}"
@@ -176,50 +175,7 @@ def _spans(spans: Sequence[Span]) -> str:
     return listed(words, _MOST_SPANS) or "nothing"
 
 
-def _noted(item: Item) -> dict[str, Any]:
-    return fields_of(item.content) if isinstance(item, Note) else {}
-
-
-def _request(item: Item) -> str:
-    from quire.session import is_receipt
-
-    if not is_receipt(item):
-        return f"kept for requests: {preview(item) or named(item.id)}"
-    fields = _noted(item)
-    to = " ".join(named(str(fields[name])) for name in ("provider", "model") if fields.get(name))
-    return f"request of {fields.get('tokens', 0):,} tokens to {to}"
-
-
-def _usage(item: Item) -> str:
-    usage, cost = fields_of(_noted(item).get("usage")), _noted(item).get("cost")
-    price = f", {cost:.4f} USD" if isinstance(cost, int | float) else ""
-    return f"spent {usage.get('input', 0) + usage.get('output', 0):,} tokens{price}"
-
-
-def _pooled(item: Item) -> str:
-    if isinstance(item, Hide):
-        return f"removes {_spans(item.spans)} from the pool"
-    return f"adds to the pool: {preview(item)}"
-
-
-def _origin(item: Item) -> str:
-    fields = _noted(item)
-    return f"begins as {named(str(fields.get('conversation')))} at revision {fields.get('revision')}"
-
-
-_OWN_STREAMS: dict[str, Callable[[Item], str]] = {
-    ".receipts": _request,
-    ".usage": _usage,
-    ".pool": _pooled,
-    ".origin": _origin,
-    ".plans": lambda item: "ends a compaction" if isinstance(item, Hide) else "begins a compaction",
-    ".named": lambda item: f"takes the name {named(str(_noted(item).get('name')))}",
-    ".forgotten": lambda item: f"{plural(len(_noted(item).get('ids', ())), 'item')} forgotten",
-}
-"""The session's own streams, by the names in `quire.stores.streams`."""
-
-
-# Calls and programs
+# Calls
 
 
 def call(made: ToolCall) -> str:
@@ -240,43 +196,3 @@ def question(made: ToolCall) -> str:
     except msgspec.DecodeError:
         asked = None
     return asked if isinstance(asked, str) else made.arguments
-
-
-def price(of: Any) -> str:
-    """A price on one line."""
-    money = f"{of.money:.4f} USD, " if of.money else ""
-    return f"{money}{plural(round(of.calls), 'call')}"
-
-
-def program_event(event: object) -> str:
-    """Something that happened to a program, on one line; what it prints is shown as it is."""
-    from quire import programs
-
-    match event:
-        case programs.Printed():
-            return event.text
-        case programs.Found():
-            return "kept before" if event.path is None else f"kept before in {event.path}: no model is asked"
-        case programs.SetAside():
-            return f"{event.path} is set aside: {beginning(event.why, _LONGEST_FAULT)}"
-        case programs.Called():
-            return f"· {call(event.call)}"
-        case programs.Asked():
-            return f"· asks {named(event.model)}, in {named(event.transcript)}"
-        case programs.Gave():
-            before = ", made before" if programs.REPLAYED in event.result.extras else ""
-            return f"· {outcome(event.result, before)}"
-        case programs.Written():
-            lines = plural(len(event.text.strip().splitlines()), "line")
-            return f"{named(event.attempt)}: round {event.round}, {lines} written"
-        case programs.Checked():
-            return f"{named(event.attempt)}: passed the checks, about {price(event.price)}"
-        case programs.Faulted():
-            fault = getattr(event.fault, "kind", type(event.fault).__name__)
-            return f"{named(event.attempt)}: {fault}: {beginning(str(event.fault), _LONGEST_FAULT)}"
-        case programs.Started():
-            return f"{named(event.attempt)}: runs"
-        case programs.Answered():
-            return f"{named(event.attempt)}: answered"
-        case _:
-            return ""

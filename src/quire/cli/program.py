@@ -7,20 +7,40 @@ import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, cast
 
 import typer
 
 from quire.agent import Agent
 from quire.cli.chat import approved, closed, model_named
 from quire.cli.options import AsJson, KeyFile, StoreUrl
-from quire.cli.phrases import fields_of, program_event
+from quire.cli.phrases import beginning, call, fields_of, named, outcome, plural
 from quire.cli.stores import at_store
 from quire.cli.terminal import Terminal, error, errors_reported, read_bytes, say, write_json
-from quire.errors import Damaged, InvalidValue, QuireError, StoreFailed, cut
+from quire.errors import Damaged, InvalidValue, QuireError, cut
 from quire.items import Message, ToolCall
 from quire.models import AnyModel
-from quire.programs import Answer, Coder, Event, KeptProgram, Printed, ProgramFailed, ProgramFault, Task
+from quire.programs import (
+    REPLAYED,
+    Answer,
+    Answered,
+    Asked,
+    Called,
+    Checked,
+    Coder,
+    Event,
+    Faulted,
+    Found,
+    Gave,
+    KeptProgram,
+    Printed,
+    ProgramFailed,
+    ProgramFault,
+    SetAside,
+    Started,
+    Task,
+    Written,
+)
 from quire.programs.values import plain
 from quire.sections import Instructions
 from quire.session import Session
@@ -28,6 +48,7 @@ from quire.stores.threads import COMPUTING
 
 _FOLDER = "programs"
 _ADDRESS = "me/program"
+_LONGEST_FAULT = 400
 
 
 class Watching:
@@ -49,7 +70,7 @@ class Watching:
                 self._terminal.note(f"  | {line}")
             return
         self.end_line()
-        self._terminal.note(program_event(event))
+        self._terminal.note(_phrased(event))
 
     def end_line(self) -> None:
         """Show what was printed without the end of its line."""
@@ -63,6 +84,40 @@ class Watching:
             return "nobody is there to approve of it"
         async with self._asking:
             return await COMPUTING.do(approved, self._terminal, made)
+
+
+def _phrased(event: Event) -> str:
+    """Something that happened to a program, on one line; what it prints is shown as it is."""
+    match event:
+        case Printed():
+            return event.text
+        case Found():
+            return "kept before" if event.path is None else f"kept before in {event.path}: no model is asked"
+        case SetAside():
+            return f"{event.path} is set aside: {beginning(event.why, _LONGEST_FAULT)}"
+        case Called():
+            return f"· {call(event.call)}"
+        case Asked():
+            return f"· asks {named(event.model)}, in {named(event.transcript)}"
+        case Gave():
+            before = ", made before" if REPLAYED in event.result.extras else ""
+            return f"· {outcome(event.result, before)}"
+        case Written():
+            lines = plural(len(event.text.strip().splitlines()), "line")
+            return f"{named(event.attempt)}: round {event.round}, {lines} written"
+        case Checked():
+            money, calls = event.price.money, plural(round(event.price.calls), "call")
+            price = f"{money:.4f} USD, {calls}" if money else calls
+            return f"{named(event.attempt)}: passed the checks, about {price}"
+        case Faulted():
+            fault = getattr(event.fault, "kind", type(event.fault).__name__)
+            return f"{named(event.attempt)}: {fault}: {beginning(str(event.fault), _LONGEST_FAULT)}"
+        case Started():
+            return f"{named(event.attempt)}: runs"
+        case Answered():
+            return f"{named(event.attempt)}: answered"
+        case _:
+            return ""
 
 
 def program(
@@ -86,9 +141,9 @@ def program(
 ) -> None:
     """Have a model write a program that does a task; attempts, checks, prices and calls are shown."""
     with errors_reported(), _session(store, conversation, key_file) as session:
-        defined = _defined_in(agent_file)
-        given = _input(defined.task, input or (), input_json)
-        writer = model or defined.model
+        task, of_file = _defined_in(agent_file)
+        given = _input(task, input or (), input_json)
+        writer = model or of_file
         watching = Watching(is_silent=json)
         coder = Coder(
             model_named(writer) if writer is None or isinstance(writer, str) else writer,
@@ -99,24 +154,19 @@ def program(
             approver=watching.approve,
         )
         with _faults_reported():
-            done = asyncio.run(
-                _done(coder, defined.task, given if given or not keep else None, keep, watching)
-            )
+            done = asyncio.run(_done(coder, task, given, keep, watching))
         write_json(done if json else done.get("value", done.get("path")))
 
 
 async def _done(
-    coder: Coder, task: Task, given: dict[str, Any] | None, keep: bool, tell: Watching
+    coder: Coder, task: Task, given: dict[str, Any], keep: bool, tell: Watching
 ) -> dict[str, Any]:
     try:
         if not keep:
-            return _answer_as_data(await coder.answer(task, given or {}, tell=tell))
+            return _answer_as_data(await coder.answer(task, given, tell=tell))
         kept = await coder.keep(task, tell=tell)
-        if given is not None:
-            return {**_program_as_data(kept), "value": plain(await kept.run(given, tell=tell))}
-        if kept.path is None:
-            raise StoreFailed("the program was written and could not be kept: there is no place for its file")
-        return _program_as_data(kept)
+        value = {"value": plain(await kept.run(given, tell=tell))} if given else {}
+        return {**_program_as_data(kept), **value}
     finally:
         tell.end_line()
         if coder.model is not None:
@@ -139,7 +189,7 @@ def _answer_as_data(answer: Answer) -> dict[str, Any]:
 
 def _program_as_data(kept: KeptProgram) -> dict[str, Any]:
     return {
-        "path": None if kept.path is None else str(kept.path),
+        "path": str(kept.path),
         "program": kept.code,
         "version": kept.version,
         "price": plain(kept.price),
@@ -176,21 +226,16 @@ def _faults_reported() -> Generator[None]:
 # The task and its input
 
 
-class _Defined(NamedTuple):
-    task: Task
-    model: AnyModel | str | None
-
-
-def _defined_in(file: str) -> _Defined:
+def _defined_in(file: str) -> tuple[Task, AnyModel | str | None]:
     """The `task` of a Python file, or that of its `agent`, and the `model` that writes."""
     names = _run(file)
     task, agent, model = (names.get(name) for name in ("task", "agent", "model"))
     if isinstance(task, Task):
-        return _Defined(task, model)
+        return task, model
     if isinstance(given := getattr(agent, "task", None), Task):
-        return _Defined(given, model)  # an agent of a bridge
+        return given, model  # an agent of a bridge
     if isinstance(agent, Agent):
-        return _Defined(Task(agent.name, _instructions(agent), tools=agent.tools), model or agent.model)
+        return Task(agent.name, _instructions(agent), tools=agent.tools), model or agent.model
     raise InvalidValue(f"{file} defines no `task` that is a quire.programs.Task, and no `agent`")
 
 
