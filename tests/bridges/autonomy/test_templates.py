@@ -137,10 +137,11 @@ async def test_every_section_can_be_made_disabled_and_enabled_later(
     make: Callable[[bool], ContextSection],
 ) -> None:
     section, memory = make(False), await memory_of(line(0))
+    template = ContextTemplate([section])
     assert isinstance(section, ContextSection) and section.enabled is False
-    assert await section.get_messages(memory, *HERE, {}) == []
+    assert await template.build_context(memory, *HERE) == []
     section.set_enabled(True)
-    assert len(await section.get_messages(memory, *HERE, {})) == 1
+    assert len(await template.build_context(memory, *HERE)) == 1
 
 
 async def test_a_failing_section_is_left_out_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:

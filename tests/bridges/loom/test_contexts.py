@@ -82,14 +82,13 @@ def test_what_cannot_count_messages_is_refused() -> None:
 
 
 async def test_a_context_is_prompt_memory_knowledge_events_messages_and_task() -> None:
-    bus, current = EventBus(), job("why stripes?", task_id="t")
+    bus, current = EventBus(), job("why stripes?", task_id="t", target_agent="butler")
     for event in (letter("hello"), thought("hm", parent_task_id="t"), thought("unrelated"), current):
         await bus.publish(event)
     manager = TaskContextManager(
         sources=[MemoryContextSource(memory_of(job("before"), current)), EventBusContextSource(bus)],
         system_prompt="You see stripes.",
         knowledge_base=await knowledge_of(zoo="zebras are striped"),
-        node_id="butler",
     )
     assert await manager.build_context(current) == [
         {"role": "system", "content": "You see stripes."},

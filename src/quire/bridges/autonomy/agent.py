@@ -82,7 +82,7 @@ class FrameworkInstructionsSection(ToolGuide, ContextSection):
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """How to use the tools, as messages."""
-        return list(messages_of(await self.items(Ask(tools=self._tools)))) if self.enabled else []
+        return list(messages_of(await self.items(Ask(tools=self._tools))))
 
 
 def create_default_template(

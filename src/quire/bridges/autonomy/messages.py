@@ -35,7 +35,7 @@ from quire.state import Answers, View, is_user_message, spans_over
 from quire.stores import MemoryStore, Place, Store, place_at
 from quire.stores.store import is_tombstone
 
-_OURS, _OF, _KEPT, _IS_TEXT = "autonomy", "of", "kept", "is_text"
+_OURS, _OTHER_FIELDS, _IS_TEXT = "autonomy", "other_fields", "is_text"
 _FIELDS = frozenset(("role", "content", "tool_calls", "tool_call_id"))
 
 
@@ -56,11 +56,11 @@ def system_message(text: str) -> dict[str, Any]:
 
 
 def messages_of(items: Iterable[Item]) -> list[ReadMessage]:
-    """Items as messages. Reasoning and the like have none of their own, and belong to the next one."""
+    """Items as messages. Calls belong to the reply before them, and reasoning to the message after it."""
     found: list[ReadMessage] = []
     silent: list[Item] = []
     for item in items:
-        if isinstance(item, ToolCall) and found and not silent and _belongs(item, found[-1]):
+        if isinstance(item, ToolCall) and found and not silent and found[-1]["role"] == "assistant":
             found[-1].setdefault("tool_calls", []).append(_call_of(item))
             found[-1].behind += (item,)
             continue
@@ -101,13 +101,9 @@ def recorded(message: Mapping[str, Any], called: Mapping[str, str]) -> list[Item
         readable = {**readable, "name": called.get(str(readable.get("tool_call_id")))}
     items = [replace(item, id=new_id(), created_at=now()) for item in items_of([readable], "memory")]
     own: dict[str, Any] = {_IS_TEXT: True} if isinstance(message.get("content"), str) else {}
-    if kept := {name: value for name, value in message.items() if name not in _FIELDS}:
-        own[_KEPT] = kept
-    for place, item in enumerate(items):
-        marks = {_OF: items[0].id} if isinstance(item, ToolCall) else {}
-        marks |= own if place == 0 else {}
-        items[place] = replace(item, extras={_OURS: marks}) if marks else item
-    return items
+    if others := {name: value for name, value in message.items() if name not in _FIELDS}:
+        own[_OTHER_FIELDS] = others
+    return [replace(items[0], extras={_OURS: own}), *items[1:]] if own else items
 
 
 def content_in(message: object) -> Content:
@@ -146,7 +142,8 @@ def _fields_of(item: Item) -> dict[str, Any] | None:
             fields = {"role": "tool", "content": _content_of(item, item.content), **about}
         case _:
             return None
-    return fields | {"timestamp": item.created_at} | cast("dict[str, Any]", thaw(_own(item).get(_KEPT, {})))
+    others: dict[str, Any] = thaw(_own(item).get(_OTHER_FIELDS, {}))
+    return fields | {"timestamp": item.created_at} | others
 
 
 def _content_of(item: Item, content: Content) -> Any:
@@ -158,12 +155,6 @@ def _content_of(item: Item, content: Content) -> Any:
 def _call_of(item: ToolCall) -> dict[str, Any]:
     function = {"name": item.name, "arguments": item.arguments}
     return {"id": item.call_id, "type": "function", "function": function}
-
-
-def _belongs(call: ToolCall, last: ReadMessage) -> bool:
-    first = _own(call).get(_OF)
-    is_of_last = first is None or any(item.id == first for item in last.behind)
-    return last["role"] == "assistant" and is_of_last
 
 
 def _own(item: Item) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Autonomy's model, which is one of the engine with options; and other models, which write summaries."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Unpack, cast
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 from quire.bridges.autonomy.messages import messages_of
 from quire.bridges.kit import reply_text
@@ -25,7 +25,6 @@ class Model(EngineModel):
 
     def __init__(self, name: str, *, max_tokens: int | None = None, **options: Any) -> None:
         own = {option: options.pop(option) for option in _OWN if option in options}
-        options |= cast("Mapping[str, Any]", options.pop("options", None) or {})
         super().__init__(name, options=options, **own)
         self.max_tokens = None if max_tokens is None else whole(max_tokens, "max_tokens", least=1)
 

@@ -32,7 +32,6 @@ Provider = Callable[[str, str, Params], Messages | Awaitable[Messages]]
 """Is called with the scope, the conversation and the shared parameters."""
 
 HISTORY, COUNT = "conversation_history", "conversation_message_count"
-FLOOR, CEILING, SIZE = 10, 20, 2048
 
 
 class ContextSection:
@@ -72,7 +71,7 @@ class SystemInstructionsSection(ContextSection):
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """The instructions."""
-        return [dict(message) for message in self.instructions] if self.enabled else []
+        return [dict(message) for message in self.instructions]
 
 
 class AdditionalContextSection(ContextSection):
@@ -86,7 +85,7 @@ class AdditionalContextSection(ContextSection):
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """What the function returns; if it fails, the section is left out."""
-        if not self.enabled or self.provider_fn is None:
+        if self.provider_fn is None:
             return []
         return list(await maybe_await(self.provider_fn(scope, conversation, params)) or ())
 
@@ -98,8 +97,6 @@ class _HistorySection(History, ContextSection):
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """What it shows, as messages."""
-        if not self.enabled:
-            return []
         session = await self._session(memory, scope, conversation)
         return await self._messages_in(session, scope, conversation, params)
 
@@ -162,9 +159,9 @@ class SummarizedHistorySection(_HistorySection):
     def __init__(
         self,
         summary_model: Any,
-        floor: int = FLOOR,
-        ceiling: int = CEILING,
-        size: int = SIZE,
+        floor: int = 10,
+        ceiling: int = 20,
+        size: int = 2048,
         instructions: str | None = None,
         enabled: bool = True,
         name: str = HISTORY,
@@ -194,8 +191,6 @@ class SummarizedHistorySection(_HistorySection):
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """The summary, if there is one, and what was said since."""
-        if not self.enabled:
-            return []
         session = await self._session(memory, scope, conversation)
         messages = await self._messages_in(session, scope, conversation, params)
         self.attach(session, scope, conversation)

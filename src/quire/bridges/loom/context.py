@@ -96,13 +96,11 @@ class MemoryContextSource:
 
     async def get_context(self, current_task: Task, max_items: int = 10) -> list[Task]:
         """The newest tasks, and of those before them the most important, in order of time."""
-        most, session_id = whole(max_items, "max_items", least=1), current_task.session_id
-        newest = self.recent(current_task, most - most // 2)
+        newest = self.recent(current_task, max_items - max_items // 2)
         known = {task.task_id for task in newest} | {current_task.task_id}
-        important = [
-            one for one in self.memory.get_l2_tasks(2 * most, session_id) if one.task_id not in known
-        ]
-        return _in_time([*important[: most - len(newest)], *newest])
+        important = self.memory.get_l2_tasks(2 * max_items, current_task.session_id)
+        others = [task for task in important if task.task_id not in known]
+        return _in_time([*others[: max_items - len(newest)], *newest])
 
     def recent(self, current_task: Task, limit: int) -> list[Task]:
         """The newest tasks without the current one."""
@@ -118,17 +116,17 @@ class EventBusContextSource:
 
     async def get_context(self, current_task: Task, max_items: int = 10) -> list[Task]:
         """Thoughts and calls about the task or its parent, and of its nodes, in order of time."""
-        most, session_id = whole(max_items, "max_items", least=1), current_task.session_id
+        bus, session_id = self.event_bus, current_task.session_id
         nodes = nodes_of(current_task) | ({current_task.target_agent} - {""})
         about = {current_task.task_id, parent_of(current_task)} - {None}
         found = [
             task
-            for task in self.event_bus.query_recent(self.event_bus.max_history, session_id=session_id)
+            for task in bus.query_recent(bus.max_history, session_id=session_id)
             if task.action in (THINKING, TOOL_CALL)
             and task.task_id != current_task.task_id
             and (nodes & nodes_of(task) or about & {task.task_id, parent_of(task)})
         ]
-        return _in_time(found)[-most:]
+        return _in_time(found)[-max_items:]
 
     def direct_messages(self, current_task: Task, node_ids: Iterable[str]) -> list[Task]:
         """Direct messages to some nodes, by priority."""
@@ -161,11 +159,10 @@ class TaskContextManager:
         max_tokens: int = 4000,
         system_prompt: str = "",
         knowledge_base: Any = None,
-        node_id: str | None = None,
     ) -> None:
         """A source has `async get_context(task, max_items)`, a knowledge base `async query(query, limit)`.
 
-        Direct messages are those to `node_id`, to the nodes of the memories, and to the task's target.
+        Direct messages are those to the nodes of the memories, and to the task's target.
         """
         self.token_counter = TokenCounter() if token_counter is None else token_counter
         _engine_counter(self.token_counter)
@@ -174,7 +171,6 @@ class TaskContextManager:
         self.max_tokens = whole(max_tokens, "max_tokens", least=1)
         self.system_prompt = system_prompt
         self.knowledge_base = knowledge_base
-        self.node_id = node_id
 
     async def build_context(self, current_task: Task) -> list[ChatMessage]:
         """The messages for a model, in order."""
@@ -246,7 +242,7 @@ class TaskContextManager:
 
     def _direct_messages(self, task: Task) -> list[Message]:
         nodes = [one.memory.node_id for one in self.sources if isinstance(one, MemoryContextSource)]
-        node_ids = [self.node_id or "", *nodes, task.target_agent]
+        node_ids = [*nodes, task.target_agent]
         return self._messages([one for bus in self._buses() for one in bus.direct_messages(task, node_ids)])
 
     def _buses(self) -> list[EventBusContextSource]:
