@@ -47,7 +47,7 @@ def newest(
     view = content if isinstance(content, View) else _listed(content)
     if view.tokens(counter) <= tokens:
         return Scroll(view=view)
-    cut = _cut_of(view, stays, keeps_question=True)
+    cut = _cut_of(view, stays, keeps_question=not closely)
     return cut.scroll(cut.place(tokens, counter, closely))
 
 
