@@ -12,7 +12,6 @@ from quire.agent.builtin import Role, delegating_tools
 from quire.errors import InvalidValue, QuireError
 from quire.models import Scripted
 from quire.providers import Parsed
-from quire.session import Metered
 from quire.stores import MemoryStore
 from quire.tokens import Prices, Usage
 from tests.agent.answering import call, results
@@ -114,36 +113,27 @@ async def test_a_turn_that_a_tool_left_for_later_is_not_limited_by_it() -> None:
     assert (await task).text == "Later."
 
 
-class Paid(Metered):
-    """A model that costs money, unlike `Scripted`."""
-
-    def __init__(self, *replies: Any, name: str = "own-model") -> None:
-        super().__init__(scripted := Scripted(replies, name=name, repeat=True), {})
-        self.requests = scripted.requests
-
-
-def unpriced(session: Session) -> Agent:
-    return Agent(session, model=Paid("Looked."))
+def unpriced(*replies: Any, kind: type[Scripted] = Scripted) -> Scripted:
+    return kind(replies, name="own-model", repeat=True)
 
 
 async def test_a_cost_limit_with_an_unknown_price_is_an_error_before_the_next_request() -> None:
-    model = Paid(call("look"), "Looked.")
+    model = unpriced(call("look"), "Looked.")
     agent = Agent("x", model=model, tools=[look])
     with pytest.raises(InvalidValue, match=r"Limits\.cost.*'own-model'"):
         await agent.ask("look", limits=Limits(cost=1.0))
     assert len(model.requests) == 1
     assert (await agent.resume(limits=Limits(requests=5))).text == "Looked."
     with pytest.raises(InvalidValue, match="own-model"):
-        await boss(TASK, cost=1e6, make=unpriced).ask("go")
+        await boss(TASK, cost=1e6, make=lambda session: Agent(session, model=unpriced("Looked."))).ask("go")
 
 
 async def test_prices_come_from_the_session_and_local_models_cost_nothing() -> None:
-    class Here(Paid):
+    class Here(Scripted):
         context = 4_096
 
-    session = Session.open(store=MemoryStore(), prices={"own-model": Prices(input=1.0, output=1.0)})
-    for model, is_paid in ((Paid, True), (Here, False)):
-        place = session if is_paid else Session.open(store=MemoryStore())
-        agent = Agent(place, model=model(call("look"), "Looked."), tools=[look], limits=Limits(cost=1.0))
-        reply = await agent.ask("look")
-        assert reply.text == "Looked." and (reply.cost > 0) is is_paid
+    paid = Session.open(store=MemoryStore(), prices={"own-model": Prices(input=1.0, output=1.0)})
+    for session, kind in ((paid, Scripted), (Session.open(store=MemoryStore()), Here)):
+        model = unpriced(call("look"), "Looked.", kind=kind)
+        reply = await Agent(session, model=model, tools=[look], limits=Limits(cost=1.0)).ask("look")
+        assert reply.text == "Looked." and (reply.cost > 0) is (session is paid)

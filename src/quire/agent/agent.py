@@ -51,8 +51,6 @@ def message_of(input: Input, verb: str = "Agent.ask") -> Message:
             raise WrongType(f"{verb}: the input is a text, parts or a Message, not {kind}") from None
     if input.role != "user":
         raise InvalidValue(f"{verb}: the role of the message is user, not {input.role}")
-    if not input.content:
-        raise InvalidValue(f"{verb}: the input is empty")
     return input
 
 

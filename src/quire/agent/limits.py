@@ -7,8 +7,7 @@ from typing import Literal, Self
 import msgspec
 
 from quire.errors import InvalidValue, cut
-from quire.models import AnyModel, Scripted
-from quire.providers import Parsed
+from quire.models import AnyModel
 from quire.session import Session, Spending
 from quire.tokens import number, whole
 
@@ -54,7 +53,6 @@ class Meter:
         self._inner: list[Meter] = []
         self._token: Token[Meter | None] | None = None
         self._total: Spending | None = None  # once it has ended
-        self._unpriced: str | None = None  # a model that was used and has no known price
 
     def __enter__(self) -> Self:
         self._before, self._began = self._session.spending, monotonic()
@@ -109,20 +107,15 @@ class Meter:
             return "cost"
         return "seconds" if left is not None and left <= 0 else None
 
-    def check_price(self, parsed: Parsed, model: AnyModel) -> None:
-        """Note a response that was recorded, if its price is not known. Local models cost nothing."""
-        is_free = isinstance(model, Scripted) or getattr(model, "context", None) is not None
-        if self._limits_cost and not is_free and (parsed.model or "") in self.spent.unknown:
-            meter: Meter | None = self
-            while meter is not None:
-                meter._unpriced = parsed.model or model.name
-                meter = meter._outer
+    def check_prices(self, model: AnyModel) -> None:
+        """Raise `InvalidValue` before a request if a cost limit cannot be enforced: a price is not known.
 
-    def require_prices(self) -> None:
-        """Raise `InvalidValue` if a cost limit cannot be enforced because a price is not known."""
-        if self._unpriced is not None and self._limits_cost:
+        Local models cost nothing.
+        """
+        is_local = getattr(model, "context", None) is not None
+        for name in self.spent.unknown if self._limits_cost and not is_local else ():
             raise InvalidValue(
-                f"Limits.cost cannot be enforced: the price of {cut(self._unpriced)!r} is not known; "
+                f"Limits.cost cannot be enforced: the price of {cut(name or model.name)!r} is not known; "
                 "give it to the session, as in prices={name: Prices(input=3, output=15)}, or limit requests"
             )
 

@@ -331,7 +331,7 @@ class Loop:
 
     async def _request(self, template: Template) -> Parsed:
         model = self._speaker.model
-        self.meter.require_prices()
+        self.meter.check_prices(model)
         self.meter.requests += 1
         rendered = await self._rendered(template)
         # A local model writes to the end of its context unless it is given a limit.
@@ -357,7 +357,6 @@ class Loop:
 
     async def _record(self, parsed: Parsed) -> Parsed:
         recorded = await self._session.aio.record(parsed)
-        self.meter.check_price(parsed, self._speaker.model)
         self.items += recorded.items
         return recorded
 
