@@ -4,7 +4,6 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
-import msgspec
 import pydantic
 import pytest
 
@@ -28,10 +27,6 @@ class Form:
 class Row(TypedDict):
     kind: Literal["city", "river"]
     scores: dict[str, float]
-
-
-class Packed(msgspec.Struct):
-    size: int
 
 
 class Checked(pydantic.BaseModel):

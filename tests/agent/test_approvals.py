@@ -12,7 +12,7 @@ from quire.errors import Forgotten, InvalidValue, QuireError
 from quire.models import Scripted
 from quire.session import Built, Calling, Hook
 from quire.stores import MemoryStore
-from tests.agent.answering import Payments, agent_of, assert_whole, call, requests, results, said
+from tests.agent.answering import Payments, agent_of, assert_whole, call, requests, results
 
 ASK = call("ask_user", '{"question": "Which colour?"}')
 
@@ -38,19 +38,11 @@ def pay(amount: int, call_id: str = "c1") -> ToolCall:
         ("too much", "This was not run: too much.", []),
     ],
 )
-@pytest.mark.parametrize("who", ["person", "approver"])
-async def test_a_verdict_runs_or_refuses_a_call(verdict: Any, told: str, paid: list[int], who: str) -> None:
-    async def approve(_: ToolCall) -> Any:
-        return verdict
-
+async def test_a_verdict_runs_or_refuses_a_call(verdict: Any, told: str, paid: list[int]) -> None:
     payments = Payments(approve=is_large)
-    asked = approve if who == "approver" else None
-    agent = agent_of([pay(50, "c0"), pay(500)], "Done.", tools=[payments.tool], approver=asked)
-    reply = await agent.ask("Pay.")
-    if who == "person":
-        assert reply.stop == "waiting" and payments.paid == [50]
-        reply = await agent.decide({"c1": verdict})
-    assert reply.text == "Done." and payments.paid == [50, *paid]
+    agent = agent_of([pay(50, "c0"), pay(500)], "Done.", tools=[payments.tool])
+    assert (await agent.ask("Pay.")).stop == "waiting" and payments.paid == [50]
+    assert (await agent.decide({"c1": verdict})).text == "Done." and payments.paid == [50, *paid]
     assert [one.text for one in results(agent)] == ["paid 50", told]
     assert_whole(agent)
 
@@ -64,7 +56,6 @@ async def test_nobody_is_asked_about_arguments_that_do_not_fit(made: ToolCall, a
 
 WRONG: list[tuple[Any, str, str]] = [
     ({"c9": True}, "UnknownId", "'c9'"),
-    ({"c1": 1}, "WrongType", "not int"),
     ({"c1": None}, "WrongType", "not NoneType"),
     ({"c2": True}, "InvalidValue", "`ask` answers it"),
     ({"c3": True}, "InvalidValue", "does not have"),
@@ -160,14 +151,6 @@ async def test_a_call_that_is_forgotten_while_others_look_at_it_is_not_run(when:
     hooks = [Hook(forget, (Calling,))] if when == "hook" else []
     agent = agent_of(pay(5), "Well.", tools=[payments.tool], hooks=hooks, approver=forget)
     assert (await agent.ask("Pay.")).text == "Well." and payments.paid == []
-    assert_whole(agent)
-
-
-async def test_a_message_is_no_answer_to_a_forgotten_question() -> None:
-    agent = agent_of(ASK, "Hello.", tools=[ask_user])
-    await agent.ask("Report.")
-    agent.session.forget()
-    assert (await agent.ask("Something else")).text == "Hello." and "Something else" in said(agent)
     assert_whole(agent)
 
 

@@ -1,7 +1,6 @@
 """What is recorded of calls: hooks that refuse results, crashes, and other processes in the conversation."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -144,16 +143,12 @@ async def test_a_call_that_another_process_runs_is_left_to_it(tmp_path: Path) ->
     assert_whole(other)
 
 
-@pytest.mark.parametrize("verb", ["resume", "decide"])
-async def test_of_two_processes_that_go_on_one_runs_the_call(verb: str, tmp_path: Path) -> None:
-    gate = Gate("pay", approve=verb == "decide")
+@pytest.mark.parametrize("decisions", [{}, {"call_pay": True}])
+async def test_of_two_processes_that_go_on_one_runs_the_call(decisions: Any, tmp_path: Path) -> None:
+    gate = Gate("pay", approve=bool(decisions))
     agent_in(tmp_path, tools=[]).session.append(Message("user", "Pay."), call("pay"))
     agents = [agent_in(tmp_path, "Paid.", tools=[gate.tool]) for _ in range(2)]
-    verbs: dict[str, Callable[[Agent], Any]] = {
-        "resume": lambda agent: agent.resume(),
-        "decide": lambda agent: agent.decide({"call_pay": True}),
-    }
-    tasks = [asyncio.ensure_future(verbs[verb](agent)) for agent in agents]
+    tasks = [asyncio.ensure_future(agent.decide(decisions)) for agent in agents]
     await gate.begun.wait()
     (busy,), _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     assert isinstance(busy.exception(), TurnBusy)
