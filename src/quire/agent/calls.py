@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from quire.agent.reply import Began, Ended
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
-from quire.agent.tools import Misfit, Outcome, Room, Tool, failed, given_now, read_json, run_or_stop
+from quire.agent.tools import Misfit, Outcome, Room, Tool, call_tool, failed, given_now, read_json
 from quire.agent.turn import Emit, shield, wait_ended
 from quire.agent.window import narrowed, room_for
 from quire.errors import Conflict, StoreError, WrongType, cut
@@ -123,7 +123,7 @@ async def execute_call(
         result = not_run(call, why_not)
         return await shield(record(CallRecord(result, outcome=failed(result.text, "refused"))))
     with _tracing(session, call) as sources:
-        outcome, cancelled = await run_or_stop(tool, call.arguments, session=session, room=room)
+        outcome, cancelled = await call_tool(tool, call.arguments, session=session, room=room)
 
     async def finish() -> ToolResult:
         fault = outcome.stop_reason if outcome.is_error else None

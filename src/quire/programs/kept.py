@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from quire.agent.tools import Json, Misfit, Options, Signature, Tool
+from quire.agent.tools import Json, Misfit, Signature, Tool
 from quire.errors import Damaged, InvalidValue, StoreFailed
 from quire.items import new_id, now
 from quire.programs.calls import Finished, Runner
@@ -63,8 +63,8 @@ class KeptProgram(Tool):
             return (await program.perform(values)).value
 
         run_program.__annotations__["return"] = task.output_type
-        options = Options(name=task.name, description=task.description)
-        super().__init__(run_program, options, signature=_TaskSignature(run_program, task))
+        signature = _TaskSignature(run_program, task)
+        super().__init__(run_program, name=task.name, description=task.description, signature=signature)
         self.task = task
         self.code = code
         self.price = price

@@ -141,21 +141,6 @@ def test_an_answer_is_within_its_tokens(texts: list[str], question: str, tokens:
     assert Measured().count(Message("system", told)) <= tokens
 
 
-def test_what_is_recalled_is_told_in_the_room_there_is() -> None:
-    store = MemoryStore()
-    before = Session.open("ana/before", store=store)
-    for number in range(20):
-        before.user(f"The code of locker {number} is {number * 1_234_567}, and it is by the stairs.")
-        before.assistant(f"Noted: locker {number}, of which the code is {number * 1_234_567}.")
-    calls = [ToolCall(f"c{n}", "recall", '{"question": "locker code", "limit": 50}') for n in range(2)]
-    template = Template(Instructions("x"), History(), budget=Budget(window=4_096, reserve=512))
-    session = Session.open("ana/now", store=store)
-    agent = Agent(session, template, model=Scripted([calls, "Found."]), tools=recall_tools())
-    asyncio.run(agent.ask("Which was it?"))
-    assert all(result.text.count("The code of locker") > 1 for result in results(agent))
-    assert not any("kept as" in result.text for result in results(agent)) and len(session.pool) == 0
-
-
 UNITS = {
     "lines": "line {}: a value of some length\n",
     "hex": "9f86d081{}",

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -13,7 +14,7 @@ from quire.agent.tools import Misfit, read_as, read_json, schema_of, tool
 from quire.errors import WrongType
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS
-from tests.agent.tools.kinds import CASES, Node, Point
+from tests.agent.tools.kinds import CASES, Node, Person, Point
 from tests.agent.tools.running import ran, taking
 
 JSON = st.recursive(
@@ -34,7 +35,7 @@ class Order:
     id: str
     cents: int
     lines: list[Point] = field(default_factory=list)
-    note: Annotated[str, "A word on it."] = ""
+    note: Annotated[str, msgspec.Meta(description="A word on it.")] = ""
 
 
 def test_schemas_have_descriptions_defaults_and_no_other_fields() -> None:
@@ -64,6 +65,8 @@ def test_schemas_have_descriptions_defaults_and_no_other_fields() -> None:
     assert schema_of(Literal["a", None]) == {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}
     bounded = Annotated[int, pydantic.Field(ge=1, description="How many.")]
     assert schema_of(bounded) == {"type": "integer", "minimum": 1, "description": "How many."}
+    assert schema_of(Annotated[str, "A name."]) == {"type": "string", "description": "A name."}
+    assert schema_of(list[datetime])["items"] == {"type": "string", "format": "date-time"}
 
 
 def test_only_recursive_types_are_referred_to() -> None:
@@ -133,9 +136,9 @@ def test_faults_have_a_path_and_words_for_a_model() -> None:
         (CASES["checks itself"].kind, {"amount": 0}, "must be above zero"),
         (dict[int, str], {"x": "a"}, "a key: expected int, got str"),
         (
-            CASES["pydantic in a dataclass"].kind,
-            {"lead": {"age": -1}},
-            "lead: name: Field required; age: Input should be greater than or equal to 0",
+            CASES["pydantic in a list"].kind,
+            [{"age": -1}],
+            "[0].name: Field required; [0].age: Input should be greater than or equal to 0",
         ),
     ]
     for kind, value, words in rows:
@@ -147,9 +150,18 @@ def test_faults_have_a_path_and_words_for_a_model() -> None:
 def test_types_without_a_schema_are_refused() -> None:
     class Desk: ...
 
+    @dataclass
+    class Team:
+        lead: Person
+
     for kind in (
-        *(type[int], Desk, list[dict[str, Desk]], {"type": "string"}, Point | Node),
-        Annotated[str, pydantic.AfterValidator(str.upper)],
+        type[int],
+        Desk,
+        list[dict[str, Desk]],
+        {"type": "string"},
+        Point | Node,
+        Team,
+        list[Person | Desk],
     ):
         with pytest.raises(WrongType):
             schema_of(kind)

@@ -10,9 +10,7 @@ import math
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, cast
 
@@ -21,12 +19,13 @@ import pydantic
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.agent.tools import Allowance, Outcome, Signature, Tool, output, run, run_or_stop, tool, tools_of
+from quire.agent.tools import Allowance, Outcome, Tool, call_tool, output, run, tool, tools_of
 from quire.errors import InvalidLimit, InvalidValue, StoreFailed, WrongType
 from quire.items import MAX_TEXT, Image, Note, ToolResult
-from quire.session import Session
+from quire.session import Adding, Session, hook
 from quire.state import Pool
 from quire.stores import MemoryStore
+from tests.agent.tools.kinds import Point
 from tests.agent.tools.running import ran
 
 STATE: contextvars.ContextVar[str] = contextvars.ContextVar("STATE", default="none")
@@ -45,39 +44,13 @@ def search(query: str, limit: int = 10) -> str:
     return f"{query}/{limit}"
 
 
-@tool
-def later(item: "Later") -> int:
-    return item.size
-
-
-@dataclass
-class Later:
-    size: int
-
-
 class Desk:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    @tool(description="Greet somebody.")
     def greet(self, who: str) -> str:
+        """Greet somebody."""
         return f"{self.name} greets {who}"
-
-    @tool
-    async def wait(self: "Desk", pool: Pool, times: int = 1) -> str:
-        return f"{self.name} {times} {len(pool)}"
-
-    @tool
-    @staticmethod
-    def add(one: int, other: int) -> int:
-        return one + other
-
-
-class Double:
-    """Doubles."""
-
-    async def __call__(self, number: int) -> int:
-        return 2 * number
 
 
 def properties(one: Tool) -> list[str]:
@@ -99,23 +72,14 @@ def test_a_definition_comes_from_the_signature_and_the_docstring() -> None:
         },
     }
     assert search("x", limit=2) == "x/2" and inspect.signature(search) == inspect.signature(search.function)
-    assert ran(later, '{"item": {"size": 3}}').content == "3"  # a name that is defined after the tool
-
-    @tool  # pyright: ignore[reportUnknownArgumentType]
-    def lost(item: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore
-
-    with pytest.raises(WrongType, match=r"'lost'.*'Nowhere'"):
-        lost.definition  # noqa: B018  # pyright: ignore[reportUnusedExpression]
 
 
-def test_methods_partials_objects_and_wrapped_functions_are_tools() -> None:
-    desk = Desk("A")
-    assert properties(desk.greet) == ["who"] and desk.greet.description == "Greet somebody."
-    assert desk.greet("x") == "A greets x" == ran(desk.greet, {"who": "x"}).content
-    assert properties(desk.wait) == ["times"] and ran(desk.wait, {"times": 2}, pool=Pool()).content == "A 2 0"
-    assert ran(Desk.add, {"one": 1, "other": 2}).content == "3" and desk.add(1, 2) == 3
+def test_methods_partials_and_wrapped_functions_are_tools() -> None:
+    greet = tool(Desk("A").greet)
+    assert properties(greet) == ["who"] and greet.description == "Greet somebody."
+    assert greet("x") == "A greets x" == ran(greet, {"who": "x"}).content
 
-    def send(to: str, text: str, /, key: str) -> str:
+    def send(to: str, text: str, key: str) -> str:
         """Send a message."""
         return f"{to}{text}{key}"
 
@@ -123,8 +87,6 @@ def test_methods_partials_objects_and_wrapped_functions_are_tools() -> None:
     assert sender.name == "send" and sender.description == "Send a message."
     assert properties(sender) == ["text"] and ran(sender, {"text": "!"}).content == "ann!secret"
     assert ran(sender, {"text": "!", "key": "x"}).is_error
-    double = tool(Double(), name="double")
-    assert double.description == "Doubles." and ran(double, {"number": 4}).content == "8"
 
     @tool
     @wraps(search.function)
@@ -137,33 +99,33 @@ def test_methods_partials_objects_and_wrapped_functions_are_tools() -> None:
 def test_wrong_tools_and_options_are_refused() -> None:
     def takes_an_object(one: Desk) -> None: ...
     def takes_anything(*args, **kwargs): ...  # type: ignore[no-untyped-def]  # pyright: ignore
+    def takes_a_place(one: int, /) -> None: ...
     def takes_a_field(one: int = pydantic.Field(ge=1)) -> None: ...
+    def takes_nothing_known(one: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore
 
     functions: list[tuple[Any, str]] = [
         (takes_an_object, "one"),
         (takes_anything, "args"),
+        (takes_a_place, "one"),
         (takes_a_field, "one"),
+        (takes_nothing_known, "Nowhere"),
     ]
     for function, name in functions:
         with pytest.raises(WrongType, match=rf"'{function.__name__}'.*'{name}'"):
             tool(function)
     with pytest.raises(InvalidValue):
         tool(lambda: None)
-    with pytest.raises(WrongType):
-        tool(3)  # type: ignore[call-overload]  # pyright: ignore
-    with pytest.raises(InvalidValue):
-        tool(search)
+    for wrong_tool in (3, search, Desk.greet, Desk):
+        with pytest.raises(WrongType):
+            tool(wrong_tool)  # type: ignore[call-overload]  # pyright: ignore
     rows: list[tuple[dict[str, Any], type[Exception]]] = [
         ({"timeout": 0}, InvalidLimit),
         ({"timeout": "5"}, WrongType),
         ({"max_output": 0}, InvalidLimit),
         ({"max_output": 10**9}, InvalidLimit),
-        ({"lock": 1}, WrongType),
         ({"approve": "yes"}, WrongType),
         ({"name": ""}, InvalidValue),
         ({"description": 3}, WrongType),
-        ({"fixed": {"nobody": 1}}, InvalidValue),
-        ({"fixed": [1]}, WrongType),
     ]
     for wrong, error in rows:
         with pytest.raises(error):
@@ -192,8 +154,8 @@ def test_approval() -> None:
 
 def test_tools_of_an_agent_have_different_names() -> None:
     native = {"type": "web_search"}
-    found = tools_of([search, later.function, native])
-    assert set(found.tools) == {"search", "later"} and found.definitions[2] is native
+    found = tools_of([search, nothing, native])
+    assert set(found.tools) == {"search", "nothing"} and found.definitions[2] is native
     for twice in ([search, search], [search, search.definition], [native, native]):
         with pytest.raises(InvalidValue, match="two tools are called"):
             tools_of(twice)  # type: ignore[arg-type]
@@ -202,46 +164,27 @@ def test_tools_of_an_agent_have_different_names() -> None:
             tools_of(wrong)  # type: ignore[arg-type]  # pyright: ignore
 
 
-def test_session_pool_allowance_and_fixed_arguments_are_hidden() -> None:
-    @tool(fixed={"secret": 7}, max_output=99)
+def test_session_pool_and_allowance_are_filled_in() -> None:
+    @tool(max_output=99)
     def look(
-        key: str,
-        session: Session,
-        pool: Pool,
-        allowance: Allowance,
-        secret: int,
-        other: Session | None = None,
+        key: str, session: Session, pool: Pool, allowance: Allowance, other: Session | None = None
     ) -> str:
         pool.clear()
-        return f"{session.place} {other is session} {allowance.most} {secret}"
+        return f"{session.place} {other is session} {allowance.most}"
 
     session = Session.open("ana/q3", store=MemoryStore())
     session.pool.keep(Note("v", key="k"))
     assert properties(look) == ["key"]
-    assert ran(look, {"key": "k"}, session=session).content == "ana/q3 True 99 7"
+    assert ran(look, {"key": "k"}, session=session).content == "ana/q3 True 99"
     assert len(session.pool) == 1  # the tool had a copy
-    for hidden in ("session", "secret"):
-        assert ran(look, {"key": "k", hidden: "x"}, session=session).is_error
+    assert ran(look, {"key": "k", "session": "x"}, session=session).is_error
     with pytest.raises(InvalidValue, match="needs a session"):
         ran(look, {"key": "k"})
 
-    @tool
-    def more(session: Session | None = None, **more: str) -> str:
-        return f"{session is None} {more}"
+    def alone(session: Session | None, other: Session | None = None) -> str:
+        return f"{session} {other}"
 
-    assert ran(more, {"x": "y"}).content == "True {'x': 'y'}" and ran(more, {"session": "x"}).is_error
-
-
-def test_arguments_are_read_with_defaults_and_bound_to_their_places() -> None:
-    def mixed(one: int, two: int = 2, /, *rest: int, three: int = 3, **more: str) -> str:
-        return f"{one} {two} {rest} {three} {more}"
-
-    signature = Signature(mixed)
-    assert signature.read({"one": "1"}) == {"one": 1, "two": 2, "rest": (), "three": 3}
-    assert signature.returns is str
-    assert ran(mixed, {"one": 1}).content == "1 2 () 3 {}"
-    assert ran(mixed, {"one": 1, "rest": [8, "9"], "x": "y"}).content == "1 2 (8, 9) 3 {'x': 'y'}"
-    assert "x: expected str, got int" in str(ran(mixed, {"one": 1, "x": 3}).content)
+    assert ran(alone).content == "None None"
 
 
 def test_wrong_arguments_are_told_before_anything_is_run() -> None:
@@ -250,23 +193,18 @@ def test_wrong_arguments_are_told_before_anything_is_run() -> None:
     def take(a: int) -> None:
         calls.append(a)
 
-    holds: list[Any] = []
-    holds.append(holds)
     rows: list[tuple[Any, str]] = [
         ("{", "not JSON"),
         ('{"a": 1,}', "column 9"),
         ('{"a": NaN}', "NaN is no number"),
-        ("[1]", "a JSON object, not an array"),
+        ("[1]", "a JSON object, not list"),
         ('{"b": 1}', "there is no argument 'b'; there is a"),
         ("{}", "the argument 'a' is missing"),
         ('{"a": 1, "a": 2}', "'a' is given twice"),
         ('{"a": ' + "[" * 200 + "]" * 200 + "}", "nested deeper than 100"),
         ('{"a": "' + "x" * 9_000_000 + '"}', "9,000,009 characters"),
-        ('{"a": "\\ud800"}', "surrogate"),
         ('{"a": ' + "9" * 5000 + "}", "not JSON"),
-        ({"a": holds}, "hold themselves"),
-        ({"a": [0] * 600_000}, "500,000 values"),
-        (3, "a JSON object, not 3"),
+        (3, "a JSON object, not int"),
     ]
     for arguments, words in rows:
         outcome = ran(take, arguments)
@@ -274,11 +212,11 @@ def test_wrong_arguments_are_told_before_anything_is_run() -> None:
         assert not outcome.has_begun
     assert calls == []
     for arguments in ("", "null", "{}", '"{}"'):
-        assert ran(lambda_free, arguments).content == "ran"
+        assert ran(nothing, arguments).content == "ran"
     assert ran(search, '{"query": "x\ny"}').content == "x\ny/10"  # a line break inside a text
 
 
-def lambda_free() -> str:
+def nothing() -> str:
     return "ran"
 
 
@@ -305,12 +243,12 @@ def test_errors_of_a_tool_are_told_without_their_traceback(caplog: pytest.LogCap
     for fault, words in rows:
         for function in (plain, awaited):
             with caplog.at_level(logging.DEBUG, "quire.agent"):
-                outcome = ran(tool(function, fixed={"fault": fault}), timeout=30)
+                outcome = ran(partial(function, fault=fault))
             assert (outcome.content, outcome.is_error, outcome.stop_reason) == (words, True, "error")
             assert outcome.error is fault and outcome.has_begun
     assert "ValueError at " in caplog.text and "bad" not in caplog.text
-    assert ran(tool(plain, name="stop", fixed={"fault": StopIteration("x")})).content == "StopIteration: x"
-    cancelled = ran(tool(awaited, fixed={"fault": asyncio.CancelledError()}))
+    assert ran(partial(plain, fault=StopIteration("x"))).content == "StopIteration: x"
+    cancelled = ran(partial(awaited, fault=asyncio.CancelledError()))
     assert cancelled.is_error and cancelled.stop_reason == "cancelled"
 
 
@@ -348,7 +286,7 @@ def test_a_tool_that_takes_too_long_is_stopped_or_left_behind() -> None:
             except asyncio.CancelledError:
                 continue
 
-    stopped = ran(tool(slow, timeout=3600), timeout=0.05)
+    stopped = ran(tool(slow, timeout=0.05))
     assert stopped.stop_reason == "timeout" and stopped.is_error and ended == ["tidied up"]
     assert "within 0.05 seconds. It was stopped" in str(stopped.content)
     left = ran(tool(plain, timeout=0.05))
@@ -360,16 +298,13 @@ def test_a_tool_that_takes_too_long_is_stopped_or_left_behind() -> None:
         return outcome
 
     assert "It was told to stop and did not" in str(asyncio.run(main()).content)
-    for wrong, error in ((-1, InvalidLimit), ("x", WrongType)):
-        with pytest.raises(error):
-            ran(slow, timeout=wrong)
 
 
 def test_a_process_does_not_wait_for_a_tool_that_hangs() -> None:
     program = (
         "import asyncio, time\nfrom quire.agent.tools import run, tool\n"
         "def hang() -> None: time.sleep(600)\n"
-        "print(asyncio.run(run(tool(hang), timeout=0.05)).stop_reason)"
+        "print(asyncio.run(run(tool(hang, timeout=0.05))).stop_reason)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.stdout == "timeout\n", done.stderr
@@ -426,80 +361,13 @@ def test_a_call_that_completes_though_it_is_cancelled_is_not_lost() -> None:
                 return "paid"
             return "never"
 
-        task = asyncio.create_task(run_or_stop(tool(finishes), "{}"))
+        task = asyncio.create_task(call_tool(tool(finishes), "{}"))
         await begun.wait()
         task.cancel()
         return await task
 
     outcome, cancelled = asyncio.run(main())
     assert outcome.content == "paid" and cancelled is not None
-
-
-@pytest.mark.parametrize("kind", ["async", "plain", "both"])
-def test_a_lock_lets_one_call_in_at_a_time_in_order(kind: str) -> None:
-    inside, most, order = 0, 0, list[int]()
-
-    def step(change: int) -> None:
-        nonlocal inside, most
-        inside += change
-        most = max(most, inside)
-
-    def plain(number: int) -> None:
-        order.append(number)
-        step(1)
-        time.sleep(0.002)
-        step(-1)
-
-    async def awaited(number: int) -> None:
-        order.append(number)
-        step(1)
-        await asyncio.sleep(0.002)
-        step(-1)
-
-    def both(number: int) -> Any:
-        return awaited(number)  # called in a thread, awaited by the event loop
-
-    functions: dict[str, Callable[..., Any]] = {"async": awaited, "plain": plain, "both": both}
-    one = tool(functions[kind], lock=True)
-
-    async def main() -> None:
-        outcomes = await asyncio.gather(*(run(one, {"number": number}) for number in range(8)))
-        assert not any(outcome.is_error for outcome in outcomes)
-
-    asyncio.run(main())
-    assert order == list(range(8))
-    threads = [threading.Thread(target=lambda: asyncio.run(main())) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == 1 and len(order) == 32
-
-
-def test_a_lock_is_held_until_the_thread_is_done_and_not_by_those_who_gave_up() -> None:
-    release, calls = threading.Event(), list[str]()
-
-    @tool(lock=True)
-    def slow(name: str) -> str:
-        calls.append(name)
-        if name == "first":
-            release.wait(60)
-        return name
-
-    async def main() -> list[Outcome]:
-        first = await run(slow, {"name": "first"}, timeout=0.05)
-        second = await run(slow, {"name": "second"}, timeout=0.05)
-        waiting = [asyncio.create_task(run(slow, {"name": "waiting"})) for _ in range(3)]
-        await asyncio.sleep(0.02)
-        for task in waiting:
-            task.cancel()
-        await asyncio.wait(waiting)
-        release.set()
-        return [first, second, await run(slow, {"name": "third"})]
-
-    first, second, third = asyncio.run(main())
-    assert first.stop_reason == second.stop_reason == "timeout" and third.content == "third"
-    assert "not begun" in str(second.content) and not second.has_begun and calls == ["first", "third"]
 
 
 class Struct(msgspec.Struct):
@@ -534,8 +402,8 @@ def test_values_become_text_and_media() -> None:
             [datetime.date(2026, 5, 1), Struct(2), Model(z=1.5), Plain()],
             '["2026-05-01", {"y": 2}, {"z": 1.5}, "an object of ours"]',
         ),
-        (Later(3), '{"size": 3}'),
-        (Word.A, '"a"'),
+        (Point(3), '{"x": 3, "y": 0.0, "tags": []}'),
+        (Word.A, "a"),
         (Plain(), "an object of ours"),
         (b"bytes", "bytes"),
         ("half \ud800", "half \ufffd"),
@@ -552,7 +420,7 @@ def test_values_become_text_and_media() -> None:
             return value
 
         for function in (give, give_too):
-            outcome = ran(tool(function, fixed={"value": value}))
+            outcome = ran(partial(function, value=value))
             assert outcome.content == content and not outcome.is_error and outcome.notes == ()
             assert outcome.value is value
 
@@ -567,9 +435,6 @@ def test_generators_of_all_kinds_are_gone_through() -> None:
         finally:
             closed.append(True)
 
-    async def gives_one() -> Any:
-        return plain()
-
     def awaited() -> Any:
         async def inner() -> str:
             return "later"
@@ -582,7 +447,7 @@ def test_generators_of_all_kinds_are_gone_through() -> None:
             raise ValueError("then")
         await asyncio.sleep(3600)
 
-    assert ran(plain).content == '1\n{"a": 2}' == ran(gives_one).content and closed == [True, True]
+    assert ran(plain).content == '1\n{"a": 2}' and closed == [True]
     assert ran(awaited).content == "later"
     assert ran(steps, {"how": "raise"}).content == "one\nValueError: then"
     late = ran(tool(steps, timeout=0.05), {"how": "wait"})
@@ -596,7 +461,7 @@ def test_notes_that_are_returned_are_left_to_the_caller() -> None:
         return [keyed, loose, "and words"]
 
     outcome = ran(give)
-    assert outcome.notes == (keyed, loose) and outcome.routed == ()
+    assert outcome.notes == (keyed, loose)
     assert outcome.content == "[kept as k: about a]\n[noted: about b]\nand words"
 
 
@@ -615,25 +480,26 @@ def test_notes_that_are_yielded_are_kept_at_once() -> None:
     for function in (steps, plain_steps):
         outcome = ran(function, session=Session.open("ana/q3", store=MemoryStore()))
         assert not outcome.is_error, outcome.content
-        assert outcome.notes == () and [note.content for note in outcome.routed] == ["a", "b"]
-        assert outcome.content == "[kept as k]\n[noted]"
+        assert outcome.notes == () and outcome.content == "[kept as k]\n[noted]"
 
 
 def test_a_store_that_fails_is_no_fault_of_the_tool() -> None:
     async def steps() -> AsyncIterator[Note]:
         yield Note("x", key="k")
 
-    async def lost(_: Note) -> None:
-        raise StoreFailed("gone")
-
-    async def vetoed(_: Note) -> None:
-        raise PermissionError("not this one")
+    class Failing(MemoryStore):
+        def append(self, *args: Any, **kwargs: Any) -> Any:
+            raise StoreFailed("gone")
 
     with pytest.raises(StoreFailed):
-        ran(steps, route=lost)
-    outcome = ran(steps, route=vetoed)
-    assert "PermissionError: not this one" in str(outcome.content) and outcome.routed == ()
-    assert outcome.error is None  # the tool itself raised nothing
+        ran(steps, session=Session.open("ana/q3", store=Failing()))
+
+    @hook(Adding)
+    def veto(_: Adding) -> None:
+        raise PermissionError("not this one")
+
+    outcome = ran(steps, session=Session.open("ana/q3", store=MemoryStore(), hooks=[veto]))
+    assert "a note was not kept: " in str(outcome.content) and outcome.error is None
 
 
 @given(st.text(min_size=1, max_size=300), st.integers(1, 100))
@@ -649,10 +515,6 @@ def test_nothing_of_long_output_is_lost(text: str, most: int) -> None:
     content = str(outcome.content)
     assert note.content == text and note.key and note.key in content
     assert content.startswith(text[: most - most // 3]) and content.endswith(text[len(text) - most // 3 :])
-
-
-def _room_for_fifty(_text: str, _most: int) -> int:
-    return 50
 
 
 def test_very_long_output_bytes_and_errors_are_kept_in_notes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -678,7 +540,8 @@ def test_very_long_output_bytes_and_errors_are_kept_in_notes(monkeypatch: pytest
     text, picture, fault = cast("Sequence[Any]", outcome.content)
     assert picture == PICTURE and str(text).startswith("x" * 20) and str(fault).startswith("ValueError: yyy")
     assert sorted(len(note.content) for note in outcome.notes) == [100, 5_012]
-    assert len(str(ran(search, {"query": "x" * 99}, room=_room_for_fifty).content)) < 200
+    room = asyncio.run(call_tool(search, {"query": "x" * 99}, room=lambda _text, _most: 50))[0]
+    assert len(str(room.content)) < 200
 
     async def endless() -> AsyncIterator[str]:
         while True:

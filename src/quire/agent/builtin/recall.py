@@ -89,7 +89,6 @@ class _Recall:
         tiers: list[Tier] | None = None,
         conversation: str | None = None,
         limit: _Limit = 10,
-        allowance: Allowance | None = None,
     ) -> str:
         """Look up what was said or done before, here or in other conversations, and what documents say.
 
@@ -110,11 +109,9 @@ class _Recall:
             limit=limit,
             asked_in=[(here, item.id) for item in _this_turn(session)],
         )
-        return self._answer(find, session, limit, allowance)
+        return self._answer(find, session, limit)
 
-    def search_knowledge(
-        self, question: str, session: Session, limit: _Limit = 10, allowance: Allowance | None = None
-    ) -> str:
+    def search_knowledge(self, question: str, session: Session, limit: _Limit = 10) -> str:
         """Look up what the documents say that were added for you.
 
         Args:
@@ -122,37 +119,24 @@ class _Recall:
             limit: How many passages to give at most.
         """
         find = partial(recalled, session.memory, question, limit=limit, documents=True)
-        return self._answer(find, session, limit, allowance)
+        return self._answer(find, session, limit)
 
-    def _answer(
-        self,
-        find: Callable[[], Sequence[Quote]],
-        session: Session,
-        limit: int,
-        allowance: Allowance | None,
-    ) -> str:
+    def _answer(self, find: Callable[[], Sequence[Quote]], session: Session, limit: int) -> str:
         """The best quotes in order of time."""
         while True:
             new = find()
-            selected = self._select(new, limit, allowance)
+            selected = self._select(new, limit)
             if session.steps.link([quote for quote in new if quote.key in selected.keys]):
                 break  # otherwise a quote was forgotten meanwhile
         if not new:
             return _NOTHING
         return _text(selected) if selected.items else self._too_long(new[0])
 
-    def _select(self, quotes: Sequence[Quote], limit: int, allowance: Allowance | None) -> SelectedQuotes:
-        """The quotes that an allowance holds; if it holds none, those within the tool's own tokens."""
-        tokens = self._tokens
-        selected = most = self._within(quotes, limit, tokens)
-        while allowance is not None and selected.items and not allowance.holds(text := _text(selected)):
-            tokens = tokens * allowance.characters(text) // len(text)
-            selected = self._within(quotes, limit, tokens)
-        return selected if selected.items else most
-
-    def _within(self, quotes: Sequence[Quote], limit: int, tokens: int) -> SelectedQuotes:
+    def _select(self, quotes: Sequence[Quote], limit: int) -> SelectedQuotes:
         candidates = [_with_ids(quote) for quote in quotes[: _CANDIDATES * limit]]
-        section = Quotes(candidates, name="recall", opening=_OPENING, closing="", limit=limit, tokens=tokens)
+        section = Quotes(
+            candidates, name="recall", opening=_OPENING, closing="", limit=limit, tokens=self._tokens
+        )
         return section.select(None, self._count)
 
     def _too_long(self, best: Quote) -> str:

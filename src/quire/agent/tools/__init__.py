@@ -1,47 +1,30 @@
-"""Tools: functions that a model may call, and how they are run."""
+"""Tools: functions that a model may call, and how they are called."""
 
 from quire.agent.tools.arguments import Json, Misfit, read_json, read_value
-from quire.agent.tools.output import (
-    MAX_OUTPUT,
-    Allowance,
-    Outcome,
-    Room,
-    Route,
-    StopReason,
-    ends,
-    failed,
-    given_now,
-)
-from quire.agent.tools.run import run, run_or_stop
-from quire.agent.tools.schema import Fields, hints_of, read_as, schema_of
-from quire.agent.tools.tool import Bound, Options, Signature, Tool, Toolset, tool, tools_of, written_function
+from quire.agent.tools.call import call_tool, run
+from quire.agent.tools.output import Allowance, Outcome, Room, ends, failed, given_now
+from quire.agent.tools.schema import Fields, read_as, schema_of
+from quire.agent.tools.tool import Signature, Tool, Toolset, tool, tools_of
 
 __all__ = [
-    "MAX_OUTPUT",
     "Allowance",
-    "Bound",
     "Fields",
     "Json",
     "Misfit",
-    "Options",
     "Outcome",
     "Room",
-    "Route",
     "Signature",
-    "StopReason",
     "Tool",
     "Toolset",
+    "call_tool",
     "ends",
     "failed",
     "given_now",
-    "hints_of",
     "read_as",
     "read_json",
     "read_value",
     "run",
-    "run_or_stop",
     "schema_of",
     "tool",
     "tools_of",
-    "written_function",
 ]

@@ -5,10 +5,7 @@ Output that is too long for the model is shown by its beginning and its end; all
 
 import asyncio
 import json
-from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import is_dataclass
-from enum import Enum
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
@@ -23,9 +20,6 @@ StopReason = Literal["completed", "error", "timeout", "refused", "cancelled"]
 
 Room = Callable[[str, int], int]
 """How many characters of a text there is room for, of so many at most."""
-
-Route = Callable[[Note], Awaitable[object]]
-"""Keeps a note, and may return the note as it was kept, if that is another one."""
 
 Piece = Part | Note | bytes
 
@@ -46,16 +40,14 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one call of a tool.
 
     The model reads `content`. The caller keeps `notes`: those with a key in the pool, others in the
-    transcript; `routed` are notes that were kept while the tool was running. `value` is what the function
-    returned (None for generators), `error` what it raised, `has_begun` whether it was called.
+    transcript. `value` is what the function returned (None for generators), `error` what it raised,
+    `has_begun` whether it was called.
     """
 
     content: Content
     is_error: bool = False
     stop_reason: StopReason = "completed"
     notes: tuple[Note, ...] = ()
-    routed: tuple[Note, ...] = ()
-    seconds: float = 0.0
     value: Any = None
     error: BaseException | None = None
     has_begun: bool = False
@@ -85,15 +77,6 @@ class Allowance(NamedTuple):
         return self.characters(text) >= len(text)
 
 
-def fitted(text_of_first: Callable[[int], str], rows: int, allowance: Allowance | None) -> str:
-    """The text of as many of the first rows as an allowance holds, and of one row in any case."""
-    whole = text_of_first(rows)
-    if allowance is None or allowance.holds(whole):
-        return whole
-    few = bisect_left(range(1, rows), True, key=lambda count: not allowance.holds(text_of_first(count)))
-    return text_of_first(min(max(few, 1), rows))
-
-
 def ends(text: str, most: int) -> tuple[str, str]:
     """The beginning and the end of a text, so many characters together; two thirds are the beginning."""
     ending = most // 3
@@ -105,50 +88,39 @@ def given_now(note: Note) -> Note:
     return replace(note, id=new_id())
 
 
-def route_of(session: Session) -> Route:
-    """Keep notes in a session: those with a key in its pool, others in its transcript."""
-
-    async def route(note: Note) -> Note:
-        if note.key is not None:
-            await session.aio.pool.keep(note)
-            return note
-        given = given_now(note)
-        await session.aio.append(given)
-        return given
-
-    return route
-
-
 class ToolOutputError(Exception):
     """An error of the output, not of the tool: its text is for the model as it is."""
 
 
 class Output:
-    """What one call has given so far. A plain tool adds to it from its thread."""
+    """What one call has given so far. A plain tool adds to it from its thread.
 
-    def __init__(self, name: str, route: Route | None, room: Room | None) -> None:
+    Notes that a generator yields are kept in the session at once; all others are left to the caller, to be
+    kept with the result.
+    """
+
+    def __init__(self, name: str, session: Session | None, allowance: Allowance) -> None:
         self._name = name
-        self._route = route
-        self._room = room
+        self._session = session
+        self._allowance = allowance
         self._loop = asyncio.get_running_loop()
         self._parts: list[Part] = []
         self._size = 0
         self._notes: list[Note] = []
-        self._routed: list[Note] = []
         self.is_closed = False
         """Whether nobody reads further output."""
         self.store_error: BaseException | None = None
         """Why notes cannot be kept, where that is no fault of the tool."""
 
     def add_returned(self, value: Any) -> None:
-        """Add what a function returned; its notes are left to the caller, to be kept with the result."""
+        """Add what a function returned."""
         for piece in _pieces(value):
             if isinstance(piece, Note):
                 self._notes.append(piece)
             self._add(piece)
 
     async def add_yielded(self, value: Any) -> None:
-        """Add what a generator yielded; its notes are kept at once."""
+        """Add what a generator yielded."""
         for piece in _pieces(value):
             if isinstance(piece, Note):
                 await self._keep(piece)
@@ -168,15 +140,14 @@ class Output:
                             raise
             self._add(piece)
 
-    def outcome(self, most: int, stop_reason: StopReason, words: str | None, **facts: Any) -> Outcome:
-        """The outcome, with at most so many characters of output, and words on what went wrong."""
-        content = self._content(most, words)  # which may add notes
+    def outcome(self, stop_reason: StopReason, words: str | None, **facts: Any) -> Outcome:
+        """The outcome, with words on what went wrong."""
+        content = self._content(words)  # which may add notes
         return Outcome(
             content=content,
             is_error=words is not None,
             stop_reason=stop_reason,
             notes=tuple(self._notes),
-            routed=tuple(self._routed),
             **facts,
         )
 
@@ -196,27 +167,28 @@ class Output:
                 raise ToolOutputError(f"it gave more than {MAX_GATHERED:,} characters and was stopped there")
 
     async def _keep(self, note: Note) -> None:
-        if self._route is None:
+        if self._session is None:
             self._notes.append(note)
             return
         try:
-            kept = await self._route(note)
+            if note.key is None:
+                await self._session.aio.append(given_now(note))
+            else:
+                await self._session.aio.pool.keep(note)
         except (StoreError, Conflict) as fault:
             self.store_error = fault
             raise
         except Exception as fault:
             raise ToolOutputError(f"a note was not kept: {type(fault).__name__}: {fault}") from None
-        self._routed.append(kept if isinstance(kept, Note) else note)
 
-    def _content(self, most: int, words: str | None) -> Content:
+    def _content(self, words: str | None) -> Content:
         parts = list(self._parts)
         media = [part for part in parts if not isinstance(part, str)]
         texts = [part for part in parts if isinstance(part, str)]
         ending = [self._capped(words, _LONGEST_FAULT, f"error of {self._name}")] if words else []
         whole = "\n".join(texts)
-        most = most if self._room is None else self._room(whole, most)
-        if len(whole) > most:
-            text = self._capped(whole, most, f"output of {self._name}")
+        if not self._allowance.holds(whole):
+            text = self._capped(whole, self._allowance.characters(whole), f"output of {self._name}")
             return (text, *media, *ending) if media else "\n".join([text, *ending])
         if media:
             return _joined([*parts, *ending])
@@ -261,23 +233,11 @@ def _pieces(value: Any) -> Iterator[Piece]:
 
 def _text_of(value: Any) -> str:
     """A value as text: itself, JSON, or its own `str`."""
-    if isinstance(value, str) and not isinstance(value, Enum):
-        return str.__str__(value)
-    if not _is_json_like(value):
-        return str(value)
     try:
-        return json.dumps(msgspec.to_builtins(value, str_keys=True, enc_hook=_encode), ensure_ascii=False)
+        built = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode)
+        return built if isinstance(built, str) else json.dumps(built, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError, OverflowError):
         return str(value)
-
-
-def _is_json_like(value: Any) -> bool:
-    if isinstance(value, type):
-        return False
-    is_record = is_dataclass(value) or hasattr(value, "model_dump") or hasattr(value, "__attrs_attrs__")
-    return is_record or isinstance(
-        value, bool | int | float | dict | list | tuple | set | frozenset | Enum | msgspec.Struct
-    )
 
 
 def _encode(value: Any) -> Any:

@@ -1,28 +1,27 @@
-"""Python annotations as JSON schemas, and JSON values as values of annotated types, by msgspec.
+"""Python annotations as JSON schemas, and JSON values as values of annotated types.
 
-Models of pydantic write their own schemas and read their own values.
+msgspec writes the schemas and reads the values; pydantic does both where an annotation names a model or a
+field of pydantic's.
 """
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from inspect import cleandoc
 from math import isfinite
 from pathlib import PurePath
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, Union, cast, get_args, get_origin
 
 import msgspec
 
-from quire.agent.tools.arguments import Json, Misfit, is_array, is_object
+from quire.agent.tools.arguments import Json, Misfit
 from quire.errors import WrongType, cut
 
 _REFERENCE = "#/$defs/"
-_BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 _ENUM_TYPES: dict[type, str] = {str: "string", int: "integer", bool: "boolean"}
-_PATH = re.compile(r"(?P<why>.*) - at `(?P<key>key` in `)?\$(?P<path>.*)`", re.DOTALL)
 
 
 def schema_of(annotation: Any) -> Json:
@@ -33,20 +32,6 @@ def schema_of(annotation: Any) -> Json:
 def read_as(annotation: Any, value: Any) -> Any:
     """A JSON value as a value of an annotated type, or a `Misfit`; "3" for 3 and the like are accepted."""
     return _type(annotation).read(value)
-
-
-def hints_of(function_or_class: Any, names: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The annotations by name, resolved; `names` are known beside those of the module.
-
-    A name that is not defined is a `NameError`.
-    """
-    try:
-        try:
-            return get_type_hints(function_or_class, include_extras=True)
-        except NameError:
-            return get_type_hints(function_or_class, localns=dict(names or {}), include_extras=True)
-    except (AttributeError, SyntaxError, TypeError) as fault:
-        raise WrongType(f"the annotations cannot be read: {fault}") from None
 
 
 class Documented(NamedTuple):
@@ -66,7 +51,7 @@ def documented(docstring: str | None) -> Documented:
         parsed = docstring_parser.parse(cleandoc(docstring))
     except docstring_parser.ParseError:
         return Documented(cleandoc(docstring))
-    described = {one.arg_name.lstrip("*"): one.description for one in parsed.params}
+    described = {one.arg_name: one.description for one in parsed.params}
     words = {name: " ".join(text.split()) for name, text in described.items() if text}
     return Documented((parsed.description or "").strip(), words)
 
@@ -74,15 +59,17 @@ def documented(docstring: str | None) -> Documented:
 class Fields:
     """Values by name, each of an annotated type, such as the arguments of a function.
 
-    Those with a default may be left out. `rest` is the annotation of values under any other name.
+    Those with a default may be left out.
     """
 
-    def __init__(
-        self, annotations: Mapping[str, Any], defaults: Mapping[str, Any] | None = None, rest: Any = None
-    ) -> None:
-        self._types = {name: _type(annotation) for name, annotation in annotations.items()}
+    def __init__(self, annotations: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
+        self._types: dict[str, _Type] = {}
         self._defaults = dict(defaults or {})
-        self._rest = None if rest is None else _type(rest)
+        for name, annotation in annotations.items():
+            try:
+                self._types[name] = _type(annotation)
+            except WrongType as fault:
+                raise WrongType(f"{cut(name)!r}: {fault}") from None
 
     def schema(self, descriptions: Mapping[str, str] | None = None) -> Json:
         """The schema of an object with these fields; `descriptions` by name stand above others."""
@@ -94,94 +81,86 @@ class Fields:
                 properties[name]["description"] = described
             if name in self._defaults:
                 properties[name] |= _default(self._defaults[name])
-        rest = None if self._rest is None else dict(self._rest.schema)
-        for schema in (*properties.values(), rest or {}):
-            for name, definition in schema.pop("$defs", {}).items():
-                if definitions.setdefault(name, definition) != definition:
-                    raise WrongType(f"two types are called {cut(name)!r}")
+            for title, definition in properties[name].pop("$defs", {}).items():
+                if definitions.setdefault(title, definition) != definition:
+                    raise WrongType(f"two types are called {cut(title)!r}")
         required = [name for name in properties if name not in self._defaults]
         return {
             "type": "object",
             "properties": properties,
             **({"required": required} if required else {}),
-            "additionalProperties": False if rest is None else rest or True,
+            "additionalProperties": False,
             **({"$defs": definitions} if definitions else {}),
         }
 
     def read(self, given: Mapping[str, Any], noun: str = "field") -> Json:
         """The values by their types, with defaults for those left out; or a `Misfit`."""
         for name in given:
-            if name not in self._types and self._rest is None:
+            if name not in self._types:
                 known = ", ".join(self._types) or "none"
                 raise Misfit(f"there is no {noun} {cut(str(name))!r}; there is {known}")
         read = dict(self._defaults)
-        for name in (*self._types, *(name for name in given if name not in self._types)):
+        for name, one in self._types.items():
             if name in given:
-                read[name] = (self._types.get(name) or cast(_Type, self._rest)).read(given[name], f".{name}")
+                read[name] = one.read(given[name], name)
             elif name not in read:
                 raise Misfit(f"the {noun} {name!r} is missing")
         return read
 
 
+def _default(value: Any) -> Json:
+    """`default` as it stands in a schema; nothing where JSON cannot express it."""
+    if isinstance(value, float) and not isfinite(value):
+        return {}
+    try:
+        return {"default": msgspec.json.decode(msgspec.json.encode(value, order="deterministic"))}
+    except (TypeError, ValueError, RecursionError):
+        return {}
+
+
 class _Type(NamedTuple):
-    """An annotation as msgspec takes it, and its schema."""
+    """An annotation as msgspec takes it, or an adapter of pydantic's; and its schema."""
 
     kind: Any
     schema: Json
 
     def read(self, value: Any, path: str = "") -> Any:
+        if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+            with suppress(Exception):  # an array or an object as text, unless a text is wanted
+                return self._convert(value, strict=True)
+            value = _unpacked(value)
+        self._refuse_unknown(value, self.schema, path)
+        with suppress(Exception):  # a class may refuse its fields by any error
+            return self._convert(value, strict=True)
         try:
-            read = msgspec.convert(value, self.kind, dec_hook=_decode, str_keys=True)
-            return self._checked(read, value, path)
-        except Misfit:
-            raise
-        except Exception:  # a class may refuse its fields by any error: the lenient reading says which
-            if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):  # an array or an object as text
-                value = _unpacked(value)
-        try:
-            read = msgspec.convert(value, self.kind, strict=False, dec_hook=_decode, str_keys=True)
-            return self._checked(read, value, path)
-        except Misfit:
-            raise
-        except msgspec.ValidationError as fault:
-            raise Misfit(_words_of(str(fault), path)) from None
+            return self._convert(value, strict=False)
         except Exception as fault:
-            raise Misfit(_at(path, f"{type(fault).__name__}: {cut(str(fault))}")) from None
+            raise Misfit(_words_of(fault, path)) from None
 
-    def _checked(self, read: Any, value: Any, path: str) -> Any:
-        """What was read, if the value has no unknown fields, which msgspec would ignore."""
-        definitions = self.schema.get("$defs", {})
-        waiting: list[tuple[Any, Any, str]] = [(value, self.schema, path)]
-        while waiting:
-            one, schema, place = waiting.pop()
-            schema = _without_null(schema)
-            if not is_object(schema):
-                continue
-            if "$ref" in schema:
-                schema = definitions[schema["$ref"].removeprefix(_REFERENCE)]
-            if is_array(one):
-                waiting += (
-                    (inner, schema.get("items"), f"{place}[{index}]") for index, inner in enumerate(one)
-                )
-            elif is_object(one):
-                known: Json = schema.get("properties", {})
-                others: Any = schema.get("additionalProperties")
-                unknown = [name for name in one if name not in known]
-                if unknown and others is False:
-                    raise Misfit(
-                        _at(place, f"there is no field {cut(str(unknown[0]))!r}; there is {', '.join(known)}")
-                    )
-                waiting += (
-                    (inner, known.get(name, others), f"{place}.{name}") for name, inner in one.items()
-                )
-        return read
+    def _convert(self, value: Any, *, strict: bool) -> Any:
+        if hasattr(self.kind, "validate_python"):
+            return self.kind.validate_python(value)
+        return msgspec.convert(value, self.kind, strict=strict, dec_hook=_decode, str_keys=True)
 
-
-def _without_null(schema: Any) -> Any:
-    """The schema of an optional value, without `null`."""
-    branches = schema.get("anyOf", ()) if is_object(schema) else ()
-    others = [one for one in branches if one != {"type": "null"}]
-    return others[0] if len(others) == 1 else schema
+    def _refuse_unknown(self, value: Any, schema: Any, path: str) -> None:
+        """Refuse fields that a type does not have: msgspec would ignore them."""
+        if not _is_object(schema) or not isinstance(value, dict | list):
+            return
+        if "$ref" in schema:
+            schema = self.schema["$defs"][schema["$ref"].removeprefix(_REFERENCE)]
+        others = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+        if len(others) == 1:  # an optional value
+            schema = others[0]
+        if _is_array(value):
+            for index, inner in enumerate(value):
+                self._refuse_unknown(inner, schema.get("items"), f"{path}[{index}]")
+        elif _is_object(value):
+            known, more = schema.get("properties", {}), schema.get("additionalProperties")
+            for name, inner in value.items():
+                if name not in known and more is False:
+                    there = ", ".join(known)
+                    raise Misfit(_at(path, f"there is no field {cut(str(name))!r}; there is {there}"))
+                self._refuse_unknown(inner, known.get(name, more), f"{path}.{name}")
 
 
 def _unpacked(text: str) -> Any:
@@ -191,13 +170,21 @@ def _unpacked(text: str) -> Any:
         return text
 
 
-def _words_of(fault: str, path: str) -> str:
-    """A fault that msgspec found, in words for a model: `lines[0].x: expected int, got str`."""
-    found = _PATH.fullmatch(fault)
-    why, inner = (found["why"], found["path"]) if found else (fault, "")
-    why = why.replace("`", "") if "`" in why and not why.startswith("\n") else why
-    key = "a key: " if found and found["key"] else ""
-    return _at(f"{path}{inner}", f"{key}{why[:1].lower()}{cut(why[1:])}")
+def _words_of(fault: Any, path: str) -> str:
+    """A fault in words for a model: `lines[0].x: expected int, got str`."""
+    if isinstance(fault, msgspec.ValidationError):
+        why, _, inner = str(fault).partition(" - at `")
+        why = why if why.startswith("\n") else why.replace("`", "")
+        is_key = inner.startswith("key` in ")
+        place = f"{path}{inner.partition('$')[2].removesuffix('`')}"
+        return _at(place, f"{'a key: ' if is_key else ''}{why[:1].lower()}{cut(why[1:])}")
+    if hasattr(fault, "errors"):  # of pydantic
+        return "; ".join(_at(path + _steps(one["loc"]), cut(one["msg"])) for one in fault.errors())
+    return _at(path, f"{type(fault).__name__}: {cut(str(fault))}")
+
+
+def _steps(location: tuple[Any, ...]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
 
 
 def _at(path: str, why: str) -> str:
@@ -209,7 +196,7 @@ def _type(annotation: Any) -> _Type:
     try:
         hash(annotation)
     except TypeError:
-        if is_object(annotation) or is_array(annotation):
+        if isinstance(annotation, dict | list):
             raise WrongType("a type is expected, such as a dataclass, and no schema") from None
         return _cached_type.__wrapped__(annotation, spelling)
     return _cached_type(annotation, spelling)
@@ -219,6 +206,8 @@ def _type(annotation: Any) -> _Type:
 def _cached_type(annotation: Any, _spelling: str) -> _Type:
     if isinstance(annotation, str):
         raise NameError(f"name {annotation!r} is not defined")
+    if _names_pydantic(annotation):
+        return _pydantic_type(annotation)
     kind = _prepared(annotation)
     try:
         (schema,), definitions = msgspec.json.schema_components(
@@ -226,145 +215,74 @@ def _cached_type(annotation: Any, _spelling: str) -> _Type:
         )
     except TypeError as fault:
         why = "it is no type of JSON" if "custom type" in str(fault) else str(fault).partition(" - type")[0]
+        spelled = cut(getattr(annotation, "__qualname__", str(annotation)))
         raise WrongType(
-            f"there is no JSON schema for {_spelled(annotation)}: {cut(why)}. "
-            "Use a dataclass, a tagged msgspec Struct, a model of pydantic, or an enumeration of strings"
+            f"there is no JSON schema for {spelled}: {cut(why)}. "
+            "Use a dataclass, a tagged msgspec Struct, a pydantic model, or an enumeration of strings"
         ) from None
-    return _Type(kind, _Writer(dict(definitions), dict(_classes(annotation, set()))).whole(schema))
-
-
-def _spelled(annotation: Any) -> str:
-    return cut(annotation.__qualname__ if isinstance(annotation, type) else str(annotation))
-
-
-# What msgspec does not know: descriptions and bounds of others, paths, and models of pydantic.
+    return _Type(kind, _Writer(dict(definitions), closes=True).whole(schema))
 
 
 def _prepared(annotation: Any) -> Any:
-    """An annotation as msgspec takes it."""
+    """An annotation as msgspec takes it: a text in `Annotated` is a description, and dates have a format."""
     origin, args = get_origin(annotation), get_args(annotation)
     if annotation is object:
         return Any
     if annotation is datetime:
         return Annotated[datetime, msgspec.Meta(extra_json_schema={"format": "date-time"})]
     if origin is Annotated:
-        notes = _flat(args[1:])
-        if any(type(note).__module__.startswith("pydantic.functional_") for note in notes):
-            raise WrongType("a validator of pydantic belongs into a model of pydantic")
-        bounds = {
-            name: bound for note in notes for name in _BOUNDS if (bound := _bound(note, name)) is not None
-        }
-        return Annotated[_prepared(args[0]), msgspec.Meta(**bounds, extra_json_schema=_said(notes) or None)]
+        notes = [msgspec.Meta(description=note) if isinstance(note, str) else note for note in args[1:]]
+        return Annotated[(_prepared(args[0]), *notes)]
     if not args or origin is Literal:
         return annotation
     prepared = tuple(map(_prepared, args))
     if origin in (Union, UnionType):
-        is_foreign = any(map(_has_model, args)) and len([one for one in args if one is not NoneType]) > 1
-        return _adapted(annotation) if is_foreign else Union[prepared]  # noqa: UP007
+        return Union[prepared]  # noqa: UP007
     return annotation if prepared == args or not isinstance(origin, type) else cast(Any, origin)[prepared]
-
-
-class _Adapted(type):
-    """The type of classes that stand for a union with models of pydantic: any value is an instance."""
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return True
-
-
-def _adapted(annotation: Any) -> Any:
-    from pydantic import TypeAdapter
-
-    adapter = TypeAdapter[Any](annotation)
-    schema, read = staticmethod(adapter.json_schema), staticmethod(adapter.validate_json)
-    return _Adapted("Union", (), {"model_json_schema": schema, "model_validate_json": read})
-
-
-def _has_model(annotation: Any) -> bool:
-    return hasattr(annotation, "model_validate_json") or any(map(_has_model, get_args(annotation)))
-
-
-def _flat(notes: Iterable[Any]) -> list[Any]:
-    """Notes of `Annotated`, those inside a field of pydantic's too."""
-    inner = [getattr(note, "metadata", ()) if type(note).__name__ == "FieldInfo" else () for note in notes]
-    return [*notes, *(one for row in inner for one in row)]
-
-
-def _bound(note: Any, name: str) -> Any:
-    bound = getattr(note, name, None)
-    return bound if isinstance(bound, int | float) or name == "pattern" else None
-
-
-def _said(notes: Iterable[Any]) -> Json:
-    """What notes of `Annotated` add to a schema: a text describes, others have the attributes of `Meta`."""
-    said: Json = {}
-    for note in notes:
-        if isinstance(note, str):
-            said["description"] = note
-        for name in ("description", "examples"):
-            if isinstance(value := getattr(note, name, None), str | list):
-                said[name] = value
-        for name in ("extra_json_schema", "json_schema_extra"):
-            if isinstance(extra := getattr(note, name, None), dict):
-                said |= cast(Json, extra)
-    return said
 
 
 def _custom_schema(kind: Any) -> Json:
     if PurePath in getattr(kind, "__mro__", ()):
         return {"type": "string"}
-    if not hasattr(kind, "model_validate_json"):
-        raise NotImplementedError
-    schema = cast(Json, kind.model_json_schema())
-    for one in (schema, *schema.get("$defs", {}).values()):
-        one.setdefault("additionalProperties", True)  # the model itself says what it does with others
-    return schema
+    raise NotImplementedError
 
 
 def _decode(kind: type[Any], value: Any) -> Any:
     """Read a value of a type that msgspec does not know."""
-    if not isinstance(kind, _Adapted) and isinstance(value, kind):
+    if isinstance(value, kind):
         return value
-    if issubclass(kind, PurePath):
-        if not isinstance(value, str) or "\0" in value:
-            raise ValueError("expected a path, as text")
-        return kind(value)
+    if not isinstance(value, str):
+        raise ValueError("expected a path, as text")
+    return kind(value)
+
+
+def _names_pydantic(annotation: Any) -> bool:
+    """Whether an annotation names a model or a field of pydantic's."""
+    notes = annotation.__metadata__ if get_origin(annotation) is Annotated else ()
+    is_field = any(type(note).__module__.startswith("pydantic.") for note in notes)
+    inner = () if get_origin(annotation) is Literal else get_args(annotation)
+    return is_field or hasattr(annotation, "model_validate_json") or any(map(_names_pydantic, inner))
+
+
+def _pydantic_type(annotation: Any) -> _Type:
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
     try:
-        return cast(Any, kind).model_validate_json(json.dumps(value, default=_dumped))
-    except (ValueError, AttributeError) as fault:
-        told = cast(Any, fault)
-        found: list[Json] = told.errors() if hasattr(told, "errors") else [{"loc": (), "msg": str(fault)}]
-        raise ValueError("; ".join(_at(_path(one["loc"]), one["msg"]) for one in found)) from None
-
-
-def _path(steps: Iterable[Any]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-
-
-def _dumped(value: Any) -> Any:
-    return value.model_dump(mode="json")
-
-
-def _classes(annotation: Any, seen: set[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The annotations of classes with fields, by the names of the classes."""
-    origin = get_origin(annotation) or annotation
-    for inner in () if origin is Literal else get_args(annotation):
-        yield from _classes(inner, seen)
-    if isinstance(origin, type) and origin not in seen and getattr(origin, "__annotations__", None):
-        seen.add(origin)
-        try:
-            hints = get_type_hints(origin, include_extras=True)
-        except (NameError, TypeError):
-            return
-        yield origin.__name__, hints
-        for hint in hints.values():
-            yield from _classes(hint, seen)
+        adapter = TypeAdapter[Any](annotation)
+        return _Type(adapter, _Writer({}, closes=False).whole(adapter.json_schema()))
+    except PydanticUserError as fault:
+        raise WrongType(f"there is no JSON schema for {cut(str(annotation))}: {cut(str(fault))}") from None
 
 
 class _Writer:
-    """Rewrites a schema of msgspec's or pydantic's: definitions in their places, and no titles."""
+    """Rewrites a schema of msgspec's or pydantic's: definitions in their places, and no titles.
 
-    def __init__(self, definitions: Json, classes: Mapping[str, dict[str, Any]]) -> None:
-        self._definitions, self._classes = definitions, classes
+    With `closes`, objects have no other properties than those named.
+    """
+
+    def __init__(self, definitions: Json, *, closes: bool) -> None:
+        self._definitions, self._closes = definitions, closes
         self._open: list[str] = []
         self._recursive: Json = {}
 
@@ -373,18 +291,17 @@ class _Writer:
         return {**written, "$defs": self._recursive} if self._recursive else written
 
     def _write(self, schema: Any) -> Any:
-        if not is_object(schema):
+        if not _is_object(schema):
             return schema
         written = dict(schema)
         self._definitions |= written.pop("$defs", {})
         reference = str(written.pop("$ref", "")).removeprefix(_REFERENCE)
         if reference:
             return {**self._definition(reference), **written}
-        title = str(written.pop("title", ""))
-        written.pop("discriminator", None)
-        written.pop("uniqueItems", None)
+        for key in ("title", "discriminator", "uniqueItems"):
+            written.pop(key, None)
         if "properties" in written:
-            written = self._record(written, self._classes.get(title, {}))
+            written = self._record(written)
         for key in ("items", "additionalProperties", "not"):
             if key in written:
                 written[key] = self._write(written[key])
@@ -395,7 +312,7 @@ class _Writer:
             written["items"] = {"anyOf": [*{json.dumps(one): one for one in written["prefixItems"]}.values()]}
         elif written.get("type") == "array":
             written.setdefault("items", {})
-        elif written.get("type") == "object":
+        elif written.get("type") == "object" and "properties" not in written:
             written.setdefault("additionalProperties", True)
         return _choice(written) if "enum" in written else written
 
@@ -412,26 +329,25 @@ class _Writer:
         self._recursive[name] = written
         return {"$ref": f"{_REFERENCE}{name}"}
 
-    def _record(self, schema: Json, hints: Mapping[str, Any]) -> Json:
+    def _record(self, schema: Json) -> Json:
         told = documented(schema.pop("description", None))
-        order = {name: index for index, name in enumerate(hints)}  # msgspec sorts those of a TypedDict
-        names = sorted(schema["properties"], key=lambda name: order.get(name, -1))
-        properties = {name: self._write(schema["properties"][name]) for name in names}
-        for name, field in properties.items():
-            if get_origin(hints.get(name)) is Annotated:
-                field |= _said(_flat(get_args(hints[name])[1:]))
-            if name in told.parameters:
-                field["description"] = told.parameters[name]
-        written = {**schema, "properties": properties}
-        is_open = written.pop("additionalProperties", None) is True
-        needed = [name for name in names if name in schema.get("required", ())]
-        written.pop("required", None)
+        properties = {name: self._write(field) for name, field in schema["properties"].items()}
+        for name in properties.keys() & told.parameters.keys():
+            properties[name]["description"] = told.parameters[name]
         return {
-            **written,
-            **({"required": needed} if needed else {}),
-            **({} if is_open else {"additionalProperties": schema.get("additionalProperties", False)}),
+            **schema,
+            "properties": properties,
+            **({"additionalProperties": False} if self._closes else {}),
             **({"description": told.description} if told.description else {}),
         }
+
+
+def _is_object(value: Any) -> TypeGuard[Json]:
+    return isinstance(value, dict)
+
+
+def _is_array(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
 
 
 def _choice(schema: Json) -> Json:
@@ -440,13 +356,3 @@ def _choice(schema: Json) -> Json:
     types = {_ENUM_TYPES.get(type(value)) for value in others}
     written = {**schema, **({"type": types.pop()} if len(types) == 1 else {}), "enum": others}
     return written if len(others) == len(schema["enum"]) else {"anyOf": [written, {"type": "null"}]}
-
-
-def _default(value: Any) -> Json:
-    """`default` as it stands in a schema; nothing where JSON cannot express it."""
-    if isinstance(value, float) and not isfinite(value):
-        return {}
-    try:
-        return {"default": msgspec.json.decode(msgspec.json.encode(value, order="deterministic"))}
-    except (TypeError, ValueError, RecursionError):
-        return {}

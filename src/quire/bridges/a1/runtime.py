@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import msgspec
 
-from quire.agent.tools import Options, Tool as EngineTool, run_or_stop
+from quire.agent.tools import Tool as EngineTool, call_tool
 from quire.bridges.a1.context import Compact, Context, Message, dumped, read_json, write_json
 from quire.bridges.a1.tools import Agent, as_tool, model_of
 from quire.errors import InvalidValue, cut
@@ -158,7 +158,7 @@ class Runtime:
             call = ToolCall(f"call_{new_id()}", tool.name, as_text(input), agent_id=PROGRAM)
             self.session.append(call, to=self.main())
             with nested_calls() as within:
-                outcome, cancelled = await run_or_stop(tool, call.arguments, session=self.session)
+                outcome, cancelled = await call_tool(tool, call.arguments, session=self.session)
             result = ToolResult(call.call_id, tool.name, outcome.content, is_error=outcome.is_error)
             self.session.append(result, *within, to=self.main())
             self.after_change()
@@ -217,8 +217,8 @@ class Compiled(EngineTool):
     """
 
     def __init__(self, program: KeptProgram, runtime: Runtime) -> None:
-        options = Options(name=program.name, description=program.description)
-        super().__init__(program.function, options, signature=program.signature)
+        name, description = program.name, program.description
+        super().__init__(program.function, name=name, description=description, signature=program.signature)
         self.program = program
         self._runtime = runtime
 

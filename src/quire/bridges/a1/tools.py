@@ -5,7 +5,7 @@ from functools import partial
 from inspect import isawaitable, signature
 from typing import Any, cast, get_args, overload
 
-from quire.agent.tools import Bound, Json, Misfit, Options, Signature, Tool as EngineTool, read_as, schema_of
+from quire.agent.tools import Json, Misfit, Signature, Tool as EngineTool, read_as, schema_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel
 from quire.programs import Task
@@ -28,8 +28,7 @@ class _SchemaSignature(Signature):
     """The fields of a schema as the parameters of a function."""
 
     def __init__(self, schema: Any) -> None:
-        self._schema = schema
-        self.order, self.fixed, self.injected, self.returns = (), {}, {}, None
+        self._schema, self._injected, self.returns = schema, {}, None
 
     def schema(self) -> Json:
         """The JSON schema."""
@@ -39,10 +38,6 @@ class _SchemaSignature(Signature):
         """The fields of a valid value."""
         value = read_as(self._schema, dict(given))
         return {name: getattr(value, name) for name in self.schema()["properties"]}
-
-    def bind(self, values: Mapping[str, Any]) -> Bound:
-        """Values by name."""
-        return Bound((), dict(values))
 
 
 # Tools
@@ -67,7 +62,7 @@ class Tool(EngineTool):
         output_schema: Any = None,
     ) -> None:
         own = None if input_schema is None else _SchemaSignature(input_schema)
-        super().__init__(execute, Options(name=name, description=description), signature=own)
+        super().__init__(execute, name=name, description=description, signature=own)
         if output_schema is not None:
             self.signature.returns = output_schema
         self.input_schema = input_schema
@@ -81,8 +76,7 @@ class Tool(EngineTool):
             read = self.signature.read({**dict(placed), **input})
         except Misfit as fault:
             raise InvalidValue(f"the input of {cut(self.name)!r}: {fault}") from None
-        bound = self.signature.bind(read)
-        result = self.function(*bound.args, **bound.kwargs)
+        result = self.function(**read)
         return await result if isawaitable(result) else result
 
 

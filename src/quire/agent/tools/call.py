@@ -1,7 +1,7 @@
-"""Running a tool: every mistake of the tool or of the model becomes an outcome that the model can read.
+"""Calling a tool: every mistake of the tool or of the model becomes an outcome that the model can read.
 
 A plain function runs in a thread from its first line to its last, generators too. A thread cannot be stopped:
-after a timeout it is left behind, and a lock is held until it is done.
+after a timeout it is left behind.
 """
 
 import asyncio
@@ -11,29 +11,15 @@ from collections.abc import AsyncIterable, Callable, Iterator, Mapping
 from functools import partial
 from inspect import isawaitable
 from itertools import islice
-from time import monotonic
 from typing import Any, TypeGuard, cast
 
-from msgspec.structs import replace
-
 from quire.agent.tools.arguments import Misfit, read_json
-from quire.agent.tools.output import (
-    Allowance,
-    Outcome,
-    Output,
-    Room,
-    Route,
-    ToolOutputError,
-    failed,
-    route_of,
-)
+from quire.agent.tools.output import Allowance, Outcome, Output, Room, ToolOutputError, failed
 from quire.agent.tools.tool import Tool
 from quire.errors import WrongType
 from quire.items import replace_surrogates
 from quire.session import Session
-from quire.state import Pool
 from quire.stores.threads import TOOLS
-from quire.tokens import number
 
 logger = logging.getLogger("quire.agent")
 
@@ -45,56 +31,42 @@ _MOST_INNER, _LONGEST_INNER = 5, 500
 
 
 async def run(
-    tool: Tool,
-    arguments: str | Mapping[str, Any] = "{}",
-    *,
-    session: Session | None = None,
-    pool: Pool | None = None,
-    timeout: float | None = None,
-    route: Route | None = None,
-    room: Room | None = None,
+    tool: Tool, arguments: str | Mapping[str, Any] = "{}", *, session: Session | None = None
 ) -> Outcome:
     """Call a tool as a model asks for it.
 
     The arguments are JSON text as the model wrote it, or values by name. Notes that the tool yields are kept
-    at once by `route`, or in the session; notes that it returns are left to the caller. A `timeout` replaces
-    the tool's own, and `room` may reduce how much of its output is shown. Cancelling this cancels the tool.
+    in the session at once; notes that it returns are left to the caller. Cancelling this cancels the tool.
     """
-    outcome, cancelled = await run_or_stop(
-        tool, arguments, session=session, pool=pool, timeout=timeout, route=route, room=room
-    )
+    if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"what is run is a Tool, not {type(tool).__name__}")
+    outcome, cancelled = await call_tool(tool, arguments, session=session)
     if cancelled is not None:
         raise cancelled
     return outcome
 
 
-async def run_or_stop(
+async def call_tool(
     tool: Tool,
     arguments: str | Mapping[str, Any],
     *,
     session: Session | None = None,
-    pool: Pool | None = None,
-    timeout: float | None = None,
-    route: Route | None = None,
     room: Room | None = None,
 ) -> tuple[Outcome, asyncio.CancelledError | None]:
-    """As `run`, but where it is cancelled and the tool completes all the same, the outcome is not lost."""
-    if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"what is run is a Tool, not {type(tool).__name__}")
-    seconds = tool.timeout if timeout is None else number(timeout, "a timeout", 0)
-    began = monotonic()
-    signature = tool.signature
+    """As `run`, but where it is cancelled and the tool completes all the same, the outcome is not lost.
+
+    `room` may reduce how much of the output is shown.
+    """
     try:
-        read = signature.read(read_json(arguments))
+        read = tool.signature.read(read_json(arguments))
     except Misfit as fault:
         return failed(f"The call of {tool.name} was not run: {fault}."), None
-    injected = signature.inject(session, pool, Allowance(tool.max_output, room))
-    bound = signature.bind({**read, **signature.fixed, **injected})
-    output = Output(tool.name, route or (None if session is None else route_of(session)), room)
-    call = _Call(tool, partial(tool.function, *bound.args, **bound.kwargs), output)
-    outcome, cancelled = await call.finish(seconds)
+    allowance = Allowance(tool.max_output, room)
+    injected = tool.signature.inject(session, allowance)
+    output = Output(tool.name, session, allowance)
+    outcome, cancelled = await _Call(tool, partial(tool.function, **read, **injected), output).finish()
     logger.debug("tool %s: %s", tool.name, outcome.stop_reason)
-    return replace(outcome, seconds=monotonic() - began), cancelled
+    return outcome, cancelled
 
 
 class _Call:
@@ -108,12 +80,12 @@ class _Call:
         self._value: Any = None
         self._error: BaseException | None = None
 
-    async def finish(self, seconds: float | None) -> tuple[Outcome, asyncio.CancelledError | None]:
+    async def finish(self) -> tuple[Outcome, asyncio.CancelledError | None]:
         """Let the call run to its end, or to the end of its time."""
         task = asyncio.ensure_future(self._run())
         cancelled: asyncio.CancelledError | None = None
         try:
-            await asyncio.wait((task,), timeout=seconds)
+            await asyncio.wait((task,), timeout=self._tool.timeout)
         except asyncio.CancelledError as fault:
             if not task.done() and not (await self._stop(task) and self._is_completed(task)):
                 raise
@@ -123,35 +95,32 @@ class _Call:
             await self._stop(task)
         if self._output.store_error is not None:
             raise self._output.store_error
-        return (self._late(seconds, task.done()) if is_late else self._ended(task)), cancelled
+        return (self._late(task.done()) if is_late else self._ended(task)), cancelled
 
     async def _run(self) -> None:
-        lock = self._tool.lock
-        if lock is not None:
-            await lock.acquire()
-        release = lock.release if lock is not None else _nothing
-        if self._tool.kind == "plain":
-            await self._run_in_thread(self._function, release)
-            return
         try:
-            self._has_begun = True
-            await self._take(self._function())
+            if self._tool.kind == "plain":
+                value = await self._call_in_thread()
+            else:
+                self._has_begun = True
+                value = self._function()
+            await self._take(value)
         except (Exception, SystemExit) as fault:  # a tool may not end the program either
             self._error = fault
-        finally:
-            release()
 
-    async def _run_in_thread(self, function: Callable[[], Any], release: Callable[[], None]) -> None:
-        """Call a function in a thread, and go through its values there if it is a generator."""
+    async def _call_in_thread(self) -> Any:
+        """Call the function in a thread, and go through its values there if it is a generator.
+
+        What only the event loop can go on with is returned.
+        """
         pending: list[Any] = []
 
         def work() -> None:
             try:
                 self._has_begun = True
-                value = function()
-                if isawaitable(value) or isinstance(value, AsyncIterable):
-                    if not self._output.is_closed:
-                        pending.append(value)  # the event loop goes on with it
+                value = self._function()
+                if isawaitable(value) or _is_async(value):
+                    pending.append(value)
                 elif _is_iterator(value):
                     self._drain(value)
                 else:
@@ -159,18 +128,9 @@ class _Call:
                     self._output.add_returned(value)
             except BaseException as fault:
                 self._error = fault
-            finally:
-                if not pending:
-                    release()
 
         await TOOLS.begin(work)
-        if pending:
-            try:
-                await self._take(pending[0])
-            except (Exception, SystemExit) as fault:
-                self._error = fault
-            finally:
-                release()
+        return pending[0] if pending else None
 
     def _drain(self, values: Iterator[Any]) -> None:
         try:
@@ -185,12 +145,9 @@ class _Call:
 
     async def _take(self, value: Any) -> None:
         """Add what an async function gives to the output."""
-        given = value
-        while isawaitable(given):
-            given = await given
-        value = given
-        if _is_iterator(value):
-            await self._run_in_thread(partial(_same, value), _nothing)
+        if isawaitable(value):
+            self._value = await cast(Any, value)
+            self._output.add_returned(self._value)
         elif _is_async(value):
             try:
                 async for one in value:
@@ -199,9 +156,6 @@ class _Call:
                 close = getattr(value, "aclose", None)
                 if callable(close):
                     await cast(Any, close)()
-        else:
-            self._value = value
-            self._output.add_returned(value)
 
     async def _stop(self, task: "asyncio.Task[None]") -> bool:
         """Cancel the call; whether it has stopped. A tool that does not stop is left running."""
@@ -216,27 +170,23 @@ class _Call:
         return not task.cancelled() and task.exception() is None and self._error is None
 
     def _ended(self, task: "asyncio.Task[None]") -> Outcome:
-        most = self._tool.max_output
-        facts = self._facts()
         if task.cancelled():
-            return self._output.outcome(most, "cancelled", "The tool was cancelled.", **facts)
+            return self._output.outcome("cancelled", "The tool was cancelled.", **self._facts())
         task.result()  # an interrupt from the keyboard is raised again
         if self._error is None:
-            return self._output.outcome(most, "completed", None, **facts)
+            return self._output.outcome("completed", None, **self._facts())
         _log(self._tool, self._error)
-        return self._output.outcome(most, "error", _words_of(self._error), **facts)
+        return self._output.outcome("error", _words_of(self._error), **self._facts())
 
-    def _late(self, seconds: float | None, has_stopped: bool) -> Outcome:
-        words = f"The tool did not finish within {seconds:g} seconds."
-        if not self._has_begun:
-            words += " It was not begun: another call of it is still running."
-        elif self._tool.kind == "plain":
+    def _late(self, has_stopped: bool) -> Outcome:
+        words = f"The tool did not finish within {self._tool.timeout:g} seconds."
+        if self._tool.kind == "plain":
             words += " It cannot be stopped and may still be running: what it was to do may yet be done."
         elif not has_stopped:
             words += " It was told to stop and did not: what it was to do may yet be done."
         else:
             words += " It was stopped: what it was to do may be done in part."
-        return self._output.outcome(self._tool.max_output, "timeout", words, **self._facts())
+        return self._output.outcome("timeout", words, **self._facts())
 
     def _facts(self) -> dict[str, Any]:
         raised = None if isinstance(self._error, ToolOutputError) else self._error
@@ -249,10 +199,6 @@ def _is_iterator(value: Any) -> TypeGuard[Iterator[Any]]:
 
 def _is_async(value: Any) -> TypeGuard[AsyncIterable[Any]]:
     return isinstance(value, AsyncIterable)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _words_of(fault: BaseException) -> str:
@@ -289,7 +235,3 @@ def _log(tool: Tool, fault: BaseException) -> None:
         frames = traceback.extract_tb(fault.__traceback__)
         places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
         logger.debug("tool %s raised %s at %s", tool.name, type(fault).__name__, places)
-
-
-def _nothing() -> None:
-    pass
