@@ -16,7 +16,7 @@ from quire.memory import is_reserved
 from quire.session import Kept, Session, Spending, remove_conversation
 from quire.state import View
 from quire.stores import Place, Store, Stored, items_in, place_at
-from quire.stores.store import SEALED, is_own
+from quire.stores.store import is_own
 from quire.stores.streams import ORIGIN, USAGE
 from quire.tokens import counter_for
 
@@ -69,41 +69,23 @@ def _places(store: Store, address: str | None) -> "list[Place]":
     return [*places, *(Place(scope, name) for name in names)]
 
 
-class _Head(msgspec.Struct, gc=False):
-    """What `ls` reads of an entry."""
-
-    kind: str = ""
-    created_at: float = 0.0
-
-
-_read_head = msgspec.json.Decoder(_Head).decode
-
-
 def _row(store: Store, place: Place) -> dict[str, Any]:
-    row = {"address": str(place), "scope": place.scope, "conversation": place.conversation}
+    row: dict[str, Any] = {"address": str(place), "scope": place.scope, "conversation": place.conversation}
+    row |= dict.fromkeys(("items", "last", "tokens", "cost", "damage")) | {"version": store.version(place)}
     try:
-        return {**row, **_figures(place, store.read(place)), "damage": None}
+        stored = store.read(place)
+        items = items_in(place, stored)
     except StoreDamaged as fault:
-        unknown = dict.fromkeys(("items", "last", "tokens", "cost"))
-        return {**row, "version": store.version(place), **unknown, "damage": str(fault)}
-
-
-def _figures(place: Place, stored: "list[Stored]") -> dict[str, Any]:
-    try:
-        heads = [_read_head(one.body) for one in stored]
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise StoreDamaged(f"{place}: an entry is damaged") from None
-    is_sealed = any(head.kind == SEALED for head in heads)
+        return {**row, "damage": str(fault)}
+    except InvalidValue:
+        return row  # it is sealed
     spent = Spending()
-    for item in [] if is_sealed else items_in(place, [one for one in stored if one.stream == USAGE]):
-        spent = spent.with_usage(item.content) if isinstance(item, Note) else spent
-    return {
-        "version": len(stored),
-        "items": sum(not is_own(one.stream) for one in stored),
-        "last": max((head.created_at for head in heads), default=None),
-        "tokens": None if is_sealed else spent.tokens,
-        "cost": None if is_sealed else spent.cost,
-    }
+    for one, item in zip(stored, items, strict=True):
+        if one.stream == USAGE and isinstance(item, Note):
+            spent = spent.with_usage(item.content)
+    shown = sum(not is_own(one.stream) for one in stored)
+    last = max((item.created_at for item in items), default=None)
+    return {**row, "items": shown, "last": last, "tokens": spent.tokens, "cost": spent.cost}
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

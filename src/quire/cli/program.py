@@ -116,8 +116,6 @@ def _phrased(event: Event) -> str:
             return f"{named(event.attempt)}: runs"
         case Answered():
             return f"{named(event.attempt)}: answered"
-        case _:
-            return ""
 
 
 def program(
