@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -17,16 +17,14 @@ from quire.bridges.autonomy import (
     Node,
     SummarizedHistorySection,
     SystemInstructionsSection,
+    system_message,
 )
 from quire.items import ToolCall
 from quire.models import Scripted
 from quire.providers import Rendered
+from tests.bridges.autonomy.test_templates import Writer
 
 Said = Mapping[str, Any]
-
-
-def system(text: str) -> dict[str, Any]:
-    return {"role": "system", "content": {"text": text, "type": "text"}, "phase": "system"}
 
 
 def entry(n: int) -> dict[str, Any]:
@@ -48,23 +46,6 @@ async def until(done: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not done():
             await asyncio.sleep(0.001)
-
-
-class Writer:
-    """Writes summaries while its gate is open, and keeps what it was asked."""
-
-    def __init__(self, reply: str = "IT RAINED") -> None:
-        self.reply = reply
-        self.asked: list[str] = []
-        self.options: list[dict[str, Any]] = []
-        self.gate = asyncio.Event()
-        self.gate.set()
-
-    async def complete_chat(self, messages: Sequence[Said], **options: Any) -> str:
-        self.asked.append(str(messages))
-        self.options.append(options)
-        await self.gate.wait()
-        return self.reply
 
 
 class Diary:
@@ -103,7 +84,7 @@ def payloads(model: Scripted, *, summaries: bool = False) -> list[list[Said]]:
 
 
 def reply(sent: Rendered) -> str:
-    return "IT RAINED" if "<conversation>" in str(sent.payload["messages"]) else "noted"
+    return "THE GIST" if "<conversation>" in str(sent.payload["messages"]) else "noted"
 
 
 async def talk(
@@ -127,7 +108,7 @@ async def test_context_summary_true_summarizes_with_the_agents_own_model() -> No
     assert [terms["max_tokens"] for terms in model.terms if "max_tokens" in terms] == [2048]
     sizes = [len(messages) - 1 for messages in payloads(model)]  # without the system message
     assert sizes[:11] == list(range(1, 23, 2)) and 10 <= sizes[11] <= 13
-    assert "IT RAINED" in str(payloads(model)[-1])
+    assert "THE GIST" in str(payloads(model)[-1])
 
 
 async def test_context_summary_takes_floor_ceiling_size_model_and_instructions() -> None:
@@ -208,7 +189,7 @@ async def test_framework_instructions_describe_the_tools_that_are_enabled(option
 async def test_an_agent_uses_a_custom_template() -> None:
     model = Scripted(lambda _: "noted", name="gpt-4o")
     history = ConversationHistorySection(max_messages=3)
-    template = ContextTemplate([SystemInstructionsSection([system("Write verse.")]), history])
+    template = ContextTemplate([SystemInstructionsSection([system_message("Write verse.")]), history])
     await talk(model, 4, instructions="not shown", context_template=template)
     shown = [message["content"] for message in payloads(model)[-1]]
     assert shown == ["Write verse.", "entry 2.", "noted", "entry 3."]
@@ -225,7 +206,7 @@ class Own:
     ) -> list[dict[str, Any]]:
         count = len(await memory.get_messages_only(scope, conversation))
         params.setdefault("names", []).append(self.name)
-        return [system(f"{scope}/{conversation} has {count}, after {params['names']}")]
+        return [system_message(f"{scope}/{conversation} has {count}, after {params['names']}")]
 
 
 async def test_a_section_receives_memory_scope_conversation_and_shared_params() -> None:
@@ -248,7 +229,7 @@ async def test_a_section_can_be_switched_off_and_on() -> None:
 
 async def test_additional_context_is_provided_for_a_scope_and_stored_nowhere() -> None:
     async def weather(scope: str, conversation: str, params: dict[str, Any]) -> list[dict[str, Any]]:
-        return [system(f"{scope} lives in the rain")]
+        return [system_message(f"{scope} lives in the rain")]
 
     memory = Memory()
     await memory.add_message("ana", "may", entry(0))
@@ -280,7 +261,7 @@ async def test_a_section_of_ones_own_can_summarize_with_a_model() -> None:
             messages = await memory.get_messages_only(scope, conversation)
             request = {"role": "user", "content": {"text": f"Shorten: {messages}", "type": "text"}}
             summary = await model.complete_chat([request])
-            return [system(f"Before: {summary}"), *messages[-2:]]
+            return [system_message(f"Before: {summary}"), *messages[-2:]]
 
     model, memory = Scripted(["it rained"]), Memory()
     await memory.add_messages("ana", "may", map(entry, range(5)))
@@ -316,7 +297,7 @@ async def test_above_the_ceiling_a_summary_and_about_floor_messages_are_shown_wi
     diary = Diary(Writer())
     await diary.add(21)
     first, *rest = await diary.summarized()
-    assert first["role"] == "system" and "IT RAINED" in text(first)
+    assert first["role"] == "system" and "THE GIST" in text(first)
     assert numbers(rest) == list(range(21 - len(rest), 21)) and 9 <= len(rest) <= 11
     assert numbers(diary.writer.asked) == list(range(21 - len(rest)))
     assert diary.writer.options[0]["max_tokens"] <= 2048
@@ -332,7 +313,7 @@ async def test_a_summary_is_made_again_after_ceiling_minus_floor_new_messages() 
     assert len(diary.writer.asked) == 1, "the ceiling is reached and not passed"
     await diary.add(2)
     rest = (await diary.summarized(completed=2))[1:]
-    assert "IT RAINED" in diary.writer.asked[1], "the earlier summary is folded in"
+    assert "THE GIST" in diary.writer.asked[1], "the earlier summary is folded in"
     assert 3 <= len(rest) <= 5 and numbers(rest)[-1] == diary.count - 1
 
 

@@ -1,7 +1,6 @@
 """Promises of Loom's page on context: sources, order, direct messages, budget, sessions and knowledge."""
 
 from collections.abc import Iterable, Mapping
-from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -10,54 +9,20 @@ from quire.bridges.loom import (
     ContextToolExecutor,
     EventBus,
     EventBusContextSource,
-    InMemoryVectorStore,
-    KnowledgeItem,
     LoomMemory,
     MemoryContextSource,
     MessageConverter,
     Task,
     TaskContextManager,
-    TokenCounter,
-    VectorKnowledgeBase,
 )
 from quire.errors import OverBudget
-
-
-def job(content: str, **fields: Any) -> Task:
-    return Task(action="execute", parameters={"content": content}, **fields)
-
-
-def thought(content: str, **fields: Any) -> Task:
-    return Task(action="node.thinking", parameters={"content": content}, **fields)
-
-
-def letter(content: str, session_id: str | None = None, **parameters: Any) -> Task:
-    return Task(
-        action="node.message",
-        source_agent="captain",
-        target_agent="cook",
-        parameters={"content": content, **parameters},
-        session_id=session_id,
-    )
-
-
-def contents(tasks: Iterable[Task]) -> list[str]:
-    return [task.parameters["content"] for task in tasks]
+from tests.bridges.loom.test_contexts import over
+from tests.bridges.loom.test_memory import job, knowledge_of, memory_of
+from tests.bridges.loom.test_tasks import contents, letter, thought
 
 
 def texts(messages: Iterable[Mapping[str, Any]]) -> list[str]:
     return [message["content"] for message in messages]
-
-
-def ship_memory(*tasks: Task) -> LoomMemory:
-    memory = LoomMemory(node_id="cook")
-    for task in tasks:
-        memory.add_task(task)
-    return memory
-
-
-def over(memory: LoomMemory, **options: Any) -> TaskContextManager:
-    return TaskContextManager(token_counter=TokenCounter(), sources=[MemoryContextSource(memory)], **options)
 
 
 async def bus_with(*tasks: Task) -> EventBus:
@@ -67,40 +32,20 @@ async def bus_with(*tasks: Task) -> EventBus:
     return bus
 
 
-class LetterCounts:
-    """Embeds a text by how often each letter occurs, and keeps what it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    async def embed(self, text: str) -> list[float]:
-        self.asked.append(text)
-        return [float(text.lower().count(letter)) for letter in ascii_lowercase]
-
-    async def embed_batch(self, texts: list[str]) -> list[list[float]]:
-        return [await self.embed(text) for text in texts]
-
-
-async def harbour_facts(embedding: LetterCounts) -> VectorKnowledgeBase:
-    facts = VectorKnowledgeBase(embedding, InMemoryVectorStore())
-    await facts.add_item(KnowledgeItem(id="k", content="the harbour is shallow", source="pilot book"))
-    return facts
-
-
 # Building a context
 
 
 async def test_the_current_task_appears_once_and_last() -> None:
     current = job("boil water")
-    memory = ship_memory(job("peel onions"), current, thought("the pot is full"))
+    memory = memory_of(job("peel onions"), current, thought("the pot is full"))
     messages = await over(memory).build_context(current)
     assert texts(messages) == ["peel onions", "the pot is full", "boil water"]
 
 
 async def test_a_memory_source_gives_recent_and_important_tasks() -> None:
-    important = job("the oven is broken", metadata={"importance": 0.95})
+    important = job("the oven is broken", 0.95)
     chatter = [thought(f"chatter {n}", metadata={"importance": 0.1}) for n in range(12)]
-    source = MemoryContextSource(memory=ship_memory(important, *chatter))
+    source = MemoryContextSource(memory=memory_of(important, *chatter))
     found = await source.get_context(job("now"), max_items=6)
     assert contents(found) == ["the oven is broken", "chatter 9", "chatter 10", "chatter 11"]
 
@@ -133,7 +78,7 @@ def test_tasks_are_converted_by_their_action(action: str, parameters: dict[str, 
 
 async def test_direct_messages_are_found_by_target_agent_and_target_node() -> None:
     bus = await bus_with(letter("to the cook"), letter("to the oven", target_node_id="oven"))
-    assert set(contents(bus.query_by_target("cook"))) == {"to the cook", "to the oven"}
+    assert set(contents(bus.query_by_target("butler"))) == {"to the cook", "to the oven"}
     assert contents(bus.query_by_target(target_node_id="oven")) == ["to the oven"]
     assert bus.query_by_target("gunner") == []
 
@@ -146,7 +91,7 @@ async def test_a_direct_message_can_be_traced_to_its_parent_task_and_keeps_its_m
 
 async def test_direct_messages_are_part_of_the_context_of_their_target() -> None:
     bus = await bus_with(letter("later", priority=0.1), letter("first", priority=0.9))
-    memory = ship_memory(job("peel onions"))
+    memory = memory_of(job("peel onions"))
     manager = TaskContextManager(sources=[MemoryContextSource(memory), EventBusContextSource(bus)])
     first, *rest = texts(await manager.build_context(job("boil water")))
     assert first == "peel onions" and rest[-1] == "boil water"
@@ -158,7 +103,7 @@ async def test_direct_messages_are_part_of_the_context_of_their_target() -> None
 
 async def test_a_context_that_cannot_hold_the_task_is_an_error() -> None:
     with pytest.raises(OverBudget):
-        await over(ship_memory(), max_tokens=100).build_context(job("stir " * 500))
+        await over(memory_of(), max_tokens=100).build_context(job("stir " * 500))
 
 
 # Sessions
@@ -166,7 +111,7 @@ async def test_a_context_that_cannot_hold_the_task_is_an_error() -> None:
 
 def voyages() -> LoomMemory:
     tasks = [job(f"{voyage} {n}", session_id=voyage) for voyage in ("north", "south") for n in range(3)]
-    return ship_memory(*tasks)
+    return memory_of(*tasks)
 
 
 def test_the_first_three_tiers_can_be_limited_to_a_session() -> None:
@@ -178,11 +123,11 @@ def test_the_first_three_tiers_can_be_limited_to_a_session() -> None:
 
 
 async def test_a_context_has_only_tasks_and_messages_of_its_session() -> None:
-    bus = await bus_with(letter("sail north", "north"), letter("sail south", "south"))
+    bus = await bus_with(letter("sail north", session_id="north"), letter("sail south", session_id="south"))
     manager = TaskContextManager(sources=[MemoryContextSource(voyages()), EventBusContextSource(bus)])
     *past, message, _ = texts(await manager.build_context(job("now", session_id="north")))
     assert past == ["north 0", "north 1", "north 2"] and message.endswith("sail north")
-    assert contents(bus.query_by_target("cook", session_id="north")) == ["sail north"]
+    assert contents(bus.query_by_target("butler", session_id="north")) == ["sail north"]
     assert len(await manager.build_context(job("now"))) == 9, "without a session nothing is filtered"
 
 
@@ -205,7 +150,6 @@ async def test_query_tools_default_to_the_session_of_the_current_task() -> None:
 
 
 async def test_a_knowledge_base_finds_the_nearest_items_first() -> None:
-    facts = await harbour_facts(LetterCounts())
-    await facts.add_item(KnowledgeItem(id="z", content="zebras puzzle zoos", source="zoo"))
+    facts = await knowledge_of(harbour="the harbour is shallow", zoo="zebras puzzle zoos")
     found = await facts.query("shallow harbour", limit=2)
-    assert found[0].id == "k" and found[0].relevance > found[-1].relevance >= 0
+    assert found[0].id == "harbour" and found[0].relevance > found[-1].relevance >= 0

@@ -1,9 +1,7 @@
 """Promises of VideoSDK's page on `ChatContext`: adding, reading, forking, merging, shrinking, converting."""
 
 import json
-from collections.abc import AsyncIterator
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,13 +10,11 @@ from quire.bridges.videosdk import (
     AgentConfigUpdate,
     AgentHandoff,
     ChatContext,
-    ChatItem,
     ChatMessage,
     ChatRole,
-    FunctionCall,
-    FunctionCallOutput,
     ImageContent,
 )
+from tests.bridges.videosdk.shop import Answering, Streaming, calls, outputs, told, words
 
 RULE = "Serve tea politely."
 
@@ -39,41 +35,8 @@ def message(text: str, created_at: float, role: ChatRole = ChatRole.USER) -> Cha
     return ChatMessage(role=role, content=[text], created_at=created_at)
 
 
-def text(item: ChatItem | None) -> str:
-    assert isinstance(item, ChatMessage)
-    parts = [item.content] if isinstance(item.content, str) else item.content
-    return " ".join(part for part in parts if isinstance(part, str))
-
-
-def texts(context: ChatContext) -> list[str]:
-    return [text(item) for item in context.messages()]
-
-
-def calls(context: ChatContext) -> list[str]:
-    return [item.call_id for item in context.items if isinstance(item, FunctionCall)]
-
-
-def outputs(context: ChatContext) -> list[str]:
-    return [item.call_id for item in context.items if isinstance(item, FunctionCallOutput)]
-
-
 def kinds(context: ChatContext) -> set[type[Any]]:
     return {type(item) for item in context.items}
-
-
-class Model:
-    """Streams a reply in two pieces, or fails without one, and keeps what it was asked."""
-
-    def __init__(self, reply: str | None = "tea was drunk") -> None:
-        self.reply = reply
-        self.asked: list[str] = []
-
-    async def chat(self, messages: ChatContext, **_: object) -> AsyncIterator[SimpleNamespace]:
-        self.asked.append(json.dumps(messages.to_dict()))
-        if self.reply is None:
-            raise ConnectionError("no line")
-        for piece in (self.reply[:3], self.reply[3:]):
-            yield SimpleNamespace(content=piece)
 
 
 # Reading
@@ -82,11 +45,10 @@ class Model:
 def test_estimated_tokens_grow_with_texts_calls_and_images() -> None:
     context = tea_house(1)
     sizes = [context.estimated_tokens()]
-    context.add_message(ChatRole.USER, "one more cup of tea please " * 20)
-    sizes.append(context.estimated_tokens())
+    for content in ("one more cup of tea please " * 20, [ImageContent(image="https://tea.example/cup.png")]):
+        context.add_message(ChatRole.USER, content)
+        sizes.append(context.estimated_tokens())
     context.add_function_call("brew", json.dumps({"wish": "strong " * 20}))
-    sizes.append(context.estimated_tokens())
-    context.add_message(ChatRole.USER, [ImageContent(image="https://tea.example/cup.png")])
     sizes.append(context.estimated_tokens())
     assert all(later > earlier + 20 for earlier, later in pairwise(sizes))
 
@@ -112,9 +74,9 @@ def test_a_message_is_added_with_the_values_that_are_given() -> None:
 def test_replace_removes_earlier_system_messages_and_nothing_else() -> None:
     context = tea_house(1)
     context.add_message(ChatRole.USER, "another", replace=True)
-    assert texts(context) == [RULE, "order 0", "served 0", "another"]
+    assert told(context) == [RULE, "order 0", "served 0", "another"]
     context.add_message(ChatRole.SYSTEM, "Serve coffee.", replace=True)
-    assert [text(m) for m in context.messages() if m.role == ChatRole.SYSTEM] == ["Serve coffee."]
+    assert [words(m) for m in context.messages() if m.role == ChatRole.SYSTEM] == ["Serve coffee."]
     assert len(context.messages()) == 4
 
 
@@ -136,9 +98,9 @@ def test_calls_outputs_handoffs_and_updates_are_added_with_their_fields() -> Non
 
 def test_items_are_inserted_where_their_times_put_them() -> None:
     context = ChatContext([message("ten", 10.0), message("thirty", 30.0)])
-    assert text(context.insert(message("twenty", 20.0))) == "twenty"
+    assert words(context.insert(message("twenty", 20.0))) == "twenty"
     context.insert_many([message("forty", 40.0), message("also ten", 10.0)])
-    assert texts(context) == ["ten", "also ten", "twenty", "thirty", "forty"]
+    assert told(context) == ["ten", "also ten", "twenty", "thirty", "forty"]
 
 
 # The configuration in force
@@ -161,8 +123,8 @@ def test_a_copy_can_exclude_instructions_empty_messages_handoffs_and_updates() -
     context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")
     for content in ("", [" ", ""], ["cup", " "], [ImageContent(image="https://tea.example/cup.png")]):
         context.add_message(ChatRole.USER, content)
-    assert texts(context.copy(exclude_system_messages=True))[0] == "Weigh the leaves."
-    assert texts(context.copy(exclude_instructions=True, exclude_empty_messages=True)) == ["cup  ", ""]
+    assert told(context.copy(exclude_system_messages=True))[0] == "Weigh the leaves."
+    assert told(context.copy(exclude_instructions=True, exclude_empty_messages=True)) == ["cup  ", ""]
     context.add_handoff("cook")
     context.add_config_update(tools=["fry"])
     assert AgentHandoff not in kinds(context.copy(exclude_handoffs=True))
@@ -180,7 +142,7 @@ def test_a_copy_keeps_the_items_of_an_agent_and_calls_of_all_no_or_given_tools()
     assert calls(context.copy(tools=[])) == outputs(context.copy(tools=[])) == []
     assert calls(context.copy(tools=[fry])) == outputs(context.copy(tools=[fry])) == ["f-1"]
     own = context.copy(filter_agent_id="kitchen")
-    assert texts(own) == [RULE, "served 0"] and outputs(own) == ["brew-0"] and calls(own) == []
+    assert told(own) == [RULE, "served 0"] and outputs(own) == ["brew-0"] and calls(own) == []
 
 
 def test_a_fork_is_complete_and_independent() -> None:
@@ -189,7 +151,7 @@ def test_a_fork_is_complete_and_independent() -> None:
     assert child.items == context.items
     child.add_message(ChatRole.USER, "in the child")
     context.add_message(ChatRole.USER, "in the parent")
-    assert texts(child)[-1] == "in the child" and texts(context)[-1] == "in the parent"
+    assert told(child)[-1] == "in the child" and told(context)[-1] == "in the parent"
     assert len(child.items) == len(context.items) == 6
 
 
@@ -197,7 +159,7 @@ def test_a_filtered_fork_has_all_instructions_and_the_recent_turns() -> None:
     context = tea_house(5)
     context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")
     fork = context.fork_filtered(recent_turns=2)
-    assert texts(fork) == [RULE, "Weigh the leaves.", "order 3", "served 3", "order 4", "served 4"]
+    assert told(fork) == [RULE, "Weigh the leaves.", "order 3", "served 3", "order 4", "served 4"]
     assert calls(fork) == outputs(fork) == ["brew-3", "brew-4"]
     assert context.fork_filtered().turn_count() == 3
     assert context.fork_filtered(recent_turns=9, tools=[]).turn_count() == 5
@@ -210,11 +172,11 @@ def test_a_filtered_fork_has_all_instructions_and_the_recent_turns() -> None:
 
 def test_a_brief_fork_has_instructions_a_task_and_no_history() -> None:
     fork = tea_house().fork_brief("Bake.", "A cake for six.", agent_id="cook")
-    assert [(m.role, text(m), m.agent_id) for m in fork.messages()] == [
+    assert [(m.role, words(m), m.agent_id) for m in fork.messages()] == [
         (ChatRole.SYSTEM, "Bake.", "cook"),
         (ChatRole.USER, "A cake for six.", "cook"),
     ]
-    assert texts(tea_house().fork_brief("Bake.")) == ["Bake."]
+    assert told(tea_house().fork_brief("Bake.")) == ["Bake."]
     with pytest.raises(ValueError, match="instructions"):
         tea_house().fork_brief("")
 
@@ -228,7 +190,7 @@ async def test_merge_takes_all_items_once_and_in_the_order_of_time() -> None:
     child.insert_many([message("two", 2.0), message("three", 3.0), message("five", 5.0)])
     assert await context.merge(child) is context
     await context.merge(child)
-    assert texts(context) == ["one", "two", "three", "four", "five"]
+    assert told(context) == ["one", "two", "three", "four", "five"]
 
 
 # Shrinking
@@ -238,14 +200,14 @@ def test_truncation_removes_the_oldest_items_down_to_a_number() -> None:
     context = tea_house()
     assert context.truncate() is context and len(context.items) == 21
     assert context.truncate(max_items=9) is context
-    assert texts(context) == [RULE, "order 3", "served 3", "order 4", "served 4"]
+    assert told(context) == [RULE, "order 3", "served 3", "order 4", "served 4"]
 
 
 @pytest.mark.parametrize(("max_items", "max_tokens"), [(9, 10_000), (40, 70), (9, 70), (3, 70)])
 def test_truncation_satisfies_both_limits_and_splits_no_pair(max_items: int, max_tokens: int) -> None:
     context = tea_house(8).truncate(max_items=max_items, max_tokens=max_tokens)
     assert len(context.items) <= max_items and context.estimated_tokens() <= max_tokens
-    assert calls(context) == outputs(context) and text(context.messages()[0]) == RULE
+    assert calls(context) == outputs(context) and words(context.messages()[0]) == RULE
 
 
 def test_truncation_keeps_instructions_summary_structure_and_the_last_user_message() -> None:
@@ -255,14 +217,14 @@ def test_truncation_keeps_instructions_summary_structure_and_the_last_user_messa
     summary = ChatMessage(role=ChatRole.ASSISTANT, content=["earlier"], extra={"summary": True})
     context = ChatContext([*context.items, summary, *tea_house(4).items[1:]])
     context.truncate(max_items=5)
-    assert texts(context) == [RULE, "earlier", "order 3"]
+    assert told(context) == [RULE, "earlier", "order 3"]
     assert {AgentHandoff, AgentConfigUpdate} <= kinds(context)
 
 
 async def test_summarize_replaces_old_turns_by_one_summary_after_the_instructions() -> None:
-    context, model = tea_house(5), Model()
+    context, model = tea_house(5), Streaming()
     assert await context.summarize(model, keep_recent_turns=2) is context
-    assert texts(context)[:3] == [RULE, "[Conversation Summary]\ntea was drunk", "order 3"]
+    assert told(context)[:3] == [RULE, "[Conversation Summary]\nTHE GIST", "order 3"]
     summary = context.messages()[1]
     assert summary.role == ChatRole.ASSISTANT and summary.extra["summary"] is True
     assert context.turn_count() == 2 and calls(context) == outputs(context) == ["brew-3", "brew-4"]
@@ -270,7 +232,7 @@ async def test_summarize_replaces_old_turns_by_one_summary_after_the_instruction
 
 
 async def test_summarize_keeps_three_turns_by_default_and_does_nothing_with_fewer() -> None:
-    context, short, model = tea_house(5), tea_house(3), Model()
+    context, short, model = tea_house(5), tea_house(3), Streaming()
     await context.summarize(model)
     await short.summarize(model)
     assert context.turn_count() == 3 and len(short.items) == 13 and len(model.asked) == 1
@@ -283,16 +245,16 @@ async def test_summarize_keeps_structural_items() -> None:
     context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")
     for n in range(3):
         context.add_message(ChatRole.USER, f"more {n}")
-    await context.summarize(Model(), keep_recent_turns=1)
+    await context.summarize(Streaming(), keep_recent_turns=1)
     assert {AgentHandoff, AgentConfigUpdate} <= kinds(context)
-    assert {RULE, "Weigh the leaves.", "more 2"} < set(texts(context)) and len(context.items) == 6
+    assert {RULE, "Weigh the leaves.", "more 2"} < set(told(context)) and len(context.items) == 6
 
 
 @pytest.mark.parametrize("reply", ["", None], ids=["empty", "failed"])
-async def test_an_empty_or_failed_summary_changes_nothing(reply: str | None) -> None:
+async def test_an_empty_or_failed_summary_changes_nothing(reply: Any) -> None:
     context = tea_house()
-    await context.summarize(Model(reply), keep_recent_turns=1)
-    await context.merge_with_summary(tea_house(2), llm=Model(reply))
+    await context.summarize(Answering(reply), keep_recent_turns=1)
+    await context.merge_with_summary(tea_house(2), llm=Answering(reply))
     assert len(context.items) == 21
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from quire import ToolCall
-from quire.agent import tool
 from quire.bridges.autonomy import (
     Agent,
     AgentReference,
@@ -116,24 +115,6 @@ async def test_a_question_to_the_user_pauses_and_the_next_message_answers_it(tmp
         assert not await agent.is_paused(*HERE)
 
 
-@pytest.mark.parametrize(("decision", "paid"), [(True, [5]), (False, []), ("not today", [])])
-async def test_a_call_that_needs_an_approval_waits_for_a_decision(decision: Any, paid: list[int]) -> None:
-    given: list[int] = []
-
-    @tool(approve=True)
-    def refund(amount: int) -> str:
-        """Give money back."""
-        given.append(amount)
-        return "given"
-
-    async with Node() as node:
-        agent, _ = await started(node, ToolCall("r", "refund", '{"amount": 5}'), "Well.", tools=[refund])
-        waits = (await agent.send("My money!", *HERE))[-1]
-        assert waits["phase"] == "waiting_for_approval" and "refund" in words(waits)
-        replies = await agent.decide({waits["tool_call_id"]: decision}, *HERE)
-        assert words(replies[-1]) == "Well." and given == paid
-
-
 async def test_a_timeout_is_an_error_and_what_was_said_is_kept() -> None:
     async def slow(place: str) -> str:
         """Look slowly."""
@@ -223,18 +204,6 @@ async def test_the_oldest_are_left_out_in_steps_and_stay_in_the_memory() -> None
 
 
 # Tools, models and options
-
-
-@pytest.mark.parametrize(("visibility", "shared"), [("conversation", False), ("scope", True)])
-async def test_files_are_shared_as_far_as_was_said(visibility: Any, shared: bool, tmp_path: Path) -> None:
-    write = ToolCall("w", "write_file", '{"path": "note.txt", "content": "hello"}')
-    read = ToolCall("r", "read_file", '{"path": "note.txt"}')
-    async with Node() as node:
-        options = {"enable_filesystem": True, "filesystem_visibility": visibility}
-        agent, _ = await started(node, write, "ok", read, "ok", filesystem_root=tmp_path, **options)
-        await agent.send("Write.", "ana", "a")
-        replies = await agent.send("Read.", "ana", "b")
-        assert ("hello" in words(replies[1])) is shared
 
 
 @pytest.mark.parametrize("option", ["subagents", "subagent_configs"])

@@ -1,7 +1,6 @@
 """Memory, templates, sections and background summaries."""
 
 import asyncio
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -207,12 +206,13 @@ class Writer:
     """Writes summaries while its gate is open; `reply` is what it returns, or raises."""
 
     def __init__(self, reply: Any = "THE GIST") -> None:
-        self.reply, self.asked = reply, list[Sequence[Mapping[str, Any]]]()
+        self.reply, self.asked, self.options = reply, list[str](), list[dict[str, Any]]()
         self.gate = asyncio.Event()
         self.gate.set()
 
     async def complete_chat(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Any:
-        self.asked.append(messages)
+        self.asked.append(str(messages))
+        self.options.append(options)
         await self.gate.wait()
         if isinstance(self.reply, Exception):
             raise self.reply
@@ -300,22 +300,3 @@ async def test_clearing_the_cache_gives_up_what_is_being_written() -> None:
         while section.get_cache_info()["pending_summarizations"]:
             await asyncio.sleep(0.001)
     assert section.get_cache_info()["cached_conversations"] == 0
-
-
-async def test_a_summary_is_there_after_a_restart(tmp_path: Path) -> None:
-    memory = Memory(store=tmp_path / "talks.db")
-    await memory.add_messages(*HERE, map(line, range(25)))
-    await build(SummarizedHistorySection(Writer()), memory)
-    unused = Writer()
-    shown = await build(SummarizedHistorySection(unused), Memory(store=tmp_path / "talks.db"))
-    assert "THE GIST" in str(shown[0]) and len(shown) < 13 and unused.asked == []
-
-
-async def test_pairs_are_never_split_by_a_summary(caplog: pytest.LogCaptureFixture) -> None:
-    section, memory = SummarizedHistorySection(Writer(), floor=4, ceiling=8), Memory()
-    with caplog.at_level(logging.ERROR):
-        for n in range(30):
-            await memory.add_messages(*HERE, [line(n, "user")] if n % 3 == 0 else pair(n))
-            shown = await build(section, memory)
-            calls = [call["id"] for one in shown for call in one.get("tool_calls", ())]
-            assert calls == [one["tool_call_id"] for one in shown if one["role"] == "tool"]

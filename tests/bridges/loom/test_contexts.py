@@ -82,7 +82,7 @@ def test_what_cannot_count_messages_is_refused() -> None:
 
 
 async def test_a_context_is_prompt_memory_knowledge_events_messages_and_task() -> None:
-    bus, current = EventBus(), job("why stripes?", task_id="t", target_agent="butler")
+    bus, current = EventBus(), job("why stripes?", task_id="t")
     for event in (letter("hello"), thought("hm", parent_task_id="t"), thought("unrelated"), current):
         await bus.publish(event)
     manager = TaskContextManager(
@@ -132,7 +132,7 @@ def test_the_budget_holds_and_as_many_of_the_newest_as_fit_are_kept(
 
 async def test_what_is_left_out_can_be_explained_and_a_prompt_that_does_not_fit_is_an_error() -> None:
     with pytest.raises(OverBudget):
-        await words(over(LoomMemory("maid"), max_tokens=100, system_prompt="huge " * 500))
+        await words(over(LoomMemory("butler"), max_tokens=100, system_prompt="huge " * 500))
     old = job("old " * 300)
     context = await over(memory_of(old), max_tokens=100).build(job("now"))
     assert "oldest" in str(context.explain(old.task_id))
@@ -215,4 +215,4 @@ async def test_what_is_wrong_with_a_query_is_named(
     name: str, arguments: Any, fault: type[Exception], named: str
 ) -> None:
     with pytest.raises(fault, match=named):
-        await ContextToolExecutor(LoomMemory("maid"), EventBus()).execute(name, arguments)
+        await ContextToolExecutor(LoomMemory("butler"), EventBus()).execute(name, arguments)

@@ -9,8 +9,6 @@ import pytest
 from quire.bridges.loom import InMemoryVectorStore, KnowledgeItem, LoomMemory, Task, VectorKnowledgeBase
 from quire.errors import InvalidLimit, InvalidValue, Unencodable, WrongType
 from quire.items import use_clock
-from quire.session import Session
-from quire.stores import MemoryStore
 from tests.bridges.loom.test_tasks import contents, letter
 
 
@@ -20,7 +18,7 @@ def job(content: str, importance: float | None = None, **fields: Any) -> Task:
 
 
 def memory_of(*tasks: Task, **options: Any) -> LoomMemory:
-    memory = LoomMemory("maid", **options)
+    memory = LoomMemory("butler", **options)
     for task in tasks:
         memory.add_task(task)
     return memory
@@ -95,19 +93,10 @@ def test_tasks_are_kept_in_a_store_apart_by_node(tmp_path: Path) -> None:
     path, task = f"sqlite:///{tmp_path / 'loom.db'}", job("count", task_id="job/1#2", session_id="s")
     memory_of(task, store=path)
     task.result = "four"
-    LoomMemory("maid", store=path).add_task(task)
-    again = LoomMemory("maid", store=path)
+    LoomMemory("butler", store=path).add_task(task)
+    again = LoomMemory("butler", store=path)
     assert again.get_l1_tasks(session_id="s") == [task] == again.get_l2_tasks()
     assert LoomMemory("cook", store=path).get_l1_tasks() == []
-
-
-async def test_a_task_that_the_engine_forgets_is_in_no_tier() -> None:
-    store = MemoryStore()
-    memory = memory_of(job("sweep"), job("count the chandeliers", 0.9), store=store)
-    session = Session.open(scope="maid", store=store)
-    session.forget(*(note.id for note in session.pool if "chandeliers" in str(note.content)))
-    assert contents(memory.get_l1_tasks()) == contents(memory.get_l2_tasks()) == ["sweep"]
-    assert "chandeliers" not in str(memory.get_l3_summaries())
 
 
 @pytest.mark.parametrize(
@@ -120,7 +109,7 @@ async def test_a_task_that_the_engine_forgets_is_in_no_tier() -> None:
     ],
 )
 def test_what_a_memory_cannot_hold_is_refused(task: Any, fault: type[Exception], named: str) -> None:
-    memory = LoomMemory("maid")
+    memory = LoomMemory("butler")
     with pytest.raises(fault, match=named):
         memory.add_task(task)
     with pytest.raises(InvalidLimit):

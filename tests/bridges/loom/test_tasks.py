@@ -17,12 +17,13 @@ def thought(content: str, **fields: Any) -> Task:
     return Task(action="node.thinking", parameters={"content": content}, **fields)
 
 
-def letter(content: str = "tea at four", **parameters: Any) -> Task:
+def letter(content: str = "tea at four", session_id: str | None = None, **parameters: Any) -> Task:
     return Task(
         action="node.message",
         source_agent="cook",
         target_agent="butler",
         parameters={"content": content, **parameters},
+        session_id=session_id,
     )
 
 

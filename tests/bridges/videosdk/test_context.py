@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -194,20 +193,7 @@ async def test_summaries_fold_and_keep_calls_in_flight() -> None:
     assert "gist 2" in model.asked[0] and sum("Summary]" in text for text in told(saved)) == 1
 
 
-async def later() -> Any:
-    return SimpleNamespace(content=["GI", SimpleNamespace(text="ST")])
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "GIST",
-        {"content": "GIST"},
-        SimpleNamespace(content="GIST"),
-        {"choices": [{"message": {"content": "GIST"}}]},
-        later,
-    ],
-)
+@pytest.mark.parametrize("answer", ["GIST", {"choices": [{"message": {"content": "GIST"}}]}])
 async def test_a_summary_may_come_in_any_usual_shape(answer: Any) -> None:
     context = talk()
     await context.summarize(Answering(answer))
