@@ -37,20 +37,6 @@ from quire.models import Scripted
 
 agent = Agent("Say it louder.", model=Scripted(["```python\\noutput = input.upper()\\n```"]), name="louder")
 """
-A1_AGENT = """
-from pydantic import BaseModel
-from quire.bridges.a1 import Agent
-from quire.models import Scripted
-
-class Order(BaseModel):
-    lamps: int
-
-class Bill(BaseModel):
-    total: int
-
-agent = Agent(name="seller", input_schema=Order, output_schema=Bill)
-model = Scripted(["```python\\noutput = {'total': lamps * 5}\\n```"])
-"""
 GIVEN = ("--input", "number=21", "--input", "why=12", "--candidates", "1")
 
 
@@ -134,10 +120,6 @@ def test_a_conversation_keeps_what_succeeded(task: str, tmp_path: Path) -> None:
 def test_an_agent_is_a_task_too(tmp_path: Path) -> None:
     louder = written(tmp_path / "louder.py", AGENT)
     assert ran("program", louder, "--input", "input=hello", "--candidates", "1").stdout == '"HELLO"\n'
-    seller = written(tmp_path / "seller.py", A1_AGENT)
-    asked = ("program", seller, "--input", "lamps=3", "--candidates", "1")
-    assert json.loads(ran(*asked).stdout) == {"total": 15}
-    assert json.loads(ran(*asked, "--keep", "--json").stdout)["value"] == {"total": 15}
 
 
 def test_printed_text_is_shown_line_by_line_and_escaped(capsys: pytest.CaptureFixture[str]) -> None:

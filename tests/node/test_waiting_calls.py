@@ -93,25 +93,6 @@ async def test_a_call_of_a_sub_agent_is_decided_at_its_address(
 
 
 @in_loop
-async def test_sub_agents_of_sub_agents_have_addresses_too() -> None:
-    office = Office([REFUND, "Given."], [TO_CLERK, "It waits."])
-
-    def chief(session: Session) -> Agent:
-        role = Role(name="boss", description="Has clerks.", make=office.make_boss)
-        replies: list[Any] = [call("delegate", '{"to": "boss", "task": "Give it back."}'), "It waits."]
-        return Agent(session, model=Scripted(replies), tools=delegating_tools(role), name="chief")
-
-    office.node.add("chief", chief)
-    await office.node.send("chief", "My money!", **HERE)
-    [boss] = office.node.members("chief", **HERE)
-    clerks = office.node.members("chief", scope="ana", conversation=boss)
-    assert clerks == ("one/boss-1/clerk-1",)
-    reply = await office.node.decide("chief", {"k1": True}, scope="ana", conversation=clerks[0])
-    assert reply.text == "Given." and office.refunds == 1
-    await office.node.stop()
-
-
-@in_loop
 async def test_a_conversation_with_a_slash_is_no_sub_agent_unless_one_works_there() -> None:
     office = Office(["x"], ["Good day."])
     assert (await office.node.send("boss", "hi", **CHILD)).agent == "boss"

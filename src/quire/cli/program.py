@@ -230,8 +230,6 @@ def _defined_in(file: str) -> tuple[Task, AnyModel | str | None]:
     task, agent, model = (names.get(name) for name in ("task", "agent", "model"))
     if isinstance(task, Task):
         return task, model
-    if isinstance(given := getattr(agent, "task", None), Task):
-        return given, model  # an agent of a bridge
     if isinstance(agent, Agent):
         return Task(agent.name, _instructions(agent), tools=agent.tools), model or agent.model
     raise InvalidValue(f"{file} defines no `task` that is a quire.programs.Task, and no `agent`")

@@ -64,9 +64,11 @@ def import_(
         source = None if format == _AUTO else _wire(format)
         read = list(_read(file, place_at(address), source))
     with at_store(store, key_file, make=True) as found:
-        versions = [_checked(found, one, append) for one in read]
-        for one, version in zip(read, versions, strict=True):
-            session_at(found, one.place).append(*one.items, expected=version)
+        versions = {one.place: found.version(one.place) for one in read}
+        if there := [place for place in versions if versions[place] and not append]:
+            raise Conflict(f"there is a conversation {there[0]} already: --append adds to it")
+        for one in read:
+            session_at(found, one.place).append(*one.items, expected=versions[one.place])
     if json:
         write_json([{"address": str(o.place), "items": len(o.items), "from": o.title} for o in read])
     for one in read:
@@ -96,25 +98,12 @@ def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
         where = title(file, history.line)
         try:
             items = history._replace(line=None).items(source)
+            Log(items)  # an error if an edit is about nothing in it
         except QuireError as fault:
             raise InvalidValue(f"{where}: {fault}") from None
         names = (place.conversation, str(history.line or ""))
         target = place._replace(conversation="-".join(filter(None, names)))
         yield _Read(where, target, items, len(history.tools))
-
-
-def _checked(store: Store, one: _Read, is_added: bool) -> int:
-    """The version that a history can be added to; an error names the item that cannot be added."""
-    if store.version(one.place) and not is_added:
-        raise Conflict(f"there is a conversation {one.place} already: --append adds to it")
-    session = session_at(store, one.place)
-    log = Log(session.view().recorded())
-    for number, item in enumerate(one.items, 1):
-        try:
-            log.append(item)
-        except QuireError as fault:
-            raise InvalidValue(f"{one.title}: item {number:,}: {fault}") from None
-    return session.version
 
 
 # migrate
