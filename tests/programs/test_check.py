@@ -63,10 +63,7 @@ def fault(code: str, output: Any = Any, **inputs: Any) -> ProgramFault:
 
 REFUSED = {
     "syntax": ("1\nx = (", "syntax", 2, "never closed"),
-    "a null": ("'\0'", "syntax", None, "null"),
     "nested too deep": ("x = 1" + " + 1" * 900, "syntax", None, "nested deeper"),
-    "far too deep": ("-" * 40_000 + "1", "syntax", None, "no program"),
-    "too many characters": ("#" * 50_001, "syntax", None, "at most 50000"),
     "too many nodes": ("[" + "1," * 24_000 + "]", "syntax", None, "too long"),
     "a statement that the sandbox lacks": ("x = 1\ndel x\n2", "missing", 2, "'del' statement"),
     "no answer": ("x = 1", "answer", None, "has no answer"),
@@ -75,25 +72,17 @@ REFUSED = {
     "a builtin that the sandbox lacks": ("open('a')", "missing", 1, "only a part of Python"),
     "a module that the sandbox lacks": ("import numpy\n1", "missing", 1, "numpy"),
     "a tool that is defined anew": ("async def put(line): return 1\n1", "names", 1, "exists already"),
-    "a tool as a loop variable": ("for put in [1]: pass\n1", "names", 1, "exists already"),
     "a name of the sandbox": ("_quire_left = {}\n1", "names", 1, "name of the sandbox"),
-    "a call of the sandbox": ("await _quire_host('put', '[]')", "names", 1, "name of the sandbox"),
     "eval": ("eval('1')", "names", 1, "`eval` is not for programs"),
-    "exec": ("1\nexec('put = 1')", "names", 2, "`exec` is not for programs"),
-    "locals": ("locals()['put'] = 1\n1", "names", 1, "`locals` is not for programs"),
     "a type as a value": ("Output()", "names", 1, "for annotations alone"),
     "a call that is dropped": ("orders()\n1", "types", 1, "not awaited"),
     "a call that is read": ("orders()[0]\n1", "types", 1, "not awaited"),
-    "a call that is gone through": ("[o for o in orders()]", "types", 1, "not awaited"),
-    "a call in a text": ("f'{orders()}'", "types", 1, "not awaited"),
     "a call of its own": ("async def f(): return 1\nf() + 1", "types", 2, "`f` is not awaited"),
     "gather": ("import asyncio\nasyncio.gather(orders())\n1", "types", 2, "not awaited"),
     "too few arguments": ("await put()", "types", 1, "line"),
     "an unknown argument": ("await orders(state='open')", "types", 1, "state"),
     "an argument of another type": ("await orders(5)", "types", 1, "Expected `str`"),
-    "a key of another type": ("await put({'sku': 'a', 'cents': 'b'})", "types", 1, "cents"),
     "an unknown key": ("(await orders())[0]['titel']", "types", 1, "titel"),
-    "an unknown key in a loop": ("[o['titel'] for o in await orders()]", "types", 1, "titel"),
 }
 
 
@@ -105,32 +94,12 @@ def test_a_fault_has_a_kind_a_line_and_words(case: tuple[str, str, int | None, s
     assert words in str(found)
 
 
-ANSWERS = {
-    "a number for a text": ("output = 5", str),
-    "the last expression": ("5", str),
-    "a key too many": ("output = {'sku': 'a', 'cents': 1, 'more': 2}", Line),
-    "in a list": ("output = [1]", list[str]),
-}
-
-
-@pytest.mark.parametrize("case", ANSWERS.values(), ids=ANSWERS)
-def test_an_answer_of_another_type_is_refused(case: tuple[str, Any]) -> None:
-    code, output = case
-    assert fault(code, output).kind == "types"
-
-
 ACCEPTED = {
     "a field that may be None": "sum(o['total'] for o in await orders() if o['note'].strip())",
     "keys that it adds": "rows = await orders()\nfor o in rows: o['share'] = 1\n[o['share'] for o in rows]",
-    "a computed key": "rows = await orders()\n[o[k] for o in rows for k in ('id', 'to' + 'tal')]",
     "a text for one of several": "for place in ['top']: await put({'sku': 'a', 'cents': 1}, place)\n1",
-    "calls side by side": "import asyncio\nawait asyncio.gather(*[orders(s) for s in 'ab'])",
     "calls that are stored": "import asyncio\nc = [orders()]\nc.append(orders())\nawait asyncio.gather(*c)",
-    "calls by map": "import asyncio\nawait asyncio.gather(*map(orders, ['a']))",
-    "a tool as a value": "f = orders\nawait f()",
-    "a call in one of its own": "async def f(s): return await orders(s)\nawait f('a')",
     "an input that is rebound": "name = name.strip()\nname",
-    "its own annotations": "found: dict = (await orders())[0]\nfound['id']",
     "imports of the future": "from __future__ import annotations\n1",
     "types of the stubs": "rows: list[OrdersResultItem] = await orders()\nx: Any = rows\nx",
     "builtins that the checker lacks": "[*map(str, filter(None, [1]))], hasattr(1, 'real')",
@@ -149,22 +118,7 @@ def test_what_a_program_receives_has_keys_and_no_types() -> None:
     checked("output = [o['total'] for o in await orders()]", list[str])
 
 
-def test_rows_and_dates_are_texts_and_lists_in_an_answer() -> None:
-    checked("(1, 2)", list[int])
-    checked("from datetime import date\noutput = date(2026, 1, 2)", str)
-
-
 def test_all_that_is_wrong_is_told_up_to_a_few() -> None:
     several = fault("a1\nawait orders(5)\n1")
     assert several.kind == "names" and "line 2" in str(several)
     assert str(fault("\n".join(f"a{n}" for n in range(20)))).endswith("and more")
-
-
-def test_nothing_runs() -> None:
-    """The program is a loop without an end."""
-    checked("while True: pass\n1")
-
-
-def test_an_input_may_have_any_name() -> None:
-    for name, variable in {"2nd": "_2nd", "_id": "_id", "class": "class_", "list": "list_"}.items():
-        checked(f"{variable}.strip()", Any, **{name: str})

@@ -118,16 +118,6 @@ async def test_a_step_is_recorded_before_the_next_one_begins() -> None:
     assert seen == [["user", "call"], ["user", "call", "result", "call"]]
 
 
-@scenario
-async def test_main_may_be_another_transcript_named_when_a_run_is_recorded() -> None:
-    names, session = iter(["main~2", "main~3", "main~4"]), opened()
-    coder = coder_of(ADDING, ADDING, session=session, main=lambda: next(names))
-    await coder.answer(solving(), QUESTION)
-    await coder.run(solving(), ADDING, QUESTION)
-    await (await coder.keep(solving())).run(QUESTION)
-    assert [len(said(session, f"main~{n}")) for n in (2, 3, 4)] == [4, 4, 4] and said(session) == []
-
-
 # --- write, check, price, run, correct -------------------------------------------------------------------
 
 
@@ -201,10 +191,11 @@ async def test_the_input_is_checked_before_anything_begins() -> None:
     with pytest.raises(WrongType, match=r"Coder\.run"):
         await coder.run(solving(), unfit, QUESTION)
     assert coder.session.transcripts == ("main",)
-    options: list[Any] = [{"session": 3}, {"bounds": 3}, {"kept": 3}, {"model": 3}]
+    options = ({"session": 3}, {"bounds": 3}, {"kept": 3}, {"model": 3}, {"candidates": 0}, {"main": ""})
     for wrong_option in options:
-        with pytest.raises(WrongType, match="Coder"):
-            Coder(**wrong_option)
+        unfit = wrong_option
+        with pytest.raises((WrongType, InvalidValue, ValueError)):
+            Coder(**unfit)
 
 
 def test_an_error_of_a_listener_is_logged_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:

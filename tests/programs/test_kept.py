@@ -12,7 +12,7 @@ from quire.agent import Agent, run as run_tool, tool
 from quire.errors import InvalidValue, OutOfRange
 from quire.models import Scripted
 from quire.programs import Bounds, Event, Found, KeptProgram, ProgramFault, SetAside, Task
-from tests.programs.coding import ADDING, Sum, assert_whole, coder_of, heard, opened, said, scenario, solving
+from tests.programs.coding import ADDING, assert_whole, coder_of, heard, opened, said, scenario, solving
 
 FOUR = {"result": "4"}
 
@@ -89,11 +89,6 @@ async def calculator(a: int, b: int, carry: int = 0) -> int:
     return a + b + carry
 
 
-async def in_another_order(b: int, a: int, operation: str = "add") -> Sum:
-    """Calculate with two numbers."""
-    return {"result": a + b}
-
-
 @pytest.mark.parametrize(
     "changed",
     [
@@ -102,7 +97,6 @@ async def in_another_order(b: int, a: int, operation: str = "add") -> Sum:
         {"output": dict[str, str]},
         {"models": [Scripted([], name="other")]},
         {"tools": [calculator]},
-        {"tools": [tool(in_another_order, name="calculator")]},
     ],
     ids=lambda changed: next(iter(changed)),
 )
@@ -129,9 +123,7 @@ async def test_the_file_can_be_read_and_edited(tmp_path: Path) -> None:
 
 DAMAGES: dict[str, Callable[[str], bytes]] = {
     "not text": lambda _: b"\xff\xfe",
-    "empty": lambda _: b"",
     "foreign": lambda _: b"import os\n",
-    "no code": lambda text: text.partition("\n\n")[0].encode(),
     "does not pass": lambda text: f"{text}\nsubtract(1)\n".encode(),
 }
 
@@ -165,7 +157,6 @@ async def pay(invoice: str) -> dict[str, str]:
 
 
 PAYING = "r = await pay(invoice=invoice)\noutput = r['receipt_id']"
-PAID = [("call", 'pay {"invoice": "17"}'), ("result", '{"receipt": "r-17"}')]
 SEVERAL = """
 import asyncio
 try:
@@ -185,21 +176,6 @@ async def settling(program: str = PAYING) -> KeptProgram:
     return await coder_of(program).keep(task)
 
 
-@scenario
-async def test_an_agent_finds_the_calls_of_a_program_that_failed() -> None:
-    session, kept = opened(), await settling()
-    model = Scripted([ToolCall("c1", "settle", '{"invoice": "17"}'), "It failed."])
-    await Agent(session, model=model, tools=[kept]).ask("Settle 17")
-    assert session.transcripts == ("main", "attempt_a")
-    attempt = said(session, "attempt_a")
-    assert attempt[0] == ("user", '{"invoice": "17"}') and PAYING in attempt[1][1]
-    assert attempt[3:5] == PAID and "KeyError" in attempt[5][1]
-    kind, words = said(session)[2]
-    assert kind == "error" and "KeyError" in words and "pay (1 done)" in words
-    assert_whole(session)
-    assert_whole(session, "attempt_a")
-
-
 @pytest.mark.parametrize(
     ("code", "told"),
     [
@@ -217,20 +193,6 @@ async def test_a_fault_names_the_calls_that_were_made(code: str, told: str, way:
         await (kept(invoice="17") if way == "call" else kept.run({"invoice": "17"}))
     assert failed.value.has_acted and len(str(failed.value)) < 2_100
     assert said(session) == [] and "call" in [kind for kind, _ in said(session, "attempt_a")]
-    assert_whole(session, "attempt_a")
-
-
-@scenario
-async def test_a_program_that_is_cancelled_leaves_its_calls() -> None:
-    session = opened()
-    kept = (await settling(f"await pay(invoice='slow')\n{PAYING}")).within(session)
-    task = asyncio.ensure_future(kept(invoice="17"))
-    await asyncio.sleep(0.5)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    call, result = said(session, "attempt_a")[3:]
-    assert call == ("call", 'pay {"invoice": "slow"}') and result[0] == "error" and "uncertain" in result[1]
     assert_whole(session, "attempt_a")
 
 

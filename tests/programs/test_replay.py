@@ -1,14 +1,12 @@
 """Within one answer a call has its effect once: later programs receive the result of the earlier call."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from itertools import count
-from typing import Annotated, Any, TypedDict
-from uuid import UUID
+from typing import Any, TypedDict
 
 import pytest
 from pydantic import BaseModel, Field, SecretStr
@@ -17,7 +15,7 @@ from quire import Agent, ToolCall, ToolResult
 from quire.agent import Tool, tool
 from quire.errors import ModelFailed
 from quire.models import Scripted
-from quire.programs import Event, Gave, ProgramFailed, Task
+from quire.programs import Event, Gave, Task
 from tests.programs.coding import assert_whole, coder_of, said, scenario
 
 REPLAYED = "quire.replayed"
@@ -88,7 +86,6 @@ TWICE = "a = await pay('17')\nb = await pay('17')\noutput = {'id': a['receipt'] 
 LATE = "try:\n    await pay('slow')\nexcept TimeoutError:\n    output = {'id': 'late'}"
 BOTH = "import asyncio\nawait asyncio.gather(pay('slow'), pay('none'))\noutput = {}"
 CAUGHT = "try:\n    await pay('slow')\nexcept RuntimeError as fault:\n    output = {'id': str(fault)[:15]}"
-LONG = "'17' * 20_000"
 ONCE: dict[str, tuple[list[str], str, list[str], dict[str, Any]]] = {
     "replayed": ([BROKEN, WORKS], "r-1", ["17"], {}),
     "more often than before": ([BROKEN, TWICE], "r-1r-2", ["17", "17"], {}),
@@ -96,7 +93,6 @@ ONCE: dict[str, tuple[list[str], str, list[str], dict[str, Any]]] = {
     "failed without acting": ([NONE, NONE, WORKS], "r-3", ["none", "none", "17"], {}),
     "timed out": ([SLOW, LATE], "late", ["slow"], {"timeout": 0.05}),
     "stopped with its program": ([BOTH, CAUGHT], "It is uncertain", ["slow", "none"], {}),
-    "large": ([BROKEN.replace("'17'", LONG), WORKS.replace("'17'", LONG)], "r-1", ["17" * 20_000], {}),
 }
 
 
@@ -109,15 +105,6 @@ async def test_effects_happen_at_most_once(
     answer = await coder_of(*programs).answer(till.task, {"x": 1})
     assert (answer.value, till.paid) == ({"id": value}, paid)
     assert sum(tried.calls.get("pay", 0) for tried in answer.attempts) == len(paid)
-
-
-@scenario
-async def test_the_error_names_the_calls_and_nothing_of_their_results() -> None:
-    till = Till()
-    with pytest.raises(ProgramFailed) as failed:
-        await coder_of(BROKEN, BROKEN, rounds=2).answer(till.task, {"x": 1})
-    assert till.paid == ["17"] and dict(failed.value.attempts[0].calls) == {"pay": 1}
-    assert failed.value.has_acted and "pay (1)" in str(failed.value) and "r-1" not in str(failed.value)
 
 
 # --- identity --------------------------------------------------------------------------------------------
@@ -160,22 +147,16 @@ class Line(TypedDict):
 
 SAME: list[tuple[Any, Any, Any]] = [
     (Any, {"a": 1, "b": [2.0]}, {"b": [2], "a": 1.0}),
-    (float, 1, 1.0),
     (Item, {"sku": "a"}, {"sku": "a", "tags": [], "price": 1}),
     (Item, {"sku": "a", "price": "2.50"}, {"price": 2.5, "sku": "a"}),
-    (dict[str, Item], {"k": {"sku": "a"}}, {"k": {"tags": [], "sku": "a"}}),
     (Row, {"n": 1}, {"n": 1.0, "share": 1, "tags": []}),
     (Order, {"amount": 5, "pin": "1"}, {"pin": "1", "amount": 5}),
     (Line, {"at": "2026-01-01T12:00:00Z"}, {"at": "2026-01-01T13:00:00+01:00"}),
-    (UUID, "0" * 32, "00000000-0000-0000-0000-000000000000"),
-    (Annotated[int, "a number"], 1, 1.0),
 ]
 OTHER: list[tuple[Any, Any, Any]] = [
     (Any, 1, "1"),
     (int, 2**53, 2**53 + 1),
-    (str, "\u00e9", "e\u0301"),
     (list[str], ["a", "b"], ["b", "a"]),
-    (Item, {"sku": "a"}, {"sku": "b"}),
     (Item, {"sku": "a", "pin": "1"}, {"sku": "a", "pin": "2"}),
     (Item, {"sku": "a", "card": "1"}, {"sku": "a", "card": "2"}),
     (Order, {"amount": 5, "pin": "1"}, {"amount": 5, "pin": "2"}),
@@ -200,32 +181,10 @@ async def calls_made(kind: Any, one: Any, other: Any) -> int:
     return len(made)
 
 
-@pytest.mark.parametrize(("kind", "one", "other"), SAME)
+@pytest.mark.parametrize(("case", "calls"), [*((one, 1) for one in SAME), *((one, 2) for one in OTHER)])
 @scenario
-async def test_arguments_that_a_tool_reads_as_equal_are_one_call(kind: Any, one: Any, other: Any) -> None:
-    assert await calls_made(kind, one, other) == 1
-
-
-@pytest.mark.parametrize(("kind", "one", "other"), OTHER)
-@scenario
-async def test_other_arguments_are_another_call(kind: Any, one: Any, other: Any) -> None:
-    assert await calls_made(kind, one, other) == 2
-
-
-@pytest.mark.parametrize(("named", "positional"), [("take(x=3)", "take(3)"), ("take()", "take(3)")])
-@scenario
-async def test_a_default_and_a_position_make_no_difference(named: str, positional: str) -> None:
-    made: list[int] = []
-
-    @tool
-    async def take(x: Annotated[int, Field(ge=0)] = 3) -> str:
-        """Take something."""
-        made.append(x)
-        return "taken"
-
-    coder = coder_of(f"await {named}\noutput = str(1 // 0)", f"output = await {positional}", rounds=2)
-    await coder.answer(Task("take", tools=[take]), {"input": ""})
-    assert made == [3]
+async def test_equal_arguments_are_one_call(case: tuple[Any, Any, Any], calls: int) -> None:
+    assert await calls_made(*case) == calls
 
 
 # --- failures after acting -------------------------------------------------------------------------------
@@ -284,32 +243,12 @@ async def asks_agent() -> str:
     return str(await Agent("Pay.", model=Scripted(failing), tools=[pay]).ask("Pay 5."))
 
 
-@tool
-async def asks_coder() -> int:
-    """Have it paid by programs that fail then."""
-    inner = Task("pay_all", input={"q": str}, output=int, tools=[pay])
-    answer = await coder_of("await pay(amount=5)\noutput = 1 // len(q[9:])", rounds=1).answer(
-        inner, {"q": "x"}
-    )
-    return int(answer.value)
-
-
-@tool
-async def raising() -> AsyncIterator[str]:
-    """Give a part, and raise."""
-    did.append(1)
-    yield "one"
-    raise LookupError("there is no two")
-
-
 @pytest.mark.parametrize(
     ("called", "times", "told"),
     [
         (awaited, 1, "failed after it had acted"),
         (half, 1, "failed after it had acted"),
         (asks_agent, 1, "failed after it had acted"),
-        (asks_coder, 1, "failed after it had acted"),
-        (raising, 2, "failed: "),
     ],
 )
 @scenario

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -158,81 +159,73 @@ class Coder:
         return attempts
 
 
+@dataclass
 class Attempt:
     """One candidate: it writes until a program passes the checks, and again after a failed run."""
 
-    def __init__(
-        self,
-        model: AnyModel,
-        runner: Runner,
-        name: str,
-        task: Task,
-        rounds: int,
-        tell: Tell,
-        log: CallLog,
-    ) -> None:
-        self.name = name
-        self.ready: tuple[str, Price] | None = None
-        """The program that passed the checks, with its price."""
-        self._model = model
-        self._runner = runner
-        self._session = runner.session
-        self._task = task
-        self._rounds = rounds
-        self._round = 0
-        self._tell = tell
-        self._log = log
-        self._calls_told = 0
-        self._faults: list[QuireError] = []
+    model: AnyModel
+    runner: Runner
+    name: str
+    task: Task
+    rounds_left: int
+    tell: Tell
+    log: CallLog
+    ready: tuple[str, Price] | None = None
+    """The program that passed the checks, with its price."""
+    faults: list[QuireError] = field(default_factory=list)
+    round: int = 0
+    reported: int = 0
+    """How many calls of the log the model has read."""
 
     @property
     def tried(self) -> Tried:
         """The attempt so far."""
-        return Tried(self.name, tuple(self._faults), MappingProxyType(self._log.counted(self.name)))
+        return Tried(self.name, tuple(self.faults), MappingProxyType(self.log.counted(self.name)))
 
     async def write(self) -> None:
         """Write until a program passes the checks, or no round is left."""
-        while self.ready is None and self._round < self._rounds:
-            self._round += 1
+        while self.ready is None and self.rounds_left:
+            self.round += 1
+            self.rounds_left -= 1
             try:
                 self.ready = await self._written()
             except ProgramFault as fault:
                 await self._fail(fault)
             except (ModelFailed, OverBudget) as fault:  # the next request would fail as well
-                self._round = self._rounds
+                self.rounds_left = 0
                 self._note(fault)
 
     async def run(self, code: str, values: dict[str, Any]) -> Finished | None:
         """Run the program; None if it failed, which the model reads in the next round."""
-        await self._session.aio.append(Message("user", RUN), to=self.name)
-        calls = Calls(self._runner, self._task, self.name, self._tell, self._log)
+        await self.runner.session.aio.append(Message("user", RUN), to=self.name)
+        calls = Calls(self.runner, self.task, self.name, self.tell, self.log)
         try:
-            return await self._runner.run_with(calls, self._task, code, values, self._tell)
+            return await self.runner.run_with(calls, self.task, code, values, self.tell)
         except ProgramFault as fault:
             self.ready = None
             await self._fail(fault)
             return None
 
     async def _written(self) -> tuple[str, Price]:
-        calls = self._log.since(self._calls_told)
+        calls = self.log.since(self.reported)
         if calls:
-            self._calls_told += len(calls)
-            await self._session.aio.append(calls_message(calls), to=self.name)
-        text = written_by(await ask(self._session, self._model, self.name))
-        self._tell(Written(self.name, self._round, text))
+            self.reported += len(calls)
+            await self.runner.session.aio.append(calls_message(calls), to=self.name)
+        text = written_by(await ask(self.runner.session, self.model, self.name))
+        self.tell(Written(self.name, self.round, text))
         code = program_in(text)
-        await check(code, self._task)
-        price = estimate(code, self._task)
-        self._tell(Checked(self.name, code, price))
+        await check(code, self.task)
+        price = estimate(code, self.task)
+        self.tell(Checked(self.name, code, price))
         return code, price
 
     async def _fail(self, fault: ProgramFault) -> None:
-        await self._session.aio.append(fault_message(fault), to=self.name)
+        await self.runner.session.aio.append(fault_message(fault), to=self.name)
         self._note(fault)
 
     def _note(self, fault: QuireError) -> None:
-        self._faults.append(fault)
-        self._tell(Faulted(self.name, fault))
+        self.faults.append(fault)
+        self.tell(Faulted(self.name, fault))
 
 
 async def _ready(attempts: Sequence[Attempt]) -> list[tuple[Attempt, str, Price]]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from textwrap import dedent
 from typing import Any, NamedTuple
 
 from quire.agent.side_effects import has_acted
@@ -197,7 +198,5 @@ def _is_program(text: str) -> bool:
 
 
 def _unindented(text: str) -> str:
-    """The text of a block that is indented as a whole, as in a list."""
-    lines = text.split("\n")
-    least = min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
-    return "\n".join(line[least:] for line in lines)
+    """The text of a block; one that is indented as a whole, as in a list, is not."""
+    return dedent(text) if text.startswith(" ") else text

@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -156,10 +157,6 @@ class Sandbox:
             finally:
                 await worker.leave()
         return [Diagnostic(row["code"], row["location"]["row"] - 1, str(row["message"])) for row in rows]
-
-    async def close(self) -> None:
-        """End the processes of this loop; they start again when another program runs."""
-        await self._workers.close()
 
 
 @cache
@@ -326,50 +323,43 @@ class _Printed:
         return ProgramFault("limit", "it printed more than it may") if self._is_over else None
 
 
+@dataclass
 class _Run:
     """A program in its worker, with the host calls that are running."""
 
-    def __init__(
-        self,
-        worker: Worker,
-        code: str,
-        functions: Mapping[str, HostFunction],
-        bounds: Bounds,
-        printed: "_Printed",
-    ) -> None:
-        self._worker = worker
-        self._code = code
-        self._printed = printed
-        self._functions = functions
-        self._bounds = bounds
-        self._running: dict[int, asyncio.Task[Any]] = {}
-        self._raised: set[str] = set()
-        """Messages of errors that host functions raised: the program may end with one of them."""
-        self._calls = 0
+    worker: Worker
+    code: str
+    functions: Mapping[str, HostFunction]
+    bounds: Bounds
+    printed: _Printed
+    running: dict[int, asyncio.Task[Any]] = field(default_factory=dict)
+    raised: set[str] = field(default_factory=set)
+    """Messages of errors that host functions raised: the program may end with one of them."""
+    calls: int = 0
 
     async def drive(self, begin: "Callable[[MontySession], Any]") -> Any:
         """Run from the beginning to the answer."""
         from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontyComplete, NameLookupSnapshot
 
-        snapshot = await self._worker.begin(begin)
+        snapshot = await self.worker.begin(begin)
         while not isinstance(snapshot, MontyComplete):
             if isinstance(snapshot, FunctionSnapshot):
                 snapshot = await self._call(snapshot)
             elif isinstance(snapshot, FutureSnapshot):
                 snapshot = await self._wait(snapshot)
             elif isinstance(snapshot, NameLookupSnapshot):
-                snapshot = await self._worker.turn(snapshot.resume)  # there is no other name
+                snapshot = await self.worker.turn(snapshot.resume)  # there is no other name
             else:
                 raise ProgramFault("missing", f"the sandbox asks for a {type(snapshot).__name__}")
         text, left = cast("tuple[Any, Any]", snapshot.output)
         if not isinstance(text, str) or not isinstance(left, dict):  # the program has rebound our names
             raise ProgramFault("answer", "the answer cannot be taken: it is no JSON")
-        if len(text) > self._bounds.answer:
-            reason = f"it is larger than {self._bounds.answer} characters"
+        if len(text) > self.bounds.answer:
+            reason = f"it is larger than {self.bounds.answer} characters"
             raise ProgramFault("answer", f"the answer cannot be taken: {reason}")
-        if fault := self._printed.fault():
+        if fault := self.printed.fault():
             raise fault
-        _check_awaited(cast("Mapping[str, int]", left), self._code)
+        _check_awaited(cast("Mapping[str, int]", left), self.code)
         return _loaded(text)
 
     def fault_of(self, error: BaseException) -> BaseException:
@@ -377,21 +367,21 @@ class _Run:
         from pydantic_monty import MontyError
 
         if isinstance(error, TimeoutError):
-            error = ProgramFault("limit", f"it took longer than {self._bounds.wall} s")
+            error = ProgramFault("limit", f"it took longer than {self.bounds.wall} s")
         elif isinstance(error, MontyError):
-            error = self._printed.fault() or _fault_of(error, self._code, self._raised)
+            error = self.printed.fault() or _fault_of(error, self.code, self.raised)
         if isinstance(error, ProgramFault):
-            error.printed = str(self._printed)
+            error.printed = str(self.printed)
         return error
 
     async def end(self) -> None:
         """Cancel the host calls that are running, and wait until they have ended."""
-        tasks = [task for task in self._running.values() if not task.done()]
+        tasks = [task for task in self.running.values() if not task.done()]
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=_PATIENCE)
-        for task in self._running.values():
+        for task in self.running.values():
             if task.done() and not task.cancelled():
                 task.exception()  # retrieved, so that asyncio does not log it
 
@@ -401,14 +391,18 @@ class _Run:
             return await self._machine(snapshot, name)
         if name != _HOST:
             return await self._answer(snapshot, _error("NameError", f"name '{name}' is not defined"))
-        self._calls += 1
-        if self._calls > self._bounds.calls:
-            raise ProgramFault("limit", f"the program called more than {self._bounds.calls} functions")
-        name, text = _named_call(snapshot.args)
-        if len(text) > self._bounds.answer:
-            reason = f"larger than {self._bounds.answer} characters"
+        self.calls += 1
+        if self.calls > self.bounds.calls:
+            raise ProgramFault("limit", f"the program called more than {self.bounds.calls} functions")
+        match snapshot.args:
+            case (str(name), str(text)):
+                pass
+            case _:
+                raise ProgramFault("names", f"`{_HOST}` is a name of the sandbox")
+        if len(text) > self.bounds.answer:
+            reason = f"larger than {self.bounds.answer} characters"
             raise ProgramFault("limit", f"what a function is given is too large: {reason}")
-        function = self._functions.get(name)
+        function = self.functions.get(name)
         if function is None:
             return await self._answer(snapshot, _error("NameError", f"name '{name}' is not defined"))
         given, named = _loaded(text)
@@ -417,7 +411,7 @@ class _Run:
     async def _machine(self, snapshot: "FunctionSnapshot", name: str) -> Any:
         """Sleeping is waiting here, where it can be stopped; nothing else of the machine is given."""
         if name not in ("time.sleep", "asyncio.sleep"):
-            return await self._worker.turn(snapshot.resume_not_handled)
+            return await self.worker.turn(snapshot.resume_not_handled)
         seconds = float(snapshot.args[0])
         if name == "asyncio.sleep":
             return await self._start(snapshot, asyncio.sleep(seconds))
@@ -425,25 +419,25 @@ class _Run:
         return await self._answer(snapshot, {"return_value": None})
 
     async def _start(self, snapshot: "FunctionSnapshot", work: Any) -> Any:
-        self._running[snapshot.call_id] = asyncio.create_task(work)
+        self.running[snapshot.call_id] = asyncio.create_task(work)
         return await self._answer(snapshot, {"future": ...})
 
     async def _wait(self, snapshot: "FutureSnapshot") -> Any:
-        pending = {call: self._running[call] for call in snapshot.pending_call_ids}
+        pending = {call: self.running[call] for call in snapshot.pending_call_ids}
         await asyncio.wait(pending.values(), return_when=asyncio.FIRST_COMPLETED)
         done = {call: task for call, task in pending.items() if task.done()}
         for call in done:
-            del self._running[call]
-        return await self._worker.turn(lambda: snapshot.resume(self._results(done)))
+            del self.running[call]
+        return await self.worker.turn(lambda: snapshot.resume(self._results(done)))
 
     def _results(self, done: Mapping[int, asyncio.Task[Any]]) -> Any:
         """The results of host calls; made in the worker's thread, because large values take time."""
         results = {call: _result(task) for call, task in done.items()}
-        self._raised.update(one["message"] for one in results.values() if "message" in one)
+        self.raised.update(one["message"] for one in results.values() if "message" in one)
         return results
 
     async def _answer(self, snapshot: "FunctionSnapshot", result: Any) -> Any:
-        return await self._worker.turn(lambda: snapshot.resume(result))
+        return await self.worker.turn(lambda: snapshot.resume(result))
 
 
 def _check_awaited(unawaited: Mapping[str, int], code: str) -> None:
@@ -463,15 +457,6 @@ def _loaded(text: str) -> Any:
         return json.loads(text)
     except ValueError:  # the program has rebound what the prelude defines
         raise ProgramFault("answer", "the answer cannot be taken: it is no JSON") from None
-
-
-def _named_call(given: tuple[Any, ...]) -> tuple[str, str]:
-    """The name of a host function and its arguments as JSON, as the prelude gives them."""
-    match given:
-        case (str(name), str(text)):
-            return name, text
-        case _:
-            raise ProgramFault("names", f"`{_HOST}` is a name of the sandbox")
 
 
 async def _called(function: HostFunction, given: Any, named: Any) -> Any:

@@ -4,7 +4,7 @@ A program is not trusted: its schema may be no schema, or ask for a comparison t
 """
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -59,13 +59,12 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> Any:
     """The JSON value in a model's answer, which fits the schema; otherwise a `ValueError`."""
     try:
         value = read_value(unfenced(text))
-        fault = next(_Comparison(schema).faults(value, schema, "it"), None)
+        for fault in _Comparison(schema).faults(value, schema, "it"):
+            raise Misfit(fault)
     except RecursionError:
-        fault = "the schema refers to itself"
-    except Misfit as error:
-        fault = str(error)
-    if fault is not None:
-        raise ValueError(f"the model's answer does not fit its schema: {fault}")
+        raise ValueError("the model's answer cannot be checked: its schema refers to itself") from None
+    except Misfit as fault:
+        raise ValueError(f"the model's answer does not fit its schema: {fault}") from None
     return value
 
 
@@ -113,7 +112,7 @@ class _Comparison:
                 yield from self.faults(one, inner, f"{path}[{cut(name)!r}]")
         elif isinstance(value, list):
             places = schema.get("prefixItems", [])
-            for index, one in enumerate(value):
+            for index, one in enumerate(cast("Sequence[Any]", value)):
                 inner = places[index] if index < len(places) else schema.get("items")
                 yield from self.faults(one, inner, f"{path}[{index}]")
 

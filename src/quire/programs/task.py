@@ -1,19 +1,19 @@
 """Tasks: what a program is to do, its inputs, the functions it may call, and the type of its answer."""
 
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
-from quire.agent.tools import Misfit, Tool, tools_of
+from quire.agent.tools import Fields, Json, Misfit, Tool, read_as, schema_of, tools_of
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models import AnyModel, Model
 from quire.programs.source import ProgramFault
 from quire.programs.stubs import Declared, stubs_of
-from quire.programs.values import Inputs, Typed, legal_name, plain, returned_by
+from quire.programs.values import legal_name, plain, returned_by
 from quire.session import checked_type, free_name
 from quire.tokens import named
 
@@ -62,11 +62,15 @@ class Task:
         self.description = checked_type(description, str, "a description is a text")
         self.tools = _by_legal_name(tools)
         self.models = _by_letter(models, self.tools)
-        self._input = Inputs({"input": str} if input is None else input)
+        self.input, self._read_input = _input_of({"input": str} if input is None else input)
+        """The JSON schema of the input."""
+        if "properties" not in self.input:
+            raise WrongType("the input of a task is a type with fields, or types by name")
         self.output_type = output
-        self._output = Typed(output)
+        self.output = _schema_of(output)
+        """The JSON schema of the answer."""
         self._variables: dict[str, str] = {}
-        for key in self._input.properties:
+        for key in self.input["properties"]:
             taken = {*self.tools, *self.models, *self._variables.values()}
             self._variables[key] = legal_name(key, taken)
         taken = {"output", "Output", *self.tools, *self.models, *self._variables.values()}
@@ -74,16 +78,6 @@ class Task:
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} of {len(self.tools)} tools and {len(self.models)} models>"
-
-    @property
-    def input(self) -> Mapping[str, Any]:
-        """The JSON schema of the input."""
-        return self._input.schema
-
-    @property
-    def output(self) -> Mapping[str, Any]:
-        """The JSON schema of the answer."""
-        return self._output.schema
 
     @property
     def names(self) -> frozenset[str]:
@@ -115,7 +109,7 @@ class Task:
 
     def _inputs(self) -> Mapping[str, Any]:
         """The schema of the inputs under the names of a program's variables."""
-        renamed = {self._variables[key]: schema for key, schema in self._input.properties.items()}
+        renamed = {self._variables[key]: schema for key, schema in self.input["properties"].items()}
         renamed |= {name: {"type": "object"} for name in self._constants}
         return {**self.input, "properties": renamed, "required": list(renamed)}
 
@@ -137,10 +131,12 @@ class Task:
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The input as JSON values with defaults filled in, or an `InvalidValue`."""
         checked_type(given, Mapping, "the input is a mapping of values by name")
+        properties = self.input["properties"]
         try:
-            return self._input.read(given)
+            found = plain(self._read_input(plain(dict(given))))
         except Misfit as fault:
             raise InvalidValue(f"the input of {cut(self.name)!r}: {fault}") from None
+        return {key: found.get(key, schema.get("default")) for key, schema in properties.items()}
 
     def variables(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values of an input by the names of a program's variables."""
@@ -149,9 +145,36 @@ class Task:
     def answer(self, value: Any) -> Any:
         """The answer of a program as a value of the type `output`, or a `ProgramFault`."""
         try:
-            return self._output.read(value)
+            return read_as(self.output_type, value)
         except Misfit as fault:
             raise ProgramFault("answer", f"the answer does not fit: {fault}") from None
+
+
+def _input_of(given: Any) -> tuple[Json, Callable[[Any], Any]]:
+    """The JSON schema of an input, and how it is read. `given` is a type with fields, or types by name."""
+    if not isinstance(given, Mapping):
+        return _resolved(_schema_of(given)), partial(read_as, given)
+    kinds = cast("Mapping[str, Any]", given)
+    for kind in kinds.values():
+        _schema_of(kind)
+    fields = Fields(kinds)
+    return fields.schema(), lambda values: fields.read(values, "input")
+
+
+def _schema_of(kind: Any) -> Json:
+    if isinstance(kind, Mapping):
+        raise WrongType("a task has types, such as a TypedDict or a model, and no JSON schemas")
+    try:
+        return schema_of(kind)
+    except NameError as fault:
+        raise WrongType(f"a task cannot have a type that is not defined: {fault}") from None
+
+
+def _resolved(schema: Json) -> Json:
+    """A schema whose outermost reference is followed."""
+    definitions: Json = schema.get("$defs", {})
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    return {**definitions[name], "$defs": definitions} if name in definitions else schema
 
 
 def _by_legal_name(tools: Iterable[Any]) -> Mapping[str, Tool]:

@@ -1,4 +1,4 @@
-"""Values of programs: JSON on the way in and out, the types of a task, and the names of its variables."""
+"""Values of programs: JSON on the way in and out, names and arguments, and what tools return."""
 
 import builtins
 import json
@@ -9,8 +9,8 @@ from unicodedata import normalize
 
 import msgspec
 
-from quire.agent.tools import Fields, Json, Tool, read_as, schema_of
-from quire.errors import InvalidValue, WrongType, cut
+from quire.agent.tools import Json, Tool, schema_of
+from quire.errors import InvalidValue, WrongType
 from quire.items import Audio, File, Image, Note, replace_surrogates
 
 FOR_MODELS = (Note, Image, Audio, File, bytes, bytearray, memoryview)
@@ -108,73 +108,7 @@ def by_name(parameters: Mapping[str, Any], args: tuple[Any, ...], given: Mapping
     return {**placed, **given}
 
 
-# The types of a task
-
-
-class Typed:
-    """A type of a task: its JSON schema, and values of it."""
-
-    def __init__(self, kind: Any) -> None:
-        if isinstance(kind, Mapping):
-            raise WrongType("a task has types, such as a TypedDict or a model, and no JSON schemas")
-        try:
-            self.schema: Json = schema_of(kind)
-        except NameError as fault:
-            raise WrongType(f"a task cannot have a type that is not defined: {fault}") from None
-        self._kind = kind
-
-    def read(self, value: Any) -> Any:
-        """A JSON value as a value of the type, or a `Misfit`."""
-        return read_as(self._kind, value)
-
-
-class Inputs:
-    """The inputs of a task: a type with fields, or types by name."""
-
-    def __init__(self, kind: Any) -> None:
-        self._fields = _fields(cast("Mapping[str, Any]", kind)) if isinstance(kind, Mapping) else None
-        if self._fields is not None:
-            self.schema = self._fields.schema()
-        else:
-            self._type = Typed(kind)
-            self.schema = _resolved(self._type.schema)
-        if "properties" not in self.schema:
-            name = getattr(cast("Any", kind), "__name__", "a value")
-            raise WrongType(f"the input of a task is a type with fields, or types by name, not {cut(name)}")
-
-    @property
-    def properties(self) -> Json:
-        """The schemas of the inputs by name."""
-        found: Json = self.schema["properties"]
-        return found
-
-    def read(self, given: Mapping[str, Any]) -> Json:
-        """The inputs as JSON values with defaults filled in, or a `Misfit`."""
-        values = plain(dict(given))
-        if self._fields is not None:
-            return cast("Json", plain(self._fields.read(values, "input")))
-        record = self._type.read(values)
-        found: Json = plain(record)
-        return {key: found.get(key, schema.get("default")) for key, schema in self.properties.items()}
-
-
-def _fields(kinds: Mapping[str, Any]) -> Fields:
-    for name, kind in kinds.items():
-        if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidValue("an input has a name")
-        if isinstance(kind, Mapping):
-            raise WrongType(f"the input {cut(name)!r} has a type, not a JSON schema")
-    try:
-        return Fields(kinds)
-    except NameError as fault:
-        raise WrongType(f"an input cannot have a type that is not defined: {fault}") from None
-
-
-def _resolved(schema: Json) -> Json:
-    """A schema whose outermost reference is followed."""
-    definitions: Json = schema.get("$defs", {})
-    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    return {**definitions[name], "$defs": definitions} if name in definitions else schema
+# What tools return
 
 
 def returned_by(tool: Tool) -> Json | None:
