@@ -46,7 +46,7 @@ from quire.bridges.autonomy.sections import (
 from quire.compactors import TruncateOldest
 from quire.context import Template
 from quire.errors import InvalidValue, WrongType
-from quire.items import Message, ToolCall, new_id
+from quire.items import ToolCall, new_id
 from quire.models import AnyModel
 from quire.node import Node
 from quire.node.worker import Worker
@@ -350,7 +350,7 @@ class AgentReference:
         After `timeout` seconds it is a `TimeoutError`; what was said until then is kept.
         """
         worker = self._worker(scope, conversation)
-        return await _answer(worker, worker.send(Message("user", content_in(message))), timeout)
+        return await _answer(worker, worker.send(content_in(message)), timeout)
 
     send_message = send
 
@@ -369,7 +369,7 @@ class AgentReference:
         It is a `TimeoutError` if nothing comes for `timeout` seconds.
         """
         worker = self._worker(scope, conversation)
-        return _stream(worker, worker.send_stream(Message("user", content_in(message))), timeout)
+        return _stream(worker, worker.send_stream(content_in(message)), timeout)
 
     async def is_paused(self, scope: str = "", conversation: str = "") -> bool:
         """Whether a conversation waits for a person."""
