@@ -58,9 +58,6 @@ async def test_content_that_cannot_be_written_is_kept_and_its_path_is_named() ->
     assert raised.value.path == "$.items[1].content.door"
 
 
-# Queues
-
-
 # Pools
 
 

@@ -52,7 +52,7 @@ def workshop(empty_registries: None) -> None:  # pyright: ignore[reportUnusedFun
         yield "second"
 
     @tool()
-    async def split() -> None:
+    async def split(logs: int) -> None:
         raise TimeoutError("the wood itself")
 
 
@@ -146,6 +146,7 @@ async def test_each_kind_of_tool_has_its_own_method() -> None:
     [
         ("saw", 4, None, StopReason.COMPLETED),
         ("saw", "long", TypeError, StopReason.ERROR),
+        ("split", 2, TimeoutError, StopReason.ERROR),  # the tool's own
         ("glue", 60, TurnTimeoutError, StopReason.TIMEOUT),
         ("drip", 60, TurnTimeoutError, StopReason.TIMEOUT),
     ],
@@ -161,13 +162,6 @@ async def test_the_metadata_says_when_and_how_a_turn_ended(
     assert turn.metadata.stop_reason == reason
     assert turn.metadata.start_time and turn.metadata.end_time
     assert turn.metadata.start_time <= turn.metadata.end_time <= datetime.now(UTC)  # noqa: TID251
-
-
-async def test_a_timeout_error_of_the_tool_itself_is_an_error() -> None:
-    turn = Turn[Any]("split")
-    with pytest.raises(TimeoutError, match="the wood itself"):
-        await turn.returning()
-    assert turn.metadata.stop_reason == StopReason.ERROR
 
 
 async def test_the_time_of_the_consumer_does_not_count() -> None:

@@ -1,12 +1,11 @@
 """A1's tools and agents: functions with schemas, and what an agent is to do with them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from inspect import isawaitable, signature
 from typing import Any, cast, get_args, overload
 
 from quire.agent.tools import Json, Misfit, Signature, Tool as EngineTool, read_as, schema_of
-from quire.errors import InvalidValue, WrongType, cut
+from quire.errors import InvalidValue, cut
 from quire.models import AnyModel
 from quire.programs import Task
 
@@ -55,8 +54,8 @@ class Tool(EngineTool):
     def __init__(
         self,
         *,
-        name: str,
         execute: Callable[..., Any],
+        name: str | None = None,
         description: str | None = None,
         input_schema: Any = None,
         output_schema: Any = None,
@@ -94,19 +93,16 @@ def tool(
     description: str | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a function a tool: `@tool`, or `@tool(name="add", description="Add two numbers")`."""
-    make = partial(_tool_from, name=name, description=description)
-    return make if function is None else make(function)
 
+    def declare(function: Callable[..., Any]) -> Tool:
+        return Tool(name=name, execute=function, description=description)
 
-def _tool_from(function: Any, name: str | None = None, description: str | None = None) -> Tool:
-    if not callable(function):
-        raise WrongType(f"a tool is made of a function, not of {type(function).__name__}")
-    return Tool(name=name or function.__name__, execute=function, description=description)
+    return declare if function is None else declare(function)
 
 
 def as_tool(given: Any) -> EngineTool:
     """A tool as it is, or a plain function as a tool."""
-    return given if isinstance(given, EngineTool) else _tool_from(given)
+    return given if isinstance(given, EngineTool) else Tool(execute=given)
 
 
 def model_of(tool: object) -> AnyModel | None:
