@@ -127,7 +127,7 @@ MERGES: dict[str, Callable[[Session], Coroutine[Any, Any, None]]] = {
 heard: list[str] = []
 
 
-@hook(Added, where=lambda event: event.stream == "main", name="hear_what_was_merged")
+@hook(Added, where=lambda event: event.stream == "main")
 async def hear(event: Any) -> None:
     await asyncio.sleep(0)
     heard.extend(texts(event.items))

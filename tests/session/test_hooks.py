@@ -114,7 +114,7 @@ async def _no(event: Any) -> None:
     raise PermissionError("no")
 
 
-veiled = hook(Adding, name="veiled")(lambda event: _no(event))
+veiled = hook(Adding)(lambda event: _no(event))
 
 
 @hook(Dropping)

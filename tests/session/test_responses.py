@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ async def _leaves_awaited(one: Session) -> None:
 
 
 async def _leaves_an_awaited_block(one: Session) -> None:
-    async with one.aio.listen(awaited(chunks("one ", "two")), provider="openai") as events:
+    async with aclosing(one.aio.listen(awaited(chunks("one ", "two")), provider="openai")) as events:
         async for _ in events:
             break
 
@@ -185,7 +186,7 @@ def test_who_never_listened_has_no_answer() -> None:
     assert one.version == 0
 
 
-@hook(Adding, name="refuse_halves")
+@hook(Adding)
 def refuse_halves(event: Adding) -> None:
     if any(isinstance(item, Message) and item.interrupted for item in event.items):
         raise PermissionError("no halves")

@@ -138,7 +138,7 @@ def test_calls_that_somebody_runs_are_not_closed_by_who_does_not() -> None:
     run(steps())
 
 
-@hook(Adding, name="refuse_results")
+@hook(Adding)
 def refuse(event: Adding) -> None:
     if any(isinstance(item, ToolResult) and "secret" in item.text for item in event.items):
         raise ValueError("no")

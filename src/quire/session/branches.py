@@ -17,12 +17,12 @@ from quire.session.erasure import finish_erasing, is_related, merged_with
 from quire.session.hooks import RECORDING, DraftHooks, Hooks
 from quire.session.log import Entries, Guard, Log, open_log
 from quire.session.pool import SessionPool, dropping, handle_of, handles_named
-from quire.session.receipts import bare, is_receipt, shifted
+from quire.session.receipts import bare, is_receipt, renumbered
 from quire.session.spending import Metered, Spending
 from quire.session.state import State, Written
-from quire.state import Pool, Transcript, View, fork_scoped, merge_all, merge_result, plan_summary
+from quire.state import Transcript, View, fork_scoped, merge_all, merge_result, plan_summary
 from quire.stores import MemoryStore, place_at
-from quire.stores.store import checked_name, is_own, is_tombstone
+from quire.stores.store import checked_name, is_own
 from quire.stores.streams import MAIN, NAMED, OF, ORIGIN, POOL, RECEIPTS, USAGE
 
 S = TypeVar("S")
@@ -287,47 +287,36 @@ class Draft(Generic[S]):
     def _rebased(self, draft: DraftLog, entries: Entries, state: State) -> Change:
         """What a draft wrote, as it is written to a log that may have grown since.
 
-        Evictions from the pool are decided anew. Receipts name versions: if others wrote, they only say that
-        something was sent.
+        Receipts name versions and revisions: if others wrote, they only say that something was sent.
         """
         if entries:
             draft.check_not_forgotten()
-        grown = any(
-            versions[-1] > draft.began_at
-            for versions in map(state.versions, (*state.transcripts, POOL))
-            if versions
-        )
-        if grown:
+        changed = (state.versions(stream) for stream in (*state.transcripts, POOL))
+        if any(versions and versions[-1] > draft.began_at for versions in changed):
             _check_answers(entries, state)
-        pool = state.pool.fork()
-        return Change.joined(
-            self._written(stream, [item for _, item in found], state, pool, grown=grown)
-            for stream, found in groupby(entries, key=lambda entry: entry.stream)
-        )
+            receipts = _bare_receipts(entries)
+        else:  # they come first, so that it is known which versions they will have
+            versions = {old: state.version + n for n, old in enumerate(draft.state.versions(RECEIPTS), 1)}
+            sent = [item for stream, item in entries if stream == RECEIPTS]
+            receipts = [Written(RECEIPTS, renumbered(item, versions)) for item in sent]
+        changes = [Change(receipts), self._pool_change(draft, entries, state)]
+        for stream, found in groupby(entries, key=lambda entry: entry.stream):
+            written = list(found)
+            if not is_own(stream):
+                items = [item for _, item in written]
+                changes.append(Change.adding(self._writer.place, stream, items))
+            elif stream not in (POOL, RECEIPTS):
+                changes.append(Change(written))
+        return Change.joined(changes)
 
-    def _written(
-        self, stream: str, items: Sequence[Item], state: State, pool: Pool, *, grown: bool
-    ) -> Change:
-        """The change for some entries of one stream."""
-        if stream == POOL:
-            return Change.joined(self._pool_change(item, state, pool) for item in items)
-        if stream == RECEIPTS and grown:
-            return Change(_bare_receipts(items))
-        if stream == RECEIPTS:
-            items = [shifted(item, state.version) for item in items]
-        if is_own(stream):
-            return Change([Written(stream, item) for item in items])
-        return Change.adding(self._writer.place, stream, items)
-
-    def _pool_change(self, item: Item, state: State, pool: Pool) -> Change:
-        """The change for an entry of the pool, on the pool as it is by then."""
-        if isinstance(item, Note) and not is_tombstone(item):
-            return self._pool.keeping([item], state, pool)
-        if isinstance(item, Hide) and "by" not in item.extras:
-            key = str(item.extras.get("key", ""))
-            if key in pool and pool.get(key).id == item.spans[0].first:  # else others dropped it first
-                return dropping(self._writer.place, [pool.remove(key)])
-        return Change([])
+    def _pool_change(self, draft: DraftLog, entries: Entries, state: State) -> Change:
+        """What a draft kept and dropped, on the pool as it is now; evictions are decided anew."""
+        items = [item for stream, item in entries if stream == POOL]
+        gone = {item.spans[0].first for item in items if isinstance(item, Hide) and "by" not in item.extras}
+        pool, left = state.pool.fork(), {note.id for note in draft.state.pool}
+        dropped = [pool.remove(str(note.key)) for note in state.pool if note.id in gone]
+        kept = [item for item in items if isinstance(item, Note) and item.id in left]
+        return Change.joined([dropping(self._writer.place, dropped), self._pool.keeping(kept, state, pool)])
 
 
 def _check_answers(entries: Entries, state: State) -> None:
@@ -344,13 +333,13 @@ def _left_of(entries: Entries, log: Log, began_at: int, state: State) -> Entries
     """
     left = [
         *(entry for entry in entries if entry.stream == USAGE),
-        *_bare_receipts(item for _, item in entries),
+        *_bare_receipts(entries),
     ]
     new = [v for stream in (USAGE, RECEIPTS) for v in state.versions(stream) if v > began_at]
     known = {item.id for item in log.read_at(sorted(new))} if left else set[str]()
     return [entry for entry in left if entry.item.id not in known]
 
 
-def _bare_receipts(items: Iterable[Item]) -> Entries:
-    receipts = [item for item in items if isinstance(item, Note) and is_receipt(item)]
+def _bare_receipts(entries: Entries) -> Entries:
+    receipts = [item for _, item in entries if isinstance(item, Note) and is_receipt(item)]
     return [Written(RECEIPTS, bare(item)) for item in receipts]

@@ -133,9 +133,7 @@ class Hook:
         return isinstance(event, self.events) and (self.where is None or self.where(event))
 
 
-def hook(
-    *events: type, where: Callable[[Any], bool] | None = None, name: str | None = None
-) -> Callable[[Callable[[Any], Any]], Hook]:
+def hook(*events: type, where: Callable[[Any], bool] | None = None) -> Callable[[Callable[[Any], Any]], Hook]:
     """Declare a function as a hook of some events, or only of those `where` a function returns true."""
     unknown = [event for event in events if event not in (*_BEFORE, *_AFTER)]
     if unknown or not events:
@@ -145,7 +143,7 @@ def hook(
     def declared(function: Callable[[Any], Any]) -> Hook:
         if not callable(function):
             raise WrongType(f"a hook is a function, not {type(function).__name__}")
-        return Hook(function, events, where, name)
+        return Hook(function, events, where)
 
     return declared
 

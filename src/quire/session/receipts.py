@@ -186,15 +186,15 @@ def is_in(view: View | None, item: Item) -> bool:
     return view is not None and position is not None and view.log.item(position) == item
 
 
-def shifted(item: Item, by: int) -> Item:
-    """A receipt of a draft, as it is written after so many entries of another log."""
+def renumbered(item: Item, versions: Mapping[int, int]) -> Item:
+    """A receipt of a draft that names other versions; any other item as it is."""
     if not isinstance(item, Note) or not is_receipt(item):
         return item
     content = dict(item.content)
     for part in ("before", "after"):
-        content[part] = [name + by if isinstance(name, int) else name for name in content[part]]
+        content[part] = [versions[name] if isinstance(name, int) else name for name in content[part]]
     if content.get("tools") is not None:
-        content["tools"] += by
+        content["tools"] = versions[content["tools"]]
     return replace(item, content=content)
 
 

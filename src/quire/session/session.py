@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
@@ -29,7 +29,7 @@ from quire.session.redaction import Redact
 from quire.session.spending import Caps, Metered, Spending, named_prices
 from quire.session.state import Written
 from quire.session.steps import Steps
-from quire.session.turns import AioListening, BuildOptions, Listening, Turns
+from quire.session.turns import BuildOptions, Listening, Turns
 from quire.state import Transcript, View
 from quire.stores import Durability, Place, Store, place_at
 from quire.stores.store import checked_name
@@ -122,9 +122,9 @@ class AioSession:
 
     def listen(
         self, events: AsyncIterator[Any], *, provider: str | None = None, to: str = MAIN, sent: Any = None
-    ) -> AioListening:
-        """`Session.listen` for an async stream; the block is `async with`."""
-        return AioListening(self._turns.listen(self._io, events, provider, to, sent))
+    ) -> AsyncGenerator[Any]:
+        """`Session.listen` for an async stream; to leave it early, use `contextlib.aclosing`."""
+        return self._turns.listen(self._io, events, provider, to, sent)
 
     async def new(self, label: str) -> str:
         """Reserve a name for another transcript: `label_a`, `label_b`, … the first that is free."""

@@ -6,7 +6,6 @@ import logging
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
-    AsyncIterator,
     Collection,
     Iterable,
     Iterator,
@@ -495,23 +494,3 @@ class Listening(Iterator[Any]):
             self.close()
         except Exception as refusal:  # there is no caller to raise it to
             _log_refusal(refusal)
-
-
-class AioListening(AsyncIterator[Any]):
-    """The events of an async stream, one by one."""
-
-    def __init__(self, events: AsyncGenerator[Any, None]) -> None:
-        self._events = events
-
-    async def __anext__(self) -> Any:
-        return await anext(self._events)
-
-    async def aclose(self) -> None:
-        """Record the part that has come, now."""
-        await self._events.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()

@@ -1,7 +1,7 @@
 """Checking a store, and writing what can be read of a damaged one into a new one.
 
-A damaged SQLite file is read in two ways: through SQLite, and page by page where SQLite gives up. The sum of
-an entry says whether it is whole, however it was found.
+A damaged SQLite file is read page by page, and names also from an index. The sum of an entry says whether it
+is whole.
 """
 
 import os
@@ -21,10 +21,6 @@ from quire.stores.store import Damage, Entry, Place, Row, Store, Stored, is_seal
 LOST = ".lost"
 """The stream of entries that stand for those that could not be read, so that versions stay the same."""
 
-_NAMES = (
-    "SELECT number, scope, name FROM conversations NOT INDEXED",
-    "SELECT number, scope, name FROM conversations INDEXED BY by_name",
-)
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 _LARGEST_PAGE, _LARGEST_HEAD = 65_536, 16
@@ -96,7 +92,7 @@ def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
     """Every whole entry of a SQLite store, in whatever state its file is."""
     names: dict[int, dict[Place, None]] = {}
     rows: dict[int, list[Row]] = {}
-    for key, values in chain(Pages(path).rows(), _read_by_sqlite(path)):  # the second are newer
+    for key, values in chain(Pages(path).rows(), _names_in_index(path)):
         match values:  # the rows of our tables differ in their first values
             case [None, str(scope), str(name), *_]:
                 names.setdefault(key, {})[Place(scope, name)] = None
@@ -111,16 +107,13 @@ def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
         yield from max(logs, key=len)  # a damaged name fits no entry
 
 
-def _read_by_sqlite(path: str) -> Iterator[tuple[int, list[Any]]]:
-    """The rows of all tables that SQLite reads, in the order in which a file has their values."""
-    with suppress(sqlite3.Error):
-        address = f"file:{quote(os.path.abspath(path))}?mode=ro"
-        with closing(sqlite3.connect(address, uri=True)) as connection:
-            connection.text_factory = _lenient
-            for statement in (*_NAMES, "SELECT at, stream, body, sum FROM entries"):
-                with suppress(sqlite3.Error, MemoryError):  # what follows may still be read by others
-                    for key, *values in connection.execute(statement):
-                        yield key, [None, *values]
+def _names_in_index(path: str) -> Iterator[tuple[int, list[Any]]]:
+    """The names of conversations that SQLite reads from an index: a row may be damaged, and its copy not."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as file:
+        for number, scope, name in file.execute(
+            "SELECT number, scope, name FROM conversations INDEXED BY by_name"
+        ):
+            yield number, [None, scope, name]
 
 
 class Pages:
@@ -140,7 +133,7 @@ class Pages:
         """The key and the values of every row that can be made out; nonsense where a page holds no rows."""
         last = max((os.fstat(self._file).st_size + self._size - 1) // self._size, *self._in_log, 0, 0)
         for number in range(1, last + 1):
-            for page in {self._in_file(number), self._page(number)}:
+            for page in dict.fromkeys([self._in_file(number), self._page(number)]):  # the second is newer
                 yield from self._rows_of(page, 100 if number == 1 else 0)
 
     def _rows_of(self, page: bytes, start: int) -> Iterator[tuple[int, list[Any]]]:
@@ -200,10 +193,6 @@ class Pages:
             if head[8:16] == salts:
                 self._in_log[int.from_bytes(head[:4], "big")] = at + 24
             at += 24 + self._size
-
-
-def _lenient(text: bytes) -> str:
-    return text.decode("utf-8", "replace")
 
 
 def _opened(path: str) -> int:
