@@ -43,15 +43,6 @@ def test_a_batch_comes_back_equal(batch: list[Item]) -> None:
     assert same(JSON.decode(json.dumps(json.loads(written), indent=2).encode()), batch)
 
 
-def test_the_json_of_common_items_is_short() -> None:
-    assert JSON.encode([Message("user", "hi", id="m", created_at=1.5)]) == (
-        b'[{"kind":"message","role":"user","content":"hi","id":"m","created_at":1.5}]'
-    )
-    assert JSON.encode_item(Note({"a": b"\x00"}, id="n", created_at=1.0)) == (
-        b'{"kind":"note","content":{"a":{"$bytes":"AA=="}},"id":"n","created_at":1.0}'
-    )
-
-
 def test_only_items_are_written() -> None:
     text: Any = "text"
     with pytest.raises(WrongType):

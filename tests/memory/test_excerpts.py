@@ -17,7 +17,6 @@ from quire.stores import MemoryStore
 from tests.memory.talks import built, opened, quoted, talk
 
 ROWS = "\n".join(f"order {number}: shipped" for number in range(600))
-LOG = "\n".join(f"[{number:4}] compiling unit_{number}.c with flags -O2 -Wall" for number in range(400))
 WORTHS = {"locker": 1.0, "heliotrope": 1.0, "cupboard": 0.3}
 
 
@@ -62,24 +61,6 @@ def test_the_receipt_says_what_was_too_long() -> None:
             f"{ROWS}\nphone: 555-0199\n{ROWS}",
             "What is the phone number of customer C-4411?",
             "555-0199",
-        ),
-        (
-            'build_module with {"module": "billing"}',
-            f"{LOG}\nfatal: linker failed, symbol charge_card undefined\n{LOG}",
-            "Why did the build of the billing module fail?",
-            "charge_card",
-        ),
-        (
-            'run_tests with {"module": "m17"}',
-            "\n".join(f"test_{number} ok" for number in range(600)) + "\ntest_parser FAILED near token 17",
-            "Which test failed in module m17?",
-            "test_parser FAILED",
-        ),
-        (
-            "look_up with {}",
-            "\n".join(["gateway log line"] * 600 + ["the reboot came of heat"] + ["gateway log line"] * 600),
-            "What was the reboot in the gateway log?",
-            "came of heat",
         ),
         (
             "look_up with {}",

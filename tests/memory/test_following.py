@@ -1,6 +1,6 @@
 """An index holds what its store does: after any writing, forking and forgetting, in any order."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from weakref import ref
@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 from quire.errors import EditRefused, QuireError
 from quire.items import JSON, Hide, Item, Message, Note, Span, Summary, ToolCall, ToolResult, Undo
 from quire.memory import Leaf, Memory, memory as module
-from quire.memory.index import Index
 from quire.session import Session
 from quire.stores import Entry, MemoryStore, Place, Store
 from tests.memory.talks import opened
@@ -110,37 +109,6 @@ def test_a_conversation_that_was_removed_or_began_again_is_read_again(tmp_path: 
         store.close()
 
 
-class Watched(Index):
-    """An index that notes which leaves are put."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.done: list[int] = []
-
-    def put(self, leaves: Iterable[Leaf]) -> None:
-        put = list(leaves)
-        self.done += [leaf.order for leaf in put]
-        super().put(put)
-
-
-@pytest.mark.parametrize("nth", [2, 14, -1])
-def test_forgetting_one_item_changes_its_leaf_alone(nth: int) -> None:
-    store, index = MemoryStore(), Watched()
-    session = opened("a/b", store)
-    for number in range(20):
-        session.append(ToolCall(f"c{number}", "read_pump", f'{{"pump": {number}}}'))
-        session.append(ToolResult(f"c{number}", "read_pump", f"pump {number} runs at {number * 3} rpm"))
-        session.user(f"Entry {number}: noted.")
-    memory = Memory(store, "a", index=index)
-    memory.catch_up()
-    index.done.clear()
-    gone = session.view()[nth]
-    session.forget(gone.id)
-    memory.catch_up()
-    assert len(index.done) <= 1
-    assert all(gone.id not in leaf.ids for leaf in memory.recent(limit=1_000))
-
-
 def test_a_result_joins_its_call_however_late_it_comes() -> None:
     store = MemoryStore()
     session, memory = opened("ana/one", store), Memory(store, "ana")
@@ -151,30 +119,6 @@ def test_a_result_joins_its_call_however_late_it_comes() -> None:
     session.append(ToolResult("c1", "read_pump", "the pump runs"))
     assert memory.recent(limit=200) == Memory(store, "ana").recent(limit=200)
     assert memory.search("pump runs").hits[0].leaf.order == 0
-
-
-SECTIONS = [f"# Part {number}\n\nThe lamp number {number} hangs here." for number in range(40)]
-
-
-@pytest.mark.parametrize(
-    ("sections", "put"),
-    [
-        ([*SECTIONS[:7], "# Part 7\n\nThe heliotrope.", *SECTIONS[8:]], [7]),
-        ([*SECTIONS, "# More\n\nThe heliotrope."], [40]),
-        (SECTIONS[:-3], []),
-        ([*SECTIONS[:37], *SECTIONS[38:]], [37, 38]),
-        ([], []),
-    ],
-)
-def test_of_a_document_only_what_changed_is_put(sections: list[str], put: list[int]) -> None:
-    index = Watched()
-    memory = Memory(MemoryStore(), "ana", index=index)
-    for text in (SECTIONS, sections):
-        index.done.clear()
-        memory.knowledge.add_text("\n\n".join(text), source="guide.md")
-        memory.catch_up()
-    assert index.done == put and len(index) == len(sections)
-    assert bool(memory.search("heliotrope").hits) == ("heliotrope" in "".join(sections))
 
 
 # What is withdrawn

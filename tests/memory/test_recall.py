@@ -13,7 +13,7 @@ from quire.sections import History, Input, Instructions
 from quire.stores import MemoryStore
 from quire.stores.streams import OF
 from quire.tokens import counter_for
-from tests.memory.talks import DAY, built, opened, quoted, talk, texts
+from tests.memory.talks import built, opened, quoted, talk, texts
 
 HELP = Instructions("Help.")
 ASKED = "Which word opens the locker?"
@@ -173,16 +173,6 @@ def test_tiers_take_turns_and_lose_nothing(tiers: tuple[Tier, ...], days: int, l
     assert len(together) == len(set(together))
     for tier in tiers:
         assert set(found(tier)[:limit]) <= set(together[: len(tiers) * limit])
-
-
-@pytest.mark.parametrize("tiers", [("working", "knowledge"), ("recent", "knowledge")], ids="-".join)
-def test_what_several_tiers_have_is_quoted_as_it_answers(tiers: tuple[Tier, ...]) -> None:
-    store = MemoryStore()
-    for day in range(3):
-        pill = Message("user", "I took my migraine pill.", created_at=day * DAY)
-        opened(f"ana/{day}", store).append(pill)
-    best = recalled(Memory(store, "ana"), "Which pill do I take?", tiers=tiers, conversation="2")[0]
-    assert "(also on 1 January 1970, 2 January 1970)" in best.line
 
 
 # Quoted once

@@ -151,16 +151,6 @@ def test_every_shape_of_a_definition_counts_alike(model: str) -> None:
     assert schema_tokens([{"google_search": {}, "functionDeclarations": [WEATHER]}], counter) > one
 
 
-def test_nested_schemas_count() -> None:
-    def tool(inner: Any) -> dict[str, Any]:
-        return {"name": "f", "parameters": {"properties": {"a": inner}}}
-
-    deep = {"properties": {"b": {"type": "string", "description": "what it is"}}}
-    plain = schema_tokens([tool({})], COUNTER)
-    for inner in (deep, {"items": deep}, {"anyOf": [{}, deep]}, {"enum": ["a", "b"]}):
-        assert schema_tokens([tool(inner)], COUNTER) > plain
-
-
 def test_a_counter_without_tools_counts_their_json() -> None:
     own: Counter = Tally("own", lambda _: 7)
     assert schema_tokens([WEATHER, WEATHER], own) == 14
