@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quire import Agent, Session
-from quire.errors import InvalidValue, NotAuthorized
+from quire.errors import NotAuthorized
 from quire.items import Message, Reasoning, ToolCall
 from quire.models import Delta, Model
 from quire.providers import HISTORY, provider_for
@@ -49,16 +49,10 @@ def sent(server: Stage, wire: str, **asking: Any) -> Any:
 
 
 STRICT = {"name": "answer", "schema": SCHEMA, "strict": True}
-FUNCTION = {"type": "function", "name": "wait"}
 UNLIMITED = {**SCHEMA, "properties": {"town": {"type": "string"}}}
 TERMS: dict[str, list[tuple[Json, Json]]] = {
     "openai": [
         ({"max_tokens": 9}, {"max_completion_tokens": 9}),
-        ({"tools": TOOLS, "tool_choice": "required"}, {"tool_choice": "required"}),
-        (
-            {"tools": TOOLS, "tool_choice": "wait"},
-            {"tool_choice": {"type": "function", "function": {"name": "wait"}}},
-        ),
         ({"output": SCHEMA}, {"response_format": {"type": "json_schema", "json_schema": STRICT}}),
     ],
     "openai-responses": [
@@ -66,26 +60,15 @@ TERMS: dict[str, list[tuple[Json, Json]]] = {
             {"max_tokens": 9},
             {"max_output_tokens": 9, "store": False, "include": ["reasoning.encrypted_content"]},
         ),
-        ({"tools": TOOLS, "tool_choice": "wait"}, {"tool_choice": FUNCTION}),
         ({"output": SCHEMA}, {"text": {"format": {"type": "json_schema", **STRICT}}}),
     ],
     "anthropic": [
         ({}, {"max_tokens": 16_384}),
         ({"max_tokens": 128_000}, {"max_tokens": 128_000}),
-        ({"tools": TOOLS, "tool_choice": "required"}, {"tool_choice": {"type": "any"}}),
-        ({"tools": TOOLS, "tool_choice": "wait"}, {"tool_choice": {"type": "tool", "name": "wait"}}),
         ({"output": SCHEMA}, {"output_config": {"format": {"type": "json_schema", "schema": UNLIMITED}}}),
     ],
     "gemini": [
         ({"max_tokens": 9}, {"generationConfig": {"maxOutputTokens": 9}}),
-        (
-            {"tools": TOOLS, "tool_choice": "wait"},
-            {"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["wait"]}}},
-        ),
-        (
-            {"tools": TOOLS, "tool_choice": "none"},
-            {"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}},
-        ),
         (
             {"output": SCHEMA},
             {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}},
@@ -99,17 +82,6 @@ def test_terms_in_the_words_of_each_wire(server: Stage, wire: str) -> None:
     for asking, expected in TERMS[wire]:
         body = sent(server, wire, **asking)
         assert {name: body.get(name) for name in expected} == expected, asking
-    wire_name = next(iter(provider_for(wire).render(QUESTION, tools=TOOLS).names))
-    assert f'"{wire_name}"' in json.dumps(sent(server, wire, tools=TOOLS, tool_choice="look up"))
-
-
-@each_wire
-def test_a_tool_that_was_not_sent_cannot_be_chosen(server: Stage, wire: str) -> None:
-    model = model_at(server.scene(), wire)
-    for choice in ("required", "look up"):
-        with pytest.raises(InvalidValue, match="no such tool was sent"):
-            model.stream(QUESTION, tool_choice=choice)
-    model.stream(QUESTION, tool_choice="auto")
 
 
 @each_wire

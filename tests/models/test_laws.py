@@ -118,7 +118,6 @@ def test_wrong_arguments_are_refused_before_anything_is_asked(make: Make) -> Non
         (QUESTION, {"temperature": 1}, WrongType, "no such term: temperature"),
         (QUESTION, {"output": "a town"}, WrongType, "output is a mapping"),
         (QUESTION, {"options": "none"}, WrongType, "options is a mapping"),
-        (QUESTION, {"tool_choice": {"type": "any"}}, WrongType, "tool_choice is a text"),
         *((items, {}, WrongType, "items") for items in (["Hello"], "Hello", 5)),
     ]
     for items, terms, kind, said in wrong:

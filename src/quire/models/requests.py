@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict, cast
 
-from quire.errors import InvalidValue, WrongType, cut
+from quire.errors import WrongType, cut
 from quire.items import Item, Message
 from quire.providers import (
     Rendered,
@@ -29,7 +29,6 @@ CACHE_KEY = "prompt_cache_key"
 _UNASKED = frozenset((CACHE_KEY, "store", "include"))
 """Fields of OpenAI's API that are sent unasked, and that other services with its wires may refuse."""
 
-_CHOICES = ("auto", "required", "none")
 _MOST_OUTPUT = 16_384  # Anthropic wants a number, and the service takes it off the window
 _UNKNOWN_OUTPUT = 8192
 
@@ -42,8 +41,6 @@ class Terms(TypedDict, total=False):
 
     max_tokens: int | None
     """The length of the answer at most."""
-    tool_choice: str | None
-    """`auto`, `required`, `none`, or the name of the tool that must be called."""
     output: Mapping[str, Any] | None
     """A JSON schema that the text of the answer fits."""
     options: Mapping[str, Any] | None
@@ -62,9 +59,6 @@ def checked(terms: Terms) -> Terms:
     for name in ("output", "options"):
         if not isinstance(kept.get(name, {}), Mapping):
             raise WrongType(f"{name} is a mapping, not {type(kept[name]).__name__}")
-    choice = kept.get("tool_choice", "auto")
-    if not isinstance(choice, str):
-        raise WrongType(f"tool_choice is a text, not {type(choice).__name__}; an API's own goes into options")
     return cast(Terms, kept)
 
 
@@ -88,14 +82,11 @@ def request_for(wire: str, rendered: Rendered, name: str, terms: Terms, shape: A
     Without the key of the cache, its breakpoints are left out too.
     """
     kept, payload = checked(terms), rendered.payload
-    written = _WRITERS[wire](name, kept.get("max_tokens"), _choice(rendered, kept), shape)
+    written = _WRITERS[wire](name, kept.get("max_tokens"), shape)
     fields = {name: value for name, value in written.items() if value is not None}
     options = kept.get("options") or {}
     if wire == "gemini":
-        config = payload.get("config", {})
-        if "tool_config" in fields:
-            fields["tool_config"] |= config.get("tool_config", {})
-        config = {**config, **fields, **options}
+        config = {**payload.get("config", {}), **fields, **options}
         return {**payload, "config": config} if config else dict(payload)
     asked = {**payload, **fields, **options}
     if CACHE_KEY in options and options[CACHE_KEY] is None:
@@ -103,53 +94,41 @@ def request_for(wire: str, rendered: Rendered, name: str, terms: Terms, shape: A
     return {name: value for name, value in asked.items() if value is not None or name not in _UNASKED}
 
 
-def _chat(name: str, most: int | None, choice: str | None, shape: AnswerShape) -> _Json:
+def _chat(name: str, most: int | None, shape: AnswerShape) -> _Json:
     # OpenAI's own models refuse the older name; many services know no other.
     limit = "max_completion_tokens" if facts_for(name).provider == "openai" else "max_tokens"
-    named = {"type": "function", "function": {"name": choice}}
     schema = {"type": "json_schema", "json_schema": _named(shape)}
-    return {
-        limit: most,
-        "tool_choice": choice if choice in (None, *_CHOICES) else named,
-        "response_format": None if shape.sent is None else schema,
-    }
+    return {limit: most, "response_format": None if shape.sent is None else schema}
 
 
-def _responses(name: str, most: int | None, choice: str | None, shape: AnswerShape) -> _Json:
+def _responses(name: str, most: int | None, shape: AnswerShape) -> _Json:
     # Reasoning goes back by its encrypted content, so the service need not store anything.
     reasons = "developer_role" in facts_for(name).features  # other models refuse the field
     return {
         "store": False,
         "max_output_tokens": most,
         "include": ["reasoning.encrypted_content"] if reasons else None,
-        "tool_choice": choice if choice in (None, *_CHOICES) else {"type": "function", "name": choice},
         "text": None if shape.sent is None else {"format": {"type": "json_schema", **_named(shape)}},
     }
 
 
-def _anthropic(name: str, most: int | None, choice: str | None, shape: AnswerShape) -> _Json:
-    kind = {"auto": "auto", "required": "any", "none": "none"}.get(choice or "")
-    chosen = {"type": kind} if kind else {"type": "tool", "name": choice}
+def _anthropic(name: str, most: int | None, shape: AnswerShape) -> _Json:
     schema = {"type": "json_schema", "schema": shape.sent}
     return {
         "max_tokens": most or min(facts_for(name).output or _UNKNOWN_OUTPUT, _MOST_OUTPUT),
-        "tool_choice": None if choice is None else chosen,
         "output_config": None if shape.sent is None else {"format": schema},
     }
 
 
-def _gemini(name: str, most: int | None, choice: str | None, shape: AnswerShape) -> _Json:
-    mode = {"auto": "AUTO", "required": "ANY", "none": "NONE"}.get(choice or "")
-    calling = {"mode": mode} if mode else {"mode": "ANY", "allowed_function_names": [choice]}
+def _gemini(name: str, most: int | None, shape: AnswerShape) -> _Json:
     return {
         "max_output_tokens": most,
-        "tool_config": None if choice is None else {"function_calling_config": calling},
         "response_mime_type": None if shape.sent is None else "application/json",
         "response_json_schema": shape.sent,
     }
 
 
-_WRITERS: dict[str, Callable[[str, int | None, str | None, AnswerShape], _Json]] = {
+_WRITERS: dict[str, Callable[[str, int | None, AnswerShape], _Json]] = {
     "openai": _chat,
     "openai-responses": _responses,
     "anthropic": _anthropic,
@@ -162,30 +141,10 @@ def _named(shape: AnswerShape) -> _Json:
     return {"name": "answer", "schema": shape.sent, "strict": shape.is_strict}
 
 
-def _choice(rendered: Rendered, terms: Terms) -> str | None:
-    """The choice as the wire takes it: a word, or the name under which a tool was sent."""
-    choice = terms.get("tool_choice")
-    sent = [_tool_name(tool) for tool in tools_in(rendered)]
-    if choice in (None, "auto", "none"):
-        return choice if sent else None  # wires refuse the field without tools
-    if choice == "required" and sent:
-        return choice
-    for name in sent:
-        if choice == rendered.names.get(name, name):
-            return name
-    raise InvalidValue(f"tool_choice is {cut(str(choice))!r}, and no such tool was sent")
-
-
 def tools_in(rendered: Rendered) -> list[Definition]:
     """The tools of a payload, one by one."""
     payload = rendered.payload
     return single_definitions(payload.get("tools") or payload.get("config", {}).get("tools") or ())
-
-
-def _tool_name(tool: Mapping[str, Any]) -> str:
-    """The name by which a tool is called; tools of the service itself may have a type alone."""
-    inner: Any = tool.get("function") or tool.get("custom") or tool
-    return str(inner.get("name") or tool.get("type") or "")
 
 
 # --- the schema of an answer -----------------------------------------------------------------------------
