@@ -28,9 +28,9 @@ from quire.memory.postings import (
 )
 from quire.memory.ranking import (
     RANKED,
+    WEIGHTS,
     Question,
     Scores,
-    Weights,
     candidates,
     fused,
     is_evident,
@@ -96,9 +96,8 @@ class Index:
     the last put comes first. Calls may come from any thread.
     """
 
-    def __init__(self, weights: Weights | None = None) -> None:
-        self.weights = weights or Weights()
-        self.postings = Postings(self.weights.lent())
+    def __init__(self) -> None:
+        self.postings = Postings(WEIGHTS.lent())
         self.at: dict[int, float] = {}
         self.numbers = array("q")
         """The leaves in the order of time, of equal times the last put last."""
@@ -353,7 +352,7 @@ class _Search:
     """One question: by terms, then by cues, then by vectors where the question has one."""
 
     def __init__(self, index: Index, question: Question, only: Only | None) -> None:
-        self._index, self._weights, self._postings = index, index.weights, index.postings
+        self._index, self._postings = index, index.postings
         self._question = question
         self.lacking: Sequence[int] = ()
         """The leaves that have no vector yet."""
@@ -362,19 +361,19 @@ class _Search:
         self._own = index.numbered(question.own)
         self._names = [term for term in question.terms if speaker_mark(term) in index.postings]
         self._asked = [term for term in question.terms if term not in self._names] or question.terms
-        self._words = wanted(self._asked, self._postings, self._weights)
+        self._words = wanted(self._asked, self._postings)
         self._is_short = is_short(self._words, self._postings)
 
     def run(self, limit: int) -> _Ranked:
         """The best leaves with their scores, best first."""
         question = self._question
         within = None if self._is_short else self._candidates()
-        scores = score(self._words, self._postings, self._weights, within, self._own)
+        scores = score(self._words, self._postings, within, self._own)
         for number in self._own:
             scores.pop(number, None)
         top, by_terms = max(scores.values(), default=1.0), frozenset(scores)
         if question.vector is None and not question.spans and _ROLES.issuperset(self._names):
-            self.is_evident = is_evident(self._asked, scores, self._postings, self._weights)
+            self.is_evident = is_evident(self._asked, scores, self._postings)
         for number in self._named():
             if number not in self._own:
                 scores.setdefault(number, 0.0)
@@ -393,7 +392,7 @@ class _Search:
             [set(self._index.within(one.start, one.end)) for one in self._question.spans],
         )
         speaker = self._speaker()
-        named = None if speaker is None else (self._weights.speaker, speaker)
+        named = None if speaker is None else (WEIGHTS.speaker, speaker)
         return candidates(self._words, self._postings, named, times, self._allowed, index.newest_of)
 
     def _speaker(self) -> Set[int] | None:
@@ -418,14 +417,14 @@ class _Search:
 
     def _add_cues(self, scores: Scores, top: float) -> None:
         """Add what cues are worth, as shares of the best score by terms."""
-        weights, question, postings = self._weights, self._question, self._postings
-        cues: list[tuple[float, Set[int]]] = [(weights.asks, postings[ASKS].keys())]
+        question, postings = self._question, self._postings
+        cues: list[tuple[float, Set[int]]] = [(WEIGHTS.asks, postings[ASKS].keys())]
         if (said := self._speaker()) is not None:
-            cues.append((weights.speaker, said))
+            cues.append((WEIGHTS.speaker, said))
         if question.asks_when:
-            cues.append((weights.says_time, postings[SAYS_TIME].keys()))
+            cues.append((WEIGHTS.says_time, postings[SAYS_TIME].keys()))
         if question.spans:
-            cues.append((weights.date, {one for one in scores if question.names(self._index.at[one])}))
+            cues.append((WEIGHTS.date, {one for one in scores if question.names(self._index.at[one])}))
         for share, leaves in cues:
             for number in leaves & scores.keys():
                 scores[number] += share * top
@@ -452,5 +451,5 @@ class _Search:
         asked, vectors = unit(vector), self._index.vectors
         alike = {number: likeness(asked, vectors[number]) for number, _ in best if number in vectors}
         self.lacking = [number for number, _ in best if number not in vectors]
-        moved = fused(best, alike, self._weights.vector)
+        moved = fused(best, alike, WEIGHTS.vector)
         return sorted(moved.items(), key=lambda one: -one[1]) + rest

@@ -65,6 +65,9 @@ class Weights(Struct, frozen=True, kw_only=True):
         return tuple((in_grains(stated), in_grains(asked)) for stated, asked in shares)
 
 
+WEIGHTS = Weights()
+
+
 # The question
 
 _LONGEST_QUESTION = 4_000
@@ -166,15 +169,15 @@ Wanted = Sequence[tuple[str, float]]
 """A term of a question and the terms that may stand for it, each with the most that it may count."""
 
 
-def wanted(asked: Sequence[str], postings: Postings, weights: Weights) -> list[Wanted]:
+def wanted(asked: Sequence[str], postings: Postings) -> list[Wanted]:
     """Those terms of a question that the postings have. No stand-in counts more than the term itself."""
     found: list[Wanted] = []
     for term in asked:
-        most = rarity(term, postings, weights)
-        stand_ins = [*((other, weights.related) for other in related(term)), (name_mark(term), weights.name)]
+        most = rarity(term, postings)
+        stand_ins = [*((other, WEIGHTS.related) for other in related(term)), (name_mark(term), WEIGHTS.name)]
         members = [(term, most)] if term in postings else []
         members += (
-            (other, share * min(most, rarity(other, postings, weights)))
+            (other, share * min(most, rarity(other, postings)))
             for other, share in stand_ins
             if other in postings and other not in asked
         )
@@ -183,10 +186,10 @@ def wanted(asked: Sequence[str], postings: Postings, weights: Weights) -> list[W
     return found
 
 
-def rarity(term: str, postings: Postings, weights: Weights) -> float:
+def rarity(term: str, postings: Postings) -> float:
     """The inverse document frequency of a term, by about how many leaves carry it, their own or lent."""
     count = len(postings) or 1
-    missed: float = (1 - len(postings[term]) / count) ** weights.spread
+    missed: float = (1 - len(postings[term]) / count) ** WEIGHTS.spread
     carriers = count * (1 - missed)
     return log(1 + (count - carriers + 0.5) / (carriers + 0.5))
 
@@ -198,16 +201,16 @@ _MOST_WORTH = 6
 """Unheard terms that all terms of a long turn are worth together: most of them are of no matter."""
 
 
-def is_evident(asked: Sequence[str], scores: Scores, postings: Postings, weights: Weights) -> bool:
+def is_evident(asked: Sequence[str], scores: Scores, postings: Postings) -> bool:
     """Whether the best leaves carry so much of a question that it has to do with the record."""
     if not scores:
         return False
     # Of a word with two stems the first counts.
     words = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
-    worth = {term: rarity(term, postings, weights) for term in words}
+    worth = {term: rarity(term, postings) for term in words}
     possible = min(sum(worth.values()), _MOST_WORTH * log(2 * len(postings) + 2))
-    least = weights.evidence * min(1.0, len(postings) / _YOUNG)
-    if max(scores.values()) >= least * possible * (weights.saturation + 1):
+    least = WEIGHTS.evidence * min(1.0, len(postings) / _YOUNG)
+    if max(scores.values()) >= least * possible * (WEIGHTS.saturation + 1):
         return True
     # In a long leaf each term counts little.
     best = nlargest(_LOOKED_INTO, scores, key=scores.__getitem__)
@@ -218,7 +221,6 @@ def is_evident(asked: Sequence[str], scores: Scores, postings: Postings, weights
 def score(
     words: Sequence[Wanted],
     postings: Postings,
-    weights: Weights,
     within: Set[int] | None,
     without: Set[int] = frozenset(),
 ) -> Scores:
@@ -228,7 +230,7 @@ def score(
     """
     total: Scores = {}
     for word in words:
-        best = _best(word, postings, weights, within, without)
+        best = _best(word, postings, within, without)
         if not total:
             total = best
             continue
@@ -237,15 +239,13 @@ def score(
     return total
 
 
-def _best(
-    word: Wanted, postings: Postings, weights: Weights, within: Set[int] | None, without: Set[int]
-) -> Scores:
-    flat = weights.saturation * (1 - weights.length)
-    slope = weights.saturation * weights.length * len(postings) / (postings.total or 1.0)
+def _best(word: Wanted, postings: Postings, within: Set[int] | None, without: Set[int]) -> Scores:
+    flat = WEIGHTS.saturation * (1 - WEIGHTS.length)
+    slope = WEIGHTS.saturation * WEIGHTS.length * len(postings) / (postings.total or 1.0)
     lengths = postings.length
     best: Scores = {}
     for term, most in word:
-        scale = most * (weights.saturation + 1)
+        scale = most * (WEIGHTS.saturation + 1)
         leaves = postings[term]
         held = leaves.items() if within is None else [(leaf, leaves[leaf]) for leaf in leaves.keys() & within]
         if is_name(term):

@@ -23,7 +23,7 @@ import msgspec
 
 from quire.errors import StoreError, StoreFailed
 from quire.memory.index import Index
-from quire.memory.ranking import Weights
+from quire.memory.ranking import WEIGHTS
 from quire.memory.words import dialect
 from quire.stores import SQLiteStore, Store
 
@@ -95,7 +95,7 @@ def _loaded(kept: bytes) -> Index:
 
 def _sum_of(snapshot: bytes | memoryview) -> bytes:
     """A checksum that also differs by format, by weights and by how text becomes terms."""
-    version = msgspec.msgpack.encode((_FORMAT, dialect(), Weights()))
+    version = msgspec.msgpack.encode((_FORMAT, dialect(), WEIGHTS))
     return crc32(snapshot, crc32(version)).to_bytes(_SUM, "big")
 
 
