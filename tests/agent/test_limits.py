@@ -119,8 +119,12 @@ async def test_a_cost_limit_with_an_unknown_price_is_an_error_before_the_next_re
         await agent.ask("look", limits=Limits(cost=1.0))
     assert len(model.requests) == 1
     assert (await agent.resume(limits=Limits(requests=5))).text == "Looked."
+
+    def make(session: Session) -> Agent:
+        return Agent(session, model=unpriced("Looked."))
+
     with pytest.raises(InvalidValue, match="own-model"):
-        await boss(TASK, cost=1e6, make=lambda session: Agent(session, model=unpriced("Looked."))).ask("go")
+        await boss(TASK, cost=1e6, make=make).ask("go")
 
 
 async def test_prices_come_from_the_session_and_local_models_cost_nothing() -> None:

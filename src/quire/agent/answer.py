@@ -3,9 +3,10 @@
 import re
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from quire.agent.tools import Misfit, read_as, read_value, schema_of
+from quire.agent.tools.arguments import is_object
 from quire.context import Template
 from quire.errors import InvalidValue, WrongType
 from quire.models import AnswerShape, schema_message
@@ -38,11 +39,7 @@ class AnswerType:
         if self.schema is None:
             return text
         value = _json_in(text)
-        if (
-            not self._is_object
-            and isinstance(value, dict)
-            and set(cast("dict[str, Any]", value)) == {_WRAPPER}
-        ):
+        if not self._is_object and is_object(value) and set(value) == {_WRAPPER}:
             value = value[_WRAPPER]
         try:
             return read_as(self._kind, value)

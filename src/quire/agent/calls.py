@@ -183,8 +183,7 @@ async def _refused_by_hooks(session: Session, call: ToolCall) -> str | None:
 
 def _is_forgotten(session: Session, call: ToolCall, transcript: str) -> bool:
     """Whether the content of an open call was forgotten; the call that the caller holds may be older."""
-    pending = session.view(transcript).pending()
-    return is_tombstone(call) or any(is_tombstone(one) for one in pending if one.id == call.id)
+    return any(is_tombstone(one) for one in session.view(transcript).pending() if one.id == call.id)
 
 
 def _record_of(call: ToolCall, outcome: Outcome, sources: Iterable[str]) -> CallRecord:
