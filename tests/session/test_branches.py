@@ -19,22 +19,6 @@ def opened(conversation: str, store: MemoryStore) -> Session:
     return Session.open(scope="ana", conversation=conversation, store=store)
 
 
-def test_a_fork_has_the_past_and_goes_its_own_way() -> None:
-    store = MemoryStore()
-    one = session(store)
-    one.append(*said("a", "b", "c"))
-    one.pool.keep(Note("n", key="n"))
-    child = one.fork("checker")
-    one.user("parent")
-    child.user("child")
-    child.pool.keep(Note("m", key="m"))
-    assert texts(child.view()) == ["a", "b", "c", "child"] and texts(one.view())[-1] == "parent"
-    assert child.place == ("ana", "q3/checker") and len(one.pool) == 1 and len(child.pool) == 2
-    assert texts(Session.open("ana/q3%2Fchecker", store=twin(store)).view()) == texts(child.view())
-    with pytest.raises(InvalidValue):
-        one.fork("checker")
-
-
 def test_a_fork_can_be_narrowed_to_turns_and_tools() -> None:
     store = MemoryStore()
     one = session(store)
@@ -59,30 +43,6 @@ def test_a_child_begins_with_nothing_and_is_found_again() -> None:
     again = session(store, compactor=TruncateOldest())
     assert texts(again.child("x").view()) == ["of its own"]
     assert texts(again.child("y").view()) == ["hello", "of the fork"]
-
-
-def test_what_a_fork_did_comes_back() -> None:
-    one = session()
-    one.append(*said("a"))
-    child = one.fork("checker", turns=3)
-    child.user("Check it.")
-    child.assistant("It is right.")
-    assert texts(one.merge(child, keep="result", agent_id="checker")) == ["It is right."]
-    assert one.merge(child, keep="result") == ()
-    assert texts(one.merge(child)) == ["Check it."]
-    assert sorted(texts(one.view())) == ["Check it.", "It is right.", "a"]
-    with pytest.raises(InvalidValue):
-        one.merge(child, keep="some")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-
-def test_a_merge_writes_what_the_fork_did_and_no_more() -> None:
-    one = session()
-    one.append(*said("go", "yes", "and?"))
-    for child in (one.fork("x"), one.fork("y", turns=1), one.child("z")):
-        child.append(*said("do", "done"))
-        before, theirs = one.version, child.version
-        one.merge(child)
-        assert one.version == before + 2 and child.version == theirs
 
 
 @pytest.mark.parametrize("way", ["plain", "awaited", "in a loop"])
@@ -158,11 +118,6 @@ def test_a_fork_whose_parent_was_taken_out_is_forgotten() -> None:
     session(store).append(*said("another", "conversation"))
     with pytest.raises(Forgotten):
         opened("q3/x", twin(store))
-
-
-def test_a_draft_has_no_forks() -> None:
-    with session().draft() as draft, pytest.raises(InvalidValue):
-        draft.fork("x")
 
 
 @pytest.mark.parametrize("redacts", [False, True])

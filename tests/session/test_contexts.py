@@ -10,12 +10,12 @@ import pytest
 
 from quire import Budget, Session, Template
 from quire.errors import InvalidValue, StoreDamaged, UnknownId
-from quire.items import Message, Note
+from quire.items import Message
 from quire.providers import PROVIDERS
-from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
+from quire.sections import Ask, Custom, History, Input, Instructions
 from quire.state import Transcript
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, answer, run, said, session, texts, twin
+from tests.session.opened import TEMPLATE, run, said, session, texts, twin
 
 TOOLS: list[dict[str, Any]] = [
     {"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
@@ -27,20 +27,6 @@ def template(*more: Any, window: int = 8_000) -> Template:
     return Template(
         Instructions("Be brief."), History(), *more, budget=Budget(window=window), model="gpt-5.6"
     )
-
-
-def test_a_turn_goes_round() -> None:
-    one = session()
-    one.user("How did Q3 go?")
-    one.pool.keep(Note({"margin": 4}, key="q3", description="the report"))
-    usual = template(Catalogue())
-    payload = one.build(usual, tools=TOOLS).render("openai")
-    assert "the report" in str(payload.payload) and payload["tools"]
-    parsed = one.record(answer("Well."), provider="openai")
-    assert texts(one.view()) == ["How did Q3 go?", "Well."] and parsed.items[0] is one.view()[-1]
-    assert one.spending.tokens == 32 and one.spending.requests == 1 and one.spending.cost > 0
-    one.user("And Q4?")
-    assert one.build(usual).shared == 2
 
 
 async def _in_a_loop(one: Session, shown: Template) -> Any:

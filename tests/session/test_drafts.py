@@ -7,29 +7,13 @@ from typing import Any
 
 import pytest
 
-from quire.errors import CapReached, Conflict, Forgotten, InvalidValue, StoreFailed
-from quire.items import Hide, Message, Note, Span
+from quire.errors import CapReached, Forgotten, InvalidValue, StoreFailed
+from quire.items import Message, Note
 from quire.session import Caps, Session
 from quire.stores import MemoryStore
-from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, run, said, session, texts, twin, two
+from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, run, said, session, texts
 
 Act = Callable[[Session], Any]
-
-
-def test_a_draft_is_merged_at_once() -> None:
-    store = MemoryStore()
-    one = session(store)
-    one.append(*said("a"))
-    with one.draft() as draft:
-        draft.assistant("b")
-        draft.user("side", to="attempt_a")
-        draft.pool.keep(Note("n", key="n"))
-        assert (
-            texts(one.view()) == ["a"] and texts(draft.view()) == ["a", "b"] and store.version(one.place) == 1
-        )
-    for again in (one, session(twin(store))):
-        assert texts(again.view()) == ["a", "b"] and texts(again.view("attempt_a")) == ["side"]
-        assert "n" in again.pool
 
 
 def test_a_draft_that_fails_leaves_what_it_spent_and_sent_and_no_more() -> None:
@@ -65,20 +49,6 @@ def test_what_a_draft_sent_is_kept_where_it_can_be_shown(meanwhile: bool) -> Non
             one.receipts[1].payload()
     else:
         assert one.receipts[1].payload().payload == sent
-
-
-def test_a_draft_comes_after_what_was_said_meanwhile_or_no_longer_fits() -> None:
-    with two() as (one, other):
-        a, b, *_ = one.append(*said("a", "b", "c"))
-        with one.draft() as draft:
-            draft.assistant("draft")
-            other.user("meanwhile")
-        assert texts(one.view()) == ["a", "b", "c", "meanwhile", "draft"]
-        with pytest.raises(Conflict), one.draft() as draft:
-            edit = draft.append(Hide((Span(a.id, b.id),)))[0]
-            other.append(Message("user", "x", id=edit.id))
-        one.refresh()
-        assert texts(one.view())[-1] == "x" and "a" in texts(one.view())
 
 
 def test_drafts_are_held_to_the_caps_and_their_spending_stays() -> None:

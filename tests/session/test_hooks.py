@@ -58,13 +58,6 @@ def kinds() -> list[str]:
     return [type(event).__name__ for event in heard]
 
 
-def test_hooks_hear_before_and_after_in_order() -> None:
-    one = session(hooks=[hear_all])
-    said = one.user("hello")
-    assert kinds() == ["Adding", "Added"]
-    assert heard[0].items == heard[1].items == (said,) and heard[0].place == one.place
-
-
 def _in_a_draft(one: Session) -> None:
     with one.draft() as draft:
         draft.user("a secret")

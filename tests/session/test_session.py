@@ -14,7 +14,6 @@ from quire.errors import (
     DuplicateId,
     EditRefused,
     InvalidValue,
-    OutOfRange,
     UnknownId,
     UnknownKey,
     WrongType,
@@ -22,7 +21,7 @@ from quire.errors import (
 from quire.items import Handoff, Hide, Message, Span, ToolCall, ToolResult
 from quire.session import Caps, Session, current_session, timeline
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, ids, run, said, session, texts, twin, two
+from tests.session.opened import TEMPLATE, ids, run, said, session, texts, two
 from tests.stores.keeping import kept
 
 PUBLIC = """open place version transcripts view at append user assistant call tool pin undo record listen
@@ -32,26 +31,6 @@ PUBLIC = """open place version transcripts view at append user assistant call to
 
 def test_a_session_has_these_names_and_no_others() -> None:
     assert {name for name in dir(session()) if not name.startswith("_")} == set(PUBLIC.split())
-
-
-def test_what_was_said_is_there_when_it_is_opened_again() -> None:
-    store = MemoryStore()
-    first = Session.open("ana/q3", store=store)
-    first.append(Message("system", "Be brief."))
-    first.user("How did Q3 go?")
-    first.assistant("Let me look.", calls=[ToolCall("c1", "look", '{"q": 3}')])
-    first.tool("up 4 %", call_id="c1")
-    first.assistant("Up by 4 %.")
-    again = Session.open(scope="ana", conversation="q3", store=store)
-    assert list(again.view()) == list(first.view()) == list(session(twin(store)).view())
-    assert [type(item) for item in again.view()] == [Message, Message, Message, ToolCall, ToolResult, Message]
-    assert again.version == 6
-
-
-@pytest.mark.parametrize("name", ["chat.db", "chat.jsonl"])
-def test_a_session_on_a_path(tmp_path: Path, name: str) -> None:
-    Session.open("q3", store=tmp_path / name).user("hello")
-    assert texts(Session.open("q3", store=str(tmp_path / name)).view()) == ["hello"]
 
 
 def test_addresses() -> None:
@@ -215,20 +194,6 @@ def test_a_name_is_given_once_though_nothing_is_written_to_it_yet() -> None:
         assert tuple(one.transcripts) == ("main", "attempt_c") and len(one.view()) == 0
         more = [other.new("attempt") for _ in range(25)]
     assert more[0] == "attempt_d" and more[-3:] == ["attempt_z", "attempt_aa", "attempt_ab"]
-
-
-def test_what_was_before() -> None:
-    one = session()
-    one.user("a")
-    one.user("side", to="side")
-    version = one.version
-    first = one.view()[0].id
-    one.append(*said("c"), Hide((Span(first, first),)))
-    assert {name: texts(view) for name, view in one.at(version).items()} == {"main": ["a"], "side": ["side"]}
-    assert texts(one.at(0)["main"]) == [] and texts(one.at(one.version)["main"]) == texts(one.view())
-    for wrong in (-1, one.version + 1):
-        with pytest.raises(OutOfRange):
-            one.at(wrong)
 
 
 def test_an_expected_version_is_kept_to() -> None:
