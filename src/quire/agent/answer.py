@@ -3,10 +3,9 @@
 import re
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from quire.agent.tools import Misfit, read_as, read_value, schema_of
-from quire.agent.tools.arguments import is_object
 from quire.context import Template
 from quire.errors import InvalidValue, WrongType
 from quire.models import AnswerShape, schema_message
@@ -39,8 +38,9 @@ class AnswerType:
         if self.schema is None:
             return text
         value = _json_in(text)
-        if not self._is_object and is_object(value) and set(value) == {_WRAPPER}:
-            value = value[_WRAPPER]
+        if not self._is_object and isinstance(value, dict):
+            fields = cast("dict[str, Any]", value)
+            value = fields[_WRAPPER] if set(fields) == {_WRAPPER} else fields
         try:
             return read_as(self._kind, value)
         except Misfit as fault:
