@@ -248,7 +248,7 @@ class _Replayer:
         self._counter = counter
         self._ask = ask
         self._wire = provider_for("openai")
-        self._before: Sequence[Item] = ()
+        self._previous: Context | None = None
 
     def call(self, block: Sequence[Item]) -> Call:
         """Compact if it is due, and build and render what would have been sent."""
@@ -260,10 +260,12 @@ class _Replayer:
         payload = self._wire.render(context.items, model=context.model).payload
         faults = len(self._wire.check(payload, context.model))
         count, schemas = self._counter.count, context.receipt.schemas
-        tokens, shared = sum(map(count, context.items)) + schemas, self._shared(context.items)
-        # Tool definitions come before all messages and are the same in each call.
-        cached = sum(map(count, shared)) + (schemas if self._before else 0)
-        self._before = context.items
+        tokens = sum(map(count, context.items)) + schemas
+        cached = 0
+        if self._previous is not None:
+            # Tool definitions come before all messages and are the same in each call.
+            cached = sum(map(count, _shared(self._previous.items, context.items))) + schemas
+        self._previous = context
         over = max(context.receipt.tokens, tokens) > context.receipt.available
         asked = plan.request if plan is not None else None
         prompt = 0 if asked is None else sum(map(count, asked.prompt))
@@ -273,7 +275,7 @@ class _Replayer:
         pieces = [Piece(History(), self.transcript.view)]
         if block:
             pieces.append(Piece(Settings("volatile"), block))
-        return self._template.fit(tuple(pieces), self._ask, counter=self._counter)
+        return self._template.fit(tuple(pieces), self._ask, counter=self._counter, previous=self._previous)
 
     def _compacted(self, context: Context) -> Plan | None:
         """The plan that was carried out; None if none was due."""
@@ -284,7 +286,8 @@ class _Replayer:
         text = None if plan.request is None else _WORD * plan.request.size
         return plan if record(self.transcript, plan, text=text, pool=self._pool) else None
 
-    def _shared(self, items: Sequence[Item]) -> list[Item]:
-        """The items that this call and the one before it begin with."""
-        pairs = zip(self._before, items, strict=False)
-        return [item for _, item in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+
+def _shared(before: Sequence[Item], items: Sequence[Item]) -> list[Item]:
+    """The items that two requests begin with."""
+    pairs = zip(before, items, strict=False)
+    return [item for _, item in takewhile(lambda pair: pair[0] == pair[1], pairs)]
