@@ -11,13 +11,14 @@ from hypothesis import given, settings, strategies as st
 from quire import Agent, Budget, Session, Template, ToolCall
 from quire.agent import Limits, run, tool
 from quire.agent.builtin import bringing_back_tools, recall_tools
+from quire.context import DEFAULT_MODEL
 from quire.items import Message
 from quire.memory import Knowledge
 from quire.models import Scripted
 from quire.providers import Rendered
 from quire.sections import History, Instructions
 from quire.stores import MemoryStore, Store
-from quire.tokens import Measured
+from quire.tokens import counter_for
 from tests.agent.answering import agent_of, call, results
 
 WORDS = ("locker", "code", "heliotrope", "harbour", "violin", "kettle", "ladder", "moss")
@@ -28,7 +29,7 @@ LOCKER = "What was the code of my locker?"
 def asked(session: Session, question: str, name: str = "recall", **arguments: Any) -> str:
     """What a tool answers in a session."""
     tokens = arguments.pop("tokens", 1_024)
-    found = {one.name: one for one in recall_tools(tokens=tokens, counter=Measured())}[name]
+    found = {one.name: one for one in recall_tools(tokens=tokens)}[name]
     outcome = asyncio.run(run(found, {"question": question, **arguments}, session=session))
     assert not outcome.is_error, outcome.content
     return str(outcome.content)
@@ -57,19 +58,12 @@ def test_what_was_said_long_ago_with_its_source_and_ids() -> None:
     assert "heliotrope" not in asked(session, LOCKER)
 
 
-def test_tiers_conversations_and_drafts() -> None:
+def test_a_draft_recalls_and_wrong_limits_are_refused() -> None:
     store = MemoryStore()
     lived(store)
     here = Session.open("ana/two", store=store)
-    here.user("Nothing much.")
-    here.assistant("Indeed.")
-    here.user("And before?")
-    newest = asked(here, "anything", tiers=["recent"], conversation="one", limit=2)
-    assert "town 29" in newest and "town 3 " not in newest
-    assert "Nothing much." in asked(here, "anything", tiers=["recent"])
-    assert asked(here, "anything", tiers=["recent"], conversation="none") == "Nothing was found."
-    for wrong in ({"limit": 0}, {"limit": 10_000}, {"tiers": ["attic"]}):
-        outcome = asyncio.run(run(recall_tools()[0], {"question": "locker", **wrong}, session=here))
+    for limit in (0, 10_000):
+        outcome = asyncio.run(run(recall_tools()[0], {"question": "locker", "limit": limit}, session=here))
         assert outcome.is_error
 
     async def drafted() -> str:
@@ -106,15 +100,6 @@ def test_documents_alone() -> None:
     assert asked(session, "locker", "search_knowledge") == "Nothing was found."
 
 
-def test_what_is_too_long_is_named_by_its_ids() -> None:
-    session = Session.open("ana/one", store=MemoryStore())
-    long = session.user("locker " * 400)
-    session.assistant("I see. " * 200)  # ids are of many tokens or of few: a short one may have room
-    session.user("The locker?")
-    told = asked(session, "locker", tokens=60)
-    assert "60 tokens" in told and long.id in told and "locker locker" not in told
-
-
 @pytest.mark.laws
 @given(own=st.lists(TEXTS, max_size=8), others=st.lists(TEXTS, min_size=1, max_size=8), question=TEXTS)
 def test_nothing_of_another_scope_comes_back(own: list[str], others: list[str], question: str) -> None:
@@ -127,8 +112,6 @@ def test_nothing_of_another_scope_comes_back(own: list[str], others: list[str], 
     Knowledge(store, "bob").add_text(f"theirs: {question}", source="theirs.md")
     for name in ("recall", "search_knowledge"):
         assert "theirs" not in asked(mine, question, name)
-    for tier in ("recent", "working", "episodes"):
-        assert "theirs" not in asked(mine, question, tiers=[tier])
 
 
 @pytest.mark.laws
@@ -138,7 +121,7 @@ def test_an_answer_is_within_its_tokens(texts: list[str], question: str, tokens:
     for text in texts:
         session.assistant(text)
     told = asked(session, question, tokens=tokens, limit=50)
-    assert Measured().count(Message("system", told)) <= tokens
+    assert counter_for(DEFAULT_MODEL).count(Message("system", told)) <= tokens
 
 
 UNITS = {

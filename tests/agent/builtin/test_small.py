@@ -19,15 +19,8 @@ def test_the_time_in_zones() -> None:
         assert current_time("local").endswith("(local time)")
 
 
-def test_what_is_no_zone_is_refused_with_those_that_are_near() -> None:
-    for zone, near in (
-        ("Tokio", "Asia/Tokyo"),
-        ("europe/berlin", "Europe/Berlin"),
-        ("new york", "America/New_York"),
-    ):
-        with pytest.raises(InvalidValue, match=f"did you mean .*{near}"):
-            current_time(zone)
-    for zone in ("../../etc/passwd", "/etc/localtime", "", "x" * 9_999, "\0"):
+def test_what_is_no_zone_is_refused() -> None:
+    for zone in ("Tokio", "Europe", "../../etc/passwd", "/etc/localtime", "", "x" * 9_999, "\0"):
         with pytest.raises(InvalidValue, match="no time zone is called"):
             current_time(zone)
 

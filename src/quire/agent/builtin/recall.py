@@ -1,6 +1,6 @@
 """Tools to look things up: what was said before, documents, and long outputs that were moved to the pool."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -9,14 +9,13 @@ from msgspec import Meta
 from quire.agent.tools import Allowance, Tool, tool
 from quire.compactors import READ_BACK, read_back
 from quire.context import DEFAULT_MODEL
-from quire.items import Item, Message, ToolResult
-from quire.memory import Quote, Quotes, SelectedQuotes, Shorten, Tier, recalled
+from quire.items import Message
+from quire.memory import Quote, Quotes, SelectedQuotes, Shorten, recalled
 from quire.session import Session, handle_of
-from quire.tokens import Counter, checked_counter, counter_for, whole
+from quire.tokens import counter_for, whole
 
 _TOKENS, _TOKENS_BACK = 1_024, 2_000
 _OPENING = "Found, in the order of time, each with the ids of its items and why it was found:"
-_NOTHING = "Nothing was found."
 _MOST_IDS = 3
 _CANDIDATES = 3
 """How many times more quotes are considered than shown, because some may be too long."""
@@ -24,23 +23,21 @@ _CANDIDATES = 3
 _Limit = Annotated[int, Meta(ge=1, le=50)]
 
 
-def recall_tools(*, tokens: int = _TOKENS, counter: Counter | None = None) -> list[Tool]:
+def recall_tools(*, tokens: int = _TOKENS) -> list[Tool]:
     """Tools by which a model looks up what was said before and documents, with answers of so many tokens.
 
-    They search the scope of the conversation that calls them. Where there is less room, they show less.
+    They search the scope of the conversation that calls them.
     """
-    counted = checked_counter(counter_for(DEFAULT_MODEL) if counter is None else counter)
-    found = _Recall(whole(tokens, "tokens", least=1), counted)
+    found = _Recall(whole(tokens, "tokens", least=1))
     return [tool(one, idempotent=True) for one in (found.recall, found.search_knowledge)]
 
 
-def bringing_back_tools(*, tokens: int = _TOKENS_BACK, counter: Counter | None = None) -> list[Tool]:
+def bringing_back_tools(*, tokens: int = _TOKENS_BACK) -> list[Tool]:
     """The tool by which a model reads what was moved to the pool, so many tokens at a time.
 
     It gives less where there is less room: what is read back is never cut and moved to the pool again.
     """
     whole(tokens, "tokens", least=1)
-    counted = counter or counter_for(DEFAULT_MODEL)
 
     @tool(name=READ_BACK["name"], description=READ_BACK["description"], idempotent=True)
     def bring_back(handle: str, session: Session, start: int = 0, allowance: Allowance | None = None) -> str:
@@ -50,65 +47,33 @@ def bringing_back_tools(*, tokens: int = _TOKENS_BACK, counter: Counter | None =
             handle: The handle, such as output-0123456789.
             start: The character from which to read; 0, the beginning, if left out.
         """
-        counts = counted if allowance is None else _Within(counted, tokens, allowance)
-        pool = session.pool.copy()
+        pool, counter, most = session.pool.copy(), counter_for(DEFAULT_MODEL), tokens
         session.steps.trace(note.id for note in pool if handle_of(note) == handle)
-        return read_back(pool, handle, counts, tokens, start)
+        text = read_back(pool, handle, counter, most, start)
+        while most > 1 and allowance is not None and not allowance.holds(text):
+            most = most * allowance.characters(text) // len(text)
+            text = read_back(pool, handle, counter, most, start)
+        return text
 
     return [bring_back]
-
-
-class _Within:
-    """A counter by which a result that an allowance does not hold has too many tokens."""
-
-    def __init__(self, counter: Counter, tokens: int, allowance: Allowance) -> None:
-        self._counter, self._tokens, self._allowance = counter, tokens, allowance
-        self.key = f"{counter.key}, shown whole"
-
-    def count(self, item: Item) -> int:
-        """Tokens of one item."""
-        counted = self._counter.count(item)
-        is_too_much = isinstance(item, ToolResult) and not self._allowance.holds(item.text)
-        return max(counted, self._tokens + 1) if is_too_much else counted
-
-    def total(self, counted: int) -> int:
-        """Tokens of a request."""
-        return self._counter.total(counted)
 
 
 class _Recall:
     """The tools, with answers of so many tokens."""
 
-    def __init__(self, tokens: int, counter: Counter) -> None:
-        self._tokens, self._count = tokens, counter.count
+    def __init__(self, tokens: int) -> None:
+        self._tokens = tokens
 
-    def recall(
-        self,
-        question: str,
-        session: Session,
-        tiers: list[Tier] | None = None,
-        conversation: str | None = None,
-        limit: _Limit = 10,
-    ) -> str:
+    def recall(self, question: str, session: Session, limit: _Limit = 10) -> str:
         """Look up what was said or done before, here or in other conversations, and what documents say.
 
         Args:
             question: What you want to know, with the words that were probably used.
-            tiers: Where to look: knowledge, which is all conversations and documents, if left out; or of one
-                conversation the newest (recent), what matters most (working) or its summaries (episodes).
-            conversation: Of which conversation recent, working and episodes are; this one if left out.
             limit: How many to give at most.
         """
         here = session.place.conversation
-        find = partial(
-            recalled,
-            session.memory,
-            question,
-            tiers=tiers or "knowledge",
-            conversation=here if conversation is None else conversation,
-            limit=limit,
-            asked_in=[(here, item.id) for item in _this_turn(session)],
-        )
+        asked_in = [(here, item) for item in _this_turn(session)]
+        find = partial(recalled, session.memory, question, conversation=here, asked_in=asked_in)
         return self._answer(find, session, limit)
 
     def search_knowledge(self, question: str, session: Session, limit: _Limit = 10) -> str:
@@ -118,47 +83,33 @@ class _Recall:
             question: What you want to know, with the words that are probably used in them.
             limit: How many passages to give at most.
         """
-        find = partial(recalled, session.memory, question, limit=limit, documents=True)
-        return self._answer(find, session, limit)
+        return self._answer(partial(recalled, session.memory, question, documents=True), session, limit)
 
-    def _answer(self, find: Callable[[], Sequence[Quote]], session: Session, limit: int) -> str:
+    def _answer(self, find: Callable[..., Sequence[Quote]], session: Session, limit: int) -> str:
         """The best quotes in order of time."""
         while True:
-            new = find()
-            selected = self._select(new, limit)
-            if session.steps.link([quote for quote in new if quote.key in selected.keys]):
+            found = find(limit=limit)
+            selected = self._select(found, limit)
+            if session.steps.link([quote for quote in found if quote.key in selected.keys]):
                 break  # otherwise a quote was forgotten meanwhile
-        if not new:
-            return _NOTHING
-        return _text(selected) if selected.items else self._too_long(new[0])
+        if not found:
+            return "Nothing was found."
+        text = "".join(item.text for item in selected.items if isinstance(item, Message))
+        return text or f"What was found is longer than {self._tokens:,} tokens."
 
     def _select(self, quotes: Sequence[Quote], limit: int) -> SelectedQuotes:
         candidates = [_with_ids(quote) for quote in quotes[: _CANDIDATES * limit]]
-        section = Quotes(
-            candidates, name="recall", opening=_OPENING, closing="", limit=limit, tokens=self._tokens
-        )
-        return section.select(None, self._count)
-
-    def _too_long(self, best: Quote) -> str:
-        words = f"What was found is longer than {self._tokens:,} tokens."
-        with_ids = f"{words} Its items: {_listed(best.covers)}."
-        return with_ids if self._count(Message("system", with_ids)) <= self._tokens else words
+        tokens = self._tokens
+        section = Quotes(candidates, name="recall", opening=_OPENING, closing="", limit=limit, tokens=tokens)
+        return section.select(None, counter_for(DEFAULT_MODEL).count)
 
 
-def _this_turn(session: Session) -> list[Item]:
-    """The items since the last message of the user: the model sees them, if only as stubs."""
-    items: list[Item] = []
-    view = session.view()
-    for item in reversed(view):
-        position = view.log.find(item.id, view.end)
-        items.append(item if position is None else view.log.item(position))
+def _this_turn(session: Session) -> Iterator[str]:
+    """The ids of the items since the last message of the user: the model sees them, if only as stubs."""
+    for item in reversed(session.view()):
+        yield item.id
         if isinstance(item, Message) and item.role == "user":
-            break
-    return items
-
-
-def _text(selected: SelectedQuotes) -> str:
-    return "".join(item.text for item in selected.items if isinstance(item, Message))
+            return
 
 
 def _with_ids(quote: Quote) -> Quote:

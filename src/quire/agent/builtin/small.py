@@ -1,15 +1,11 @@
 """Small tools: the time, and a question to the user."""
 
-import zoneinfo
 from datetime import UTC, datetime, tzinfo
-from difflib import get_close_matches
-from functools import cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from quire.agent.tools import Tool, tool
 from quire.errors import InvalidValue, cut
 from quire.items import now
-
-_MOST_SUGGESTED = 5
 
 
 @tool(asks_person=True)
@@ -51,25 +47,9 @@ def _written(moment: datetime, where: str) -> str:
 
 
 def _zone(name: str) -> tzinfo:
-    if name not in _zones():  # the name is also the path of a file, and could lead to another one
-        raise InvalidValue(f"no time zone is called {cut(name)!r}{_suggestion(name)}")
-    return zoneinfo.ZoneInfo(name)
-
-
-@cache
-def _zones() -> frozenset[str]:
-    return frozenset(zoneinfo.available_timezones())
-
-
-def _suggestion(name: str) -> str:
-    """Zones with a name or a city like this."""
-    wanted = cut(name).strip().replace(" ", "_").casefold()
-    by_name = {zone.casefold(): zone for zone in sorted(_zones())}
-    by_city = {folded.rpartition("/")[2]: zone for folded, zone in by_name.items()}
-    near = [
-        *(table[one] for table in (by_name, by_city) for one in table if one == wanted),
-        *(table[one] for table in (by_name, by_city) for one in get_close_matches(wanted, table)),
-    ]
-    if not near:
-        return "; zones are named as in the IANA table, such as Europe/Berlin"
-    return f"; did you mean {', '.join([*dict.fromkeys(near)][:_MOST_SUGGESTED])}?"
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # it is the name of a file, too
+        raise InvalidValue(
+            f"no time zone is called {cut(name)!r}: zones are those of IANA, such as Europe/Berlin"
+        ) from None

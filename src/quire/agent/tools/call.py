@@ -10,7 +10,6 @@ import traceback
 from collections.abc import AsyncIterable, Callable, Iterator, Mapping
 from functools import partial
 from inspect import isawaitable
-from itertools import islice
 from typing import Any, TypeGuard, cast
 
 from quire.agent.tools.arguments import Misfit, read_json
@@ -211,22 +210,10 @@ def _words_of(fault: BaseException) -> str:
         message = ""
     name = type(fault).__name__
     words = replace_surrogates(f"{name}: {message}") if message else name
-    beside = "".join(f"\n{note}" for note in getattr(fault, "__notes__", ()))
-    inner = list(islice(_leaves(fault), _MOST_INNER))
-    if inner[0] is fault:
-        return words + beside
-    return f"{words}: {'; '.join(_words_of(one)[:_LONGEST_INNER] for one in inner)}{beside}"
-
-
-def _leaves(fault: BaseException) -> Iterator[BaseException]:
-    """An error itself, or the errors within a group, which alone says only how many there are."""
-    left = [fault]
-    while left:
-        one = left.pop()
-        if isinstance(one, BaseExceptionGroup):
-            left += reversed(cast("BaseExceptionGroup[BaseException]", one).exceptions)
-        else:
-            yield one
+    if isinstance(fault, BaseExceptionGroup):  # which alone says only how many errors there are
+        within = cast("BaseExceptionGroup[BaseException]", fault).exceptions[:_MOST_INNER]
+        words = f"{words}: {'; '.join(_words_of(one)[:_LONGEST_INNER] for one in within)}"
+    return words + "".join(f"\n{note}" for note in getattr(fault, "__notes__", ()))
 
 
 def _log(tool: Tool, fault: BaseException) -> None:
