@@ -145,7 +145,7 @@ class Runtime:
         with self:
             try:
                 coder = self._coder(self.cache_dir if cache else None)
-                return Compiled(await coder.keep(agent.task), self)
+                return Compiled(agent, await coder.keep(agent.task), self)
             finally:
                 self.after_change()
 
@@ -216,9 +216,11 @@ class Compiled(EngineTool):
     As a tool of another agent it leaves recording to that agent.
     """
 
-    def __init__(self, program: KeptProgram, runtime: Runtime) -> None:
-        name, description = program.name, program.description
+    def __init__(self, agent: Agent, program: KeptProgram, runtime: Runtime) -> None:
+        name, description = agent.name, agent.description
         super().__init__(program.function, name=name, description=description, signature=program.signature)
+        self.input_schema = agent.input_schema
+        self.output_schema = agent.output_schema
         self.program = program
         self._runtime = runtime
 

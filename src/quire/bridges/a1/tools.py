@@ -1,6 +1,7 @@
 """A1's tools and agents: functions with schemas, and what an agent is to do with them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
 from inspect import isawaitable, signature
 from typing import Any, cast, get_args, overload
 
@@ -45,7 +46,8 @@ class _SchemaSignature(Signature):
 class Tool(EngineTool):
     """A function that programs, models and code may call. Its input is validated.
 
-    Without schemas, the annotations of `execute` say what it takes and returns.
+    Without schemas, the annotations of `execute` say what it takes and returns. With an output schema, a
+    dictionary that it returns becomes a value of the schema.
     """
 
     model: AnyModel | None = None
@@ -61,7 +63,8 @@ class Tool(EngineTool):
         output_schema: Any = None,
     ) -> None:
         own = None if input_schema is None else _SchemaSignature(input_schema)
-        super().__init__(execute, name=name, description=description, signature=own)
+        function = execute if output_schema is None else _converting(execute, output_schema)
+        super().__init__(function, name=name, description=description, signature=own)
         if output_schema is not None:
             self.signature.returns = output_schema
         self.input_schema = input_schema
@@ -77,6 +80,21 @@ class Tool(EngineTool):
             raise InvalidValue(f"the input of {cut(self.name)!r}: {fault}") from None
         result = self.function(**read)
         return await result if isawaitable(result) else result
+
+
+def _converting(execute: Callable[..., Any], output_schema: Any) -> Callable[..., Any]:
+    """The function, with the dictionaries that it returns as values of a schema."""
+
+    @wraps(execute)
+    async def convert(*args: Any, **kwargs: Any) -> Any:
+        result = execute(*args, **kwargs)
+        value = await result if isawaitable(result) else result
+        try:
+            return read_as(output_schema, value) if isinstance(value, dict) else value
+        except Misfit as fault:
+            raise InvalidValue(f"the result of {cut(execute.__name__)!r}: {fault}") from None
+
+    return convert
 
 
 @overload
