@@ -13,7 +13,9 @@ T = TypeVar("T")
 
 
 def read_saved(data: object, kind: type[T]) -> T:
-    """Saved values as a value of a type; `Damaged` with the path of what does not fit."""
+    """Saved values as a value of a type, if they were not read yet; `Damaged` with the path of a misfit."""
+    if isinstance(data, kind):
+        return data
     try:
         return msgspec.convert(thaw(freeze(data)), kind, builtin_types=(bytes,))
     except msgspec.ValidationError as fault:

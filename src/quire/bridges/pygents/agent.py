@@ -196,11 +196,11 @@ class Agent(Hooked):
         """
         saved = read_saved(data, SavedAgent)
         running = [] if saved.current_turn is None else [saved.current_turn]
-        turns = [Turn[Any].restored(turn) for turn in [*running, *saved.queue]]
+        turns = [Turn[Any].from_dict(turn) for turn in [*running, *saved.queue]]
         tools = [ToolRegistry.get(name) for name in saved.tool_names]
         _check_accepted(turns, tools, saved.name)
-        pool = ContextPool.restored(saved.context_pool)
-        queue = ContextQueue.restored(saved.context_queue)
+        pool = ContextPool.from_dict(saved.context_pool)
+        queue = ContextQueue.from_dict(saved.context_queue)
         agent = cls(saved.name, saved.description, tools, pool, queue, registered_hooks(saved.hooks))
         agent._turns.extend(turns)
         if saved.is_paused:

@@ -39,7 +39,7 @@ class ContextItem(Generic[T]):
     @classmethod
     def from_dict(cls, data: object) -> "ContextItem[Any]":
         """The item that `to_dict` wrote."""
-        return read_saved(data, ContextItem[Any])
+        return read_saved(data, cls)
 
     def fields(self) -> dict[str, Any]:
         """The fields by name, with the content as it is."""
@@ -90,16 +90,6 @@ class _Container(Hooked, ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, fit for JSON; hooks by type and name."""
         return fit_for_json(self.fields())
-
-    @classmethod
-    def from_dict(cls, data: object) -> Self:
-        """The container that `to_dict` wrote. No hooks run."""
-        return cls.restored(read_saved(data, SavedContainer))
-
-    @classmethod
-    @abstractmethod
-    def restored(cls, saved: SavedContainer) -> Self:
-        """The container that was saved."""
 
     def fields(self) -> dict[str, Any]:
         """What is saved, with the contents of items as they are."""
@@ -155,8 +145,9 @@ class ContextQueue(_Container):
         return child
 
     @classmethod
-    def restored(cls, saved: SavedContainer) -> Self:
-        """The queue that was saved."""
+    def from_dict(cls, data: object) -> Self:
+        """The queue that `to_dict` wrote. No hooks run."""
+        saved = read_saved(data, SavedContainer)
         queue = cls(saved.limit, registered_hooks(saved.hooks))
         queue._items.extend(saved.items)
         return queue
@@ -233,8 +224,9 @@ class ContextPool(_Container):
         return child
 
     @classmethod
-    def restored(cls, saved: SavedContainer) -> Self:
-        """The pool that was saved, even if it is over its limit."""
+    def from_dict(cls, data: object) -> Self:
+        """The pool that `to_dict` wrote, even if it is over its limit. No hooks run."""
+        saved = read_saved(data, SavedContainer)
         pool = cls(hooks=registered_hooks(saved.hooks))
         pool._pool = Pool.restored(map(_note_of, saved.items), limit=saved.limit)
         return pool

@@ -263,12 +263,11 @@ class Turn(Hooked, Generic[T]):
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """The turn that `to_dict` wrote; only `tool_name` is required. Items in its output are fields."""
-        return cls.restored(read_saved(data, SavedTurn))
+        """The turn that `to_dict` wrote, to be run again if it was running; only `tool_name` is required.
 
-    @classmethod
-    def restored(cls, saved: SavedTurn) -> Self:
-        """The turn that was saved; if it was running, it is to be run again."""
+        Items in its output are dictionaries.
+        """
+        saved = read_saved(data, SavedTurn)
         hooks = registered_hooks(saved.hooks)
         turn = cls(saved.tool_name, saved.timeout, saved.args, saved.kwargs, hooks)
         if saved.metadata.end_time is not None:
