@@ -12,7 +12,7 @@ import pytest
 
 from quire.errors import ModelFailed, ModelTimeout, Overloaded
 from quire.items import Message
-from quire.models import Delta, Patience, Retries
+from quire.models import Delta, Retries, Timeouts
 from quire.providers import Parsed
 from tests.clients.scenes import PATIENCE, Exchange, Scene, Stage, Step
 from tests.clients.speaking import Said, begun, breaks_off, error, events, fails, says, send, sends, whole
@@ -77,7 +77,7 @@ async def test_a_stream_that_breaks_off_leaves_what_came(
     server: Stage, wire: str, end: Callable[[Exchange], None], kind: type[ModelFailed]
 ) -> None:
     scene, pieces = server.scene(breaks_off(wire, "Hello", " there", then=end)), list[str]()
-    async with model_at(scene, wire, timeout=Patience(idle=2.0)) as model:
+    async with model_at(scene, wire, timeout=Timeouts(idle=2.0)) as model:
         answer = model.stream(QUESTION)
         with pytest.raises(kind):
             async for piece in answer:
@@ -97,7 +97,7 @@ def test_a_connection_that_is_lost_or_hangs_at_once_is_tried_again(
     assert text_of(asked(scene, wire, how)) == "Here I am."
     assert len(scene.requests) == 2
     hung = server.scene(Exchange.wait, says(wire, "Here", " I am."))
-    patient: Any = {"timeout": Patience(idle=1.0), "retries": Retries(times=9, first=0.0)}
+    patient: Any = {"timeout": Timeouts(idle=1.0), "retries": Retries(times=9, first=0.0)}
     assert text_of(asked(hung, wire, "streamed", **patient)) == "Here I am."
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

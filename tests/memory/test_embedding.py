@@ -77,12 +77,12 @@ def test_vectors_are_gone_with_what_was_forgotten(index: Index) -> None:
     session = spoken(store, turns=20)
     memory = Memory(store, index=index, embed=Counting())
     question = Question.of("Which walk was long?", NOW, vector=[1.0, 0.0])
-    assert memory.search(question.text).hits and not index.search(question).lacking
+    assert memory.search(question.text).hits and not index.search(question).without_vectors
     secret = memory.recent(limit=20)[0]
     session.forget(secret.key)
     assert secret not in [hit.leaf for hit in memory.search(question.text).hits]
     index.put([secret])
-    assert index.search(question).lacking == [secret]
+    assert index.search(question).without_vectors == [secret]
 
 
 def failing(texts: Sequence[str]) -> list[list[float]]:

@@ -8,14 +8,14 @@ from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from quire.memory import ranking
-from quire.memory.index import Index, Mark, Only
+from quire.memory.index import Index, LeafFilter, Mark
 from quire.memory.leaf import Leaf
 from quire.memory.ranking import Question
 from tests.memory.leaves import DAY, KINDS, NOW, QUESTIONS, Step, done, leaves, said, steps, texts
 
 questions = (st.sampled_from(QUESTIONS) | texts).map(lambda text: Question.of(text, NOW + 1))
 onlys = st.builds(
-    Only,
+    LeafFilter,
     sources=st.none() | st.frozensets(st.sampled_from(["one", "two", "three"])),
     kinds=st.none() | st.frozensets(st.sampled_from(KINDS)),
 )
@@ -23,18 +23,18 @@ shuffles = st.integers(0, 9).map(Random)
 
 
 def scored(
-    index: Index, question: Question, only: Only | None = None, limit: int = 200
+    index: Index, question: Question, only: LeafFilter | None = None, limit: int = 200
 ) -> list[tuple[Leaf, float]]:
     return [(hit.leaf, hit.score) for hit in index.search(question, limit=limit, only=only).hits]
 
 
-def seen(index: Index, question: Question, only: Only | None) -> list[object]:
+def seen(index: Index, question: Question, only: LeafFilter | None) -> list[object]:
     """All that an index shows."""
     orders = [index.newest(5, only), index.weightiest(5, only)]
     return [len(index), scored(index, question, only), *orders, sorted(index.marks)]
 
 
-def allows(only: Only, leaf: Leaf) -> bool:
+def allows(only: LeafFilter, leaf: Leaf) -> bool:
     is_of_source = only.sources is None or leaf.source in only.sources
     return is_of_source and (only.kinds is None or leaf.kind in only.kinds)
 
@@ -42,7 +42,7 @@ def allows(only: Only, leaf: Leaf) -> bool:
 @pytest.mark.laws
 @given(taken=steps, question=questions, only=st.none() | onlys, chance=shuffles)
 def test_used_index_finds_what_a_fresh_one_finds(
-    taken: list[Step], question: Question, only: Only | None, chance: Random
+    taken: list[Step], question: Question, only: LeafFilter | None, chance: Random
 ) -> None:
     used, fresh = Index(), Index()
     left = done(used, taken)
@@ -54,7 +54,7 @@ def test_used_index_finds_what_a_fresh_one_finds(
 @pytest.mark.laws
 @given(taken=steps, more=steps, question=questions, only=st.none() | onlys)
 def test_snapshot_is_the_same_index(
-    taken: list[Step], more: list[Step], question: Question, only: Only | None
+    taken: list[Step], more: list[Step], question: Question, only: LeafFilter | None
 ) -> None:
     """Also after leaves come and go in both, and however often it is repeated."""
     index = Index()
@@ -95,7 +95,7 @@ def narrow(patched: pytest.MonkeyPatch, *, few: int, read: int, chosen: int) -> 
 @pytest.mark.laws
 @given(put=st.lists(leaves, max_size=20), question=questions, only=onlys, limit=st.integers(0, 9))
 def test_filter_removes_what_is_not_allowed_and_nothing_else(
-    put: list[Leaf], question: Question, only: Only, limit: int
+    put: list[Leaf], question: Question, only: LeafFilter, limit: int
 ) -> None:
     index = Index()
     index.put(put)
@@ -151,7 +151,7 @@ def test_update_removes_puts_and_marks_in_one_step() -> None:
     assert index.marks == {"one": Mark(1)} and orders(index.newest(9)) == [0, 0, 1, 2]  # nothing left over
     index.update("one", Mark(2), gone=["i1", "unknown"], leaves=[said("ship", 3)])
     assert index.marks == {"one": Mark(2)}
-    assert orders(index.newest(9, Only(sources=frozenset(("one",))))) == [0, 2, 3]
+    assert orders(index.newest(9, LeafFilter(sources=frozenset(("one",))))) == [0, 2, 3]
     index.update("one", None)
     assert not index.marks and [leaf.source for leaf in index.newest(9)] == ["two"]
 
@@ -179,7 +179,7 @@ def test_filter_reaches_places_that_others_would_crowd_out(monkeypatch: pytest.M
     narrow(monkeypatch, few=2, read=3, chosen=2)
     index = Index()
     index.put([said("dog", 8 * nth) for nth in range(40)] + [said("dog", 0, source="two")])
-    found = index.search(Question.of("dog", NOW), only=Only(sources=frozenset(("two",))))
+    found = index.search(Question.of("dog", NOW), only=LeafFilter(sources=frozenset(("two",))))
     assert [hit.leaf.source for hit in found.hits] == ["two"]
 
 

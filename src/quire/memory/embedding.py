@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from quire.errors import InvalidValue, WrongType
 from quire.memory.found import Found
-from quire.memory.index import Index, Only
+from quire.memory.index import Index, LeafFilter
 from quire.memory.ranking import Question
 
 logger = logging.getLogger("quire.memory")
@@ -29,7 +29,7 @@ _BATCH = 64
 _LONGEST = 8_000
 """Characters of a text that are embedded: most models read no more."""
 
-_home: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("quire.memory.home", default=None)
+_loop: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("quire.memory.loop", default=None)
 _Result = TypeVar("_Result")
 
 
@@ -41,14 +41,14 @@ class Embedding:
             raise WrongType(f"embed is a callable, not {type(embed).__name__}")
         self._embed = embed
 
-    def search(self, index: Index, question: Question, limit: int, only: Only | None) -> Found:
+    def search(self, index: Index, question: Question, limit: int, only: LeafFilter | None) -> Found:
         """What words find, moved by vectors; by words alone where embedding fails, and the reasons say so."""
         try:
             (vector,) = self.vectors((question.text,))
             asked = replace(question, vector=vector)
             found = index.search(asked, limit=limit, only=only)
-            if found.lacking:
-                index.set_vectors(found.lacking, self.vectors([leaf.text for leaf in found.lacking]))
+            if bare := found.without_vectors:
+                index.set_vectors(bare, self.vectors([leaf.text for leaf in bare]))
                 found = index.search(asked, limit=limit, only=only)
             return found
         except Exception as fault:
@@ -73,18 +73,18 @@ class Embedding:
         return found
 
 
-def at_home(home: asyncio.AbstractEventLoop, work: Callable[[], _Result]) -> _Result:
-    """Run some work in this thread; an async embedding is awaited in the loop `home`, that of its client."""
-    _home.set(home)
+def run_with_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], _Result]) -> _Result:
+    """Run some work in this thread; an async embedding is awaited in the loop, that of its client."""
+    _loop.set(loop)
     return work()
 
 
 def _awaited(given: Vectors | Awaitable[Vectors]) -> Vectors:
     if not isinstance(given, Awaitable):
         return given
-    home = _home.get()
-    if home is not None and home.is_running():
-        return asyncio.run_coroutine_threadsafe(_await(given), home).result()
+    loop = _loop.get()
+    if loop is not None and loop.is_running():
+        return asyncio.run_coroutine_threadsafe(_await(given), loop).result()
     with ThreadPoolExecutor(1) as thread:  # this thread may have a running loop that waits for us
         return thread.submit(asyncio.run, _await(given)).result()
 

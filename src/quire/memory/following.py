@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from quire.compactors import part_text
 from quire.items import EDITS, Hide, Item, Message, Note, Span, Summary, ToolCall, ToolResult, Undo
-from quire.memory.index import Index, Mark, Only
+from quire.memory.index import Index, LeafFilter, Mark
 from quire.memory.knowledge import Knowledge
 from quire.memory.leaf import KNOWLEDGE, Kind, Leaf, leaves_of_document
 from quire.state import Answers
@@ -119,7 +119,7 @@ class Follower:
         if not stored:  # removed meanwhile
             self._drop(name)
             return
-        there = self.index.newest(len(self.index), Only(sources=frozenset((name,))))
+        there = self.index.newest(len(self.index), LeafFilter(sources=frozenset((name,))))
         before = {(leaf.transcript, leaf.key): leaf for leaf in there}
         now = {(leaf.transcript, leaf.key): leaf for leaf in new}
         changed = {key for _, key in before.keys() ^ now.keys()}

@@ -36,7 +36,7 @@ class Found:
     """What was found for a question: `hits`, best first.
 
     `is_evident` is false where the best hit shares so little with the question that this has likely nothing
-    to do with the record: a prompt then brings nothing back. `lacking` are leaves that have no vector yet.
+    to do with the record: a prompt then brings nothing back. `without_vectors` are leaves that have none yet.
     """
 
     def __init__(
@@ -45,10 +45,11 @@ class Found:
         best: Iterable[tuple[Leaf, float]],
         around: Around,
         *,
-        lacking: Sequence[Leaf] = (),
+        without_vectors: Sequence[Leaf] = (),
         is_evident: bool = True,
     ) -> None:
-        self.question, self._around, self.lacking, self.is_evident = question, around, lacking, is_evident
+        self.question, self._around = question, around
+        self.without_vectors, self.is_evident = without_vectors, is_evident
         self.note = ""
         """Said in each reason."""
         self.hits = tuple(Hit(leaf, score, self) for leaf, score in best)

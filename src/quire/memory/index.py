@@ -49,7 +49,7 @@ MOST_TERMS = 2_000
 """In a text with more terms each counts once: a log repeats itself."""
 
 
-class Only(msgspec.Struct, frozen=True, kw_only=True):
+class LeafFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which leaves may come back; None stands for all."""
 
     sources: frozenset[str] | None = None
@@ -134,7 +134,7 @@ class Index:
     def drop(self, source: str) -> None:
         """Remove all leaves of a source."""
         with self._lock:
-            for number in self.allowed(Only(sources=frozenset((source,)))):
+            for number in self.allowed(LeafFilter(sources=frozenset((source,)))):
                 self._remove(number)
 
     def update(
@@ -206,20 +206,20 @@ class Index:
 
     # Asking
 
-    def search(self, question: Question, *, limit: int = MOST_HITS, only: Only | None = None) -> Found:
+    def search(self, question: Question, *, limit: int = MOST_HITS, only: LeafFilter | None = None) -> Found:
         """The leaves that answer a question, best first; none where nothing does."""
         with self._lock:
             search = _Search(self, question, only)
             best = [(self.leaf(number), score) for number, score in search.run(limit)]
-            lacking = list(map(self.leaf, search.lacking))
-            return Found(question, best, self.around, lacking=lacking, is_evident=search.is_evident)
+            bare = list(map(self.leaf, search.without_vectors))
+            return Found(question, best, self.around, without_vectors=bare, is_evident=search.is_evident)
 
-    def newest(self, limit: int, only: Only | None = None) -> list[Leaf]:
+    def newest(self, limit: int, only: LeafFilter | None = None) -> list[Leaf]:
         """The newest leaves, oldest first."""
         with self._lock:
             return list(map(self.leaf, islice(self._newest_first(only), limit)))[::-1]
 
-    def weightiest(self, limit: int, only: Only | None = None) -> list[Leaf]:
+    def weightiest(self, limit: int, only: LeafFilter | None = None) -> list[Leaf]:
         """The most important leaves, of equal ones the newest, the most important first."""
         with self._lock:
             leaves = map(self.leaf, self._newest_first(only))
@@ -247,7 +247,7 @@ class Index:
         rows = ((key, one.keys) for source, key in keys for one in self._sources.get(source, {}).values())
         return {numbers[key] for key, numbers in rows if key in numbers}
 
-    def allowed(self, only: Only) -> Set[int]:
+    def allowed(self, only: LeafFilter) -> Set[int]:
         """The leaves of some sources and kinds."""
         found: Set[int] = self.at.keys()
         if only.sources is not None:
@@ -270,7 +270,7 @@ class Index:
 
         return nlargest(count, places, key=newest)
 
-    def _newest_first(self, only: Only | None) -> Iterator[int]:
+    def _newest_first(self, only: LeafFilter | None) -> Iterator[int]:
         newest = reversed(self.numbers)
         return newest if only is None else filter(self.allowed(only).__contains__, newest)
 
@@ -351,10 +351,10 @@ _LOOKED_AT = 4_000
 class _Search:
     """One question: by terms, then by cues, then by vectors where the question has one."""
 
-    def __init__(self, index: Index, question: Question, only: Only | None) -> None:
+    def __init__(self, index: Index, question: Question, only: LeafFilter | None) -> None:
         self._index, self._postings = index, index.postings
         self._question = question
-        self.lacking: Sequence[int] = ()
+        self.without_vectors: Sequence[int] = ()
         """The leaves that have no vector yet."""
         self.is_evident = True
         self._allowed = None if only is None else index.allowed(only)
@@ -450,6 +450,6 @@ class _Search:
         best, rest = ranked[:RANKED], ranked[RANKED:]
         asked, vectors = unit(vector), self._index.vectors
         alike = {number: likeness(asked, vectors[number]) for number, _ in best if number in vectors}
-        self.lacking = [number for number, _ in best if number not in vectors]
+        self.without_vectors = [number for number, _ in best if number not in vectors]
         moved = fused(best, alike, WEIGHTS.vector)
         return sorted(moved.items(), key=lambda one: -one[1]) + rest

@@ -11,7 +11,7 @@ from quire.items import now
 from quire.memory.embedding import Embed, Embedding
 from quire.memory.following import Follower
 from quire.memory.found import Found
-from quire.memory.index import Index, Only
+from quire.memory.index import Index, LeafFilter
 from quire.memory.knowledge import Knowledge, on_removed
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.ranking import Question
@@ -29,7 +29,7 @@ MOST_LEAVES = 20_000
 were not used for longest are released, and read again when somebody asks."""
 
 _OWN_WEIGHT = 10
-_DOCUMENTS = Only(sources=frozenset((KNOWLEDGE,)))
+_DOCUMENTS = LeafFilter(sources=frozenset((KNOWLEDGE,)))
 _Result = TypeVar("_Result")
 _lock = Lock()
 

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message, now
-from quire.memory.embedding import at_home
+from quire.memory.embedding import run_with_loop
 from quire.memory.excerpts import LONG, shortener
 from quire.memory.found import Found, Said, distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
@@ -89,7 +89,7 @@ class Recall(Settings):
             evident=True,
         )
         loop = asyncio.get_running_loop()
-        quotes = find() if memory.is_quick else await RECALLING.do(at_home, loop, find)
+        quotes = find() if memory.is_quick else await RECALLING.do(run_with_loop, loop, find)
         return Quotes(quotes, name=self.name, limit=self._limit, tokens=self._tokens)
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple, cast, get_args
 
 from quire.errors import InvalidValue, WrongType
-from quire.memory.index import Index, Only
+from quire.memory.index import Index, LeafFilter
 from quire.memory.leaf import Kind, Leaf
 
 Tier = Literal["recent", "working", "episodes", "knowledge"]
@@ -36,7 +36,7 @@ def checked_tiers(tiers: object) -> tuple[Tier, ...]:
     return found
 
 
-def leaves_in(conversation: str | None, *tiers: Tier) -> Only | None:
+def leaves_in(conversation: str | None, *tiers: Tier) -> LeafFilter | None:
     """Return which leaves belong to some tiers; without a conversation, those of all in the scope."""
     if not isinstance(conversation, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a conversation is given by name, not as {type(conversation).__name__}")
@@ -44,7 +44,7 @@ def leaves_in(conversation: str | None, *tiers: Tier) -> Only | None:
         return None
     kinds = [_SUMMARIES if tier == "episodes" else _SAID for tier in tiers]
     sources = None if conversation is None else frozenset((conversation,))
-    return Only(sources=sources, kinds=frozenset[Kind]().union(*kinds))
+    return LeafFilter(sources=sources, kinds=frozenset[Kind]().union(*kinds))
 
 
 class Episode(NamedTuple):

@@ -1,7 +1,7 @@
 """Models by name over the official SDKs, a scripted one for tests, and one that runs on this machine."""
 
 from quire.models.answers import Answering, Delta, answer_text as answer_text
-from quire.models.clients import Patience, PerLoop as PerLoop, Retries
+from quire.models.clients import PerLoop as PerLoop, Retries, Timeouts
 from quire.models.local import Local
 from quire.models.model import AnyModel, Asked, Asks, ChatReply, asking, shape_of as shape_of, summarized
 from quire.models.named import ALIASES, LOCAL as LOCAL, Model, model_of as model_of, read_name as read_name
@@ -23,12 +23,12 @@ __all__ = [
     "Delta",
     "Local",
     "Model",
-    "Patience",
     "Reply",
     "Retries",
     "Script",
     "Scripted",
     "Terms",
+    "Timeouts",
     "asking",
     "summarized",
 ]

@@ -35,7 +35,7 @@ _ANSWER_FIELDS = frozenset(("choices", "output", "content", "candidates", "promp
 _SSE = re.compile(rb"\s*(:|(data|event|id|retry)\s*:)")
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Limits in seconds: to `connect`, `idle` between two pieces of a stream, and `total`.
 
     `total` is for a whole call, retries included. None is no limit.
@@ -48,13 +48,13 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             seconds = getattr(self, name)
-            if seconds is not None and not number(seconds, f"Patience.{name}", 0):
-                raise InvalidLimit(f"Patience.{name} is zero")
+            if seconds is not None and not number(seconds, f"Timeouts.{name}", 0):
+                raise InvalidLimit(f"Timeouts.{name} is zero")
 
     @classmethod
-    def of(cls, timeout: "float | Patience") -> "Patience":
+    def of(cls, timeout: "float | Timeouts") -> "Timeouts":
         """The limits for an argument `timeout`: a number of seconds is all three."""
-        if isinstance(timeout, Patience):
+        if isinstance(timeout, Timeouts):
             return timeout
         seconds = number(timeout, "timeout", 0)
         return cls(connect=min(seconds, 10.0), idle=seconds, total=seconds)
@@ -101,7 +101,7 @@ class Endpoint(NamedTuple):
     model: str
     base_url: str | None
     api_key: str | None
-    patience: Patience
+    timeouts: Timeouts
     variable: str | None = None
     """The environment variable of the key, if the SDK does not know it."""
     client: Any = None
@@ -227,7 +227,7 @@ class Client(ABC):
 
     async def events(self, request: _Json, *, stream: bool) -> AsyncGenerator[Any, None]:
         """The events of a stream, or the whole response as the only one."""
-        call = _Call(self.endpoint.patience.limits(stream=stream), stream=stream)
+        call = _Call(self.endpoint.timeouts.limits(stream=stream), stream=stream)
         _CALL.set(call)
         response: Any = None
         try:
@@ -280,7 +280,7 @@ class _StainlessClient(Client):
         if extra:  # fields that the method lacks
             fields["extra_body"] = {**extra, **(fields.get("extra_body") or {})}
         # Anthropic's SDK refuses a long answer in one piece unless a limit is given.
-        return await call(**{"timeout": self.endpoint.patience.total, **fields})
+        return await call(**{"timeout": self.endpoint.timeouts.total, **fields})
 
 
 class _ChatClient(_StainlessClient):

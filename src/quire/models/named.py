@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, Unpack
 
 from quire.errors import InvalidValue, WrongType, cut
 from quire.models.answers import Answering, AnswerReader
-from quire.models.clients import CLIENTS, Client, Endpoint, Patience, PerLoop, Retries, answer_deltas
+from quire.models.clients import CLIENTS, Client, Endpoint, PerLoop, Retries, Timeouts, answer_deltas
 from quire.models.local import Local
 from quire.models.model import AnyModel, Asks, sent_shape
 from quire.models.requests import CACHE_KEY, AnswerShape, Terms, checked, request_for
@@ -81,7 +81,7 @@ class Model(Asks):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        timeout: float | Patience = Patience(),  # noqa: B008
+        timeout: float | Timeouts = Timeouts(),  # noqa: B008
         retries: int | Retries = Retries(),  # noqa: B008
         options: Mapping[str, Any] | None = None,
         client: Any = None,
@@ -102,7 +102,7 @@ class Model(Asks):
         self._options = checked({"options": options}).get("options") or {}
         variable = None if base_url else found.key
         address = base_url or found.base_url
-        self._endpoint = Endpoint(found.model, address, api_key, Patience.of(timeout), variable, client)
+        self._endpoint = Endpoint(found.model, address, api_key, Timeouts.of(timeout), variable, client)
         self._clients: PerLoop[Client] = PerLoop(lambda: CLIENTS[self.wire](self._endpoint))
         self._local: Local | None = None
 
@@ -138,7 +138,7 @@ class Model(Asks):
         request = request_for(self.wire, rendered, self.name, terms, shape)
         plain = partial(self._plain_request, request, rendered, terms, shape)
         reader = AnswerReader(provider_for(self.wire), rendered, self.name, stream=stream)
-        total = self._endpoint.patience.total
+        total = self._endpoint.timeouts.total
         deltas = answer_deltas(self._clients.get, request, plain, reader, self._retries, total)
         return Answering(deltas, reader.close)
 
