@@ -86,18 +86,13 @@ def test_earlier_answers_of_the_tool_do_not_come_back() -> None:
 
 def test_documents_alone() -> None:
     store = MemoryStore()
-    session, knowledge = lived(store), Knowledge(store, "ana")
+    session = lived(store)
     assert asked(session, "locker", "search_knowledge") == "Nothing was found."
-    knowledge.add_text("Lockers open with a key at the desk.", source="handbook/desk.md")
+    Knowledge(store, "ana").add_text("Lockers open with a key at the desk.", source="handbook/desk.md")
     told = asked(session, "How does a locker open?", "search_knowledge")
     assert "[handbook/desk.md]" in told and "at the desk" in told and "heliotrope" not in told
     both = asked(session, "How does a locker open, and what is its code?")
     assert "at the desk" in both and "heliotrope" in both
-    knowledge.add_text("Lockers open with a code at the door.", source="handbook/desk.md")
-    told = asked(session, "How does a locker open?", "search_knowledge")
-    assert "at the door" in told and "at the desk" not in told
-    knowledge.remove("handbook/desk.md")
-    assert asked(session, "locker", "search_knowledge") == "Nothing was found."
 
 
 @pytest.mark.laws

@@ -7,23 +7,15 @@ import pathlib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import msgspec
 import pydantic
-
-T = TypeVar("T")
-UserId = NewType("UserId", int)
 
 
 class Colour(enum.Enum):
     RED = "red"
     BLUE = "blue"
-
-
-class Level(enum.IntEnum):
-    LOW = 1
-    HIGH = 2
 
 
 @dataclass
@@ -52,11 +44,6 @@ class Positive:
     def __post_init__(self) -> None:
         if self.amount <= 0:
             raise ValueError("must be above zero")
-
-
-@dataclass
-class Box(Generic[T]):
-    inside: T
 
 
 class Options(TypedDict):
@@ -124,7 +111,6 @@ CASES: dict[str, Case] = {
     ),
     "literal or none": Case(Literal["a", None], (("a", "a"), (None, None)), ("b",)),
     "enum": Case(Colour, (("red", Colour.RED), ("blue", Colour.BLUE)), ("green", 1)),
-    "int enum": Case(Level, ((1, Level.LOW), ("2", Level.HIGH)), (3, True)),
     "dataclass": Case(
         Point,
         (
@@ -140,7 +126,6 @@ CASES: dict[str, Case] = {
         ({"value": 1, "children": [{}]},),
     ),
     "checks itself": Case(Positive, (({"amount": 1}, Positive(1)),), ({"amount": 0},)),
-    "generic": Case(Box[int], (({"inside": 1}, Box(1)),), ({"inside": "x"},)),
     "typed dict": Case(
         Options,
         (({"depth": 1}, {"depth": 1}), ({"depth": 1, "strict": "true"}, {"depth": 1, "strict": True})),
@@ -178,7 +163,6 @@ CASES: dict[str, Case] = {
     "decimal": Case(decimal.Decimal, (("12.50", decimal.Decimal("12.50")), (3, decimal.Decimal(3))), ("x",)),
     "bytes": Case(bytes, (("aGk=", b"hi"),), ("!",)),
     "path": Case(pathlib.Path, (("a/b", pathlib.Path("a/b")),), (3,)),
-    "new type": Case(UserId, ((3, UserId(3)),), ("x",)),
     "meta": Case(Annotated[int, msgspec.Meta(ge=1, le=5)], ((1, 1), ("5", 5)), (0, 6)),
     "lengths": Case(
         Annotated[list[int], msgspec.Meta(min_length=1, max_length=2)], (([1], [1]),), ([], [1, 2, 3])

@@ -185,66 +185,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         str(fault).encode()
 
 
-PLAIN = sorted(
-    set(CASES)
-    - {"datetime", "date", "duration", "uuid", "decimal", "bytes", "path", "pattern", "checks itself"}
-    - {"dict by number"}
-)
-"""Types whose schema says all there is to say of their values."""
-
-
-@pytest.mark.laws
-@given(st.data(), st.sampled_from(PLAIN))
-def test_what_a_schema_allows_is_taken(data: st.DataObject, name: str) -> None:
-    schema = schema_of(CASES[name].kind)
-    read_as(CASES[name].kind, data.draw(values_of(schema, schema)))
-
-
-def values_of(schema: dict[str, Any], whole: dict[str, Any], depth: int = 3) -> st.SearchStrategy[Any]:
-    """Values that a schema allows."""
-    if "$ref" in schema:
-        return values_of(whole["$defs"][schema["$ref"].removeprefix("#/$defs/")], whole, depth - 1)
-    if "enum" in schema:
-        return st.sampled_from(schema["enum"])
-    if "anyOf" in schema:
-        return st.one_of([values_of(one, whole, depth) for one in schema["anyOf"]])
-    match schema.get("type"):
-        case "object":
-            needed = schema.get("required", [])
-            shown = {
-                name: one for name, one in schema.get("properties", {}).items() if depth > 0 or name in needed
-            }
-            fields = {name: values_of(one, whole, depth) for name, one in shown.items()}
-            optional = {name: value for name, value in fields.items() if name not in needed}
-            return st.fixed_dictionaries({name: fields[name] for name in needed}, optional=optional)
-        case "array":
-            if "prefixItems" in schema:
-                return st.tuples(*[values_of(one, whole, depth) for one in schema["prefixItems"]]).map(list)
-            least = schema.get("minItems", 0)
-            most = schema.get("maxItems", 2) if depth > 0 else least
-            return st.lists(values_of(schema.get("items", {}), whole, depth), min_size=least, max_size=most)
-        case "integer":
-            return st.integers(schema.get("minimum", -9), schema.get("maximum", 9))
-        case "number":
-            return st.floats(-9, 9)
-        case "string":
-            return st.text(max_size=schema.get("maxLength", 9))
-        case kind:
-            return st.booleans() if kind == "boolean" else st.none() if kind == "null" else st.integers()
-
-
-GOOGLE = """Search.
-
-Newest first.
-
-Args:
-    query: What to
-        look for.
-    more (int): Others.
-
-Returns:
-    Hits.
-"""
 SPHINX = """Search.
 
 Newest first.
@@ -271,8 +211,8 @@ str
 """
 
 
-@pytest.mark.parametrize("docstring", [GOOGLE, SPHINX, NUMPY])
-def test_docstrings_of_three_styles(docstring: str) -> None:
+@pytest.mark.parametrize("docstring", [SPHINX, NUMPY])
+def test_docstrings_of_other_styles(docstring: str) -> None:
     def search(query: str, more: int = 0) -> None: ...
 
     search.__doc__ = docstring
