@@ -74,8 +74,6 @@ def read_histories(name: str) -> list[History]:
         text = read_bytes(name).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Damaged("it is not UTF-8", name) from None
-    except OSError as fault:
-        raise Damaged(f"it cannot be read: {fault.strerror}", name) from None
     if not text.strip():
         raise Damaged("there is nothing in it", name)
     is_one_line = name.lower().endswith(_LINES) and "\n" not in text.strip()

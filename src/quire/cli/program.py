@@ -282,8 +282,6 @@ def _value(text: str, schema: Mapping[str, Any]) -> Any:
 def _fields(file: str) -> dict[str, Any]:
     try:
         value = json_module.loads(read_bytes(file))
-    except OSError as fault:
-        raise Damaged(f"it cannot be read: {fault.strerror}", file) from None
     except (ValueError, RecursionError):
         raise Damaged("it is not JSON", file) from None
     if not isinstance(value, dict):

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from quire.cli.terminal import errors_reported, note
+from quire.cli.terminal import errors_reported, note, read_bytes
 from quire.errors import InvalidValue, StoreFailed, UnknownId
 from quire.session import Session
 from quire.stores import Place, Store, place_at
@@ -57,10 +57,7 @@ def key_in(name: str | None) -> bytes | None:
     """The key in a file: its bytes, or its hexadecimal digits."""
     if name is None:
         return None
-    try:
-        data = Path(name).read_bytes()
-    except OSError as fault:
-        raise InvalidValue(f"the key file {name} cannot be read: {fault.strerror}") from None
+    data = read_bytes(name)
     if len(data) == _KEY_LENGTH:
         return data
     try:

@@ -4,7 +4,6 @@ Control characters, characters that change the direction of writing and invisibl
 In JSON an escape means the same as the character, so nothing is lost.
 """
 
-import errno
 import os
 import re
 import sys
@@ -18,7 +17,7 @@ from typing import Any
 import msgspec
 import typer
 
-from quire.errors import Conflict, EditRefused, QuireError, Unencodable
+from quire.errors import Conflict, Damaged, EditRefused, QuireError, Unencodable
 
 _UNSAFE = (
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
@@ -125,12 +124,15 @@ def errors_reported() -> Generator[None]:
 
 
 def read_bytes(name: str) -> bytes:
-    """The content of a file; `-` is standard input. `OSError` where it cannot be read."""
+    """The content of a file; `-` is standard input."""
     if name == "-":
         return sys.stdin.buffer.read()
     if Path(name).is_char_device():  # such as /dev/zero, which has no end
-        raise OSError(errno.EINVAL, "it is a device")
-    return Path(name).read_bytes()
+        raise Damaged("it cannot be read: it is a device", name)
+    try:
+        return Path(name).read_bytes()
+    except OSError as fault:
+        raise Damaged(f"it cannot be read: {fault.strerror}", name) from None
 
 
 def confirmed(question: str) -> bool:
