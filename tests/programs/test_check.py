@@ -1,6 +1,6 @@
-"""What is refused before a program runs, with its kind and line, and what is not.
+"""What is refused before a program runs: the words for the model, which the corpora do not hold.
 
-The corpora `right` and `wrong` of the goldens are the main net; the rows here show each rule once.
+Programs that pass, and the kinds of faults, are the golden corpora `right` and `wrong`.
 """
 
 import asyncio
@@ -49,15 +49,12 @@ async def put(line: Line, place: Literal["top", "end"] = "end") -> bool:
     return True
 
 
-def checked(code: str, output: Any = Any, **inputs: Any) -> None:
-    """Check a program for a task with two tools."""
-    task = Task("t", input=inputs or {"name": str}, output=output, tools=[orders, put])
-    RUNNER.run(check(code, task))
+TASK = Task("t", input={"name": str}, output=Any, tools=[orders, put])
 
 
-def fault(code: str, output: Any = Any, **inputs: Any) -> ProgramFault:
+def fault(code: str) -> ProgramFault:
     with pytest.raises(ProgramFault) as raised:
-        checked(code, output, **inputs)
+        RUNNER.run(check(code, TASK))
     return raised.value
 
 
@@ -66,7 +63,6 @@ REFUSED = {
     "nested too deep": ("x = 1" + " + 1" * 900, "syntax", None, "nested deeper"),
     "too many nodes": ("[" + "1," * 24_000 + "]", "syntax", None, "too long"),
     "a statement that the sandbox lacks": ("x = 1\ndel x\n2", "missing", 2, "'del' statement"),
-    "no answer": ("x = 1", "answer", None, "has no answer"),
     "an unknown name": ("1\nnone_such", "names", 2, "there are orders, put, name"),
     "a misspelt tool": ("await ordres()", "names", 1, "did you mean `orders`?"),
     "a builtin that the sandbox lacks": ("open('a')", "missing", 1, "only a part of Python"),
@@ -76,10 +72,8 @@ REFUSED = {
     "eval": ("eval('1')", "names", 1, "`eval` is not for programs"),
     "a type as a value": ("Output()", "names", 1, "for annotations alone"),
     "a call that is dropped": ("orders()\n1", "types", 1, "not awaited"),
-    "a call that is read": ("orders()[0]\n1", "types", 1, "not awaited"),
     "a call of its own": ("async def f(): return 1\nf() + 1", "types", 2, "`f` is not awaited"),
     "gather": ("import asyncio\nasyncio.gather(orders())\n1", "types", 2, "not awaited"),
-    "too few arguments": ("await put()", "types", 1, "line"),
     "an unknown argument": ("await orders(state='open')", "types", 1, "state"),
     "an argument of another type": ("await orders(5)", "types", 1, "Expected `str`"),
     "an unknown key": ("(await orders())[0]['titel']", "types", 1, "titel"),
@@ -92,30 +86,6 @@ def test_a_fault_has_a_kind_a_line_and_words(case: tuple[str, str, int | None, s
     found = fault(code)
     assert (found.kind, found.line) == (kind, line)
     assert words in str(found)
-
-
-ACCEPTED = {
-    "a field that may be None": "sum(o['total'] for o in await orders() if o['note'].strip())",
-    "keys that it adds": "rows = await orders()\nfor o in rows: o['share'] = 1\n[o['share'] for o in rows]",
-    "a text for one of several": "for place in ['top']: await put({'sku': 'a', 'cents': 1}, place)\n1",
-    "calls that are stored": "import asyncio\nc = [orders()]\nc.append(orders())\nawait asyncio.gather(*c)",
-    "an input that is rebound": "name = name.strip()\nname",
-    "imports of the future": "from __future__ import annotations\n1",
-    "types of the stubs": "rows: list[OrdersResultItem] = await orders()\nx: Any = rows\nx",
-    "builtins that the checker lacks": "[*map(str, filter(None, [1]))], hasattr(1, 'real')",
-    "the next of an iterator": "next((o for o in await orders()), None)",
-    "an answer that begins empty": "output = []\nfor o in await orders(): output.append(o['id'])",
-}
-
-
-@pytest.mark.parametrize("code", ACCEPTED.values(), ids=ACCEPTED)
-def test_nothing_is_wrong_with(code: str) -> None:
-    checked(code, Any if "output" not in code else list[str])
-
-
-def test_what_a_program_receives_has_keys_and_no_types() -> None:
-    checked("output = name", int)
-    checked("output = [o['total'] for o in await orders()]", list[str])
 
 
 def test_all_that_is_wrong_is_told_up_to_a_few() -> None:

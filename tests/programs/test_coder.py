@@ -234,8 +234,6 @@ class Payments:
         (CUT, "length", "cut off at the most tokens"),
         (WHOLE, "length", "write a shorter one"),
         (WHOLE, "refused", "was not to say more"),
-        (WHOLE, "paused", "was broken off"),
-        (CUT, "other", "has no end"),
         ("output = await pay(2000)", "other", "has no end"),
     ],
 )
@@ -258,7 +256,6 @@ async def test_a_reply_that_is_not_complete_is_neither_run_nor_kept(
     ("reply", "value"),
     [
         ("output = 'plain'", "plain"),
-        ("So:\n~~~\noutput = 'tilde'\n~~~", "tilde"),
         ("```json\n{}\n```\n```py\noutput = 'python first'\n```", "python first"),
         ("- so:\n  ```python\n  output = 'indented'\n  ```\n", "indented"),
         (f"So:\n```python\n{REPORT}\n```\nThat is it.", "# Report\n```\nrows\n```\n"),

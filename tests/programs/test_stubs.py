@@ -146,17 +146,6 @@ def test_the_loose_text_keeps_keys_of_what_is_received_and_types_of_what_is_give
     assert "row: Row\ncount: Any" in text and "class Row(TypedDict):\n    name: Any" in text
 
 
-def test_inputs_are_variables_and_the_answer_has_a_name() -> None:
-    inputs = {"type": "object", "properties": {"problem": TEXT, "from_": {"type": "integer"}}}
-    text = stubs_of([], inputs, {"type": "object", "properties": {"odd key": {}, "n": NUMBER}})
-    assert "problem: str\nfrom_: int" in text
-    assert (
-        "Output = TypedDict(\"Output\", {\n    'odd key': NotRequired[Any],\n    'n': NotRequired[float],"
-        in text
-    )
-    assert "Output = int" in stubs_of([], None, {"type": "integer"})
-
-
 def test_a_description_cannot_break_out_of_its_quotes() -> None:
     text = stubs_of([Declared("f", 'x"""\nimport os\n\\"', {})])
     (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.AsyncFunctionDef)]

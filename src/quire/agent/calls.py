@@ -259,7 +259,7 @@ class Batch:
             for call in list(self._left):  # refusals first: after a crash they are not uncertain
                 if call.id in self.refused:
                     await self._execute_one(call, room)
-            await _side_by_side(self._execute_one(call, room) for call in allowed)
+            await side_by_side(self._execute_one(call, room) for call in allowed)
         if self._conflict is not None:
             raise self._conflict
 
@@ -328,7 +328,7 @@ def _result_in(items: Sequence[Item]) -> ToolResult:
     return items[0]
 
 
-async def _side_by_side(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def side_by_side(work: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Run coroutines side by side. If one fails, the others are cancelled and waited for."""
     each = list(work)
     if len(each) == 1:

@@ -8,12 +8,21 @@ import ast
 import builtins
 import difflib
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, cast
 
 from quire.programs.sandbox import Diagnostic, shared_sandbox
-from quire.programs.source import RESERVED, Kind, ProgramFault, answer_of, at_line, bindings, parse
+from quire.programs.source import (
+    RESERVED,
+    Kind,
+    ProgramFault,
+    answer_of,
+    async_functions,
+    at_line,
+    bindings,
+    parse,
+)
 from quire.programs.stubs import names_in
 from quire.programs.task import Task
 from quire.stores.threads import COMPUTING
@@ -111,9 +120,7 @@ def _unawaited(tree: ast.Module, functions: Collection[str]) -> Iterator[_Found]
 
     A call that is stored may be awaited later. The sandbox counts those that never are.
     """
-    bound = Counter(name for _, name in bindings(tree))
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)}
-    awaited = {"asyncio.gather", *functions, *(name for name in own if bound[name] == 1)}
+    awaited = {"asyncio.gather", *functions, *async_functions(tree)}
     for node in ast.walk(tree):
         if isinstance(node, _USING):
             for value in ast.iter_child_nodes(node):

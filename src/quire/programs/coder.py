@@ -1,13 +1,13 @@
 """The coder: from a task to an answer by programs that a model writes, or to a program that is kept."""
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from quire.agent import Approver
+from quire.agent.calls import side_by_side
 from quire.errors import InvalidValue, ModelFailed, OverBudget, QuireError, cut
 from quire.items import Message
 from quire.models import AnyModel, model_of
@@ -230,21 +230,9 @@ class Attempt:
 
 async def _ready(attempts: Sequence[Attempt]) -> list[tuple[Attempt, str, Price]]:
     """Let the attempts write that have no program; those that have one now, the cheapest first."""
-    await _all(attempt.write() for attempt in attempts)
+    await side_by_side(attempt.write() for attempt in attempts)
     ready = [(one, *one.ready) for one in attempts if one.ready is not None]
     return sorted(ready, key=lambda one: one[2])
-
-
-async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run coroutines together; if one fails, the others are cancelled."""
-    tasks = [asyncio.ensure_future(work) for work in works]
-    try:
-        await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        raise
 
 
 def _tried(attempts: Sequence[Attempt]) -> tuple[Tried, ...]:

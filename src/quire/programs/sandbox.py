@@ -10,7 +10,6 @@ import asyncio
 import builtins
 import json
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,7 +20,16 @@ import msgspec
 
 from quire.errors import WrongType, cut
 from quire.models import PerLoop
-from quire.programs.source import Kind, ProgramFault, Wrap, answer_of, at_line, bindings, parse, wrapped
+from quire.programs.source import (
+    Kind,
+    ProgramFault,
+    Wrap,
+    answer_of,
+    async_functions,
+    at_line,
+    parse,
+    wrapped,
+)
 from quire.programs.stubs import names_in
 from quire.programs.values import encodable
 from quire.programs.workers import Worker, Workers
@@ -253,13 +261,11 @@ def _with_ending(code: str) -> str:
 
 def _own_functions(tree: ast.Module) -> Iterator[ast.Name]:
     """Where a program uses its own async functions, so that calls of them are counted too."""
-    bound = Counter(name for _, name in bindings(tree))
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)}
-    waiting: list[ast.AST] = [tree]
+    own, waiting = async_functions(tree), list[ast.AST]([tree])
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            if node.id in own and bound[node.id] == 1:
+            if node.id in own:
                 yield node
         elif not isinstance(node, ast.JoinedStr):  # where a tree knows no places in the text
             waiting += ast.iter_child_nodes(node)
@@ -504,10 +510,7 @@ def _error_inside(error: BaseException) -> Any:
     """An error of a host function as the program gets it: its nearest builtin type, with its message."""
     kinds = (kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
     name = next((kind for kind in kinds if kind in _KNOWN), "RuntimeError")
-    try:
-        text = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
-    except Exception:  # an error of the user's own may fail to describe itself
-        text = ""
+    text = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
     return _error(name, encodable(text or type(error).__name__)[:_MAX_MESSAGE])
 
 

@@ -2,7 +2,7 @@
 
 import ast
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
@@ -147,6 +147,13 @@ def wrapped(code: str, wraps: Sequence[Wrap]) -> str:
 def bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Every name that a program binds, with its line."""
     return ((getattr(node, "lineno", 1), name) for node in ast.walk(tree) for name in bound_by(node))
+
+
+def async_functions(tree: ast.AST) -> set[str]:
+    """The async functions that a program defines, without those whose names are bound to something else."""
+    bound = Counter(name for _, name in bindings(tree))
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)}
+    return {name for name in own if bound[name] == 1}
 
 
 def bound_by(node: ast.AST) -> Sequence[str]:

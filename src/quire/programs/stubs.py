@@ -270,13 +270,12 @@ def _comment(schema: Any) -> str:
 
 
 def _properties(schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    found = schema.get("properties") if isinstance(schema, Mapping) else None
-    return dict(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else {}
+    return dict((schema or {}).get("properties", {}))
 
 
-def _required(schema: Mapping[str, Any]) -> Sequence[Any]:
-    found = schema.get("required")
-    return cast("Sequence[Any]", found) if isinstance(found, list | tuple) else ()
+def _required(schema: Mapping[str, Any]) -> Sequence[str]:
+    found: Sequence[str] = schema.get("required", ())
+    return found
 
 
 def _encodable(text: str) -> str:

@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from pydantic_monty import MontySession
 
 _MAX_NESTING = 8
-_RUNS_PER_PROCESS = 50
-"""A process is replaced after so many programs, with the memory that it still holds."""
-
-_GRACE = 0.25
-"""Seconds beyond its limit after which a process is killed that did not stop by itself."""
-
 _Result = TypeVar("_Result")
 _nesting: ContextVar[int] = ContextVar("quire_nesting_of_programs", default=0)
 
@@ -52,8 +46,8 @@ class Workers:
         self._threads = ThreadPoolExecutor(2 * computing, "quire-program")  # ending needs no turn to compute
         self._pool = Monty(
             max_processes=_MAX_NESTING * programs,
-            max_checkouts_per_worker=_RUNS_PER_PROCESS,
-            feed_duration_limit_grace=_GRACE,
+            max_checkouts_per_worker=50,  # then it is replaced, with the memory that it still holds
+            feed_duration_limit_grace=0.25,  # seconds after which a process that did not stop is killed
         )
         self._pool.__enter__()
 
@@ -122,7 +116,6 @@ class Worker:
         self._threads = threads
         self._computing = computing
         self._process: int | None = None
-        self._is_open = False
         self._is_stopped = False
 
     async def begin(self, work: "Callable[[MontySession], _Result]") -> _Result:
@@ -130,10 +123,9 @@ class Worker:
 
         def first() -> _Result:
             self._session.__enter__()
-            self._is_open = True
             self._process = self._session.worker_pid
             if self._is_stopped:
-                self._kill()
+                self.stop()
             return work(self._session)
 
         return await self.turn(first)
@@ -154,17 +146,14 @@ class Worker:
     def stop(self) -> None:
         """Kill the process, from any thread. The turn that is running fails."""
         self._is_stopped = True
-        self._kill()
-
-    def _kill(self) -> None:
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.kill(self._process, signal.SIGKILL)
 
     async def leave(self) -> None:
         """Give the process back to the pool, or what is left of it."""
-        if self._is_open:
-            self._is_open, self._process = False, None
+        if self._process is not None:
+            self._process = None
             loop = asyncio.get_running_loop()
             leaving = loop.run_in_executor(self._threads, self._session.__exit__, None, None, None)
             if cancelled := await wait_ended(leaving):
