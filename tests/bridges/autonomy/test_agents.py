@@ -189,6 +189,23 @@ async def test_a_call_whose_result_a_section_leaves_out_is_not_made_again() -> N
         assert [one["content"] for one in sent(model)] == ["How is it?", "Dark.", "And now?"]
 
 
+class Loud(Base):
+    """A history of the user's own, which changes the messages that it read."""
+
+    async def get_messages(self, memory: Any, scope: str, conversation: str, params: Any) -> list[Any]:
+        messages = await memory.get_messages_only(scope, conversation)
+        for message in messages:
+            message["content"] = str(message["content"]["text"]).upper()
+        return list(messages)
+
+
+async def test_a_section_can_change_the_messages_that_it_read() -> None:
+    async with Node() as node:
+        agent, model = await started(node, context_template=ContextTemplate([Loud("conversation_history")]))
+        await agent.send("How is it?", *HERE)
+        assert [one["content"] for one in sent(model)] == ["HOW IS IT?"]
+
+
 async def test_the_oldest_are_left_out_in_steps_and_stay_in_the_memory() -> None:
     async with Node() as node:
         agent, model = await started(node, max_messages_in_short_term_memory=8)

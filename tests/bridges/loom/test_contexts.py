@@ -82,7 +82,7 @@ def test_what_cannot_count_messages_is_refused() -> None:
 
 
 async def test_a_context_is_prompt_memory_knowledge_events_messages_and_task() -> None:
-    bus, current = EventBus(), job("why stripes?", task_id="t")
+    bus, current = EventBus(), job("why stripes?", task_id="t", target_agent="gunner")
     for event in (letter("hello"), thought("hm", parent_task_id="t"), thought("unrelated"), current):
         await bus.publish(event)
     manager = TaskContextManager(

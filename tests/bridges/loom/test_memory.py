@@ -142,7 +142,7 @@ async def test_filters_apply_to_metadata_and_source() -> None:
     base = await knowledge_of(attic="the attic has a skylight", hall="no window", den="a window")
     assert [item.id for item in await base.query("window", limit=1, filters={"floor": 5})] == ["attic"]
     assert len(await base.query("window", filters={"source": "plan"})) == 3
-    assert await base.query("window", filters={"colour": "red"}) == []
+    assert await base.query("window", filters={"colour": "red"}) == [] == await base.query("zzz")
     kept = await base.get_by_id("attic")
     assert kept is not None and kept.relevance == 0 and await base.get_by_id("cellar") is None
 

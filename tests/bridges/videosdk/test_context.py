@@ -118,17 +118,18 @@ def test_a_call_in_flight_is_closed_in_a_fork_and_open_in_a_copy_and_the_parent(
     context.add_function_call("stock", "{}", call_id="open")
     for fork in (context.fork(), context.fork_filtered()):
         assert outputs(fork) == ["c0", "open"]
-    assert outputs(context) == outputs(context.copy()) == ["c0"]
+        asyncio.run(context.merge(fork))
+    assert outputs(context) == outputs(context.copy()) == ["c0"], "a merge does not close it either"
 
 
 def test_in_a_filtered_fork_the_same_configuration_is_in_force() -> None:
     context = talk(4)
-    context.add_config_update(instructions="Sell all.", tools=["stock"])
-    context.add_message("developer", "Be kind.")
+    context.add_config_update(tools=["stock"])
     context.add_message("user", "more")
-    context.add_config_update(instructions="Sell one.")
+    context.add_config_update(instructions="Sell all.")
+    context.add_message("developer", "Be kind.")
     fork = context.fork_filtered(recent_turns=1)
-    assert fork.active_config_at() == context.active_config_at() == ("Sell one.", ["stock"])
+    assert fork.active_config_at() == context.active_config_at() == ("Be kind.", ["stock"])
 
 
 # Merging

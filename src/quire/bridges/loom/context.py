@@ -182,13 +182,8 @@ class TaskContextManager:
         """The same as a context of the engine, with its receipt."""
         _session.set(current_task.session_id)
         past = self._messages(_in_time((await self._past(current_task)).values()))
-        latest = max((item.created_at for item in past), default=0.0)
-        current = Message(
-            "user",
-            self._input(current_task),
-            id=current_task.task_id,
-            created_at=max(current_task.created_at.timestamp(), latest),
-        )
+        created_at = current_task.created_at.timestamp()
+        current = Message("user", self._input(current_task), id=current_task.task_id, created_at=created_at)
         ask = Ask(
             views={"main": Transcript([*past, current]).view},
             conversation=current_task.session_id or "",
