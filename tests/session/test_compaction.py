@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quire import Budget, Template, counter_for
-from quire.compactors import Cascade, ClearToolResults, Compactor, Offload, Room, Summarize, TruncateOldest
+from quire.compactors import Cascade, ClearToolResults, Compactor, Offload, Summarize, TruncateOldest
 from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
 from quire.items import EDITS, Hide, Message, Summary, ToolCall, ToolResult, use_clock
 from quire.models import Scripted
@@ -316,15 +316,6 @@ def test_what_cannot_be_made_to_fit_is_an_error_and_changes_nothing(compactor: C
     with pytest.raises(OverBudget):
         one.build(NARROW)
     assert one.view().recorded() == before
-
-
-def test_a_compactor_and_a_room_for_once() -> None:
-    one = session()
-    read(one, LOG)
-    one.assistant("Read.")
-    talk(one, 5)
-    assert one.compaction.run(by=Offload(), room=Room(3_000, COUNTER)) and len(one.pool) == 1
-    assert one.compaction.compactor is None
 
 
 def test_forks_are_kept_small_children_and_drafts_begin_without() -> None:

@@ -236,32 +236,6 @@ def test_a_process_that_dies_at_any_write_leaves_it_to_the_next(
         check_gone(held, world, gone, before)
 
 
-def test_each_write_of_forgetting_is_a_step_that_may_be_the_last() -> None:
-    """The same history, killed at every single write of `forget`."""
-    steps: list[Step] = [("say", 0, 1), ("look", 0, 0), ("summarize", 0, 1), ("say", 0, 3), ("fork", 0, 1)]
-    steps += [("tell", 1, 0), ("recall", 0, 0), ("keep", 0, 1), ("gist", 0, 1), ("say", 0, 1)]
-    fatal, is_over = 0, False
-    while not is_over:
-        fatal += 1
-        with kept("sqlite") as held:
-            world = World(held.store)
-            world.play(steps)
-            chosen = world.sessions[0].view().recorded()[0].id
-            gone, before = world.made_of(chosen), world.items()
-            assert len(gone) > 2
-            counted = dies_at(held.store, fatal)
-            with suppress(Died):
-                world.sessions[0].forget(chosen)
-                is_over = counted() < fatal
-            world.store = held.reopen()
-            if fatal == 1:
-                Session.open("ana/one", store=world.store).forget(chosen)
-            Session.open(scope="ana", conversation="one/f1", store=world.store)
-            assert not any(held.holding(world.words[item_id]) for item_id in gone), "a fork finishes it too"
-            check_gone(held, world, gone, before)
-    assert fatal > 8
-
-
 @FEW
 @given(steps=STEPS, more=STEPS, choice=st.integers(0, 99))
 def test_what_is_written_later_and_names_it_is_a_tombstone(

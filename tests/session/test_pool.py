@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from quire.compactors import Offload
-from quire.errors import Conflict, UnknownKey
+from quire.errors import Conflict
 from quire.items import Note, ToolResult
 from quire.session import Added, Adding, Dropped, Dropping, Session, hook
-from quire.stores import MemoryStore
-from tests.session.opened import run, session, twin, two
+from tests.session.opened import run, session, two
 
 KEPT = "approved"
 Act = Callable[[Session], Any]
@@ -63,24 +62,6 @@ KEEPS: dict[str, Act] = {
 
 def each(verbs: dict[str, Act]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("act", verbs.values(), ids=verbs)
-
-
-def test_notes_are_kept_by_key_and_are_there_again() -> None:
-    store = MemoryStore()
-    one = session(store)
-    one.pool.keep(Note({"margin": 4}, key="q3", description="the report"))
-    one.pool.keep(note("q4", "first"))
-    assert one.pool.keep(note("q4", "second")) is one.pool["q4"]
-    for again in (one, session(twin(store))):
-        assert [each.key for each in again.pool] == ["q3", "q4"] and len(again.pool) == 2
-        assert again.pool["q4"].content == "second" and "q3" in again.pool and "q5" not in again.pool
-        assert "the report" in again.pool.catalogue()
-    assert one.pool.drop("q3").content == {"margin": 4}
-    for missing in (one.pool.drop, one.pool.__getitem__):
-        with pytest.raises(UnknownKey):
-            missing("q3")
-    assert [each.content for each in one.pool.clear()] == ["second"] and contents(one) == []
-    assert len(session(twin(store)).pool) == 0
 
 
 def test_hooks_hear_of_each_change_before_and_after() -> None:

@@ -21,7 +21,7 @@ from quire.errors import (
 from quire.items import Handoff, Hide, Message, Span, ToolCall, ToolResult
 from quire.session import Caps, Session, current_session, timeline
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, ids, run, said, session, texts, two
+from tests.session.opened import TEMPLATE, run, said, session, texts, two
 from tests.stores.keeping import kept
 
 PUBLIC = """open place version transcripts view at append user assistant call tool pin undo record listen
@@ -126,29 +126,6 @@ def test_verbs_give_what_they_recorded() -> None:
     assert one.assistant(calls=[]) is None
     with pytest.raises(UnknownId):
         one.tool("x", call_id="nobody")
-
-
-def test_pins_and_undo() -> None:
-    one = session()
-    hello = one.user("hello")
-    one.append(*said("a", "b", "c"))
-    with pytest.raises(UnknownId):
-        one.undo()
-    one.append(Hide((Span(hello.id, hello.id),)))
-    assert hello.id not in ids(one.view())
-    one.undo()
-    assert hello.id in ids(one.view())
-    with pytest.raises(UnknownId):
-        one.undo()
-    pin = one.pin(hello.id)
-    one.append(Hide((Span(hello.id, hello.id),)))
-    assert hello.id in ids(one.view())
-    with pytest.raises(UnknownId):
-        one.undo("nobody")
-    with pytest.raises(UnknownKey):
-        one.undo(to="nobody")
-    one.undo(pin.id)
-    assert hello.id not in ids(one.view())
 
 
 def test_an_error_adds_nothing() -> None:

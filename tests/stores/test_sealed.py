@@ -10,7 +10,7 @@ import pytest
 from quire.errors import InvalidValue, MissingExtra, StoreDamaged
 from quire.items import JSON, Message, Unknown
 from quire.stores import Entry, MemoryStore, Place, Sealed, Store, items_in
-from tests.stores.keeping import HERE, KEY, THERE, entry, held_in, kept, shelf_in
+from tests.stores.keeping import HERE, KEY, THERE, entry, kept
 
 OTHER = bytes(32)
 SECRET = Message(role="user", content="the swordfish costs 12 %", created_at=1_700_000_000.25)
@@ -45,14 +45,6 @@ def test_what_is_stored_is_an_item_of_an_unknown_kind(inside: Store, sealed: Sto
 def test_any_bytes_come_back(sealed: Store, body: bytes) -> None:
     sealed.append(HERE, [Entry("main", body)], expected=2)
     assert sealed.read(HERE)[2].body == body
-
-
-@pytest.mark.parametrize("name", ["sealed sqlite", "sealed json lines"])
-def test_no_content_is_in_any_file(tmp_path: Path, name: str) -> None:
-    with shelf_in(tmp_path, name).open() as store:
-        store.append(HERE, [Entry("main", BODY)] * 3, expected=0)
-        store.replace(HERE, {1: BODY})
-        assert held_in(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", STORES)
