@@ -60,13 +60,11 @@ def fault(code: str) -> ProgramFault:
 
 REFUSED = {
     "syntax": ("1\nx = (", "syntax", 2, "never closed"),
-    "nested too deep": ("x = 1" + " + 1" * 900, "syntax", None, "nested deeper"),
     "too many nodes": ("[" + "1," * 24_000 + "]", "syntax", None, "too long"),
     "a statement that the sandbox lacks": ("x = 1\ndel x\n2", "missing", 2, "'del' statement"),
     "an unknown name": ("1\nnone_such", "names", 2, "there are orders, put, name"),
     "a misspelt tool": ("await ordres()", "names", 1, "did you mean `orders`?"),
     "a builtin that the sandbox lacks": ("open('a')", "missing", 1, "only a part of Python"),
-    "a module that the sandbox lacks": ("import numpy\n1", "missing", 1, "numpy"),
     "a tool that is defined anew": ("async def put(line): return 1\n1", "names", 1, "exists already"),
     "a name of the sandbox": ("_quire_left = {}\n1", "names", 1, "name of the sandbox"),
     "eval": ("eval('1')", "names", 1, "`eval` is not for programs"),

@@ -58,8 +58,6 @@ MISFITS = {
     '{"a": 0}': r"it\['a'\] breaks minimum, 1",
     '{"a": true}': r"it\['a'\] is of type bool, not integer or null",
     '{"a": 1, "b": [1, 2]}': r"it\['b'\] fits none of oneOf",
-    '{"a": 1, "b": ["x"]}': r"it\['b'\] fits none of oneOf",
-    '{"a": 1, "c": true}': r"it\['c'\] is none of the values of enum",
     '{"a": 1, "d": {"e": 1}}': r"it\['d'\]\['e'\] is not allowed",
     '{"a": 1, "g": "x"}': r"it\['g'\] breaks minLength, 2",
 }

@@ -20,7 +20,7 @@ from quire.items import Item, Message, ToolCall, ToolResult, new_id, text_of
 from quire.models import Answering, AnswerShape, AnyModel, answer_text, shape_of
 from quire.programs.events import Answered, Asked, Called, Gave, Printed, Started, Tell
 from quire.programs.prompts import RUN, code_message, fault_message, incomplete
-from quire.programs.replay import CallLog, PastCall, validated
+from quire.programs.replay import CallLog, PastCall, take_equal, validated
 from quire.programs.sandbox import Bounds, shared_sandbox
 from quire.programs.schemas import check_schema, read_answer
 from quire.programs.source import LONGEST, ProgramFault
@@ -92,7 +92,7 @@ class Calls:
         self.transcript = transcript
         self._tell = tell
         self._log = log
-        self._replays = log.replays()
+        self._replays = log.with_effects()
         self._entries: list[list[Item]] = []
         """Each call and each question with what came of it, in the order in which they began."""
         self._broken: Exception | None = None
@@ -133,7 +133,7 @@ class Calls:
         named = by_name(tool.definition["parameters"], args, given)
         call = ToolCall(f"call_{new_id()}", tool.name, as_text(named), agent_id=PROGRAM)
         arguments, entry = validated(tool, named), self._begin()
-        if past := self._replays.take(tool.name, arguments):
+        if past := take_equal(self._replays, tool.name, arguments):
             result = past.result_for(call)
             entry += (*await self._write(call, result), *past.nested)
             self._tell(Called(self.transcript, call))

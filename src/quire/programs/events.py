@@ -99,7 +99,7 @@ Tell = Callable[[Event], object]
 def listener(tell: Tell | None) -> Tell:
     """A function that passes events to `tell`, if there is one, and logs its errors."""
 
-    def heard(event: Event) -> None:
+    def notify(event: Event) -> None:
         if tell is None:
             return
         try:
@@ -107,4 +107,4 @@ def listener(tell: Tell | None) -> Tell:
         except Exception as error:
             logger.warning("a listener failed at %s: %s", type(event).__name__, type(error).__name__)
 
-    return heard
+    return notify

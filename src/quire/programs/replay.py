@@ -71,17 +71,14 @@ class CallLog:
         """How often each tool was called in an attempt."""
         return Counter(one.call.name for one in self._calls if one.attempt == attempt)
 
-    def replays(self) -> "Replays":
+    def with_effects(self) -> list[PastCall]:
         """The calls that one more program must not make again."""
-        return Replays(one for one in self._calls if one.has_effect)
+        return [one for one in self._calls if one.has_effect]
 
 
-class Replays(list[PastCall]):
-    """Calls with effects: a program takes each of them once, and makes others anew."""
-
-    def take(self, name: str, arguments: Any) -> PastCall | None:
-        """The first call of a tool with equal arguments, if there is one."""
-        for place, one in enumerate(self):
-            if one.call.name == name and one.arguments == arguments:
-                return self.pop(place)
-        return None
+def take_equal(calls: list[PastCall], name: str, arguments: Any) -> PastCall | None:
+    """The first call of a tool with equal arguments, removed from the list: each is replayed once."""
+    for place, one in enumerate(calls):
+        if one.call.name == name and one.arguments == arguments:
+            return calls.pop(place)
+    return None

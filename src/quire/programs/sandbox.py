@@ -299,7 +299,7 @@ def _input_values(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Printed:
-    """The printed text of one run, up to a limit. The worker's thread adds to it, the loop is told."""
+    """The printed text of one run, up to a limit. The worker's thread adds to it; `tell` runs in the loop."""
 
     def __init__(self, most: int, tell: Callable[[str], object] | None, stop: Callable[[], None]) -> None:
         self._left = most

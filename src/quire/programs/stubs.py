@@ -245,8 +245,8 @@ def _literal(values: list[Any]) -> str:
 
 def _described(schema: Any) -> str:
     """The format and the description of a schema, on one short line; empty if it has neither."""
-    told = cast("Mapping[str, Any]", schema).get("description") if isinstance(schema, Mapping) else None
-    line = " ".join(_encodable(told).split()) if isinstance(told, str) else ""
+    found = cast("Mapping[str, Any]", schema).get("description") if isinstance(schema, Mapping) else None
+    line = " ".join(_encodable(found).split()) if isinstance(found, str) else ""
     line = "".join(sign for sign in line if sign.isprintable())
     line = line if len(line) <= _MAX_COMMENT else f"{line[:_MAX_COMMENT]}…"
     return ": ".join(filter(None, [_format(schema), line]))
