@@ -190,7 +190,7 @@ class World(Desk):
         (self.room / "inside" / "deep").mkdir(parents=True)
         for name in ("plain.txt", "inside/plain.txt"):
             (self.room / name).write_text("a plain file\n")
-        for name, target in {
+        links: dict[str, str | Path] = {
             "file-link": self.secret,
             "dir-link": self.outside,
             "up-link": "../../outside",
@@ -200,7 +200,8 @@ class World(Desk):
             "inner-link": "inside",
             "dangling": self.outside / "made.txt",
             "inside/dir-link": self.outside,
-        }.items():
+        }
+        for name, target in links.items():
             (self.room / name).symlink_to(target)
         os.link(self.secret, self.room / "hard")
         os.mkfifo(self.room / "fifo")

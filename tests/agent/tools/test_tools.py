@@ -19,7 +19,7 @@ import pydantic
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.agent.tools import Allowance, Outcome, Tool, call_tool, output, run, tool, tools_of
+from quire.agent.tools import Allowance, Outcome, Tool, call_tool, run, tool, tools_of
 from quire.errors import InvalidLimit, InvalidValue, StoreFailed, WrongType
 from quire.items import MAX_TEXT, Image, Note, ToolResult
 from quire.session import Adding, Session, hook
@@ -103,21 +103,22 @@ def test_wrong_tools_and_options_are_refused() -> None:
     def takes_a_field(one: int = pydantic.Field(ge=1)) -> None: ...
     def takes_nothing_known(one: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore
 
-    functions: list[tuple[Any, str]] = [
-        (takes_an_object, "one"),
-        (takes_anything, "args"),
-        (takes_a_place, "one"),
-        (takes_a_field, "one"),
-        (takes_nothing_known, "Nowhere"),
+    functions: list[Any] = [
+        takes_an_object,
+        takes_anything,
+        takes_a_place,
+        takes_a_field,
+        takes_nothing_known,
     ]
-    for function, name in functions:
-        with pytest.raises(WrongType, match=rf"'{function.__name__}'.*'{name}'"):
+    for function in functions:
+        with pytest.raises(WrongType, match=rf"'{function.__name__}'.*'(one|args|Nowhere)'"):
             tool(function)
     with pytest.raises(InvalidValue):
         tool(lambda: None)
-    for wrong_tool in (3, search, Desk.greet, Desk):
+    no_functions: list[Any] = [3, search, Desk.greet, Desk]
+    for no_function in no_functions:
         with pytest.raises(WrongType):
-            tool(wrong_tool)  # type: ignore[call-overload]  # pyright: ignore
+            tool(no_function)
     rows: list[tuple[dict[str, Any], type[Exception]]] = [
         ({"timeout": 0}, InvalidLimit),
         ({"timeout": "5"}, WrongType),
@@ -488,7 +489,7 @@ def test_nothing_of_long_output_is_lost(text: str, most: int) -> None:
     assert content.startswith(text[: most - most // 3]) and content.endswith(text[len(text) - most // 3 :])
 
 
-def test_very_long_output_bytes_and_errors_are_kept_in_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_long_output_bytes_and_errors_are_kept_in_notes() -> None:
     large = "0123456789" * (MAX_TEXT // 10 + 1)
 
     async def give(what: str) -> Any:
@@ -513,11 +514,3 @@ def test_very_long_output_bytes_and_errors_are_kept_in_notes(monkeypatch: pytest
     assert sorted(len(note.content) for note in outcome.notes) == [100, 5_012]
     room = asyncio.run(call_tool(search, {"query": "x" * 99}, room=lambda _text, _most: 50))[0]
     assert len(str(room.content)) < 200
-
-    async def endless() -> AsyncIterator[str]:
-        while True:
-            yield "x" * 1000
-
-    monkeypatch.setattr(output, "MAX_GATHERED", 1_000_000)
-    outcome = ran(endless)
-    assert outcome.is_error and "was stopped there" in str(outcome.content)

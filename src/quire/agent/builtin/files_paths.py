@@ -255,10 +255,9 @@ class Walk:
     def through(self, folder: int, above: tuple[str, ...] = ()) -> Generator[Found]:
         """All entries of an open folder: each one, then those below it."""
         with os.scandir(folder) as found:
-            entries = sorted(
-                (entry.name, _kind_of(entry)) for entry in islice(found, _MOST_ENTRIES - self._seen + 1)
-            )
-        for name, kind in entries:
+            some = islice(found, _MOST_ENTRIES - self._seen + 1)
+            kinds: dict[str, Kind] = {entry.name: _kind_of(entry) for entry in some}
+        for name in sorted(kinds):
             self._seen += 1
             if self._seen > _MOST_ENTRIES:
                 self._stopped = f"only {_MOST_ENTRIES:,} files and folders were looked at"
@@ -267,8 +266,8 @@ class Walk:
             if self._stopped:
                 return
             names = (*above, name)
-            yield Found(names, kind, folder)
-            if kind == "folder":
+            yield Found(names, kinds[name], folder)
+            if kinds[name] == "folder":
                 yield from self._below(folder, names)
 
     def left_out(self) -> Iterator[str]:

@@ -210,10 +210,11 @@ def _words_of(fault: BaseException) -> str:
         message = ""
     name = type(fault).__name__
     words = replace_surrogates(f"{name}: {message}") if message else name
-    if isinstance(fault, BaseExceptionGroup):  # which alone says only how many errors there are
-        within = cast("BaseExceptionGroup[BaseException]", fault).exceptions[:_MOST_INNER]
-        words = f"{words}: {'; '.join(_words_of(one)[:_LONGEST_INNER] for one in within)}"
-    return words + "".join(f"\n{note}" for note in getattr(fault, "__notes__", ()))
+    notes = "".join(f"\n{note}" for note in getattr(fault, "__notes__", ()))
+    if not isinstance(fault, BaseExceptionGroup):
+        return words + notes
+    within = cast("BaseExceptionGroup[BaseException]", fault).exceptions[:_MOST_INNER]
+    return f"{words}: {'; '.join(_words_of(one)[:_LONGEST_INNER] for one in within)}{notes}"
 
 
 def _log(tool: Tool, fault: BaseException) -> None:

@@ -59,7 +59,7 @@ class Signature:
         fixed: Json = cast(Any, function).keywords if isinstance(function, partial) else {}
         annotations: Json = {}
         defaults: Json = {}
-        for name, parameter in inspect.signature(function).parameters.items():
+        for name, parameter in inspect.signature(cast(Any, function)).parameters.items():
             hint = hints.get(name, Any)
             if name in fixed:
                 continue
