@@ -36,7 +36,7 @@ logger = logging.getLogger("quire.session")
 P = ParamSpec("P")
 T = TypeVar("T")
 A = TypeVar("A")
-Tell = Callable[[T], Awaitable[None]]
+OnDone = Callable[[T], Awaitable[None]]
 
 MOST_ROUNDS = 100
 """How often a change is decided again because others wrote while hooks were asked about it."""
@@ -48,16 +48,16 @@ class IO(NamedTuple):
     is_offloaded: bool
     awaits_hooks: bool
 
-    async def do(self, log: Log, work: Callable[[], T], tell: Tell[T] | None = None) -> T:
-        """The result of work with the store of a log, after `tell` was awaited with it.
+    async def do(self, log: Log, work: Callable[[], T], on_done: OnDone[T] | None = None) -> T:
+        """The result of work with the store of a log, after `on_done` was awaited with it.
 
-        A cancellation takes nothing back: it waits for the thread, and `tell` is still called.
+        A cancellation takes nothing back: it waits for the thread, and `on_done` is still called.
         """
-        if self.is_offloaded and not (log.root.store.is_quick and tell is None):
-            return await _offloaded(work, tell)
+        if self.is_offloaded and not (log.root.store.is_quick and on_done is None):
+            return await _offloaded(work, on_done)
         done = work()
-        if tell is not None:
-            await tell(done)
+        if on_done is not None:
+            await on_done(done)
         return done
 
     async def fire(self, hooks: Hooks, events: Iterable[Event]) -> None:
@@ -71,30 +71,30 @@ INLINE = IO(is_offloaded=False, awaits_hooks=False)
 BLOCKING = IO(is_offloaded=False, awaits_hooks=True)
 AWAITED = IO(is_offloaded=True, awaits_hooks=True)
 
-_going_on: set["asyncio.Future[Any]"] = set()
+_unfinished: set["asyncio.Future[Any]"] = set()
 """Tasks that finish after their caller was cancelled. A loop holds its tasks weakly."""
 
 
-async def _offloaded(work: Callable[[], T], tell: Tell[T] | None) -> T:
+async def _offloaded(work: Callable[[], T], on_done: OnDone[T] | None) -> T:
     working = STORE.begin(work)
-    whole = working if tell is None else asyncio.ensure_future(_told(working, tell))
+    whole = working if on_done is None else asyncio.ensure_future(_then(working, on_done))
     try:
         return await asyncio.shield(whole)
     except asyncio.CancelledError:
-        _going_on.add(whole)
-        whole.add_done_callback(_let_go)
+        _unfinished.add(whole)
+        whole.add_done_callback(_log_failure)
         await asyncio.wait([working])
         raise
 
 
-async def _told(working: "asyncio.Future[T]", tell: Tell[T]) -> T:
+async def _then(working: "asyncio.Future[T]", on_done: OnDone[T]) -> T:
     done = await asyncio.shield(working)  # a loop that ends cancels its tasks, but no thread
-    await tell(done)
+    await on_done(done)
     return done
 
 
-def _let_go(task: "asyncio.Future[Any]") -> None:
-    _going_on.discard(task)
+def _log_failure(task: "asyncio.Future[Any]") -> None:
+    _unfinished.discard(task)
     if not task.cancelled() and task.exception() is not None:
         logger.warning("a cancelled verb failed: %s", type(task.exception()).__name__)
 
@@ -284,11 +284,11 @@ class Writer:
         def commit() -> Entries:
             return self.log.commit(entries, expected=expected)
 
-        async def tell(_: object) -> None:
+        async def on_done(_: object) -> None:
             await io.fire(self.hooks, [] if new_events() else change.after)
 
         for _ in range(MOST_ROUNDS):
-            written = await io.do(self.log, commit, tell if self.hooks.all else None)
+            written = await io.do(self.log, commit, on_done if self.hooks.all else None)
             new = new_events()
             if not new:
                 return change._replace(entries=written)

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from quire.compactors import handle_for
-from quire.errors import Forgotten, InvalidValue, QuireError, UnknownId, WrongType, cut
+from quire.errors import Forgotten, InvalidValue, QuireError, UnknownId, cut
 from quire.items import JSON, Hide, Item, Note, Summary, ToolCall, ToolResult, Undo, new_id
 from quire.memory import KNOWLEDGE, Memory, on_removed
 from quire.memory.quotes import Quote
@@ -57,8 +57,6 @@ _locks: "WeakKeyDictionary[Store, RLock]" = WeakKeyDictionary()
 
 def find(log: Log, text: str) -> list[str]:
     """The ids of items in all transcripts and the pool that contain a text, in any letter case."""
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a text is searched for, not {type(text).__name__}")
     if not text.strip():
         raise InvalidValue("an empty text is in every item")
     wanted = text.casefold()
@@ -248,8 +246,6 @@ def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
     """The ids, or without any those of all items and notes; an error if one cannot be erased here."""
     entries = {item.id: stream for stream, item in log.recorded() if _may_go(stream, item)}
     for item_id in ids:
-        if not isinstance(item_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"items are forgotten by their ids, not by {type(item_id).__name__}")
         is_inherited = log.state.origin is not None and _has_inherited(log.state, [item_id])
         if item_id not in entries and not is_inherited:
             raise UnknownId(f"no item {cut(item_id)!r} in {log.place} that can be forgotten here")

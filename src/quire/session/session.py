@@ -180,7 +180,8 @@ class AioSession:
 
     async def find(self, text: str) -> list[str]:
         """The ids of all items here that contain a text, in any letter case: candidates for `forget`."""
-        return await self._do(lambda: find(self._log, text))
+        wanted = checked_type(text, str, "`find` searches for a text")
+        return await self._do(lambda: find(self._log, wanted))
 
     async def refresh(self) -> list[Written]:
         """Take in what other processes have written, and return it."""

@@ -9,8 +9,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple, TypeGuard
 
-from quire.errors import DuplicateId, OutOfRange, StoreDamaged, WrongType, cut
-from quire.items import EDITS, JSON, KINDS, Hide, Item, Mask, Message, Note, ToolCall, ToolResult
+from quire.errors import DuplicateId, OutOfRange, StoreDamaged, cut
+from quire.items import EDITS, JSON, Hide, Item, Mask, Message, Note, ToolCall, ToolResult
 from quire.session.spending import Spending
 from quire.state import Pool, Transcript, View
 from quire.stores.store import is_own, is_tombstone
@@ -188,8 +188,6 @@ class State:
         transcripts: Mapping[str, Transcript] = self.transcripts
         by_stream: dict[str, list[Item]] = {}
         for stream, item in written:
-            if type(item) not in KINDS:
-                raise WrongType(f"a session keeps items, not {type(item).__name__}")
             if stream == ORIGIN:
                 transcripts = {MAIN: self._past_of(item)}
             elif not is_own(stream):

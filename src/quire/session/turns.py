@@ -318,10 +318,10 @@ class Turns:
         def commit() -> tuple[Item, ...]:
             return tuple(item for stream, item in self._log.commit(entries) if stream == to)
 
-        async def tell(kept: tuple[Item, ...]) -> None:
+        async def fire_added(kept: tuple[Item, ...]) -> None:
             await io.fire(self._writer.hooks, [Added(self._log.place, to, kept)])
 
-        kept = await io.do(self._log, commit, tell if self._writer.hooks.all else None)
+        kept = await io.do(self._log, commit, fire_added if self._writer.hooks.all else None)
         if sent is not None and parsed.usage is not None and kept:
             sent.learn(parsed.model, parsed.usage.input)
         return parsed._replace(items=kept)

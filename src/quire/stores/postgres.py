@@ -302,12 +302,12 @@ class Link:
     def __init__(self, url: str, durable: Durability) -> None:
         self._is_synced = waits_for_disk(durable)
         try:
-            said = conninfo_to_dict(url)
+            parts = conninfo_to_dict(url)
         except psycopg.Error:  # its words may hold the password
             raise InvalidValue("the address of the database is postgresql://role@host:port/name") from None
-        self._secrets = [str(said[name]) for name in ("password", "sslpassword") if said.get(name)]
-        host, port = said.get("host", "this machine"), said.get("port", 5432)
-        self._where = f"the database {said.get('dbname', '')!r} at {host}, port {port}"
+        self._secrets = [str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)]
+        host, port = parts.get("host", "this machine"), parts.get("port", 5432)
+        self._where = f"the database {parts.get('dbname', '')!r} at {host}, port {port}"
         self._url = url
         self._closed = False
         self._lock = Lock()
@@ -400,14 +400,14 @@ class Link:
             return StoreFailed(f"no connection to {self._where} within {PATIENCE:.0f} seconds")
         if state is None:
             what = "cannot be reached, or the connection was lost"
-            return StoreFailed(f"{self._where} {what}: {self._said(error)}")
+            return StoreFailed(f"{self._where} {what}: {self._message(error)}")
         if state.startswith("XX00") and state != "XX000":
             return StoreDamaged(f"{self._where} is damaged ({state})")
-        said = "" if state.startswith(_QUOTING) else f": {self._said(error)}"
-        return StoreFailed(f"{self._where} failed ({state}){said}")
+        reason = "" if state.startswith(_QUOTING) else f": {self._message(error)}"
+        return StoreFailed(f"{self._where} failed ({state}){reason}")
 
-    def _said(self, error: psycopg.Error) -> str:
-        """What a server or a driver said, in one line and without the password."""
+    def _message(self, error: psycopg.Error) -> str:
+        """The message of a server or a driver, in one line and without the password."""
         text = " ".join((error.diag.message_primary or str(error)).split())
         for secret in self._secrets:
             text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")

@@ -225,10 +225,10 @@ class SQLiteStore(Store):
         if place is None:
             try:
                 with self._file.snapshot() as connection:
-                    said = [row[0] for row in connection.execute("PRAGMA integrity_check(100)")]
+                    messages = [row[0] for row in connection.execute("PRAGMA integrity_check(100)")]
             except StoreError as fault:
-                said = [str(fault)]
-            yield from (Damage(None, 0, text) for text in said if text != "ok")
+                messages = [str(fault)]
+            yield from (Damage(None, 0, text) for text in messages if text != "ok")
         yield from super().verify(place)
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
