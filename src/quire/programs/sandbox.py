@@ -113,27 +113,28 @@ class Sandbox:
         """Run a program to its answer or to a `ProgramFault`; no host call is running afterwards."""
         values, text = await COMPUTING.do(lambda: (_input_values(inputs), _with_ending(code)))
         workers = await self._workers.get()
-        async with workers.admitted(bounds.wall) as deadline:
-            worker = workers.worker(_limits(bounds))
-            printed = _Printed(bounds.printed, tell, worker.stop)
-            run = _Run(worker, code, functions, bounds, printed)
+        worker = workers.worker(_limits(bounds))
+        printed = _Printed(bounds.printed, tell, worker.stop)
+        run = _Run(worker, code, functions, bounds, printed)
 
-            def begin(session: "MontySession") -> Any:
-                session.feed_run(_PRELUDE + "".join(_FUNCTION.format(name=name) for name in functions))
-                return session.feed_start(text, inputs=values, print_callback=printed.take)
+        def begin(session: "MontySession") -> Any:
+            session.feed_run(_PRELUDE + "".join(_FUNCTION.format(name=name) for name in functions))
+            return session.feed_start(text, inputs=values, print_callback=printed.take)
 
-            try:
-                async with asyncio.timeout_at(deadline):
-                    answer = await run.drive(begin)
-            except BaseException as error:
-                worker.stop()
-                raise run.fault_of(error) from None
-            finally:
+        try:
+            async with asyncio.timeout(bounds.wall), workers.place():
                 try:
-                    await run.end()
+                    return Ran(await run.drive(begin), str(printed))
+                except BaseException:
+                    worker.stop()
+                    raise
                 finally:
-                    await worker.leave()
-        return Ran(answer, str(printed))
+                    try:
+                        await run.end()
+                    finally:
+                        await worker.leave()
+        except Exception as error:
+            raise run.fault_of(error) from None
 
     async def diagnose(self, code: str, stubs: str) -> list[Diagnostic]:
         """The findings of Monty's parser and type checker; nothing of the program runs."""
@@ -153,7 +154,7 @@ class Sandbox:
                 raise _fault_of(error, code, ahead=1) from None
             return "[]"
 
-        async with workers.admitted(_CHECKING.wall):
+        async with workers.place():
             worker = workers.worker(
                 _limits(_CHECKING),
                 type_check=True,
@@ -368,7 +369,7 @@ class _Run:
         _check_awaited(cast("Mapping[str, int]", left), self.code)
         return _loaded(text)
 
-    def fault_of(self, error: BaseException) -> BaseException:
+    def fault_of(self, error: Exception) -> Exception:
         """An error that ended the run, as a fault with what was printed, if it is one of the program."""
         from pydantic_monty import MontyError
 
@@ -510,7 +511,10 @@ def _error_inside(error: BaseException) -> Any:
     """An error of a host function as the program gets it: its nearest builtin type, with its message."""
     kinds = (kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
     name = next((kind for kind in kinds if kind in _KNOWN), "RuntimeError")
-    text = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
+    try:
+        text = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
+    except Exception:  # an error of the user's own may fail to describe itself
+        text = ""
     return _error(name, encodable(text or type(error).__name__)[:_MAX_MESSAGE])
 
 

@@ -9,7 +9,7 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -40,7 +40,6 @@ class Workers:
             raise MissingExtra("pydantic-monty", "programs") from missing
         _check_process()
         computing = max(2, os.cpu_count() or 1)
-        self._programs = programs
         self._places = asyncio.Semaphore(programs)
         self._computing = asyncio.Semaphore(computing)
         self._threads = ThreadPoolExecutor(2 * computing, "quire-program")  # ending needs no turn to compute
@@ -52,33 +51,18 @@ class Workers:
         self._pool.__enter__()
 
     @asynccontextmanager
-    async def admitted(self, wall: float | None) -> AsyncGenerator[float | None, None]:
-        """Wait for a place; yields the deadline of the program, by the clock of the loop.
-
-        A program that another one calls takes no place: the outer one waits for it.
-        """
+    async def place(self) -> AsyncGenerator[None, None]:
+        """Wait for a place. A program that another one calls takes none: the outer one waits for it."""
         _check_process()
         nesting = _nesting.get()
         if nesting >= _MAX_NESTING:
             raise ProgramFault("limit", f"programs call programs, more than {_MAX_NESTING} deep")
-        deadline = None if wall is None else asyncio.get_running_loop().time() + wall
-        if not nesting:
-            await self._take_place(deadline, wall)
-        token = _nesting.set(nesting + 1)
-        try:
-            yield deadline
-        finally:
-            _nesting.reset(token)
-            if not nesting:
-                self._places.release()
-
-    async def _take_place(self, deadline: float | None, wall: float | None) -> None:
-        try:
-            async with asyncio.timeout_at(deadline):
-                await self._places.acquire()
-        except TimeoutError:
-            text = f"it waited longer than {wall} s for one of {self._programs} places"
-            raise ProgramFault("limit", text) from None
+        async with nullcontext() if nesting else self._places:
+            token = _nesting.set(nesting + 1)
+            try:
+                yield
+            finally:
+                _nesting.reset(token)
 
     def worker(self, limits: Any, **checking: Any) -> "Worker":
         """A process for one program, with its limits; it is taken from the pool by the first turn."""
