@@ -34,18 +34,18 @@ fuzz: .venv/.test ## 100,000 random histories on every wire, and ten times the e
 	@QUIRE_HISTORIES=$${QUIRE_HISTORIES:-100000} QUIRE_EXAMPLES=$${QUIRE_EXAMPLES:-250} \
 		$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} --dist worksteal -q -m laws
 
-bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/benchmarks.md
-	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page docs/benchmarks.md
-	@$(BIN)/python bench/size.py --page docs/benchmarks.md
-	@$(BIN)/python bench/keeping.py --page docs/benchmarks.md
-	@$(BIN)/python bench/crash.py --page docs/benchmarks.md
-	@$(BIN)/python bench/damage.py --page docs/benchmarks.md
-	@$(BIN)/python bench/loop.py --peers .venv-peers/bin/python --page docs/benchmarks.md
-	@$(BIN)/python bench/load.py --page docs/benchmarks.md
-	@$(BIN)/python bench/programs.py --page docs/benchmarks.md
+bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/explanation/benchmarks.md
+	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/size.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/keeping.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/crash.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/damage.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/loop.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/load.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/programs.py --page docs/explanation/benchmarks.md
 
-docs: .venv/.docs ## build the documentation into site/
-	@$(BIN)/mkdocs build --strict && echo "documentation: site/index.html"
+docs: .venv/.docs ## build the documentation into site/; a warning or a broken link fails
+	@$(BIN)/zensical build --clean --strict && echo "documentation: site/index.html"
 
 clean: ## remove what make has made
 	rm -rf .venv .venv-peers site build dist

@@ -10,7 +10,7 @@ import pytest
 
 import quire
 
-REFERENCE = Path(__file__).parent.parent / "docs" / "reference.md"
+REFERENCE = Path(__file__).parent.parent / "docs" / "reference" / "api.md"
 ROOMS = [
     *("quire", "quire.errors", "quire.items", "quire.tokens", "quire.state", "quire.providers"),
     *("quire.compactors", "quire.sections", "quire.context", "quire.models", "quire.stores", "quire.session"),
@@ -25,7 +25,7 @@ def documented(room: str) -> set[str]:
     """The names in the first column of the table under a room's heading."""
     text = REFERENCE.read_text()
     section = re.search(rf"^## `{re.escape(room)}`\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    assert section, f"docs/reference.md has no section for {room}"
+    assert section, f"docs/reference/api.md has no section for {room}"
     rows = [line.split("|")[1] for line in section[1].splitlines() if line.startswith("| `")]
     return {name for row in rows for name in re.findall(r"`(\w+)", row)}
 
