@@ -128,6 +128,7 @@ def test_faults_have_a_path_and_words_for_a_model() -> None:
             "lines[0]: there is no field 'z'; there is x, y, tags",
         ),
         (dict[str, Point | None], {"a": {"x": 1, "z": 0}}, "a: there is no field 'z'; there is x, y, tags"),
+        (Node | None, {"value": 1, "x": 0}, "there is no field 'x'; there is value, children"),
         (Order, [1], "expected object, got array"),
         (int | list[Point], [{"y": 1}], "[0]: object missing required field x"),
         (int | None, "x", "expected int | null, got str"),

@@ -150,8 +150,8 @@ class _Type(NamedTuple):
             schema = self.schema["$defs"][schema["$ref"].removeprefix(_REFERENCE)]
         others = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
         if len(others) == 1:  # an optional value
-            schema = others[0]
-        if _is_array(value):
+            self._refuse_unknown(value, others[0], path)
+        elif _is_array(value):
             for index, inner in enumerate(value):
                 self._refuse_unknown(inner, schema.get("items"), f"{path}[{index}]")
         elif _is_object(value):
