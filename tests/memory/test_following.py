@@ -173,6 +173,20 @@ def test_what_is_hidden_is_found_unless_it_is_hidden_from_recall() -> None:
     assert found(session, "meeting Olga")[0] == first.text
 
 
+def test_a_summary_that_was_undone_is_not_found() -> None:
+    session = opened()
+    first = session.user("The meeting with Olga is on Tuesday.")
+    summary = Summary("Olga was met.", (Span(first.id, first.id),))
+    session.user("Never mind.")
+    session.append(summary)
+    assert "Olga was met." in found(session, "meeting Olga")
+    undone = session.undo(summary.id)
+    assert found(session, "meeting Olga")[0] == first.text
+    assert "Olga was met." not in found(session, "meeting Olga")
+    session.undo(undone.id)
+    assert "Olga was met." in found(session, "meeting Olga")
+
+
 STEPS = st.lists(st.tuples(st.sampled_from("shud"), st.integers(0, 9), st.integers(0, 9), st.booleans()))
 
 

@@ -19,10 +19,10 @@ def demo(
         str | None, typer.Option(help="the store to keep it in; by default a new one for temporary files")
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0, help="time for the real model; with 0 everything comes from a script")
-    ] = 60.0,
+        float, typer.Option(min=0, help="time for the model on this machine; with 0 the script writes all")
+    ] = 30.0,
 ) -> None:
-    """Play a support conversation on the embedded model, and show what it sees and why."""
+    """Play a support conversation, and show what the model sees and why."""
     with errors_reported():
         example = next((path for path in _EXAMPLES if path.exists()), None)
         if example is None:

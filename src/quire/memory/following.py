@@ -211,7 +211,7 @@ class TranscriptLeaves:
             self._ids.append(item.id)
             self._answers.add(item)
             is_edit = type(item) in EDITS
-            if not is_edit or isinstance(item, Summary):
+            if not is_edit or (isinstance(item, Summary) and item.id not in undone):
                 head = self._answers.heads[-1]
                 self._groups.setdefault(head, []).append(item)
                 if _has_words(item):
