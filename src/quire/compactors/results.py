@@ -17,6 +17,7 @@ from quire.state import Pool, View, truncate, view_after
 from quire.tokens import Counter, Definition, Tally, note_text, whole
 
 CLEARED = "[cleared: call the tool again if this is needed]"
+"""The stub that replaces a cleared tool result."""
 
 HANDLE = "output-"
 """The beginning of the key of a note that holds a long output."""

@@ -67,6 +67,7 @@ class Codec:
 
 
 JSON = Codec()
+"""The codec: items to JSON and back."""
 
 # Writing
 

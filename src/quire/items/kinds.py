@@ -24,6 +24,7 @@ FAR_FUTURE = 1e11  # seconds; a later time is surely in milliseconds
 FAR_PAST = -FAR_FUTURE
 
 Role = Literal["system", "developer", "user", "assistant"]
+"""The role of a message."""
 ROLES: frozenset[str] = frozenset(get_args(Role))
 Detail = Literal["auto", "low", "high"]
 
@@ -134,7 +135,9 @@ class File(Media, frozen=True, kw_only=True, tag="file"):
 
 
 Part = Text | Image | Audio | File
+"""A part of a content."""
 Content = Text | tuple[Part, ...]
+"""A text, or a tuple of parts."""
 
 
 def text_of(content: Content) -> str:
@@ -391,14 +394,18 @@ COMMON = ("id", "created_at", "agent_id")
 """Fields that an `Unknown` has as attributes."""
 
 Edit = Summary | Mask | Hide | Pin | Undo
+"""Any of the five edits."""
 Known = Message | ToolCall | ToolResult | Reasoning | Handoff | ConfigChange | Note | Edit
 Item = Known | Unknown
+"""Any item."""
 
 KNOWN: dict[str, type[Known]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Known)}
 """The kinds of this version, by name."""
 
 KINDS: frozenset[type] = frozenset((*KNOWN.values(), Unknown))
+"""The classes of all kinds of item."""
 EDITS: frozenset[type] = frozenset(get_args(Edit))
+"""The classes of the edits."""
 
 
 def kind_of(item: Item) -> str:

@@ -34,6 +34,7 @@ from quire.stores.threads import COMPUTING, STORE
 
 ATTEMPT = "attempt"
 INTERMEDIATE = "intermediate"
+"""The label of the transcripts with the questions that programs ask models."""
 
 PROGRAM = "quire.program"
 """The `agent_id` of calls of programs, which distinguishes them from calls of a model's reply."""

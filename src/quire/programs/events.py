@@ -92,6 +92,7 @@ class SetAside(NamedTuple):
 
 
 Event = Written | Checked | Faulted | Started | Called | Gave | Asked | Printed | Answered | Found | SetAside
+"""Any event of a program."""
 Tell = Callable[[Event], object]
 """A listener. Its errors are logged and change nothing."""
 

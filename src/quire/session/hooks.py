@@ -100,6 +100,7 @@ class Called(NamedTuple):
 
 _Recording = Adding | Added | Dropping | Dropped
 Event = _Recording | Compacting | Compacted | Building | Built | Calling | Called
+"""Any event of a session."""
 
 _BEFORE = (Adding, Dropping, Compacting, Building, Calling)
 _AFTER = (Added, Dropped, Compacted, Built, Called)

@@ -54,6 +54,7 @@ class ImageContent:
 
 
 ChatContent = str | ImageContent
+"""A part of a message: a text or an image."""
 
 
 def _data_url(image: Image) -> str:
@@ -186,6 +187,7 @@ class AgentConfigUpdate(_Common):
 
 
 ChatItem = ChatMessage | FunctionCall | FunctionCallOutput | AgentHandoff | AgentConfigUpdate
+"""Any item of a chat context."""
 
 
 def tool_names(tools: Iterable[object]) -> list[str]:
