@@ -1,4 +1,4 @@
-"""Every Python block in the README and the documentation runs, page by page, in a folder of its own.
+"""Every Python block in the documentation runs, page by page, in a folder of its own.
 
 A page runs as it would pasted into a script: without an event loop, and without `await` outside a function.
 """
@@ -16,14 +16,12 @@ from quire.bridges.pygents import AgentRegistry, HookRegistry, ToolRegistry
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted(
-    page
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    if re.search(r"^```python", page.read_text(), re.MULTILINE)
+    page for page in (ROOT / "docs").rglob("*.md") if re.search(r"^```python", page.read_text(), re.MULTILINE)
 )
 BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 AWAITING = {
-    *("README.md", "docs/bridges/a1.md", "docs/bridges/autonomy.md", "docs/bridges/loom.md"),
+    *("docs/bridges/a1.md", "docs/bridges/autonomy.md", "docs/bridges/loom.md"),
     *("docs/bridges/pygents.md", "docs/bridges/videosdk.md", "docs/how-to/agents.md"),
     *("docs/how-to/budgets.md", "docs/how-to/call-models.md", "docs/how-to/file-tools.md"),
     *("docs/how-to/own-loop.md", "docs/how-to/programs.md", "docs/how-to/tools.md"),
@@ -68,5 +66,4 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
 
 
 def test_there_are_pages_with_examples() -> None:
-    assert ROOT / "README.md" in PAGES
     assert len(PAGES) >= 4

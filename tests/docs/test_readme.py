@@ -1,0 +1,44 @@
+"""The README prints what it says: its scripts, one after the other, and its commands."""
+
+import contextlib
+import io
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+
+from tests.cli.command_line import run
+
+README = (Path(__file__).parent.parent.parent / "README.md").read_text()
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCKS = BLOCK.findall(README)
+
+
+def test_the_scripts_print_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    shown = 0
+    for (kind, script), (after, output) in pairwise(BLOCKS):
+        if kind != "python":
+            continue
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(script, "README.md", "exec"), names)
+        if after == "text":
+            # A recalled quote is under its date, so some tokens differ from day to day.
+            assert re.sub(r"\d", "0", printed.getvalue()) == re.sub(r"\d", "0", output)
+            shown += 1
+    assert shown == 2
+
+
+def test_the_commands_print_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (history,) = [text for kind, text in BLOCKS if kind == "json"]
+    (tmp_path / "history.json").write_text(history)
+    (console,) = [text for kind, text in BLOCKS if kind == "console"]
+    commands = re.findall(r"^\$ quire (.*)\n((?:[^$].*\n)*)", console, re.MULTILINE)
+    assert commands
+    for arguments, output in commands:
+        assert run(*arguments.split()).output == output
