@@ -7,12 +7,22 @@ from typing import Any
 import pytest
 
 from quire import Budget, Template, counter_for
-from quire.compactors import Cascade, ClearToolResults, Compactor, Offload, Summarize, TruncateOldest
+from quire.compactors import (
+    Cascade,
+    ClearToolResults,
+    Compactor,
+    Offload,
+    Plan,
+    Room,
+    Summarize,
+    TruncateOldest,
+)
 from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
-from quire.items import EDITS, Hide, Message, Summary, ToolCall, ToolResult, use_clock
+from quire.items import EDITS, Hide, Message, Span, Summary, ToolCall, ToolResult, use_clock
 from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions
 from quire.session import Compacted, Compacting, Hook, Session, hook
+from quire.state import View
 from quire.stores import MemoryStore
 from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, session, talk, texts, twin
 from tests.stores.keeping import kept
@@ -336,3 +346,117 @@ def test_forks_are_kept_small_children_and_drafts_begin_without() -> None:
 
     run(drafted())
     assert summaries(one) == 1
+
+
+class Blunt:
+    """A compactor that looks at nothing but the ceiling."""
+
+    name = "blunt"
+
+    def plan(self, view: View, room: Room) -> Plan | None:
+        if len(view) <= 8:
+            return None
+        before, edit = view.tokens(room.counter), Hide((Span(view[0].id, view[3].id),))
+        return Plan(self.name, "it is long", before, before - 40, (edit,))
+
+
+STICKY = [
+    SUMMARIZE,
+    Summarize(unit="turns", floor=2, ceiling=4),
+    TruncateOldest(unit="messages", floor=4, ceiling=8),
+    Cascade(TruncateOldest(unit="messages", floor=4, ceiling=8), SUMMARIZE),
+    Blunt(),
+]
+
+
+@pytest.mark.parametrize("compactor", STICKY, ids=lambda one: one.name)
+def test_what_was_undone_is_not_compacted_again(compactor: Compactor) -> None:
+    store = MemoryStore()
+    one = session(store, compactor=compactor, model=GIST)
+    talk(one, 6)
+    one.build(TEMPLATE)
+    first = one.view().recorded()[0].id
+    undone = one.undo()
+    assert one.view().fate(first).state == "shown"
+    for number in range(12):
+        again = session(store, compactor=compactor, model=GIST)  # a restart changes nothing
+        talk(again, 1, f"later {number}")
+        receipt = again.build(TEMPLATE).receipt
+        assert again.view().fate(first).state == "shown" and receipt.advice == ()
+    if not isinstance(compactor, Blunt):
+        assert len(one.view()) < 24, "the rest is compacted"
+    one.undo(undone.id)
+    assert one.view().fate(first).state != "shown"
+
+
+def test_what_was_undone_is_compacted_if_a_person_asks() -> None:
+    one = session(compactor=SUMMARIZE, model=GIST)
+    talk(one, 6)
+    one.build(TEMPLATE)
+    first = one.view().recorded()[0].id
+    one.undo()
+    assert one.compaction.run() and one.view().fate(first).state == "covered"
+    one.undo()
+    one.build(TEMPLATE)
+    assert one.view().fate(first).state == "shown"
+
+
+def test_a_result_whose_stub_was_undone_stays_in_full() -> None:
+    clearing = ClearToolResults(keep=1, at_least=0, ceiling=100)
+    one = session(compactor=clearing, model=GIST)
+    for number in range(4):
+        one.append(Message("user", f"question {number}"), ToolCall(f"c{number}", "look"))
+        one.append(ToolResult(f"c{number}", "look", "seen " * 100, id=f"r{number}"))
+    one.build(TEMPLATE)
+    assert one.view().fate("r0").state == one.view().fate("r1").state == "masked"
+    one.undo(one.view().fate("r0").by)
+    one.append(Message("user", "more"), ToolCall("c4", "look"), ToolResult("c4", "look", "seen " * 100))
+    one.build(TEMPLATE)
+    assert [one.view().fate(f"r{number}").state for number in range(4)] == ["shown", *["masked"] * 3]
+
+
+def test_the_budget_compacts_what_was_undone_and_the_receipt_says_so() -> None:
+    heard: list[Compacted] = []
+    compactor = Summarize(unit="tokens", size=20)
+    one = session(compactor=compactor, model=GIST, hooks=[Hook(heard.append, (Compacted,))])
+    talk(one, 30)
+    roomy, narrow = (
+        Template(History(), budget=Budget(window=window), model="gpt-5.6") for window in (400, 150)
+    )
+    one.build(roomy)
+    first = one.view().recorded()[0].id
+    one.undo()
+    talk(one, 1, "later")
+    assert one.build(roomy).receipt.tokens <= 400
+    one.build(narrow)
+    assert one.view().fate(first).state == "covered"
+    receipt = one.build(narrow).receipt
+    assert "an undo had shown some of it again" in receipt.advice[0] in str(receipt)
+    assert heard[-1].outcome.reason.endswith("nothing else makes the history fit")
+    assert one.build(narrow).receipt.advice == (), "it is said once"
+
+
+@pytest.mark.parametrize("compactor", [SUMMARIZE, Summarize(unit="tokens")], ids=["messages", "tokens"])
+def test_a_turn_is_cut_to_its_budget_while_a_summary_is_written(compactor: Compactor) -> None:
+    async def conversation() -> None:
+        model = Slow()
+        one = session(compactor=compactor, model=model)
+        template = Template(History(), budget=Budget(window=200), model="gpt-5.6")
+        for number in range(30):
+            talk(one, 1, f"turn {number}")
+            context = await one.aio.build(template)
+            receipt, shown = context.receipt, context.render("openai")
+            whole = len(one.view()) == len(context.items)
+            assert receipt.tokens <= 200 and (whole or one.view().tokens(COUNTER) > 200)
+            assert len(shown["messages"]) == len(context.items) and not summaries(one)
+            [line] = receipt.lines()
+            assert whole or "oldest left out" in line.note
+            await asyncio.sleep(0)
+        await model.begun.wait()
+        advice = (await one.aio.build(template)).receipt.advice
+        assert any("still being written" in one for one in advice)
+        model.go.set()
+        await one.aio.close()
+        assert summaries(one) == 1 and not (await one.aio.build(template)).receipt.advice
+
+    run(conversation())

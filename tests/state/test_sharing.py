@@ -9,8 +9,7 @@ import pytest
 from quire.errors import DuplicateId, UnknownId, WrongType
 from quire.items import Hide, Item, Mask, Message, Pin, Span, Summary, ToolCall, ToolResult
 from quire.state import Log, Segment, Transcript, keep_memo, memos, truncate
-from quire.testing.plain import FourCharacters
-from tests.counting import Items
+from tests.counting import FourCharacters, Items
 
 
 def filled(length: int) -> Transcript:

@@ -7,7 +7,7 @@ from typing import Any, TypedDict, Unpack, cast
 
 from quire.agent.answer import AnswerType
 from quire.agent.limits import Limits, Meter
-from quire.agent.loop import Decisions, Loop
+from quire.agent.loop import Decisions, Loop, Question
 from quire.agent.reply import Delta, Reply
 from quire.agent.side_effects import mark_acted
 from quire.agent.speaker import Approver, speaker_of
@@ -124,6 +124,26 @@ class Agent:
         """`resume` as a stream of deltas."""
         return self._deltas("Agent.resume_stream", {}, asking)
 
+    async def regenerate(self, **asking: Unpack[Asking]) -> Reply:
+        """Hide the last answer, and answer again; a turn that still runs is interrupted.
+
+        The calls of the turn and their results stay, so that no tool runs again because of it. `CallPending`
+        while a call waits for a person. The old answer stays on the record, and `session.undo` shows it.
+        """
+        return await self._reply("Agent.regenerate", None, asking)
+
+    def regenerate_stream(self, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
+        """`regenerate` as a stream of deltas."""
+        return self._deltas("Agent.regenerate_stream", None, asking)
+
+    def waiting(self) -> tuple[ToolCall, ...]:
+        """The calls that wait for a person, also after a restart and if another process made them.
+
+        `decide` approves or refuses them; the question of a tool is answered by `ask`.
+        """
+        self.session.refresh()
+        return self._loop("Agent.waiting", {}).waiting()
+
     async def decide(self, decisions: Decisions, **asking: Unpack[Asking]) -> Reply:
         """Approve or refuse calls that wait for it, by their ids, and go on."""
         return await self._reply("Agent.decide", _checked_decisions(decisions, "Agent.decide"), asking)
@@ -147,6 +167,10 @@ class Agent:
         """`ask` for code that cannot await, such as scripts and notebooks."""
         return wait_for(self.ask(input, **asking))
 
+    def regenerate_sync(self, **asking: Unpack[Asking]) -> Reply:
+        """`regenerate` for code that cannot await."""
+        return wait_for(self.regenerate(**asking))
+
     def resume_sync(self, **asking: Unpack[Asking]) -> Reply:
         """`resume` for code that cannot await."""
         return wait_for(self.resume(**asking))
@@ -161,16 +185,14 @@ class Agent:
 
     # Turns
 
-    async def _reply(self, verb: str, question: Message | Decisions, asking: Asking) -> Reply:
+    async def _reply(self, verb: str, question: Question, asking: Asking) -> Reply:
         loop = self._loop(verb, asking)
-        turn = await begin_turn(self.session, interrupts=isinstance(question, Message))
+        turn = await begin_turn(self.session, interrupts=not isinstance(question, Mapping))
         return await turn.start(_answer(turn, loop, question))
 
-    async def _deltas(
-        self, verb: str, question: Message | Decisions, asking: Asking
-    ) -> AsyncGenerator[Delta, None]:
+    async def _deltas(self, verb: str, question: Question, asking: Asking) -> AsyncGenerator[Delta, None]:
         loop = self._loop(verb, asking)
-        turn = await begin_turn(self.session, interrupts=isinstance(question, Message))
+        turn = await begin_turn(self.session, interrupts=not isinstance(question, Mapping))
         async with aclosing(turn.stream(lambda emit: _answer(turn, loop, question, emit))) as deltas:
             async for delta in deltas:
                 yield delta
@@ -193,7 +215,7 @@ class Agent:
         return Loop(self.session, self.speaker, meter, parameters=parameters, answer=answer)
 
 
-async def _answer(turn: Turn, loop: Loop, question: Message | Decisions, emit: Emit = no_reader) -> Reply:
+async def _answer(turn: Turn, loop: Loop, question: Question, emit: Emit = no_reader) -> Reply:
     """One turn: how it begins, the loop, and whatever ends it."""
     loop.emit = emit
     with loop.meter:

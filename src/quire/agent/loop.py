@@ -46,6 +46,9 @@ logger = logging.getLogger("quire.agent")
 Decisions = Mapping[str, bool | str]
 """Verdicts on calls that wait, by their ids: True runs a call, False or a reason refuses it."""
 
+Question = Message | Decisions | None
+"""How a turn begins: with a message, with decisions, or by retracting the last answer."""
+
 _STOPS: Mapping[Finish, Stop] = {"length": "length", "refused": "refused"}
 """Why a turn ends, by why the model stopped; otherwise it is done."""
 
@@ -87,8 +90,8 @@ class Loop:
 
     # The turn
 
-    async def begin(self, question: Message | Decisions) -> None:
-        """Record the user's message, or prepare to go on with decisions about calls that wait.
+    async def begin(self, question: Question) -> None:
+        """Record the user's message, retract the last answer, or prepare to go on with decisions.
 
         `TurnBusy` if another process runs a call of the conversation.
         """
@@ -96,6 +99,8 @@ class Loop:
         self._find_speaker()
         if isinstance(question, Message):
             self._left = await self._retried(lambda: self._record_message(question))
+        elif question is None:
+            await self._session.aio.retract()
         else:
             self._left = await self._retried(lambda: self._runnable_calls(question))
             self._final = None if self._left else self._last_answer()
@@ -153,6 +158,13 @@ class Loop:
             return "waiting"
         self._find_speaker()
         return "calls" if is_beyond else None
+
+    def waiting(self) -> tuple[ToolCall, ...]:
+        """The open calls that a person has to answer or approve."""
+        self._find_speaker()
+        tools, standing = self._speaker.tools, self._session.steps.standing()
+        calls = (call for call, progress in standing if progress == "waiting" and not is_tombstone(call))
+        return tuple(call for call in calls if needs_person(tools.get(call.name), call))
 
     def _find_speaker(self) -> None:
         if self._own.handoffs:

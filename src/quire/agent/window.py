@@ -130,7 +130,8 @@ async def make_room(session: Session, template: Template, model: AnyModel, over:
     results = sum(isinstance(item, ToolResult) for item in view)
     room = HistoryRoom(max(_protected(view, counter) - over - over // 8, 0), counter)
     moving = Offload(larger_than=_LEAST_OUTPUT, keep=results, ceiling=0)
-    return bool(await session.aio.compaction.run(by=moving, room=room))
+    compaction = session.compaction
+    return bool(await compaction.make_room(*compaction.shown(), room, moving))
 
 
 def _protected(view: View, counter: Counter) -> int:

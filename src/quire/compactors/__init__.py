@@ -5,6 +5,8 @@ beginning makes a provider read a conversation again. A summary is requested, fo
 """
 
 from quire.compactors.plan import (
+    FORCED as FORCED,
+    FORCED_REASON as FORCED_REASON,
     TOO_LONG as TOO_LONG,
     Cascade,
     Compactor,
@@ -13,6 +15,7 @@ from quire.compactors.plan import (
     Request,
     Room,
     checked_compactor as checked_compactor,
+    plan_around_undone as plan_around_undone,
     record,
 )
 from quire.compactors.results import (

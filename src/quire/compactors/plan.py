@@ -4,20 +4,35 @@ A plan is data. It changes nothing until it is recorded, and says in advance wha
 """
 
 import logging
+from collections.abc import Collection, Iterable
+from itertools import chain
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from quire.errors import DuplicateId, EditRefused, InvalidValue, Irreducible, UnknownId, WrongType
-from quire.items import Edit, Item, Note, Span, Summary
-from quire.state import Pool, Transcript, View, view_after
+from quire.items import Edit, Hide, Item, Mask, Note, Span, Summary
+from quire.state import (
+    Pool,
+    Transcript,
+    View,
+    protected_positions,
+    spans_over,
+    undone_groups,
+    view_after,
+)
 from quire.tokens import Counter, checked_counter, whole
 
 logger = logging.getLogger("quire.compactors")
 
 TOO_LONG = "the summary is longer than what it would stand for"
 """Why a summary is discarded that the same model may well write again."""
+
+FORCED = "quire.forced"
+"""The key of `extras` that marks an edit of a forced plan."""
+
+FORCED_REASON = "an undo had shown some of it again, and nothing else makes the history fit"
 
 _FREE = 4
 """One part in so many of the room should be free after a compaction."""
@@ -63,7 +78,8 @@ class Request(NamedTuple):
 class Plan(NamedTuple):
     """What should shrink: `by` which compactor, why, and from how many tokens to how many.
 
-    `after` is exact for edits. With a request it assumes a summary of the requested size.
+    `after` is exact for edits. With a request it assumes a summary of the requested size. A plan is `forced`
+    if it compacts again what a person had undone.
     """
 
     by: str
@@ -73,6 +89,7 @@ class Plan(NamedTuple):
     edits: tuple[Edit, ...] = ()
     notes: tuple[Note, ...] = ()
     request: Request | None = None
+    forced: bool = False
 
     @property
     def saved(self) -> int:
@@ -157,6 +174,53 @@ class Cascade:
         )
 
 
+def plan_around_undone(compactor: Compactor, view: View, room: Room) -> Plan | None:
+    """Return a plan that leaves alone the groups over which a person undid an edit.
+
+    The plan is made for the rest, in the room that these groups leave. If there is none that makes the view
+    fit its room, the plan takes these groups too, and is `forced`.
+    """
+    plan = compactor.plan(view, room)
+    undone = undone_groups(view) if plan is not None else set[int]()
+    if plan is None or not _is_touched(plan, view, undone):
+        return plan
+    around = _plan_beside(compactor, view, room, undone)
+    if around is not None and _fits(around, room) and not _is_touched(around, view, undone):
+        return around
+    if view.tokens(room.counter) <= room.tokens:
+        return None
+    return plan._replace(forced=True, reason=f"{plan.reason}; {FORCED_REASON}")
+
+
+def _plan_beside(compactor: Compactor, view: View, room: Room, heads: Iterable[int]) -> Plan | None:
+    """Return a plan for all but some groups, in the room that these leave."""
+    log, end = view.log, view.end
+    others = set(heads).difference(map(log.head, protected_positions(view)))
+    spans = spans_over(view, (log.item(position) for head in others for position in log.group(head, end)))
+    left = view_after(view, (Hide(spans),)) if spans else view
+    taken = view.tokens(room.counter) - left.tokens(room.counter)
+    if left is view or taken >= room.tokens:
+        return None
+    try:
+        plan = compactor.plan(left, replace(room, tokens=room.tokens - taken))
+    except Irreducible:
+        return None
+    if plan is None or plan.saved <= 0:
+        return None
+    request = plan.request and plan.request._replace(revision=view.revision)
+    return plan._replace(request=request, before=plan.before + taken, after=plan.after + taken)
+
+
+def _is_touched(plan: Plan, view: View, heads: Collection[int]) -> bool:
+    """Whether a plan changes how one of the groups is shown."""
+    log, end = view.log, view.end
+    edits = [*plan.edits, *((Summary(TOO_LONG, plan.request.spans),) if plan.request else ())]
+    targets = (log.locate(edit.target, end) for edit in edits if isinstance(edit, Mask))
+    areas = (log.area(edit, end) for edit in edits if isinstance(edit, Hide | Summary))
+    covered = (p for area in areas for start, stop in area for p in range(start, stop))
+    return bool(heads) and any(log.head(position) in heads for position in chain(targets, covered))
+
+
 def _fits(plan: Plan, room: Room) -> bool:
     """Whether the view fits the room afterwards, or after further requests about the rest."""
     return plan.after <= room.tokens or (plan.request is not None and plan.request.is_part)
@@ -202,6 +266,8 @@ def record(
                 logger.warning("the summary planned by %s is discarded: %s", plan.by, fault)
                 return Outcome("discarded", fault)
             edits = (*edits, Summary(text, plan.request.spans))
+        if plan.forced:
+            edits = tuple(replace(edit, extras={**edit.extras, FORCED: True}) for edit in edits)
         transcript.extend(edits)
     except (EditRefused, UnknownId, DuplicateId) as error:
         logger.warning("the plan of %s no longer applies: %s", plan.by, error)

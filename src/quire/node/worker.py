@@ -11,7 +11,6 @@ from quire.agent.builtin import sub_agents
 from quire.agent.turn import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now
-from quire.stores.store import is_tombstone
 
 State = Literal["idle", "running", "waiting"]
 """What a conversation does: nothing, answering, or waiting for a person."""
@@ -85,12 +84,12 @@ class Worker:
         """What the conversation does."""
         if self._is_running:
             return "running"
-        return "waiting" if self._waiting() else "idle"
+        return "waiting" if self.agent.waiting() else "idle"
 
     @property
     def waiting(self) -> tuple[ToolCall, ...]:
         """The calls that wait for a person's answer or approval."""
-        return () if self._is_running else self._waiting()
+        return () if self._is_running else self.agent.waiting()
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -159,13 +158,6 @@ class Worker:
     @property
     def _is_running(self) -> bool:
         return self._pending > 0 or self.agent.session.steps.at_work is not None
-
-    def _waiting(self) -> tuple[ToolCall, ...]:
-        # Calls that a crash interrupted wait for nobody: the next message reports what became of them.
-        session = self.agent.session
-        session.refresh()  # another process may have asked or decided
-        standing = session.steps.standing()
-        return tuple(call for call, how in standing if how == "waiting" and not is_tombstone(call))
 
     async def _idle(self) -> None:
         """Wait until no message is being answered, and listeners have read the answers."""

@@ -85,7 +85,9 @@ def merged_by_time(views: Sequence[View]) -> list[Item]:
 # Forks
 
 
-def begin_fork(log: Log, name: str, turns: int | None, tools: Iterable[str] | None, of: str) -> Log:
+def begin_fork(
+    log: Log, name: str, turns: int | None, tools: Iterable[str] | None, of: str, at: int | str | None = None
+) -> Log:
     """Begin a conversation with the past of another; its own are the notes and what narrows the past."""
     if log.root is not log:
         raise InvalidValue("a draft has no forks: its past is stored nowhere")
@@ -93,7 +95,10 @@ def begin_fork(log: Log, name: str, turns: int | None, tools: Iterable[str] | No
     log.catch_up()
     finish_erasing(log)
     with log.lock:
-        parent = log.state.transcripts[of]
+        state = log.state
+        if at is not None:
+            state = log.state_at(at if isinstance(at, int) else state.version_of(at, of))
+        parent = state.transcripts.get(of, Transcript())
         child = fork_scoped(parent, turns=turns, tools=None if tools is None else list(tools))
         content = {
             "conversation": log.place.conversation,
@@ -102,7 +107,7 @@ def begin_fork(log: Log, name: str, turns: int | None, tools: Iterable[str] | No
             "last": parent.view.log.item(len(parent) - 1).id if len(parent) else None,
         }
         own = [Written(MAIN, item) for item in child.recorded(len(parent))]
-        notes = [Written(POOL, note) for note in log.state.pool]
+        notes = [Written(POOL, note) for note in state.pool]
     fork = open_log(log.store, place)
     try:
         fork.commit(lambda _: [Written(ORIGIN, Note(content=content)), *own, *notes], expected=0)

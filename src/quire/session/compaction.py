@@ -7,7 +7,7 @@ as it was.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
@@ -16,8 +16,18 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec.structs import replace
 
-from quire.compactors import Compactor, Outcome, Plan, Request, Room, checked_compactor, record
-from quire.context import DEFAULT_MODEL
+from quire.compactors import (
+    FORCED_REASON,
+    Compactor,
+    Outcome,
+    Plan,
+    Request,
+    Room,
+    checked_compactor,
+    plan_around_undone,
+    record,
+)
+from quire.context import DEFAULT_MODEL, Context
 from quire.errors import InvalidValue, Irreducible, QuireError, WindowExceeded
 from quire.items import Hide, Note, Span, now
 from quire.models import AnyModel, model_of, summarized
@@ -87,8 +97,9 @@ class AioCompaction:
     async def run(self, *, by: Compactor | None = None, room: Room | None = None) -> Outcome | None:
         """Compact now, also if there is room left; returns the outcome, or `None` if nothing was to be done.
 
-        An outcome that was not kept says why, and counts as false. `by` is another compactor for this once.
-        `room` is by default what the last context left.
+        Automatic compaction leaves alone what an undo shows again, as long as the rest can make room; this
+        verb does not. An outcome that was not kept says why, and counts as false. `by` is another compactor
+        for this once. `room` is by default what the last context left.
         """
         own = self._compaction
         compactor = own.compactor if by is None else checked_compactor(by)
@@ -99,7 +110,7 @@ class AioCompaction:
         counter = counter_for(DEFAULT_MODEL)
         room = room or own.room or Room(view.tokens(counter), counter)
         own.known.end_pause()
-        return await own.make_room(view, guard, replace(room, early=True), compactor)
+        return await own.make_room(view, guard, replace(room, early=True), compactor, is_asked=True)
 
 
 class Compaction:
@@ -114,6 +125,8 @@ class Compaction:
         self._task: _Task | None = None
         self.room: Room | None = None
         """What the last context left to the main transcript."""
+        self.is_forced = False
+        """Whether a forced plan was recorded since the last context."""
         self.compactor: Compactor | None = None
         self.model: AnyModel | None = None
 
@@ -147,18 +160,32 @@ class Compaction:
         if self.compactor is None:
             return
         self.room = room
-        is_leased_by_any = any(map(is_leased, self.log.state.plans.values()))
-        if not (self.is_running or self.known.is_pausing or is_leased_by_any):
+        if not (self.is_running or self.known.is_pausing or self._is_leased):
             self._begin(view, guard or Guard(self.log), room, self.compactor, raises=False)
         if waits:
             await self._wait(None)
 
-    async def make_room(self, view: View, guard: Guard, room: Room, by: Compactor) -> Outcome | None:
-        """Compact and wait for it, for a turn that does not fit otherwise."""
+    async def make_room(
+        self, view: View, guard: Guard, room: Room, by: Compactor, *, is_asked: bool = False
+    ) -> Outcome | None:
+        """Compact and wait for it: for a turn that does not fit otherwise, or because a person asked."""
         while self.is_running:
             await self._wait(None)
             view, guard = self.shown()
-        return await self._begin(view, guard, room, by, raises=True)
+        return await self._begin(view, guard, room, by, raises=True, is_asked=is_asked)
+
+    def advice(self, context: Context) -> list[str]:
+        """Lines for a receipt: a compaction was forced, or a summary is not written yet."""
+        lines = [f"the history was compacted: {FORCED_REASON}"] if self.is_forced else []
+        self.is_forced = False
+        if context.cuts and self._is_leased:
+            lines.append("a summary of the history is still being written: its oldest items are left out")
+        return lines
+
+    @property
+    def _is_leased(self) -> bool:
+        """Whether a process is at work on a plan."""
+        return any(map(is_leased, self.log.state.plans.values()))
 
     @property
     def is_running(self) -> bool:
@@ -196,9 +223,19 @@ class Compaction:
             else:
                 await asyncio.sleep(_LOOK)
 
-    def _begin(self, view: View, guard: Guard, room: Room, compactor: Compactor, *, raises: bool) -> _Task:
+    def _begin(
+        self,
+        view: View,
+        guard: Guard,
+        room: Room,
+        compactor: Compactor,
+        *,
+        raises: bool,
+        is_asked: bool = False,
+    ) -> _Task:
         """Begin to compact; errors are logged, or with `raises` raised to the caller that waits."""
-        shrinking = _Work(self, compactor).shrink(view, guard, room)
+        plans = compactor.plan if is_asked else partial(plan_around_undone, compactor)
+        shrinking = _Work(self, plans).shrink(view, guard, room)
         self._task = asyncio.get_running_loop().create_task(shrinking if raises else self._quiet(shrinking))
         return self._task
 
@@ -224,8 +261,8 @@ class Compaction:
 class _Work:
     """One compaction: plans are made and carried out, one after the other, until the view fits."""
 
-    def __init__(self, compaction: Compaction, compactor: Compactor) -> None:
-        self._compaction, self._compactor = compaction, compactor
+    def __init__(self, compaction: Compaction, plans: Callable[[View, Room], Plan | None]) -> None:
+        self._compaction, self._plans = compaction, plans
         self._log, self._writer, self._known = compaction.log, compaction.writer, compaction.known
         model = compaction.model
         self._model = None if model is None else Metered(model, compaction.prices)
@@ -261,7 +298,7 @@ class _Work:
         """The plan, or why there is none. Planning may take long, so it runs in a thread."""
         metrics = self._known.metrics
         try:
-            return self._compactor.plan(view, room)
+            return self._plans(view, room)
         except Irreducible as fault:
             if metrics.fault != str(fault):  # once, and not in every turn
                 logger.warning("nothing of %s can be compacted: %s", self._log.place, fault)
@@ -339,6 +376,7 @@ class _Work:
             return [*kept, *used, *(_ended(note, state) if note is not None else ())]
 
         await AWAITED.do(self._log, lambda: self._log.commit(entries))
+        self._compaction.is_forced |= bool(found) and plan.forced
         self._count(found, is_paid=words is not None, is_counted=fault is not None)
         await self._writer.hooks.fire(Compacted(self._log.place, MAIN, plan, found))
         return found

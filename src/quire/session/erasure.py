@@ -28,7 +28,7 @@ from quire.session.log import Entries, Log, open_log
 from quire.session.pool import handle_of
 from quire.session.receipts import is_receipt
 from quire.session.state import State, Written, is_step, sources_of
-from quire.state import Transcript
+from quire.state import AUTOMATIC, Transcript
 from quire.stores import Place, Store
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import (
@@ -406,7 +406,7 @@ def _done(family: _Family, mark: str, state: State) -> Entries:
         trial = transcript.copy()
         while shown := [one for one in _summaries(trial) if one.spans and is_tombstone(one)]:
             for summary in shown:  # others under it may show now
-                undo = Undo(summary.id)
+                undo = Undo(summary.id, extras={AUTOMATIC: True})
                 trial.append(undo)
                 ends.append(Written(name, undo))
     return ends

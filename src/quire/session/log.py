@@ -131,6 +131,13 @@ class Log:
             self.state, self._last = state, stored[-1].body if stored else b""
             return entries
 
+    def state_at(self, version: int) -> State:
+        """The state at an earlier version, computed from what is stored."""
+        self.state.check_version(version)
+        state = self._begin()
+        self._apply(state, self.recorded()[:version])
+        return state
+
     def recorded(self) -> Entries:
         """All entries as they are stored."""
         return read_entries(self.place, self.store.read(self.place))

@@ -12,12 +12,12 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
 from quire.compactors import Compactor
 from quire.context import Context, Template
-from quire.errors import InvalidValue, UnknownId, UnknownKey, cut
-from quire.items import EDITS, Content, Item, Message, Pin, ToolCall, ToolResult, Undo, new_id
+from quire.errors import InvalidValue, TurnBusy, UnknownId, UnknownKey, cut
+from quire.items import EDITS, Content, Hide, Item, Message, Pin, ToolCall, ToolResult, Undo, new_id
 from quire.memory import Memory
 from quire.models import AnyModel, model_of
 from quire.providers import Parsed
-from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Writer, check_names, checked_type, plain
+from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Change, Writer, check_names, checked_type, plain
 from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, merged_by_time, take_name
 from quire.session.compaction import AioCompaction, Close, Compaction
 from quire.session.erasure import find, finish_erasing, forget
@@ -26,8 +26,9 @@ from quire.session.log import Log, follow, open_log, open_store
 from quire.session.pool import AioPool, SessionPool
 from quire.session.receipts import Kept, receipts_of
 from quire.session.redaction import Redact
+from quire.session.rewrites import Rewrite, editing, hiding, retracting
 from quire.session.spending import Caps, Metered, Spending, named_prices
-from quire.session.state import Written
+from quire.session.state import State, Written
 from quire.session.steps import Steps
 from quire.session.turns import BuildOptions, Listening, Turns
 from quire.state import Transcript, View
@@ -100,6 +101,35 @@ class AioSession:
             await self._do(self._log.catch_up)  # the last edit may be another's
         return await self._one(Undo(edit_id or _last_edit(_view(self._log, to).recorded())), to)
 
+    async def hide(self, *ids: str, to: str = MAIN) -> Hide:
+        """Hide items from now on, each with its group; they stay on the record, and `undo` shows them again.
+
+        A call that waits for its result is refused (`CallPending`), and so are the last message of the user
+        (`edit` replaces it), pinned items, and items that a summary tells of.
+        """
+        return cast(Hide, (await self._rewrite(hiding(ids), to))[0])
+
+    async def retract(self, *, to: str = MAIN) -> Hide | None:
+        """Hide the last answer, so that the question can be answered again; `None` if there is none yet.
+
+        Calls and results of the turn stay shown: what tools have done is not done again.
+        """
+        made = await self._rewrite(retracting(), to)
+        return cast(Hide, made[0]) if made else None
+
+    async def edit(self, /, message_id: str, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
+        """Record another message of the user in place of one, and hide that one and all after it.
+
+        `undo` shows them again. Tools that ran since are not undone. Instructions, configuration and pinned
+        items stay. A call that waits for its result is refused (`CallPending`), and so is an edit while an
+        agent answers in this process (`TurnBusy`).
+        """
+        if self._log.work is not None and not self._log.work.is_over:
+            raise TurnBusy(f"a turn is running in {self._log.place}: interrupt it first")
+        return cast(
+            Message, (await self._rewrite(editing(message_id, Message("user", content, **fields)), to))[0]
+        )
+
     async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
         """Build what the model sees this turn. Each rendering of it is kept as a receipt.
 
@@ -131,16 +161,24 @@ class AioSession:
         return await self._do(lambda: take_name(self._log, label))
 
     async def fork(
-        self, name: str, *, turns: int | None = None, tools: Iterable[str] | None = None, of: str = MAIN
+        self,
+        name: str,
+        *,
+        at: int | str | None = None,
+        turns: int | None = None,
+        tools: Iterable[str] | None = None,
+        of: str = MAIN,
     ) -> "Session":
         """Begin another conversation with this one's past, at `conversation/name`; its length costs nothing.
 
-        The past can be narrowed to the last so many turns of the user, and to some tools. Open calls are
-        closed in it. It has the notes of the pool and the options of this session, compaction included.
+        The past ends now, or `at` an earlier version, or with the item of that id. It can be narrowed to the
+        last so many turns of the user, and to some tools. Open calls are closed in it. It has the notes of
+        the pool as they were, and the options of this session, compaction included.
         """
+        checked_type(at, int | str | None, "a fork begins at a version, or at an item by its id")
         _view(self._log, of)
         only = None if tools is None else list(checked_type(tools, Iterable, "the tools of a fork are names"))
-        log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, only, of))
+        log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, only, of, at))
         return self._like(log, is_fork=True)
 
     async def child(self, name: str) -> "Session":
@@ -228,6 +266,17 @@ class AioSession:
             model=self._compaction.model,
         )
 
+    async def _rewrite(self, rewrite: Rewrite, to: str) -> tuple[Item, ...]:
+        """Record what changes the past, computed on what the transcript shows by then."""
+        _view(self._log, to)
+
+        def decide(state: State) -> Change:
+            items = self._writer.ready(rewrite(state.transcripts[to].view))
+            return Change.adding(self._log.place, to, items)
+
+        await self._do(self._log.catch_up)
+        return tuple(item for _, item in (await self._writer.write_change(self._io, decide)).entries)
+
     async def _one(self, item: I, to: str) -> I:
         to, writer = to if to is MAIN else checked_name(to), self._writer
         is_seen = writer.redact is not None or writer.hooks.all or type(item) in _NOT_PLAIN
@@ -271,6 +320,9 @@ class Session:
     tool = plain(AioSession.tool)
     pin = plain(AioSession.pin)
     undo = plain(AioSession.undo)
+    hide = plain(AioSession.hide)
+    retract = plain(AioSession.retract)
+    edit = plain(AioSession.edit)
     record = plain(AioSession.record)
     new = plain(AioSession.new)
     fork = plain(AioSession.fork)

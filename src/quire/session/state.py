@@ -211,14 +211,27 @@ class State:
 
     def at(self, version: int) -> dict[str, View]:
         """What each transcript showed at an earlier version; one without items then is left out."""
-        if not 0 <= whole(version, "a version") <= self.version:
-            raise OutOfRange(f"there are versions 0 to {self.version}; there is none {version}")
+        self.check_version(version)
         revisions = {
             name: self._inherited.get(name, 0) + bisect_right(self.versions(name), version)
             for name in self.transcripts
         }
         shown = {name: revision for name, revision in revisions.items() if revision or name == MAIN}
         return {name: self.transcripts[name].at(revision) for name, revision in shown.items()}
+
+    def check_version(self, version: int) -> None:
+        """Raise `OutOfRange` if there is no such version."""
+        if not 0 <= whole(version, "a version") <= self.version:
+            raise OutOfRange(f"there are versions 0 to {self.version}; there is none {version}")
+
+    def version_of(self, item_id: str, name: str) -> int:
+        """The version with which an item of a transcript was recorded here."""
+        own = self.transcripts[name].view.position(item_id) - self._inherited.get(name, 0)
+        if own < 0:
+            raise OutOfRange(
+                f"{cut(item_id)!r} is from before this conversation began: fork where it is from"
+            )
+        return self.versions(name)[own]
 
     def inherited(self, item_id: str) -> Iterator[Item]:
         """The item of an id from before this log began, in each transcript that has one."""

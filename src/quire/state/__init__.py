@@ -50,6 +50,7 @@ from quire.state.merge import (
 from quire.state.pool import Inherit, Pool
 from quire.state.transcript import CLOSED as CLOSED, Config, Transcript, config_at
 from quire.state.view import (
+    AUTOMATIC as AUTOMATIC,
     Fate,
     Scroll as Scroll,
     View,
@@ -57,6 +58,7 @@ from quire.state.view import (
     memos as memos,
     protected_positions as protected_positions,
     spans_over as spans_over,
+    undone_groups as undone_groups,
 )
 
 __all__ = [

@@ -303,6 +303,25 @@ def protected_positions(view: View) -> Iterator[int]:
         yield from log.group(newest, end)
 
 
+AUTOMATIC = "quire.automatic"
+"""The key of `extras` that marks an `Undo` which no person asked for."""
+
+
+def undone_groups(view: View) -> set[int]:
+    """The heads of the shown groups over which a person undid a summary, a mask or a hide."""
+    log, end, heads = view.log, view.end, set[int]()
+    undos = (edit for edit in EditsInForce(log, end).edits if isinstance(edit, Undo))
+    for undo in undos:
+        edit = log.item(log.locate(undo.target, end))
+        if AUTOMATIC in undo.extras or not isinstance(edit, Hide | Mask | Summary):
+            continue
+        if isinstance(edit, Mask):
+            heads.add(log.head(log.locate(edit.target, end)))
+        else:
+            heads.update(log.head(p) for start, stop in log.area(edit, end) for p in range(start, stop))
+    return {head for head in heads - {EDIT} if view.run_at(head) is not None}
+
+
 def spans_over(view: View, items: Iterable[Item]) -> tuple[Span, ...]:
     """As few spans as possible over these items and no others; a shown summary brings all that it covers."""
     log, end = view.log, view.end
