@@ -1,22 +1,8 @@
-"""Counters for tests: by four characters to a token, by items, and by whatever a test wants to be given."""
+"""Counters for tests: by items, and by whatever a test wants to be given."""
 
 from typing import Any
 
-from quire.items import Item, Message, Summary, ToolCall, ToolResult
-
-
-class FourCharacters:
-    """The plainest counter there is."""
-
-    key = "four-characters"
-
-    def count(self, item: Item) -> int:
-        if isinstance(item, Message | ToolResult | Summary):
-            return 4 + len(item.text) // 4
-        return 4 + (len(item.arguments) // 4 if isinstance(item, ToolCall) else 0)
-
-    def total(self, counted: int) -> int:
-        return counted + 3
+from quire.items import Item
 
 
 class Items:

@@ -1,7 +1,7 @@
 """Histories that the clients send: each shows one thing that a wire has to get right."""
 
 from quire.items import Audio, File, Image, Item, Message, Note, Summary, ToolCall, ToolResult
-from tests.providers.conversations import PNG
+from quire.testing.conversations import PNG
 
 TOOLS = [
     {

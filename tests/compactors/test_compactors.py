@@ -21,8 +21,9 @@ from quire.compactors import (
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, QuireError, WrongType
 from quire.items import Audio, Image, Item, Mask, Message, Note, Pin, Reasoning, Summary, ToolCall, ToolResult
 from quire.state import Pool, Transcript
+from quire.testing.plain import FourCharacters
 from quire.tokens import counter_for, schema_tokens
-from tests.counting import FourCharacters, Items
+from tests.counting import Items
 from tests.sections.asking import error_of
 
 TOKENS = FourCharacters()

@@ -1,45 +1,56 @@
-"""Laws 5 to 9 and 13 for every compactor, over random histories."""
-
-import contextlib
+"""The laws of every compactor of ours; and of those that go to a floor, and those that request summaries."""
 
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.compactors import Compactor, Plan, Request, Room, Summarize, TruncateOldest, record
-from quire.errors import EditRefused, Irreducible
-from quire.items import JSON, Edit, Hide, Item, Mask, Message, Pin, Span, Summary, ToolResult, Undo
-from quire.providers import PROVIDERS
-from quire.state import Pool, Transcript, structural
-from quire.tokens import counter_for
-from tests.compactors.compacting import (
-    ANY_LENGTH,
-    BY_FLOOR,
-    COMPACTORS,
-    HISTORIES,
-    PERCENT,
-    TOKENS,
-    WITHIN,
-    Wordy,
-    go_on,
-    played,
-    recorded,
-    room,
+from quire.compactors import (
+    Cascade,
+    ClearToolResults,
+    Compactor,
+    Offload,
+    Request,
+    Room,
+    Summarize,
+    TruncateOldest,
 )
-from tests.histories import Op
-from tests.oracle import PlainTranscript
-from tests.providers.conversations import MODELS, STEPS, TOOLS, Step, Talk
+from quire.errors import Irreducible
+from quire.items import Item, Message, ToolResult
+from quire.state import Transcript, structural
+from quire.testing import CompactorLaws
+from quire.testing.compactors import HISTORIES, PERCENT, TOKENS, planned, played, protected, recorded, room_of
+from quire.testing.histories import Op
+from quire.testing.plain import PlainTranscript
 
 pytestmark = pytest.mark.laws
 
-ANY = st.sampled_from(COMPACTORS)
+BY_FLOOR: list[TruncateOldest | Summarize] = [
+    TruncateOldest(),
+    TruncateOldest(floor=0.8, ceiling=0.9),
+    TruncateOldest(floor=40, ceiling=80),
+    TruncateOldest(unit="messages", floor=3, ceiling=6),
+    TruncateOldest(unit="turns", floor=1, ceiling=2),
+    Summarize(floor=3, ceiling=6),
+    Summarize(unit="tokens", size=10),
+    Summarize(unit="tokens", floor=0.8, size=20),
+    Summarize(unit="turns", floor=1, ceiling=2),
+]
+BY_RESULT: list[Compactor] = [
+    ClearToolResults(keep=1, at_least=1, stub="-"),
+    ClearToolResults(keep=0, at_least=0.2, stub="-", ceiling=0.5),
+    Offload(larger_than=30, keep=1),
+    Offload(larger_than=10, keep=0, ceiling=0),
+]
+COMPACTORS: list[Compactor] = [
+    *BY_FLOOR,
+    *BY_RESULT,
+    Cascade(ClearToolResults(keep=1, at_least=1, stub="-"), TruncateOldest()),
+    Cascade(Offload(larger_than=30), ClearToolResults(keep=0), Summarize(unit="tokens", size=10)),
+    Cascade(TruncateOldest(unit="turns", floor=2, ceiling=4), Cascade(TruncateOldest())),
+    Cascade(ClearToolResults(keep=1, at_least=1, stub="-"), Summarize(floor=3, ceiling=6)),
+]
+"""A new compactor is one more line here."""
+
 FLOORED = st.sampled_from(BY_FLOOR)
-SUMMARIZING = st.sampled_from(
-    [
-        Summarize(floor=2, ceiling=4),
-        Summarize(unit="tokens", size=5),
-        Summarize(unit="turns", floor=1, ceiling=2),
-    ]
-)
 BRIEF = "{conversation}"
 READING = st.sampled_from(
     [
@@ -49,111 +60,27 @@ READING = st.sampled_from(
     ]
 )
 READS = st.integers(120, 600)
-COUNTER = counter_for("claude-sonnet-5")
 
 
-def planned(compactor: Compactor, transcript: Transcript, space: Room) -> Plan | None:
-    """What the compactor plans, or None if the view is irreducible."""
-    try:
-        return compactor.plan(transcript.view, space)
-    except Irreducible:
-        return None
+class TestCompactors(CompactorLaws):
+    compactors = COMPACTORS
 
 
-@given(HISTORIES, ANY, PERCENT)
-def test_a_plan_changes_nothing(ops: list[Op], compactor: Compactor, percent: int) -> None:
-    transcript, _ = played(ops)
-    log, shown = transcript.recorded(), list(transcript.view)
-    first, second = (planned(compactor, transcript, room(transcript, percent)) for _ in range(2))
-    assert transcript.recorded() == log and list(transcript.view) == shown
-    assert (first is None) == (second is None)
-    if first is not None and second is not None:
-        assert (first.before, first.after) == (second.before, second.after)
-        assert first.before == transcript.view.tokens(TOKENS) and first.saved > 0
-        assert first.edits or first.request is not None
-
-
-@given(HISTORIES, ANY, PERCENT, WITHIN)
-def test_protected_items_and_groups_stay_whole_and_the_plan_is_exact(
-    ops: list[Op], compactor: Compactor, percent: int, much: float
-) -> None:
-    transcript, plain = played(ops)
-    before = list(transcript.view)
-    protected = [item for item in _protected(before, plain) if not isinstance(item, Summary)]
-    plan = planned(compactor, transcript, room(transcript, percent))
-    if plan is None:
-        return
-    pool = Pool()
-    assert recorded(transcript, plan, pool, much).fate == "kept"
-    assert list(pool) == list(plan.notes)
-    left = transcript.view.tokens(TOKENS)
-    assert left == plan.after if plan.request is None or much == 1 else left <= plan.after
-    restored = Transcript(JSON.decode(JSON.encode(transcript.recorded())))
-    assert list(restored.view) == list(transcript.view)
-    shown = {item.id: item for item in transcript.view}
-    assert all(shown.get(item.id) == item for item in protected)
-    was_shown = {item.id for item in before}
-    for position, item in enumerate(plain.log):
-        members = {plain.log[p].id for p in plain.group(position)} & was_shown
-        if item.id in was_shown and plain.heads[position] >= 0:
-            assert members <= shown.keys() or not members & shown.keys()
-    for item in transcript.recorded(since=len(plain.log)):
-        plain.append(item)
-    assert list(transcript.view) == plain.shown()
-
-
-def _protected(shown: list[Item], plain: PlainTranscript) -> list[Item]:
-    pinned = {plain.log[p].id for p in plain.pinned()}
-    waits = {plain.log[p].id for call in plain.open_calls() for p in plain.group(call)}
-    users = [item.id for item in shown if isinstance(item, Message) and item.role == "user"]
-    always = pinned | waits | set(users[-1:])
-    return [item for item in shown if item.id in always or structural(item)]
+class TestSummaries(CompactorLaws):
+    compactors = (
+        *(compactor for compactor in BY_FLOOR if isinstance(compactor, Summarize)),
+        Summarize(floor=2, ceiling=4),
+        Summarize(unit="tokens", size=5),
+    )
 
 
 def _never_left_out(shown: list[Item], plain: PlainTranscript) -> list[Item]:
-    """The same with the last result, which may be masked."""
-    stays = {item.id for item in _protected(shown, plain)}
+    """What is protected, with the last result, which may be masked."""
+    stays = {item.id for item in protected(shown, plain)}
     if shown and isinstance(shown[-1], ToolResult):
         newest = next(p for p, item in enumerate(plain.log) if item.id == shown[-1].id)
         stays |= {plain.log[p].id for p in plain.group(newest)}
     return [item for item in shown if item.id in stays]
-
-
-@given(HISTORIES, ANY, PERCENT, ANY_LENGTH)
-def test_words_of_any_length_make_nothing_larger_and_nothing_unfit(
-    ops: list[Op], compactor: Compactor, percent: int, much: float
-) -> None:
-    transcript, _ = played(ops)
-    space = room(transcript, percent)
-    before, log = transcript.view.tokens(TOKENS), transcript.recorded()
-    plan = planned(compactor, transcript, space)
-    if plan is None:
-        return
-    pool = Pool()
-    outcome = recorded(transcript, plan, pool, much)
-    left = transcript.view.tokens(TOKENS)
-    if outcome.fate == "discarded":
-        assert much > 1 and outcome.reason
-        assert transcript.recorded() == log and not list(pool)
-    else:
-        assert left < before
-        assert left <= space.tokens or plan.after > space.tokens or much > 1
-
-
-@given(HISTORIES, ANY, PERCENT, WITHIN)
-def test_compacting_twice_changes_nothing(
-    ops: list[Op], compactor: Compactor, percent: int, much: float
-) -> None:
-    transcript, _ = played(ops)
-    space = room(transcript, percent)
-    plan = planned(compactor, transcript, space)
-    if plan is None:
-        return
-    assert recorded(transcript, plan, much=much).fate == "kept"
-    shown = list(transcript.view)
-    assert compactor.plan(transcript.view, space) is None
-    assert recorded(transcript, plan, much=much).fate == "discarded"
-    assert list(transcript.view) == shown
 
 
 @given(HISTORIES, FLOORED, PERCENT)
@@ -161,7 +88,7 @@ def test_the_view_is_at_the_floor_or_the_parts_are_named(
     ops: list[Op], compactor: TruncateOldest | Summarize, percent: int
 ) -> None:
     transcript, plain = played(ops)
-    view, space = transcript.view, room(transcript, percent)
+    view, space = transcript.view, room_of(transcript, percent)
     extent = compactor.extent(space)
     count, total = extent.counter.count, extent.counter.total
     held = view.tokens(extent.counter)
@@ -193,7 +120,7 @@ def test_a_cut_falls_where_a_turn_begins(
 ) -> None:
     transcript, plain = played(ops)
     before = list(transcript.view)
-    plan = planned(compactor, transcript, room(transcript, percent))
+    plan = planned(compactor, transcript, room_of(transcript, percent))
     if plan is None:
         return
     recorded(transcript, plan)
@@ -208,91 +135,6 @@ def test_a_cut_falls_where_a_turn_begins(
     for item in before[:cut]:
         if item.id in kept and item.id not in pinned and not structural(item):
             assert {plain.log[p].id for p in plain.group(plain.find(item.id))} & later, "left behind"
-
-
-@given(HISTORIES, HISTORIES, st.sampled_from([c for c in BY_FLOOR if isinstance(c, Summarize)]), PERCENT)
-def test_a_summary_folds_the_earlier_one(
-    past: list[Op], later: list[Op], compactor: Summarize, percent: int
-) -> None:
-    transcript, plain = played(past)
-    for author in (Wordy("y"), Wordy("z")):
-        shown = {item.id for item in transcript.view}
-        plan = planned(compactor, transcript, room(transcript, percent))
-        if plan is not None:
-            assert plan.request is not None
-            recorded(transcript, plan)
-            folded = {i for i in plan.request.items if isinstance(transcript.get(i), Summary)}
-            now = {item.id for item in transcript.view}
-            assert not folded & now and len(now - shown) == 1
-            for item in transcript.recorded(since=len(plain.log)):
-                plain.append(item)
-        go_on(transcript, plain, later, author)
-    assert list(transcript.view) == plain.shown()
-
-
-@given(HISTORIES, SUMMARIZING, PERCENT, st.sampled_from([None, "", " \n\t"]))
-def test_an_empty_summary_changes_nothing(
-    ops: list[Op], compactor: Summarize, percent: int, text: str | None
-) -> None:
-    transcript, _ = played(ops)
-    plan = planned(compactor, transcript, room(transcript, percent))
-    if plan is None:
-        return
-    log = transcript.recorded()
-    outcome = record(transcript, plan, text=text)
-    assert outcome.fate == "discarded" and outcome.reason and not outcome.edits
-    assert transcript.recorded() == log
-
-
-@given(HISTORIES, SUMMARIZING, PERCENT, st.integers(0, 3), st.integers(0, 63))
-def test_a_late_summary_is_kept_only_if_its_items_are_unchanged(
-    ops: list[Op], compactor: Summarize, percent: int, code: int, pick: int
-) -> None:
-    transcript, _ = played(ops)
-    plan = planned(compactor, transcript, room(transcript, percent))
-    if plan is None or plan.request is None:
-        return
-    transcript.append(Message("user", "meanwhile", created_at=1e6))
-    before = [transcript.view.fate(item) for item in plan.request.items]
-    target = plan.request.items[pick % len(plan.request.items)]
-    edits: tuple[Edit, ...] = (
-        Hide((Span(target, target),)),
-        Mask(target, "[-]"),
-        Pin(target),
-        Undo(target),
-    )
-    with contextlib.suppress(EditRefused):
-        transcript.append(edits[code])
-    changed = before != [transcript.view.fate(item) for item in plan.request.items]
-    shown = list(transcript.view)
-    outcome = record(transcript, plan, text="a gist")
-    if changed:
-        assert outcome.fate == "discarded"
-        assert list(transcript.view) == shown
-    else:
-        assert outcome.fate == "kept"
-
-
-@given(STEPS, STEPS, st.sampled_from(COMPACTORS), st.integers(10, 120))
-def test_no_wire_finds_a_fault_after_compaction(
-    past: list[Step], later: list[Step], compactor: Compactor, percent: int
-) -> None:
-    talk = Talk()
-    pool = Pool()
-    for steps in (past, later):
-        talk.play(steps)
-        view = talk.transcript.view
-        try:
-            plan = compactor.plan(view, Room(view.tokens(COUNTER) * percent // 100, COUNTER))
-        except Irreducible:
-            continue
-        if plan is not None:
-            outcome = recorded(talk.transcript, plan, pool, much=0.0)
-            assert outcome.fate == "kept" or (plan.request is not None and plan.request.size < 4)
-        for wire, provider in PROVIDERS.items():
-            model = MODELS[wire][0]
-            rendered = provider.render(talk.transcript.view, model=model, tools=TOOLS)
-            assert provider.check(rendered.payload, model) == []
 
 
 def narrow(transcript: Transcript, reads: int) -> Room:

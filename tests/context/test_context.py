@@ -13,9 +13,10 @@ from quire.items import Hide, Item, Mask, Message, Note, Pin, Role, Span, Summar
 from quire.providers import PROVIDERS
 from quire.sections import Ask, Custom, History, Input, Instructions, Pooled
 from quire.state import Pool, Transcript
+from quire.testing.plain import FourCharacters
+from quire.testing.templates import built
 from quire.tokens import Budget, Calibrated, Share, counter_for, schema_tokens
-from tests.context.building import built
-from tests.counting import FourCharacters, Items
+from tests.counting import Items
 from tests.sections.asking import error_of
 
 BUDGET = Budget(window=1_000, reserve=100)

@@ -1,6 +1,6 @@
-"""Laws 6 and 10 to 14 for templates over random histories, and cuts that seldom move."""
+"""Templates over random histories: each context extends the one before, and cuts seldom move."""
 
-from contextlib import suppress
+import asyncio
 from itertools import pairwise
 from typing import Any
 
@@ -9,219 +9,24 @@ from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from quire.context import Context, Template
-from quire.errors import OverBudget, QuireError
-from quire.items import Hide, Item, Message, Note, Pin, Span, ToolCall, ToolResult
+from quire.errors import OverBudget
+from quire.items import Hide, Item, Message, Pin, Span, ToolCall, ToolResult
 from quire.providers import PROVIDERS
-from quire.sections import (
-    Ask,
-    Catalogue,
-    Custom,
-    History,
-    Input,
-    Instructions,
-    Pooled,
-    items_of,
-    settings_of,
-)
-from quire.state import Pool, Transcript, View
+from quire.sections import Ask, Custom, History, Input, Instructions
+from quire.state import Transcript, View
+from quire.testing.histories import OPS, Author, Op
+from quire.testing.templates import COUNTER, asked, built, grown, names_of, templates
 from quire.tokens import Budget, Share
-from tests.context.building import built, done
-from tests.counting import FourCharacters
-from tests.histories import OPS, Author, Op
-from tests.oracle import is_edit
 
-COUNTER = FourCharacters()
-TOOLS: list[dict[str, Any]] = [
-    {"name": "tool1", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
-]
 MODELS = {"openai": "gpt-5.6", "openai-responses": "gpt-5.6", "anthropic": "claude-sonnet-4-5"} | {
     "gemini": "gemini-2.5-pro"
 }
-OTHER = Transcript([Message("user", "elsewhere", id="o1"), Message("assistant", "yes" * 9, id="o2")])
-NOTES = [Note(f"note {number}", key=f"k{number}", description="a note") for number in range(3)]
-
-
-def is_odd(item: Item) -> bool:
-    return len(item.id) % 2 == 1 or item.created_at % 2 == 1
-
-
-def names(template: Template) -> list[str]:
-    return [section.name for section in template.sections]
-
-
-REFUSING = History(where=lambda item: not isinstance(item, ToolCall))
-FILTERED = [REFUSING, History(where=lambda item: item.created_at % 5 > 1)]
-HISTORIES = st.sampled_from([*[History()] * 3, History(turns=2), History(messages=4), *FILTERED])
-BOUNDED = st.sampled_from([History(share=Share(maximum=30)), History(share=Share(minimum=60))])
-
-
-def recalled(ask: Ask) -> list[Item]:
-    """The oldest item, as a search would find it."""
-    view = ask.view()
-    return view.log.items(0, min(view.end, 1)) if view.end and not is_edit(view.log.item(0)) else []
-
-
-@st.composite
-def templates(draw: st.DrawFn) -> Template:
-    """Templates with a history, sections before and after it, and shares."""
-    share = draw(st.sampled_from([None, Share(maximum=20), Share(minimum=10), Share(weight=9)]))
-    words = "x" * draw(st.integers(1, 200))
-    sections: list[Any] = [Instructions("Be " + words)] if draw(st.booleans()) else []
-    if draw(st.booleans()):
-        sections.append(Instructions([{"role": "user", "content": words}] * 3, name="more", required=False))
-    if draw(st.booleans()):
-        sections.append(Custom("recall", recalled, required=draw(st.booleans())))
-    if draw(st.booleans()):
-        sections.append(Pooled(share=share, stability="static"))
-    sections.append(draw(st.one_of(HISTORIES, HISTORIES, BOUNDED)))
-    if draw(st.integers(0, 3)) == 3:
-        sections.append(History("other", name="other"))
-    if draw(st.integers(0, 2)) == 2:
-        fork = History("fork", name="fork", where=draw(st.sampled_from([None, None, is_odd])))
-        sections.insert(draw(st.integers(0, len(sections))), fork)
-    if draw(st.booleans()):
-        sections.append(Catalogue(share=share))
-    if draw(st.booleans()):
-        sections.append(Custom("clock", lambda ask: [{"role": "system", "content": f"It is {ask.now}"}]))
-    if draw(st.booleans()):
-        sections.append(Input())
-    return Template(*sections, budget=Budget(window=draw(st.integers(2, 600)), reserve=1))
-
-
-def asked(view: View, now: float = 0.0, fork: View | None = None) -> Ask:
-    """An ask about a view, with a fork beside it, and the last message of the user as the input."""
-    views = {"main": view, "other": OTHER.view, "fork": OTHER.view if fork is None else fork}
-    users = [item for item in view if isinstance(item, Message) and item.role == "user"]
-    given = users[-1] if users else None
-    return Ask(views=views, pool=Pool(NOTES), now=now, tools=TOOLS if now % 2 else (), input=given)
-
-
-def grown(ops: list[Op], transcript: Transcript, author: Author) -> Transcript:
-    for op in ops:
-        item = author.item(transcript, op)
-        with suppress(QuireError):
-            if item is not None:
-                transcript.append(item)
-    return transcript
-
-
-def forked(ops: list[Op], later: list[Op], at: int) -> tuple[View, View]:
-    """A random history, and a fork of it that went on by itself."""
-    author = Author()
-    transcript = grown(ops[:at], Transcript(), author)
-    child = grown(later, transcript.fork(), Author("f"))
-    return grown(ops[at:], transcript, author).view, child.view
-
-
-def given_by(section: Any, ask: Ask) -> set[str]:
-    """The ids of what a section returns that is no history."""
-    return {item.id for item in items_of(done(section.items(ask)), section.name)}
-
-
-def candidates(template: Template, ask: Ask) -> set[str]:
-    """The ids of all that could be shown."""
-    found: set[str] = set()
-    for section in template.sections:
-        if isinstance(section, History):
-            view = ask.view(section.transcript)
-            found |= {item.id for item in view.log.items(0, view.end) if not is_edit(item)}
-            found |= {item.id for item in view if is_edit(item)}
-        else:
-            found |= given_by(section, ask)
-    return found
-
-
-def protected(section: History, view: View) -> set[str]:
-    """The ids of what a history has to show, whatever the room."""
-    users = [item for item in view if isinstance(item, Message) and item.role == "user"]
-    stays = {item.id for item in users[-1:]}
-    if section not in FILTERED and is_odd not in vars(section).values():
-        stays |= {item.id for item in view if view.fate(item.id).state == "pinned"}
-        stays |= {call.id for call in view.pending()}
-    return stays
-
-
-@pytest.mark.laws
-@given(OPS, templates(), st.integers(0, 1), OPS, st.integers(0, 40))
-def test_a_context_is_within_budget_or_the_parts_to_blame_are_named(
-    ops: list[Op], template: Template, now: int, later: list[Op], at: int
-) -> None:
-    view, fork = forked(ops, later, at)
-    ask = asked(view, now, fork)
-    try:
-        context = built(template, ask, COUNTER)
-    except OverBudget as fault:
-        assert fault.over > 0 and (fault.parts or template.budget.available < 40)
-        assert set(fault.parts) <= {section.name for section in template.sections} | {"tool definitions"}
-        window = template.budget.window + fault.over
-        if fault.parts:
-            context = built(
-                Template(*template.sections, budget=Budget(window=window, reserve=1)), ask, COUNTER
-            )
-            assert context.receipt.tokens <= window - 1
-            assert "fork" in names(template) or context.receipt.tokens > template.budget.available - 1
-        return
-    sizes = sum(context.tokens.values())
-    assert sizes >= sum(COUNTER.count(item) for item in context.items)
-    total = COUNTER.total(sizes + context.receipt.schemas)
-    assert context.receipt.tokens == total <= template.budget.available
-    stays: set[str] = set()
-    for section in template.sections:
-        if isinstance(section, History):
-            stays |= protected(section, ask.view(section.transcript))
-        elif settings_of(section).required:
-            stays |= given_by(section, ask)
-    assert stays <= {item.id for item in context.items}
-    for name, share in ((section.name, settings_of(section).share) for section in template.sections):
-        if share is not None and share.maximum is not None and name != "history":
-            assert context.tokens[name] <= share.maximum
-
-
-@given(OPS, templates(), OPS, st.integers(0, 40))
-def test_every_candidate_is_on_the_receipt_once(
-    ops: list[Op], template: Template, later: list[Op], at: int
-) -> None:
-    view, fork = forked(ops, later, at)
-    ask = asked(view, 0.0, fork)
-    try:
-        context = built(template, ask, COUNTER)
-    except OverBudget:
-        return
-    entries = context.receipt.entries
-    ids = [entry.item_id for entry in entries]
-    assert len(ids) == len(set(ids))
-    assert set(ids) == candidates(template, ask)
-    shown = {item.id for item in context.items}
-    assert len(shown) == len(context.items)
-    assert {entry.item_id for entry in entries if entry.fate in ("shown", "pinned", "masked")} == shown
-    assert all(entry.reason and entry.rule and entry.section in context.tokens for entry in entries)
-    for entry in entries:
-        assert context.explain(entry.item_id) == entry
-    sizes = {item.id: COUNTER.count(item) for item in context.items}
-    assert all(entry.tokens == sizes[entry.item_id] for entry in entries if entry.item_id in sizes)
-
-
-@given(OPS, templates(), st.sampled_from(sorted(MODELS)), OPS, st.integers(0, 40))
-def test_no_wire_finds_a_fault_and_the_same_is_the_same(
-    ops: list[Op], template: Template, wire: str, later: list[Op], at: int
-) -> None:
-    view, fork = forked(ops, later, at)
-    ask = asked(view, 0.0, fork)
-    try:
-        context = built(template, ask, COUNTER)
-    except OverBudget:
-        return
-    rendered = context.render(wire, model=MODELS[wire])
-    assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
-    again = built(template, ask, COUNTER)
-    assert list(again.items) == list(context.items)
-    assert again.render(wire, model=MODELS[wire]).payload == rendered.payload
 
 
 @pytest.mark.laws
 @given(OPS, templates(), st.sampled_from(sorted(MODELS)))
 def test_each_context_extends_the_one_before(ops: list[Op], template: Template, wire: str) -> None:
-    absent = ("other", "fork", "recall") if "input" in names(template) else ("other", "fork")
+    absent = ("other", "fork", "recall") if "input" in names_of(template) else ("other", "fork")
     sections = [
         History() if section.name == "history" else section
         for section in template.sections
@@ -232,8 +37,8 @@ def test_each_context_extends_the_one_before(ops: list[Op], template: Template, 
     for number, op in enumerate(ops):
         before = transcript.view
         grown([op], transcript, author)
-        context = built(template, asked(transcript.view, number * 2.0), COUNTER, previous)
-        is_moved = "recall" in names(template) and transcript.view.shape is not before.shape
+        context = built(template, asked(transcript.view, number * 2.0), previous=previous)
+        is_moved = "recall" in names_of(template) and transcript.view.shape is not before.shape
         if previous is not None and not is_moved and list(transcript.view[: len(before)]) == list(before):
             assert context.shared >= previous.items.stable_length
             assert context.items[: context.shared] == previous.items[: context.shared]
@@ -268,8 +73,8 @@ CUT: dict[str, Any] = {
 
 def talk(turns: list[tuple[int, list[int], int]], question: int) -> Transcript:
     transcript = Transcript()
-    for turn, (asked, found, answered) in enumerate(turns):
-        transcript.append(Message("user", "q" * asked, id=f"u{turn}"))
+    for turn, (question_length, found, answered) in enumerate(turns):
+        transcript.append(Message("user", "q" * question_length, id=f"u{turn}"))
         for number, length in enumerate(found):
             transcript.append(ToolCall(f"c{turn}.{number}", "look", id=f"c{turn}.{number}"))
             transcript.append(ToolResult(f"c{turn}.{number}", "look", "f" * length, id=f"r{turn}.{number}"))
@@ -285,7 +90,7 @@ def turn_of(item: Item) -> int:
 def fitted(view: View, section: Any, window: int, *more: Any) -> Context | None:
     template = Template(Instructions("Be brief."), section, *more, budget=Budget(window=window))
     try:
-        return built(template, Ask(views={"main": view}, input=view[-1] if more else None), COUNTER)
+        return built(template, Ask(views={"main": view}, input=view[-1] if more else None))
     except OverBudget:
         return None
 
@@ -328,8 +133,8 @@ def test_the_floor_of_the_room_is_used_give_or_take_the_group_at_the_cut(
             transcript.append(Pin(f"u{turn}.u0"))
         ask = Ask(views={"main": transcript.view})
         try:
-            everything = built(Template(CUT[kind], budget=Budget(window=1_000_000)), ask, COUNTER)
-            context = built(template, ask, COUNTER, context)
+            everything = built(Template(CUT[kind], budget=Budget(window=1_000_000)), ask)
+            context = built(template, ask, previous=context)
         except OverBudget:
             return
         shown = {item.id for item in context.items}
@@ -395,7 +200,7 @@ def test_an_input_with_its_own_section_changes_nothing_else(
     for more in ((), (Input(),)):
         template = Template(Instructions("Be brief."), INPUTS[kind], *more, budget=Budget(window=window))
         try:
-            found.append(built(template, ask, COUNTER))
+            found.append(built(template, ask))
         except OverBudget as fault:
             found.append(fault.over)
     alone, apart = found
@@ -434,9 +239,9 @@ def test_a_cut_seldom_moves_and_never_back(name: str) -> None:
     transcript, starts, contexts = Transcript(), list[int](), list[Context]()
 
     def call(turn: int, question: Message) -> None:
-        given = question if "input" in names(template) else None
+        given = question if "input" in names_of(template) else None
         ask = Ask(views={"main": transcript.view}, now=float(turn), input=given)
-        contexts.append(done(template.build(ask, previous=contexts[-1] if contexts else None)))
+        contexts.append(asyncio.run(template.build(ask, previous=contexts[-1] if contexts else None)))
         shown = {item.id for item in contexts[-1].items}
         starts.append(next(i for i, item in enumerate(transcript.view) if item.id in shown))
 

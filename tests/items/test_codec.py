@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from quire.errors import Damaged, InvalidValue, Unencodable, WrongType
 from quire.items import JSON, KINDS, MAX_DEPTH, Item, Message, Note, Pin, ToolCall, Unknown, kind_of
-from tests.items.strategies import FEW, FIELDS, batches, json_values, of_kind, same, texts
+from quire.testing.items import FEW, FIELDS, batches, json_values, of_kind, same, texts
 
 pytestmark = pytest.mark.laws
 

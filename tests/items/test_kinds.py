@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from quire import items as q
 from quire.errors import InvalidValue, QuireError, WrongType
-from tests.items.strategies import contents, items
+from quire.testing.items import contents, items
 
 SECRET = "s3cr3t"
 VALID: dict[type[msgspec.Struct], dict[str, Any]] = {

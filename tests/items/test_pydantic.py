@@ -10,7 +10,7 @@ from hypothesis import given
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from quire.items import Address, Hide, Image, Item, Message, Note, Opaque, Span, ToolCall, Unknown
-from tests.items.strategies import items
+from quire.testing.items import items
 
 
 class Turn(BaseModel):

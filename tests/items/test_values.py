@@ -12,7 +12,7 @@ from hypothesis import given
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import JSON, NOTHING, Message, Note, ToolCall, freeze, new_id, now, thaw, use_clock
-from tests.items.strategies import free_values
+from quire.testing.items import free_values
 
 CHANGES: list[Callable[[Any], object]] = [
     *(lambda d: d.clear(), lambda d: d.pop("a"), lambda d: d.popitem(), lambda d: d.setdefault("b", 1)),

@@ -12,8 +12,8 @@ from quire.items import Item, Message
 from quire.models import AnyModel, Local, Scripted
 from quire.providers import PROVIDERS, CachePlan, Finish, provider_for
 from quire.state import Scroll, Transcript
+from quire.testing.conversations import STEPS, TOOLS, Step, Talk
 from tests.models.answerers import LENGTH, MODELS, QUESTION, in_loop, text_of, threads_of, wait_until_idle
-from tests.providers.conversations import STEPS, TOOLS, Step, Talk
 
 pytestmark = pytest.mark.laws
 Make = Callable[[], AnyModel]

@@ -15,6 +15,7 @@ import pytest
 from quire.errors import InvalidLimit, InvalidValue, MissingExtra, ModelFailed, WindowExceeded, WrongType
 from quire.items import Image, Message
 from quire.models import Local
+from quire.testing.conversations import TOOLS
 from tests.models.answerers import (
     NEEDS_LOCAL,
     QUESTION,
@@ -26,7 +27,6 @@ from tests.models.answerers import (
     wait_until_idle,
     weights,
 )
-from tests.providers.conversations import TOOLS
 
 needs_local = pytest.mark.parametrize("here", [pytest.param(True, marks=NEEDS_LOCAL, id="local")])
 WAITING = os.environ.get("OMP_WAIT_POLICY")

@@ -11,9 +11,9 @@ from quire.items import Message, Reasoning, Span, ToolCall
 from quire.models import AnyModel, Delta, Scripted, asking, summarized
 from quire.providers import PROVIDERS, Parsed, Rendered
 from quire.state import Transcript
+from quire.testing.conversations import TOOLS
 from quire.tokens import Usage, counter_for
 from tests.models.answerers import QUESTION, each_row, in_loop, text_of
-from tests.providers.conversations import TOOLS
 
 CALL = ToolCall("c1", "look_up", '{"q": "x"}')
 PROMPT = (Message("system", "Summarise in one short sentence."), Message("user", "My order has not come."))

@@ -8,9 +8,9 @@ from hypothesis import given, strategies as st
 from pydantic import TypeAdapter
 
 from quire.providers import PROVIDERS, CachePlan
+from quire.testing.conversations import MODELS, STEPS, TOOLSETS, Step, Talk
 from tests.clients.histories import HISTORIES, TOOLS
 from tests.models.answerers import each_row
-from tests.providers.conversations import MODELS, STEPS, TOOLSETS, Step, Talk
 
 openai_chat: Any = pytest.importorskip("openai.types.chat", reason="the openai client is not installed")
 openai_responses: Any = pytest.importorskip("openai.types.responses")

@@ -24,7 +24,7 @@ from quire.items import (
 )
 from quire.providers import HISTORY, PROVIDERS, CachePlan, Rendered
 from quire.state import Transcript
-from tests.providers.conversations import PNG
+from quire.testing.conversations import PNG
 
 MODELS = {
     "openai": "gpt-5.6",

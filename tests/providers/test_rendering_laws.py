@@ -16,7 +16,7 @@ from quire.errors import Downgraded
 from quire.items import Image, Item, Message, ToolCall, ToolResult
 from quire.providers import HARMLESS, HISTORY, PROVIDERS, CachePlan
 from quire.state import Transcript, View, memos
-from tests.providers.conversations import MODELS, PNG, STEPS, TOOLS, TOOLSETS, Step, Talk
+from quire.testing.conversations import MODELS, PNG, STEPS, TOOLS, TOOLSETS, Step, Talk
 
 pytestmark = pytest.mark.laws
 

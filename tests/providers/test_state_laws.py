@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 from quire.items import Hide, Item, Mask, Message, Reasoning, Span, ToolCall, ToolResult
 from quire.providers import HISTORY, PROVIDERS, pack
 from quire.state import Transcript
-from tests.providers.answers import OPENAIS_OWN, answer, owner
-from tests.providers.conversations import MODELS, STEPS, TOOLS, Step, Talk
+from quire.testing.answers import OPENAIS_OWN, answer, owner
+from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, Talk
 
 pytestmark = pytest.mark.laws
 

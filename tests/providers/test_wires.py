@@ -12,7 +12,7 @@ import pytest
 from quire.items import JSON, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import PROVIDERS, CachePlan, Rendered, pack, without_breakpoints
 from quire.state import Transcript
-from tests.providers.conversations import wide_png
+from quire.testing.conversations import wide_png
 
 Json = dict[str, Any]
 

@@ -1,10 +1,11 @@
-"""Asks about random conversations, the sections that the laws are tested with, and how to ask them."""
+"""The sections that the laws are tested with, and how to ask them."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 from quire.errors import QuireError
-from quire.items import Address, Item, Message, Note, Reasoning, ToolCall, ToolResult, thaw
+from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.sections import (
     Ask,
     Catalogue,
@@ -17,11 +18,7 @@ from quire.sections import (
     Pooled,
     Section,
     ToolGuide,
-    items_of,
 )
-from quire.state import Pool, View
-from tests.context.building import done
-from tests.providers.conversations import TOOLS
 
 
 def shorter(item: Item) -> Item | None:
@@ -86,46 +83,10 @@ SECTIONS: list[Section] = [
     Plain(),
 ]
 
-NOTES = [
-    Note({"margin": [1, 2.5, None]}, key="a", description="margins", id="na"),
-    Note("words", key="b", id="nb"),
-    Note(None, key="none", id="nc"),
-    Note([True, {"deep": {"er": "✓"}}], key="list", description="two\nlines", id="nd"),
-    Note(3, key="x" * 90, id="ne"),
-    Note(b"bytes", key="bytes", id="nf"),
-]
-INBOX = [
-    Message("user", "late", id="m1", created_at=1.0, address=Address("us", 0.9, 5.0)),
-    Message("user", "soon", id="m2", created_at=2.0, address=Address("us", 0.9, 50.0)),
-    Message("user", "whenever", id="m3", created_at=3.0, address=Address("us")),
-    Message("user", "not ours", id="m4", created_at=4.0, address=Address("them", 1.0)),
-    Message("user", "first", id="m5", created_at=1.5, address=Address("us", 0.9)),
-    Message("user", "for nobody", id="m6"),
-]
-
-
-def ask_about(view: View, number: int = 0) -> Ask:
-    """An ask with some of everything; some have an input and some have none."""
-    last = view[-1] if len(view) and number % 3 else None
-    return Ask(
-        views={"main": view},
-        pool=Pool(NOTES[: number % (len(NOTES) + 1)]),
-        tools=thaw(TOOLS) if number % 2 else (),
-        scope="ana",
-        conversation="q3",
-        input=last,
-        inbox=INBOX,
-        now=5.0,
-    )
-
 
 def asked(section: Section, ask: Ask) -> Any:
-    """What a section returns; none here waits for anything."""
-    return done(section.items(ask))
-
-
-def items_from(section: Section, ask: Ask) -> list[Item]:
-    return list(items_of(asked(section, ask), section.name))
+    """What a section returns."""
+    return asyncio.run(section.items(ask))
 
 
 def error_of(call: Callable[[], Any]) -> type[QuireError] | None:

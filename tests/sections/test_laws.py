@@ -1,76 +1,24 @@
-"""What holds for every section in `SECTIONS`: add yours, and it is tested with all of this."""
-
-from collections import Counter
-from collections.abc import Iterable
-from contextlib import suppress
-from copy import deepcopy
+"""The laws of every section of ours, and what holds for every history."""
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
-from quire.errors import QuireError
-from quire.items import KINDS, Item, ToolCall, ToolResult
-from quire.providers import PROVIDERS
-from quire.sections import History, settings_of
+from quire.sections import History
 from quire.state import Transcript, View, instructions, structural
-from tests.histories import OPS, Author, Op
-from tests.providers.conversations import MODELS, STEPS, Step, Talk
-from tests.sections.asking import HISTORIES, SECTIONS, ask_about, items_from, shorter
+from quire.testing import SectionLaws
+from quire.testing.conversations import STEPS, Step
+from quire.testing.histories import OPS, Author, Op
+from quire.testing.sections import ask_about, unpaired, view_after
+from quire.testing.templates import grown, items_from
+from tests.sections.asking import HISTORIES, SECTIONS, shorter
 
 pytestmark = pytest.mark.laws
 
-WIRES = st.sampled_from([(wire, model) for wire, models in MODELS.items() for model in models])
 NUMBERS = st.integers(0, 41)
-FEWER = settings(max_examples=max(20, settings().max_examples // 4))
 
 
-def view_after(steps: list[Step]) -> View:
-    talk = Talk()
-    talk.play(steps)
-    return talk.transcript.view
-
-
-@FEWER
-@given(STEPS, NUMBERS)
-def test_the_same_ask_gets_the_same_items_and_is_not_changed(steps: list[Step], number: int) -> None:
-    view = view_after(steps)
-    ask = ask_about(view, number)
-    before = (list(view), list(ask.pool), deepcopy(ask.tools), list(ask.inbox), dict(ask.parameters))
-    for section in SECTIONS:
-        items = items_from(section, ask)
-        assert {type(item) for item in items} <= KINDS
-        assert items == items_from(section, ask_about(view, number))
-        assert len({item.id for item in items}) == len(items)
-        assert settings_of(section).name == section.name
-    assert before == (list(view), list(ask.pool), ask.tools, list(ask.inbox), ask.parameters)
-
-
-@FEWER
-@given(STEPS, NUMBERS, WIRES)
-def test_no_provider_finds_a_fault_in_sections_one_by_one_and_together(
-    steps: list[Step], number: int, wire: tuple[str, str | None]
-) -> None:
-    provider, model = PROVIDERS[wire[0]], wire[1]
-    ask = ask_about(view_after(steps), number)
-    together: dict[str, Item] = {}
-    for section in SECTIONS:
-        items = items_from(section, ask)
-        together.update((item.id, item) for item in items)
-        assert not provider.check(provider.render(items, model=model, tools=ask.tools).payload, model)
-    whole = [item for item in ask.view() if item.id in together]
-    rest = [item for item in together.values() if item.id not in {one.id for one in whole}]
-    rendered = provider.render([*rest, *whole], model=model, tools=ask.tools)
-    assert not provider.check(rendered.payload, model)
-
-
-def loose(view: View, items: Iterable[Item]) -> tuple[int, int]:
-    """Count the calls without a result and the results without a call, as the log pairs them."""
-    calls, results = Counter[tuple[int, str]](), Counter[tuple[int, str]]()
-    for item in items:
-        if isinstance(item, ToolCall | ToolResult):
-            pairs = calls if isinstance(item, ToolCall) else results
-            pairs[view.log.head(view.position(item.id)), item.call_id] += 1
-    return (calls - results).total(), (results - calls).total()
+class TestSections(SectionLaws):
+    sections = SECTIONS
 
 
 def check_groups(history: History, view: View, number: int) -> None:
@@ -79,8 +27,8 @@ def check_groups(history: History, view: View, number: int) -> None:
     items = items_from(history, ask)
     ids, order = {item.id for item in items}, {item.id: index for index, item in enumerate(view)}
     assert [order[item.id] for item in items] == sorted(order[item.id] for item in items)
-    waiting, stray = loose(view, items)
-    assert waiting <= loose(view, view)[0] and stray <= loose(view, view)[1]
+    (calls, results), (waiting, stray) = unpaired(view, items), unpaired(view, view)
+    assert calls <= waiting and results <= stray
     if "shorter" not in repr(vars(history)):
         for group in view.groups():
             assert len({item.id in ids for item in group.items if item != ask.input}) <= 1
@@ -96,14 +44,9 @@ def test_no_history_splits_a_group(steps: list[Step], number: int) -> None:
 
 @given(OPS)
 def test_no_history_splits_a_group_of_an_edited_transcript(ops: list[Op]) -> None:
-    transcript, author = Transcript(), Author()
-    for op in ops:
-        item = author.item(transcript, op)
-        with suppress(QuireError):
-            if item is not None:
-                transcript.append(item)
+    view = grown(ops, Transcript(), Author()).view
     for history in HISTORIES:
-        check_groups(history, transcript.view, 0)
+        check_groups(history, view, 0)
 
 
 @given(STEPS, st.integers(1, 9), st.booleans())

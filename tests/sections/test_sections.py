@@ -38,8 +38,10 @@ from quire.sections import (
     settings_of,
 )
 from quire.state import Pool, Transcript
+from quire.testing.sections import INBOX
+from quire.testing.templates import items_from
 from quire.tokens import Definition, Share
-from tests.sections.asking import INBOX, asked, error_of, items_from
+from tests.sections.asking import asked, error_of
 
 LOOK: Definition = {"name": "look", "description": "Look it up.\nSlowly."}
 ADD: Definition = {"type": "function", "function": {"name": "add"}}

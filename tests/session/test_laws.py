@@ -12,7 +12,7 @@ from quire.providers import PROVIDERS
 from quire.sections import Catalogue, History, Instructions
 from quire.state import Pool, Transcript
 from quire.stores import MemoryStore
-from tests.histories import OPS, Author, Op
+from quire.testing.histories import OPS, Author, Op
 from tests.session.opened import KINDS, ids, session, texts, twin
 from tests.stores.keeping import kept
 

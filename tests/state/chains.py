@@ -17,8 +17,8 @@ from quire.items import (
     ToolResult,
 )
 from quire.state import Transcript
-from tests.histories import Author, Op
-from tests.oracle import PlainTranscript
+from quire.testing.histories import Author, Op
+from quire.testing.plain import PlainTranscript
 
 
 def handed_on(transcript: Transcript, plain: PlainTranscript, op: Op) -> Transcript:

@@ -6,9 +6,9 @@ from hypothesis import assume, given, strategies as st
 from quire.errors import Irreducible
 from quire.items import Item, Message, Span, Summary, ToolCall, ToolResult
 from quire.state import Transcript, View, newest, structural, truncate
-from tests.counting import FourCharacters, Items
-from tests.histories import CONTENT_OPS, OPS, Author, Op
-from tests.oracle import PlainTranscript
+from quire.testing.histories import CONTENT_OPS, OPS, Author, Op
+from quire.testing.plain import FourCharacters, PlainTranscript
+from tests.counting import Items
 from tests.state.chains import check, play
 
 pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("short_segments")]

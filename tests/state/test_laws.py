@@ -9,9 +9,8 @@ from hypothesis import given, strategies as st
 from quire.errors import EditRefused
 from quire.items import Edit, Item, Message, Note, Pin, Summary, ToolCall, ToolResult, Undo
 from quire.state import Scroll, Transcript, View, config_at, groups, is_edit, pending_calls, view_after
-from tests.counting import FourCharacters
-from tests.histories import CONTENT_OPS, EDIT_OPS, OPS, Author, Op
-from tests.oracle import PlainTranscript
+from quire.testing.histories import CONTENT_OPS, EDIT_OPS, OPS, Author, Op
+from quire.testing.plain import FourCharacters, PlainTranscript
 from tests.state.chains import check, play
 
 pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("short_segments")]

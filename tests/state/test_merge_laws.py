@@ -21,8 +21,8 @@ from quire.items import (
     Undo,
 )
 from quire.state import CLOSED, Transcript, fork_scoped, instructions, is_edit, merge_all
-from tests.histories import OPS, Author, Op
-from tests.oracle import PlainTranscript
+from quire.testing.histories import OPS, Author, Op
+from quire.testing.plain import PlainTranscript
 from tests.state.chains import check, plain_of, play
 
 pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("short_segments")]

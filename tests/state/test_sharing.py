@@ -9,7 +9,8 @@ import pytest
 from quire.errors import DuplicateId, UnknownId, WrongType
 from quire.items import Hide, Item, Mask, Message, Pin, Span, Summary, ToolCall, ToolResult
 from quire.state import Log, Segment, Transcript, keep_memo, memos, truncate
-from tests.counting import FourCharacters, Items
+from quire.testing.plain import FourCharacters
+from tests.counting import Items
 
 
 def filled(length: int) -> Transcript:

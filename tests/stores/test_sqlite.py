@@ -14,7 +14,7 @@ import pytest
 
 from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreFailed
 from quire.stores import JSONLinesStore, SQLiteStore, Store
-from tests.stores.keeping import HERE, KEY, THERE, entry, fill, held_in, read_by_another
+from tests.stores.keeping import HERE, THERE, entry, fill, held_in, read_by_another
 
 
 def test_what_is_not_a_store_of_ours_is_refused_and_left(tmp_path: Path) -> None:
@@ -122,24 +122,6 @@ def test_another_who_writes_is_waited_for_and_then_said(
             later.start()
             assert store.append(HERE, [entry("a"), entry("b")], expected=2) == 4
             later.join()
-
-
-@pytest.mark.parametrize("key", [None, KEY], ids=["clear", "sealed"])
-@pytest.mark.parametrize("ending", ["db", "jsonl"])
-def test_scrubbing_leaves_no_byte_of_what_was_replaced_or_removed(
-    tmp_path: Path, ending: str, key: bytes | None
-) -> None:
-    with Store.open(tmp_path / f"kept.{ending}", key=key) as store:
-        for number in range(300):  # rows are moved between pages while others are added
-            text = "swordfish " * (1 + number % 40) if number % 3 == 0 else "x" * (number * 7 % 900)
-            for place in (HERE, THERE):
-                store.append(place, [entry(text)], expected=number)
-        store.replace(HERE, dict.fromkeys(range(1, 301, 3), b'{"kind":"gone"}'))
-        store.remove(THERE)
-        store.scrub()
-        assert held_in(tmp_path) == []
-        assert [stored.version for stored in store.read(HERE)] == list(range(1, 301))
-        assert list(store.verify()) == [] and store.version(THERE) == 0
 
 
 def test_scrubbing_says_that_another_still_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,8 @@ def fit(
     for index, piece in inputs.items():
         fitted[index] = Fitted(piece, Scroll(), 0, "shown elsewhere")
         for place, one in enumerate(fitted):
-            if one.piece.origin is not None and one.shown[-1:] == [*piece.content]:
+            ends = one.shown[-1:] == [*one.piece.content[-1:]] == [*piece.content]
+            if one.piece.origin is not None and ends:
                 fitted[place] = _without_input(one, count)
                 fitted[index] = Fitted(piece, Scroll(tuple(piece.content)), count(one.shown[-1]))
     return tuple(fitted)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.providers import HISTORY, RULES, Fault, check
-from tests.items.strategies import json_values
+from quire.testing.items import json_values
 from tests.providers.check.corpus import ROWS
 
 pytestmark = pytest.mark.laws

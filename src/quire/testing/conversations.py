@@ -36,8 +36,8 @@ from quire.items import (
 )
 from quire.providers import PROVIDERS, pack
 from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, truncate
+from quire.testing.answers import CHAT_MODELS, answer
 from quire.tokens import counter_for
-from tests.providers.answers import CHAT_MODELS, answer
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 24
 MODELS = {

@@ -1,4 +1,4 @@
-"""A transcript in the plainest form: lists, everything computed anew. The real one is held to it."""
+"""A counter and a transcript in the plainest form: lists, everything computed anew."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +20,20 @@ from quire.items import (
     ToolResult,
     Undo,
 )
+
+
+class FourCharacters:
+    """Four characters are a token."""
+
+    key = "four-characters"
+
+    def count(self, item: Item) -> int:
+        if isinstance(item, Message | ToolResult | Summary):
+            return 4 + len(item.text) // 4
+        return 4 + (len(item.arguments) // 4 if isinstance(item, ToolCall) else 0)
+
+    def total(self, counted: int) -> int:
+        return counted + 3
 
 
 def is_edit(item: Item) -> bool:

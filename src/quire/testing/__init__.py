@@ -1,0 +1,29 @@
+"""The laws that Quire's own stores, sections and compactors are tested with, for yours.
+
+Subclass a suite in a test module, say what it is to test, and run pytest:
+
+    class TestFileStore(StoreLaws):
+        def open(self, folder: Path) -> Store:
+            return FileStore(folder / "kept")
+
+Each test is one law, and its name says what is promised. Needs the extra `testing`. Hypothesis draws the
+examples: a profile of yours (`settings.register_profile`) sets how many.
+"""
+
+from quire.errors import MissingExtra
+
+try:
+    import hypothesis as hypothesis
+    import pytest
+except ImportError as missing:
+    raise MissingExtra(missing.name or "pytest", "testing") from missing
+else:  # so that a failure shows the values that were compared
+    pytest.register_assert_rewrite(
+        *(f"quire.testing.{name}" for name in ("compactors", "sections", "stores"))
+    )
+
+from quire.testing.compactors import CompactorLaws
+from quire.testing.sections import SectionLaws
+from quire.testing.stores import StoreLaws
+
+__all__ = ["CompactorLaws", "SectionLaws", "StoreLaws"]

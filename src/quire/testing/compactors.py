@@ -1,0 +1,311 @@
+"""The laws of a compactor: protected items stay, groups stay whole, and a plan does what it says, once."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from random import Random
+from typing import ClassVar
+
+import msgspec
+from hypothesis import given, strategies as st
+
+from quire.compactors import Compactor, Outcome, Plan, Room, record
+from quire.errors import EditRefused, Irreducible, QuireError
+from quire.items import JSON, Edit, Hide, Item, Mask, Message, Pin, Span, Summary, ToolResult, Undo
+from quire.providers import PROVIDERS
+from quire.state import Pool, Transcript, structural
+from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, Talk
+from quire.testing.examples import examples
+from quire.testing.histories import OPS, Author, Op
+from quire.testing.plain import FourCharacters, PlainTranscript
+from quire.tokens import counter_for
+
+TOKENS = FourCharacters()
+_COUNTER = counter_for("claude-sonnet-5")
+_USUAL = (0, 0, 0, 0, 1, 1, 1, 1, 2, 3, 3, 4, 5, 6, 7, 7, 7, 8, 8, 10)
+_SELDOM = (8, 9, 10, 11, 12, 13, 14, 14, 15, 15, 16)
+_LONG = 36
+_TRIES = 200
+
+
+def _many(seed: int) -> list[Op]:
+    random = Random(seed)
+    draw = random.randrange
+    return [
+        (random.choice(_USUAL if draw(8) else _SELDOM), draw(64), draw(64), draw(36))
+        for _ in range(_LONG // 3 + draw(_LONG))
+    ]
+
+
+# A few operations, which hypothesis can shrink; or enough of them for a view that is too large.
+HISTORIES = st.one_of(OPS, st.integers(0, 2**32).map(_many))
+PERCENT = st.one_of(st.integers(0, 110), st.integers(40, 99))
+"""The room, relative to what is shown."""
+
+WITHIN = st.sampled_from([0.0, 0.5, 1.0])
+"""The length of a summary, relative to the requested size."""
+
+ANY_LENGTH = st.sampled_from([0.0, 1.0, 1.2, 2.0, 3.0, 40.0])
+
+
+class Wordy(Author):
+    """An author with long tool results."""
+
+    def item(self, transcript: Transcript, op: Op) -> Item | None:
+        item = super().item(transcript, op)
+        if isinstance(item, ToolResult) and isinstance(item.content, str):
+            return msgspec.structs.replace(item, content=item.content + " and so on" * (op[1] + 1))
+        return item
+
+
+def go_on(transcript: Transcript, plain: PlainTranscript, ops: list[Op], author: Author) -> None:
+    """Apply operations to a transcript, and to the same in the plainest form."""
+    for op in ops:
+        item = author.item(transcript, op)
+        with suppress(QuireError):
+            if item is not None:
+                transcript.append(item)
+                plain.append(item)
+
+
+def played(ops: list[Op]) -> tuple[Transcript, PlainTranscript]:
+    """A random history, and the same in the plainest form."""
+    transcript, plain = Transcript(), PlainTranscript()
+    go_on(transcript, plain, ops, Wordy())
+    return transcript, plain
+
+
+def room_of(transcript: Transcript, percent: int) -> Room:
+    """So many percent of what is shown."""
+    return Room(transcript.view.tokens(TOKENS) * percent // 100, TOKENS)
+
+
+def planned(compactor: Compactor, transcript: Transcript, room: Room) -> Plan | None:
+    """What the compactor plans, or None if the view is irreducible."""
+    try:
+        return compactor.plan(transcript.view, room)
+    except Irreducible:
+        return None
+
+
+def recorded(transcript: Transcript, plan: Plan, pool: Pool | None = None, much: float = 1.0) -> Outcome:
+    """Record a plan, with a summary of so many times the requested size if it requests one."""
+    text = None if plan.request is None else "w" * max(int(4 * plan.request.size * much), 3)
+    return record(transcript, plan, text=text, pool=Pool() if pool is None else pool)
+
+
+def protected(shown: list[Item], plain: PlainTranscript) -> list[Item]:
+    """What a compactor has to leave: pins, waiting calls, the last user message, what holds the structure."""
+    pinned = {plain.log[p].id for p in plain.pinned()}
+    waits = {plain.log[p].id for call in plain.open_calls() for p in plain.group(call)}
+    users = [item.id for item in shown if isinstance(item, Message) and item.role == "user"]
+    always = pinned | waits | set(users[-1:])
+    return [item for item in shown if item.id in always or structural(item)]
+
+
+class CompactorLaws:
+    """The laws of a compactor. A subclass sets `compactors`, and pytest runs them.
+
+    The histories are short: most views have less than 1,000 tokens, and the room is up to 110 percent of a
+    view. Give a compactor limits at which it has something to do.
+    """
+
+    compactors: ClassVar[Sequence[Compactor]] = ()
+    """The compactors to test: one, or one per configuration. Each example draws one of them."""
+
+    def draw(self, data: st.DataObject) -> Compactor:
+        """One of the compactors."""
+        assert self.compactors, f"set {type(self).__name__}.compactors"
+        return data.draw(st.sampled_from(self.compactors), "compactor")
+
+    def test_it_has_a_plan_for_some_history(self) -> None:
+        """Otherwise the other laws have nothing to test."""
+        for compactor in self.compactors:
+            plans = (planned(compactor, t, room_of(t, 50)) for t, _ in map(played, map(_many, range(_TRIES))))
+            assert any(plans), f"{compactor} has no plan for any of {_TRIES} histories at half their size"
+
+    @examples()
+    @given(st.data(), HISTORIES, PERCENT)
+    def test_planning_changes_nothing_and_gives_the_same_plan_again(
+        self, data: st.DataObject, ops: list[Op], percent: int
+    ) -> None:
+        compactor = self.draw(data)
+        transcript, _ = played(ops)
+        log, shown = transcript.recorded(), list(transcript.view)
+        first, second = (planned(compactor, transcript, room_of(transcript, percent)) for _ in range(2))
+        assert transcript.recorded() == log and list(transcript.view) == shown
+        assert (first is None) == (second is None)
+        if first is not None and second is not None:
+            assert (first.before, first.after) == (second.before, second.after)
+            assert first.before == transcript.view.tokens(TOKENS) and first.saved > 0
+            assert first.edits or first.request is not None
+
+    @examples()
+    @given(st.data(), HISTORIES, PERCENT, WITHIN)
+    def test_protected_items_stay_and_groups_stay_whole(
+        self, data: st.DataObject, ops: list[Op], percent: int, much: float
+    ) -> None:
+        """A call is never apart from its result; pins, waiting calls and the last user message are shown."""
+        compactor = self.draw(data)
+        transcript, plain = played(ops)
+        before = list(transcript.view)
+        plan = planned(compactor, transcript, room_of(transcript, percent))
+        if plan is None:
+            return
+        assert recorded(transcript, plan, much=much).fate == "kept"
+        shown = {item.id: item for item in transcript.view}
+        for item in protected(before, plain):
+            if not isinstance(item, Summary):
+                assert shown.get(item.id) == item, f"{item} is protected"
+        was_shown = {item.id for item in before}
+        for position, item in enumerate(plain.log):
+            members = {plain.log[p].id for p in plain.group(position)} & was_shown
+            if item.id in was_shown and plain.heads[position] >= 0:
+                left = members & shown.keys()
+                assert left in (members, set()), f"{members - left} of the group {members} is left out"
+
+    @examples()
+    @given(st.data(), HISTORIES, PERCENT, WITHIN)
+    def test_a_plan_does_exactly_what_it_says(
+        self, data: st.DataObject, ops: list[Op], percent: int, much: float
+    ) -> None:
+        compactor = self.draw(data)
+        transcript, plain = played(ops)
+        plan = planned(compactor, transcript, room_of(transcript, percent))
+        if plan is None:
+            return
+        pool = Pool()
+        assert recorded(transcript, plan, pool, much).fate == "kept"
+        assert list(pool) == list(plan.notes)
+        left = transcript.view.tokens(TOKENS)
+        assert left == plan.after if plan.request is None or much == 1 else left <= plan.after
+        restored = Transcript(JSON.decode(JSON.encode(transcript.recorded())))
+        assert list(restored.view) == list(transcript.view)
+        for item in transcript.recorded(since=len(plain.log)):
+            plain.append(item)
+        assert list(transcript.view) == plain.shown()
+
+    @examples()
+    @given(st.data(), HISTORIES, PERCENT, ANY_LENGTH)
+    def test_a_summary_of_any_length_makes_nothing_larger(
+        self, data: st.DataObject, ops: list[Op], percent: int, much: float
+    ) -> None:
+        compactor = self.draw(data)
+        transcript, _ = played(ops)
+        room = room_of(transcript, percent)
+        before, log = transcript.view.tokens(TOKENS), transcript.recorded()
+        plan = planned(compactor, transcript, room)
+        if plan is None:
+            return
+        pool = Pool()
+        outcome = recorded(transcript, plan, pool, much)
+        left = transcript.view.tokens(TOKENS)
+        if outcome.fate == "discarded":
+            assert much > 1 and outcome.reason
+            assert transcript.recorded() == log and not list(pool)
+        else:
+            assert left < before
+            assert left <= room.tokens or plan.after > room.tokens or much > 1
+
+    @examples()
+    @given(st.data(), HISTORIES, PERCENT, WITHIN)
+    def test_compacting_twice_changes_nothing(
+        self, data: st.DataObject, ops: list[Op], percent: int, much: float
+    ) -> None:
+        compactor = self.draw(data)
+        transcript, _ = played(ops)
+        room = room_of(transcript, percent)
+        plan = planned(compactor, transcript, room)
+        if plan is None:
+            return
+        assert recorded(transcript, plan, much=much).fate == "kept"
+        shown = list(transcript.view)
+        assert compactor.plan(transcript.view, room) is None
+        assert recorded(transcript, plan, much=much).fate == "discarded"
+        assert list(transcript.view) == shown
+
+    @examples()
+    @given(st.data(), HISTORIES, HISTORIES, PERCENT)
+    def test_a_summary_folds_the_earlier_one(
+        self, data: st.DataObject, past: list[Op], later: list[Op], percent: int
+    ) -> None:
+        compactor = self.draw(data)
+        transcript, plain = played(past)
+        for author in (Wordy("y"), Wordy("z")):
+            shown = {item.id for item in transcript.view}
+            plan = planned(compactor, transcript, room_of(transcript, percent))
+            if plan is not None:
+                recorded(transcript, plan)
+                asked = () if plan.request is None else plan.request.items
+                folded = {item for item in asked if isinstance(transcript.get(item), Summary)}
+                now = {item.id for item in transcript.view}
+                assert not folded & now and len(now - shown) == (plan.request is not None)
+                for item in transcript.recorded(since=len(plain.log)):
+                    plain.append(item)
+            go_on(transcript, plain, later, author)
+        assert list(transcript.view) == plain.shown()
+
+    @examples()
+    @given(st.data(), HISTORIES, PERCENT, st.sampled_from([None, "", " \n\t"]))
+    def test_an_empty_summary_changes_nothing(
+        self, data: st.DataObject, ops: list[Op], percent: int, text: str | None
+    ) -> None:
+        compactor = self.draw(data)
+        transcript, _ = played(ops)
+        plan = planned(compactor, transcript, room_of(transcript, percent))
+        if plan is None or plan.request is None:
+            return
+        log, pool = transcript.recorded(), Pool()
+        outcome = record(transcript, plan, text=text, pool=pool)
+        assert outcome.fate == "discarded" and outcome.reason and not outcome.edits
+        assert transcript.recorded() == log and not list(pool)
+
+    @examples()
+    @given(st.data(), HISTORIES, PERCENT, st.integers(0, 3), st.integers(0, 63))
+    def test_a_late_summary_is_kept_only_if_its_items_are_unchanged(
+        self, data: st.DataObject, ops: list[Op], percent: int, code: int, pick: int
+    ) -> None:
+        compactor = self.draw(data)
+        transcript, _ = played(ops)
+        plan = planned(compactor, transcript, room_of(transcript, percent))
+        if plan is None or plan.request is None:
+            return
+        transcript.append(Message("user", "meanwhile", created_at=1e6))
+        before = [transcript.view.fate(item) for item in plan.request.items]
+        target = plan.request.items[pick % len(plan.request.items)]
+        edits: tuple[Edit, ...] = (
+            Hide((Span(target, target),)),
+            Mask(target, "[-]"),
+            Pin(target),
+            Undo(target),
+        )
+        with suppress(EditRefused):
+            transcript.append(edits[code])
+        changed = before != [transcript.view.fate(item) for item in plan.request.items]
+        shown = list(transcript.view)
+        outcome = record(transcript, plan, text="a gist", pool=Pool())
+        assert outcome.fate == ("discarded" if changed else "kept")
+        if changed:
+            assert list(transcript.view) == shown
+
+    @examples()
+    @given(st.data(), STEPS, STEPS, st.integers(10, 120))
+    def test_no_provider_refuses_what_is_left(
+        self, data: st.DataObject, past: list[Step], later: list[Step], percent: int
+    ) -> None:
+        compactor = self.draw(data)
+        talk = Talk()
+        pool = Pool()
+        for steps in (past, later):
+            talk.play(steps)
+            view = talk.transcript.view
+            try:
+                plan = compactor.plan(view, Room(view.tokens(_COUNTER) * percent // 100, _COUNTER))
+            except Irreducible:
+                continue
+            if plan is not None:
+                outcome = recorded(talk.transcript, plan, pool, much=0.0)
+                assert outcome.fate == "kept" or (plan.request is not None and plan.request.size < 4)
+            for wire, provider in PROVIDERS.items():
+                model = MODELS[wire][0]
+                rendered = provider.render(talk.transcript.view, model=model, tools=TOOLS)
+                assert provider.check(rendered.payload, model) == []

@@ -1,0 +1,15 @@
+"""How many examples a law is tested with."""
+
+from hypothesis import HealthCheck, settings
+
+# Laws are inherited, and their examples are large: both are intended.
+_INTENDED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.differing_executors]
+
+
+def examples(share: int = 1, least: int = 5) -> settings:
+    """The settings of a law: one in `share` of the profile's examples, without a deadline."""
+    return settings(
+        max_examples=max(least, settings().max_examples // share),
+        deadline=None,
+        suppress_health_check=_INTENDED,
+    )

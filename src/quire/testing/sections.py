@@ -1,0 +1,256 @@
+"""The laws of a section: alone it is deterministic; in a template it fits the budget and is explained."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from typing import ClassVar
+
+from hypothesis import given, strategies as st
+
+from quire.context import Template
+from quire.errors import OverBudget
+from quire.items import KINDS, Address, Item, Message, Note, ToolCall, ToolResult, thaw
+from quire.providers import PROVIDERS
+from quire.sections import Ask, History, Section, settings_of
+from quire.state import Pool, Transcript, View
+from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, Talk
+from quire.testing.examples import examples
+from quire.testing.histories import CONTENT_OPS, OPS, Author, Op
+from quire.testing.templates import (
+    COUNTER,
+    asked,
+    built,
+    candidates,
+    forked,
+    grown,
+    items_from,
+    names_of,
+    protected,
+    templates,
+)
+from quire.tokens import Budget
+
+WIRES = st.sampled_from([(wire, model) for wire, models in MODELS.items() for model in models])
+_NAMED = st.sampled_from([(wire, models[0]) for wire, models in MODELS.items()])
+_NUMBERS = st.integers(0, 41)
+
+NOTES = [
+    Note({"margin": [1, 2.5, None]}, key="a", description="margins", id="na"),
+    Note("words", key="b", id="nb"),
+    Note(None, key="none", id="nc"),
+    Note([True, {"deep": {"er": "✓"}}], key="list", description="two\nlines", id="nd"),
+    Note(3, key="x" * 90, id="ne"),
+    Note(b"bytes", key="bytes", id="nf"),
+]
+INBOX = [
+    Message("user", "late", id="m1", created_at=1.0, address=Address("us", 0.9, 5.0)),
+    Message("user", "soon", id="m2", created_at=2.0, address=Address("us", 0.9, 50.0)),
+    Message("user", "whenever", id="m3", created_at=3.0, address=Address("us")),
+    Message("user", "not ours", id="m4", created_at=4.0, address=Address("them", 1.0)),
+    Message("user", "first", id="m5", created_at=1.5, address=Address("us", 0.9)),
+    Message("user", "for nobody", id="m6"),
+]
+
+
+def ask_about(view: View, number: int = 0) -> Ask:
+    """An ask with some of everything; some have an input and some have none."""
+    last = view[-1] if len(view) and number % 3 else None
+    return Ask(
+        views={"main": view},
+        pool=Pool(NOTES[: number % (len(NOTES) + 1)]),
+        tools=thaw(TOOLS) if number % 2 else (),
+        scope="ana",
+        conversation="q3",
+        input=last,
+        inbox=INBOX,
+        now=5.0,
+    )
+
+
+def view_after(steps: list[Step]) -> View:
+    """What is shown of a random conversation."""
+    talk = Talk()
+    talk.play(steps)
+    return talk.transcript.view
+
+
+def unpaired(view: View, items: Iterable[Item]) -> tuple[int, int]:
+    """Count the calls without a result and the results without a call, as the log pairs them."""
+    calls, results = Counter[tuple[int, str]](), Counter[tuple[int, str]]()
+    for item in items:
+        if isinstance(item, ToolCall | ToolResult):
+            pairs = calls if isinstance(item, ToolCall) else results
+            pairs[view.log.head(view.position(item.id)), item.call_id] += 1
+    return (calls - results).total(), (results - calls).total()
+
+
+class SectionLaws:
+    """The laws of a section. A subclass sets `sections`, and pytest runs them.
+
+    The sections are asked with the view of a random conversation under the name `main`, a pool, tools and an
+    inbox, each of which may be empty. `ask.memory` is None. Give a section that needs a service a fake one.
+    """
+
+    sections: ClassVar[Sequence[Section]] = ()
+    """The sections to test: one, or one per configuration."""
+
+    @examples(4, least=20)
+    @given(STEPS, _NUMBERS)
+    def test_the_same_ask_gets_the_same_items(self, steps: list[Step], number: int) -> None:
+        """An item that changes its id or content from turn to turn is read anew by the provider each time."""
+        assert self.sections, f"set {type(self).__name__}.sections"
+        view = view_after(steps)
+        for section in self.sections:
+            items = items_from(section, ask_about(view, number))
+            assert items == items_from(section, ask_about(view, number)), f"{section.name} changes"
+            assert {type(item) for item in items} <= KINDS
+            assert len({item.id for item in items}) == len(items), f"{section.name} gives an id twice"
+            assert settings_of(section).name == section.name
+
+    @examples(4, least=20)
+    @given(STEPS, _NUMBERS)
+    def test_an_ask_is_not_changed(self, steps: list[Step], number: int) -> None:
+        """But for `ask.parameters`, with which a section speaks to later ones."""
+        view = view_after(steps)
+        ask = ask_about(view, number)
+        log = view.log.items(0, view.end)
+        before = (list(view), log, list(ask.pool), deepcopy(ask.tools), list(ask.inbox), dict(ask.views))
+        for section in self.sections:
+            items_from(section, ask)
+            log = view.log.items(0, view.end)
+            after = (list(view), log, list(ask.pool), ask.tools, list(ask.inbox), dict(ask.views))
+            assert before == after, f"{section.name} changed what it was asked with"
+
+    @examples()
+    @given(OPS)
+    def test_a_static_section_never_changes_and_a_slow_one_only_grows(self, ops: list[Op]) -> None:
+        """While nothing is edited. A provider's prompt cache serves what comes before the first change."""
+        transcript, author = Transcript(), Author()
+        before: dict[int, list[Item]] = {}
+        for number, op in enumerate(op for op in ops if op[0] < CONTENT_OPS):
+            grown([op], transcript, author)
+            for index, section in enumerate(self._lists()):
+                stability = settings_of(section).stability
+                if stability == "volatile":
+                    continue
+                ask = Ask(views={"main": transcript.view}, scope="ana", now=float(number))
+                items, earlier = items_from(section, ask), before.get(index)
+                if earlier is not None:
+                    kept = items if stability == "static" else items[: len(earlier)]
+                    assert kept == earlier, f"{section.name} is {stability} and changed"
+                before[index] = items
+
+    @examples()
+    @given(STEPS, _NUMBERS)
+    def test_no_call_is_shown_without_its_result(self, steps: list[Step], number: int) -> None:
+        """Of a transcript a section shows a call with its results, or neither."""
+        view = view_after(steps)
+        known = {item.id for item in view}
+        waiting, stray = unpaired(view, view)
+        for section in self.sections:
+            items = [item for item in items_from(section, ask_about(view, number)) if item.id in known]
+            calls, results = unpaired(view, items)
+            assert calls <= waiting and results <= stray, f"{section.name} splits a call from its result"
+
+    @examples(4, least=20)
+    @given(STEPS, _NUMBERS, WIRES)
+    def test_no_provider_refuses_sections_one_by_one_or_together(
+        self, steps: list[Step], number: int, wire: tuple[str, str | None]
+    ) -> None:
+        provider, model = PROVIDERS[wire[0]], wire[1]
+        ask = ask_about(view_after(steps), number)
+        together: dict[str, Item] = {}
+        for section in self.sections:
+            items = items_from(section, ask)
+            together.update((item.id, item) for item in items)
+            assert not provider.check(provider.render(items, model=model, tools=ask.tools).payload, model)
+        whole = [item for item in ask.view() if item.id in together]
+        rest = [item for item in together.values() if item.id not in {one.id for one in whole}]
+        rendered = provider.render([*rest, *whole], model=model, tools=ask.tools)
+        assert not provider.check(rendered.payload, model)
+
+    @examples()
+    @given(st.data(), OPS, st.integers(0, 1), OPS, st.integers(0, 40))
+    def test_a_context_is_within_budget_or_the_sections_to_blame_are_named(
+        self, data: st.DataObject, ops: list[Op], now: int, later: list[Op], at: int
+    ) -> None:
+        template = data.draw(templates(self._lists()), "template")
+        view, fork = forked(ops, later, at)
+        ask = asked(view, now, fork)
+        try:
+            context = built(template, ask)
+        except OverBudget as fault:
+            _check_blame(template, ask, fault)
+            return
+        sizes = sum(context.tokens.values())
+        assert sizes >= sum(COUNTER.count(item) for item in context.items)
+        total = COUNTER.total(sizes + context.receipt.schemas)
+        assert context.receipt.tokens == total <= template.budget.available
+        stays: set[str] = set()
+        for section in template.sections:
+            if isinstance(section, History):
+                stays |= protected(section, ask.view(section.transcript))
+            elif settings_of(section).required:
+                stays |= {item.id for item in items_from(section, ask)}
+        assert stays <= {item.id for item in context.items}
+        for name, share in ((section.name, settings_of(section).share) for section in template.sections):
+            if share is not None and share.maximum is not None and name != "history":
+                assert context.tokens[name] <= share.maximum
+
+    @examples()
+    @given(st.data(), OPS, OPS, st.integers(0, 40))
+    def test_every_candidate_is_on_the_receipt_once_with_a_reason(
+        self, data: st.DataObject, ops: list[Op], later: list[Op], at: int
+    ) -> None:
+        template = data.draw(templates(self._lists()), "template")
+        view, fork = forked(ops, later, at)
+        ask = asked(view, 0.0, fork)
+        try:
+            context = built(template, ask)
+        except OverBudget:
+            return
+        entries = context.receipt.entries
+        ids = [entry.item_id for entry in entries]
+        assert len(ids) == len(set(ids))
+        assert set(ids) == candidates(template, ask)
+        shown = {item.id for item in context.items}
+        assert len(shown) == len(context.items)
+        assert {entry.item_id for entry in entries if entry.fate in ("shown", "pinned", "masked")} == shown
+        assert all(entry.reason and entry.rule and entry.section in context.tokens for entry in entries)
+        for entry in entries:
+            assert context.explain(entry.item_id) == entry
+        sizes = {item.id: COUNTER.count(item) for item in context.items}
+        assert all(entry.tokens == sizes[entry.item_id] for entry in entries if entry.item_id in sizes)
+
+    @examples()
+    @given(st.data(), OPS, _NAMED, OPS, st.integers(0, 40))
+    def test_no_provider_refuses_a_context_and_the_same_ask_gives_the_same_request(
+        self, data: st.DataObject, ops: list[Op], wire: tuple[str, str | None], later: list[Op], at: int
+    ) -> None:
+        template = data.draw(templates(self._lists()), "template")
+        view, fork = forked(ops, later, at)
+        ask = asked(view, 0.0, fork)
+        try:
+            context = built(template, ask)
+        except OverBudget:
+            return
+        rendered = context.render(wire[0], model=wire[1])
+        assert PROVIDERS[wire[0]].check(rendered.payload, wire[1]) == []
+        again = built(template, ask)
+        assert list(again.items) == list(context.items)
+        assert again.render(wire[0], model=wire[1]).payload == rendered.payload
+
+    def _lists(self) -> list[Section]:
+        """The sections that are no histories: the templates have histories of their own."""
+        return [section for section in self.sections if not isinstance(section, History)]
+
+
+def _check_blame(template: Template, ask: Ask, fault: OverBudget) -> None:
+    """With as much room as was missing, the same template fits."""
+    assert fault.over > 0 and (fault.parts or template.budget.available < 40)
+    assert set(fault.parts) <= {*names_of(template), "tool definitions"}
+    if fault.parts:
+        window = template.budget.window + fault.over
+        context = built(Template(*template.sections, budget=Budget(window=window, reserve=1)), ask)
+        assert context.receipt.tokens <= window - 1
+        assert "fork" in names_of(template) or context.receipt.tokens > template.budget.available - 1

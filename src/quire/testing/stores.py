@@ -1,0 +1,420 @@
+"""The laws of a store: it holds what a dictionary of lists would, for all writers, and shows nothing else."""
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given, strategies as st
+
+from quire.errors import Conflict, InvalidValue, OutOfRange, StoreFailed, WrongType
+from quire.items import JSON, Item
+from quire.stores import Entry, Place, Store, Stored
+from quire.testing.examples import examples
+from quire.testing.items import FIELDS, items, of_kind, same
+
+HERE, THERE = Place("ana", "q3"), Place("", "")
+
+_PLAIN = "|main|ana|Ana|ana |..|../ana|a/b|a%2Fb|%2F|%|/|\\|é|e\u0301"
+_HOSTILE = """'; DROP TABLE entries; --|" OR ""="|' OR '1'='1|%_|*|{"at":{}}|🧵|名前"""
+ODD_NAMES = [*_PLAIN.split("|"), *_HOSTILE.split("|"), "x" * 500]
+STREAMS = ["main", "attempt_a", "a/b", "'", '"', "流", "x" * 500]
+
+
+def entry(text: str, stream: str = "main") -> Entry:
+    """An entry with a text."""
+    return Entry(stream, f'{{"kind":"message","text":"{text}"}}'.encode())
+
+
+def places() -> st.SearchStrategy[Place]:
+    """Few enough that they meet again, odd enough to be mistaken for each other."""
+    return st.builds(Place, st.sampled_from(ODD_NAMES), st.sampled_from(ODD_NAMES))
+
+
+def bodies() -> st.SearchStrategy[bytes]:
+    """JSON objects, among them some that look like what a store writes around them."""
+    odd = [
+        *(b"{}", b"{ }", b'{"at":{}}', b'{"at":1}', b'{"at":{"scope":"x"},"a":1}'),
+        b'{ "at" : {} , "b" : [] }',
+        b'{"at":{"scope":"","conversation":"","stream":"main","version":1,"sum":1}}',
+        b'{"quire":2,"size":               0,"sum":"00000000"}',
+    ]
+    texts = st.text(st.characters(codec="utf-8", exclude_characters='"\\', min_codepoint=32), max_size=8)
+    return st.sampled_from(odd) | texts.map(lambda text: f'{{"kind":"note","text":"{text}"}}'.encode())
+
+
+def entries() -> st.SearchStrategy[Entry]:
+    """An entry of any stream."""
+    return st.builds(Entry, st.sampled_from(STREAMS), bodies())
+
+
+class Opened:
+    """One place where a store keeps its entries, opened once or several times, as by other processes."""
+
+    def __init__(self, open_store: Callable[[], Store], folder: Path, *, is_lasting: bool = True) -> None:
+        self._open, self.folder, self.is_lasting = open_store, folder, is_lasting
+        self._stores: list[Store] = []
+        self.store = self.open()
+
+    def open(self) -> Store:
+        """One more opening; in memory there is only the one."""
+        if not self._stores or self.is_lasting:
+            self._stores.append(self._open())
+        return self._stores[-1]
+
+    def reopen(self) -> Store:
+        """The store as it is found after a restart."""
+        if self.is_lasting:
+            self.close()
+            self.store = self.open()
+        return self.store
+
+    def close(self) -> None:
+        for store in self._stores:
+            store.close()
+        self._stores.clear()
+
+    def files_with(self, words: bytes) -> list[str]:
+        """The files that contain some bytes."""
+        files = (path for path in self.folder.rglob("*") if path.is_file())
+        return [path.name for path in files if words in path.read_bytes()]
+
+
+class Oracle:
+    """What a store should hold, as plainly as can be."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Place, list[Entry]] = {}
+
+    def version(self, place: Place) -> int:
+        return len(self.rows.get(place, []))
+
+    def read(self, place: Place, after: int = 0) -> list[Stored]:
+        row = self.rows.get(place, [])
+        return [Stored(at, *entry) for at, entry in enumerate(row, 1) if at > after]
+
+    def append(self, place: Place, entries: list[Entry]) -> None:
+        if entries:
+            self.rows.setdefault(place, []).extend(entries)
+
+    def check(self, store: Store) -> None:
+        """The store holds what it should, and shows nothing else."""
+        assert store.scopes() == sorted({place.scope for place in self.rows})
+        for scope in {place.scope for place in self.rows} | {"nobody's"}:
+            names = sorted(place.conversation for place in self.rows if place.scope == scope)
+            found = store.conversations(scope)
+            assert list(found) == names
+            versions = [self.version(Place(scope, name)) for name in names]
+            assert [found[name].version for name in names] == versions
+        for place in self.rows:
+            assert store.version(place) == self.version(place)
+            assert store.read(place) == self.read(place)
+        assert list(store.verify()) == []
+        assert set(store.recover()) == {(place, stored) for place in self.rows for stored in self.read(place)}
+
+
+class StoreLaws:
+    """The laws of a store. A subclass defines `open`, and pytest runs them."""
+
+    is_lasting: ClassVar[bool] = True
+    """False for a store that keeps its entries in memory: it is opened once, and has no files."""
+
+    def open(self, folder: Path) -> Store:
+        """Open the store that keeps its entries in a folder, which is new and empty for every test.
+
+        It is called several times with one folder, as by several processes: all see the same entries. A store
+        on a server uses the name of the folder as that of a database or a prefix.
+        """
+        raise NotImplementedError("a subclass of StoreLaws defines open(self, folder)")
+
+    def drop(self, folder: Path) -> None:
+        """Delete what `open` made outside of the folder, such as a database. The folder itself is deleted."""
+
+    @contextmanager
+    def opened(self) -> Generator[Opened]:
+        """A fresh store."""
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            held = Opened(lambda: self.open(folder), folder, is_lasting=self.is_lasting)
+            try:
+                yield held
+            finally:
+                held.close()
+                self.drop(folder)
+
+    @examples(10)
+    @given(data=st.data())
+    def test_it_holds_what_a_dictionary_of_lists_would(self, data: st.DataObject) -> None:
+        with self.opened() as held:
+            oracle = Oracle()
+            few = data.draw(st.lists(places(), min_size=1, max_size=4, unique=True), "places")
+            for _ in range(data.draw(st.integers(1, 15), "steps")):
+                _step(held, oracle, data.draw(st.sampled_from(few)), data)
+            oracle.check(held.store)
+            held.reopen()
+            oracle.check(held.store)
+            assert held.store.reports == ()
+
+    @examples(20)
+    @given(data=st.data())
+    def test_items_of_every_kind_come_back_byte_for_byte(self, data: st.DataObject) -> None:
+        one_of_each: list[Item] = [data.draw(of_kind(kind)) for kind in FIELDS]
+        more = data.draw(st.lists(items(), max_size=3))
+        place = data.draw(places())
+        written = [JSON.encode_item(item) for item in one_of_each + more]
+        with self.opened() as held:
+            version = held.store.append(place, [Entry("main", body) for body in written[:5]], expected=0)
+            for body in written[5:]:
+                version = held.store.append(place, [Entry("main", body)], expected=version)
+            for store in (held.store, held.open()):
+                back = [stored.body for stored in store.read(place)]
+                assert back == written
+                for body, item in zip(back, one_of_each + more, strict=True):
+                    assert same(JSON.decode_item(body), item)
+
+    def test_an_append_that_expects_another_version_conflicts_and_adds_nothing(self) -> None:
+        with self.opened() as held:
+            held.store.append(HERE, [entry("first"), entry("second")], expected=0)
+            for store in (held.store, held.open()):
+                for expected in (0, 1, 3, -1, 2**62, 2**70):
+                    _refuse(store, HERE, expected, found=2)
+                with pytest.raises(Conflict):
+                    store.append(HERE, [], expected=0)
+                assert [stored[1:] for stored in store.read(HERE)] == [entry("first"), entry("second")]
+
+    @pytest.mark.parametrize("size", [1, 3], ids=["single entries", "batches"])
+    def test_concurrent_writers_lose_nothing_and_duplicate_nothing(self, size: int) -> None:
+        with self.opened() as held:
+            stores = [held.open() for _ in range(2)]
+            faults: list[BaseException] = []
+
+            def write(writer: int) -> None:
+                try:
+                    for number in range(12):
+                        batch = [entry(f"{writer}.{number}.{part}") for part in range(size)]
+                        _append_anyhow(stores[writer % 2], batch)
+                except BaseException as fault:
+                    faults.append(fault)
+
+            threads = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert faults == []
+            _check_written([held.store, *stores, held.open()], size)
+
+    def test_nothing_of_one_scope_is_readable_from_another(self) -> None:
+        with self.opened() as held:
+            store, secret = held.store, Place("ana", "q3")
+            store.append(secret, [entry("secret")], expected=0)
+            scopes = [scope for scope in ODD_NAMES if scope != "ana"]
+            others = [Place(scope, name) for scope in scopes for name in ("q3", "ana/q3", "%")]
+            others += [Place("", "ana/q3"), Place("ana/", "q3"), Place("ana", "Q3"), Place("", "")]
+            for place in others:
+                assert store.read(place) == [], f"{secret} was read at {place}"
+                assert store.version(place) == 0
+                store.remove(place)
+                assert store.wait(place, 0, 0.0) == 0
+            for scope in ODD_NAMES:
+                found = {name: at.version for name, at in store.conversations(scope).items()}
+                assert found == ({"q3": 1} if scope == "ana" else {})
+            assert [stored.body for stored in store.read(secret)] == [entry("secret").body]
+
+    def test_a_waiting_reader_is_told_of_an_append(self) -> None:
+        with self.opened() as held:
+            reader, heard = held.open(), list[int]()
+            assert reader.wait(HERE, 0, 0.02) == 0
+            assert reader.wait(HERE, 5, 10.0) == 0
+            waiting = threading.Thread(target=lambda: heard.append(reader.wait(HERE, 0, 20.0)))
+            waiting.start()
+            time.sleep(0.03)
+            held.store.append(HERE, [entry("now")], expected=0)
+            waiting.join(20)
+            assert heard == [1]
+            assert reader.read(HERE) == held.store.read(HERE)
+
+    def test_what_is_replaced_or_removed_is_gone_for_every_opening(self) -> None:
+        with self.opened() as held:
+            other = held.open()
+            held.store.append(HERE, [entry("one"), entry("two", "side")], expected=0)
+            assert len(other.read(HERE)) == 2
+            held.store.replace(HERE, {2: b'{"kind":"gone"}'})
+            assert [stored[1:] for stored in other.read(HERE)] == [entry("one"), ("side", b'{"kind":"gone"}')]
+            other.append(HERE, [entry("three")], expected=2)
+            held.store.remove(HERE)
+            assert other.version(HERE) == 0 and other.read(HERE) == [] and other.scopes() == []
+            assert other.append(HERE, [entry("again")], expected=0) == 1
+            assert held.store.read(HERE) == other.read(HERE)
+
+    def test_scrubbed_content_is_in_no_file(self) -> None:
+        """Of the folder. What a server keeps elsewhere is for a test of your own."""
+        with self.opened() as held:
+            store = held.store
+            for number in range(300):  # enough that a database moves rows between its pages
+                text = "swordfish " * (1 + number % 40) if number % 3 == 0 else "x" * (number * 7 % 900)
+                for place in (HERE, THERE):
+                    store.append(place, [entry(text)], expected=number)
+            store.replace(HERE, dict.fromkeys(range(1, 301, 3), b'{"kind":"gone"}'))
+            store.remove(THERE)
+            store.scrub()
+            assert held.files_with(b"swordfish") == []
+            assert [stored.version for stored in store.read(HERE)] == list(range(1, 301))
+            assert list(store.verify()) == [] and store.version(THERE) == 0
+
+    def test_a_scope_lists_its_conversations_and_how_far_each_has_come(self) -> None:
+        with self.opened() as held:
+            store = held.store
+            for conversation, many in (("q3", 2), ("q4", 1), ("", 3)):
+                store.append(Place("ana", conversation), [entry("one")] * many, expected=0)
+            store.append(Place("bo", "q3"), [entry("one")], expected=0)
+            before = store.conversations("ana")
+            assert {name: at.version for name, at in before.items()} == {"": 3, "q3": 2, "q4": 1}
+            store.remove(Place("ana", "q3"))
+            assert store.conversations("ana") == {name: before[name] for name in ("", "q4")}
+            store.append(Place("ana", "q3"), [entry("one")] * 2, expected=0)
+            again = store.conversations("ana")["q3"]
+            assert again.version == 2 and (not again.log or again.log != before["q3"].log)
+
+    def test_wrong_arguments_are_refused_and_change_nothing(self) -> None:
+        with self.opened() as held:
+            store = held.store
+            store.append(HERE, [entry("fine")], expected=0)
+            for stream in ("", "a\nb", "a\0", "x" * 501):
+                with pytest.raises(InvalidValue):
+                    store.append(HERE, [entry("fine"), entry("not", stream)], expected=1)
+            for error, place, one, expected in _wrong_appends():
+                with pytest.raises(error):
+                    store.append(place, [one], expected=expected)
+            assert store.read(HERE, after=2**80) == [] and len(store.read(HERE, after=-1)) == 1
+            for version in (0, -1, 2, 1 << 40):
+                with pytest.raises(OutOfRange):
+                    store.replace(HERE, {1: b"{}", version: b"{}"})
+            for verb in _wrong_calls(store):
+                with pytest.raises(WrongType):
+                    verb()
+            assert store.scopes() == ["ana"]
+            assert [stored.body for stored in store.read(HERE)] == [entry("fine").body]
+
+    def test_a_closed_store_raises_store_failed(self) -> None:
+        with self.opened() as held:
+            held.store.append(HERE, [entry("one")], expected=0)
+            with held.store as store:
+                pass
+            store.close()
+            for verb in (
+                lambda: store.append(HERE, [entry("two")], expected=1),
+                lambda: store.read(HERE),
+                lambda: store.version(HERE),
+                lambda: store.conversations("ana"),
+                store.scopes,
+                lambda: store.replace(HERE, {1: b"{}"}),
+                lambda: store.remove(HERE),
+                lambda: store.wait(HERE, 0, 0.01),
+            ):
+                with pytest.raises(StoreFailed, match="closed"):
+                    verb()
+
+
+_STEPS = ["append", "append", "append", "stale", "read", "change", "remove", "scrub", "reopen"]
+
+
+def _step(held: Opened, oracle: Oracle, place: Place, data: st.DataObject) -> None:
+    version = oracle.version(place)
+    match data.draw(st.sampled_from(_STEPS)):
+        case "append":
+            added = data.draw(st.lists(entries(), max_size=4))
+            assert held.store.append(place, added, expected=version) == version + len(added)
+            oracle.append(place, added)
+        case "stale":
+            expected = data.draw(st.integers(0, version + 3).filter(lambda at: at != version))
+            _refuse(held.store, place, expected, version)
+            assert held.store.read(place) == oracle.read(place)
+        case "read":
+            after = data.draw(st.integers(0, version + 1))
+            assert held.store.read(place, after=after) == oracle.read(place, after)
+        case "change":
+            _change(held.store, oracle, place, data)
+        case "remove":
+            held.store.remove(place)
+            oracle.rows.pop(place, None)
+            assert held.store.version(place) == 0
+        case "scrub":
+            held.store.scrub()
+        case _:
+            held.reopen()
+
+
+def _refuse(store: Store, place: Place, expected: int, found: int) -> None:
+    with pytest.raises(Conflict) as refused:
+        store.append(place, [entry("late")], expected=expected)
+    assert (refused.value.expected, refused.value.found) == (expected, found)
+
+
+def _change(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> None:
+    versions = st.integers(1, max(1, oracle.version(place)))
+    others = data.draw(st.dictionaries(versions, bodies(), max_size=3)) if oracle.version(place) else {}
+    store.replace(place, others)
+    for version, body in others.items():
+        row = oracle.rows[place]
+        row[version - 1] = row[version - 1]._replace(body=body)
+    assert store.read(place) == oracle.read(place)
+
+
+def _append_anyhow(store: Store, batch: list[Entry]) -> None:
+    version = store.version(HERE)
+    while True:
+        try:
+            store.append(HERE, batch, expected=version)
+            return
+        except Conflict as late:
+            assert late.found != late.expected
+            version = late.found
+
+
+def _check_written(stores: list[Store], size: int) -> None:
+    rows = [store.read(HERE) for store in stores]
+    assert all(row == rows[0] for row in rows)
+    assert [stored.version for stored in rows[0]] == list(range(1, 4 * 12 * size + 1))
+    found = [stored.body for stored in rows[0]]
+    for writer in range(4):
+        mine = [entry(f"{writer}.{number}.{part}").body for number in range(12) for part in range(size)]
+        assert [body for body in found if body in set(mine)] == mine
+    for at in range(0, len(found), size):
+        batch = {body.rsplit(b".", 1)[0] for body in found[at : at + size]}
+        assert len(batch) == 1, "another writer came in between the entries of one append"
+
+
+def _wrong_appends() -> Iterable[tuple[type[Exception], Any, Any, Any]]:
+    """Appends to a conversation of one entry: the error, the place, the entry and the expected version."""
+    number: Any = 5
+    return [
+        (WrongType, HERE, entry("not"), "1"),
+        (WrongType, HERE, entry("not"), 1.0),
+        (WrongType, HERE, entry("not"), True),
+        (WrongType, HERE, ("main", "{}"), 1),
+        (WrongType, HERE, (5, b"{}"), 1),
+        (WrongType, Place(number, "q3"), entry("not"), 0),
+        (InvalidValue, Place("a\0", "q3"), entry("not"), 0),
+        (InvalidValue, Place("a\ud800", "q3"), entry("not"), 0),
+    ]
+
+
+def _wrong_calls(store: Store) -> Iterable[Callable[[], Any]]:
+    """Calls with an argument of a wrong type."""
+    text: Any = "ana/q3"
+    here: Any = HERE
+    pair: Any = [text, text]
+    return [
+        *(lambda: store.read(text), lambda: store.version(text), lambda: store.remove(text)),
+        *(lambda: store.replace(text, {1: b"{}"}), lambda: store.wait(text, 1, 0.0)),
+        *(lambda: store.append(text, [entry("not")], expected=0), lambda: list(store.verify(text))),
+        *(lambda: store.remove(Place(here, text)), lambda: store.read(HERE, after=text)),
+        *(lambda: store.replace(HERE, {1: text}), lambda: store.replace(HERE, {text: b"{}"})),
+        lambda: store.append(pair, [entry("not")], expected=1),
+        lambda: store.conversations(here),
+    ]
