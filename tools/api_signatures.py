@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 from griffe import Attribute, Class, Expr, Extension, Function, Module, Parameter, ParameterKind, Parameters
 
+from quire.errors import MissingExtra
+
 
 class Signatures(Extension):
     """Adds the signatures of structs and of plain verbs."""
@@ -44,7 +46,7 @@ def _add_plain_verb(cls: Class, member: Attribute, verb: Function) -> None:
 def _add_init(cls: Class, package: Module) -> None:
     try:
         runtime = getattr(import_module(cls.module.path), cls.name, None)
-    except ModuleNotFoundError:  # a module of an extra that is not installed
+    except (ImportError, MissingExtra):  # a module of an extra that is not installed
         return
     if not (isinstance(runtime, type) and issubclass(runtime, msgspec.Struct | tuple)):
         return
