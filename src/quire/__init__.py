@@ -1,7 +1,7 @@
 """Keep all that happened. Choose what the model sees. Know why.
 
-The names below are loaded when they are first used, so that `import quire` costs next to nothing. All else
-is imported from its room, such as `quire.state` or `quire.tokens`.
+The names below are loaded when they are first used, so that `import quire` is quick. All other names are
+imported from their package, such as `quire.state` or `quire.tokens`.
 """
 
 from importlib import import_module
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ROOMS = {
+_PACKAGES = {
     "quire.agent": ("Agent", "tool"),
     "quire.context": ("Template",),
     "quire.errors": ("QuireError",),
@@ -49,7 +49,7 @@ _ROOMS = {
     "quire.state": ("Pool", "Transcript", "View"),
     "quire.tokens": ("Budget", "counter_for"),
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_PACKAGE_OF = {name: package for package, names in _PACKAGES.items() for name in names}
 
 __all__ = [
     "Agent",
@@ -82,11 +82,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOM_OF:
+    if name not in _PACKAGE_OF:
         raise AttributeError(f"module 'quire' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_ROOM_OF[name]), name)
+    value = globals()[name] = getattr(import_module(_PACKAGE_OF[name]), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ROOM_OF])
+    return sorted([*globals(), *_PACKAGE_OF])

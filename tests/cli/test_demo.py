@@ -11,6 +11,7 @@ pytest.importorskip("typer", reason="the command line needs the extra quire[cli]
 
 from typer.main import get_command
 
+import quire
 from quire.cli.main import app
 from quire.items import Mask, Summary, ToolCall, ToolResult, Undo
 from quire.session import Session
@@ -70,6 +71,10 @@ def test_on_the_model_of_this_machine(tmp_path: Path, seconds: str) -> None:
     printed = ran("demo", "--store", path, "--seconds", seconds).stdout
     assert "on this machine, writes the summary" in printed
     check(printed, path)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert ran("--version").stdout == f"quire {quire.__version__}\n"
 
 
 ROOT = Path(__file__).parent.parent.parent

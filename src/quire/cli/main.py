@@ -1,11 +1,12 @@
 """The application. A command's module is imported when the command runs, so that `quire --help` is quick."""
 
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
 
 _STORES = "On stores"
 
@@ -70,6 +71,16 @@ class Commands(TyperGroup):
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"quire {import_module('quire').__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def quire() -> None:
+def quire(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
     """Keep all that happened. Choose what the model sees. Know why."""
