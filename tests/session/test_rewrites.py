@@ -13,7 +13,7 @@ from quire.providers import PROVIDERS
 from quire.sections import History
 from quire.session import Adding, Hook
 from quire.state import Transcript
-from tests.histories import OPS, Author, Op
+from quire.testing.histories import OPS, Author, Op
 from tests.session.opened import ids, run, said, session, texts
 from tests.stores.keeping import kept
 
