@@ -1,4 +1,4 @@
-"""The page of errors has the tree of `quire.errors`, and says for each error when it is raised and what to do."""
+"""The page of errors has the tree of `quire.errors`, and a row for each error: when, and what to do."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ LINE = re.compile(r"^( *)(\w+)(?: \((\w+(?:, \w+)*)\))?$", re.MULTILINE)
 
 
 def drawn() -> dict[str, set[str]]:
-    """The parents of each error in the page's tree: the line above with less indentation, and the builtins."""
+    """The parents of each error in the page's tree: the less indented line above it, and the builtins."""
     above: list[str] = []
     found: dict[str, set[str]] = {}
     block = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)

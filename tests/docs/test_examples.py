@@ -7,12 +7,14 @@ import ast
 import asyncio
 import inspect
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from types import CodeType
 
 import pytest
 
 from quire.bridges.pygents import AgentRegistry, HookRegistry, ToolRegistry
+from tests.stores.server import database
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted(
@@ -61,8 +63,11 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
     if str(page.relative_to(ROOT)) in AWAITING:
         asyncio.run(run_awaiting(blocks_of(page, awaiting=True), names))
         return
-    for block in blocks_of(page, awaiting=False):
-        exec(block, names)
+    with ExitStack() as stack:
+        if "DATABASE_URL" in page.read_text():
+            monkeypatch.setenv("DATABASE_URL", stack.enter_context(database()))
+        for block in blocks_of(page, awaiting=False):
+            exec(block, names)
 
 
 def test_there_are_pages_with_examples() -> None:
