@@ -105,15 +105,16 @@ def test_options_of_the_model_and_of_the_request(server: Stage, wire: str) -> No
 @each_row("wire", "openai", "openai-responses")
 @in_loop
 async def test_fields_of_the_cache_go_to_openai_or_to_who_asks_for_them(server: Stage, wire: str) -> None:
-    for key, options in ((None, {}), (None, {CACHE_KEY: None}), ("my-key", {CACHE_KEY: "my-key"})):
+    for cache in (None, False, True):
         scene = server.scene(says(wire, "Hello."))
-        async with Model(f"{wire}:gpt-5.6@{scene.base_url}/v1", api_key="k", options=options) as model:
+        async with Model(f"{wire}:gpt-5.6@{scene.base_url}/v1", api_key="k", cache=cache) as model:
             session = Session.open("ana@example.com/q3", store="memory:")
             agent = Agent(session, model=model, instructions="Be brief. " * 800)
             assert str(await agent.ask("Hi.")) == "Hello."
-        body = scene.requests[0].body
-        assert body.get(CACHE_KEY) == key and (BREAKPOINT in str(body)) == (key is not None)
-        assert (CACHE_KEY in body) == (key is not None) and "ana@example" not in str(body)
+        body, kept = scene.requests[0].body, session.receipts[0]
+        assert (CACHE_KEY in body, BREAKPOINT in str(body)) == (bool(cache), bool(cache))
+        assert kept.request() == body and kept.payload()["messages" if wire == "openai" else "input"]
+        assert "ana@example" not in str(body)
 
 
 # --- answers ---------------------------------------------------------------------------------------------

@@ -148,6 +148,7 @@ def work(one: Session, step: Json, run: "Playing") -> None:
         case "build":
             context = one.build(TEMPLATES[step["template"]], tools=step.get("tools", ()))
             context.render(step["wire"], model=step.get("model"))
+            context.sent()
         case "record":
             response = step["response"]
             one.record(response, provider=next(WIRES[field] for field in WIRES if field in response))

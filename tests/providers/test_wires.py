@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quire.items import JSON, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers import PROVIDERS, CachePlan, Rendered, pack, without_breakpoints
+from quire.providers import PROVIDERS, CachePlan, Rendered, pack
 from quire.state import Transcript
 from quire.testing.conversations import wide_png
 
@@ -83,8 +84,14 @@ def test_breakpoints_and_the_key_of_a_cache_go_to_models_that_take_them() -> Non
     marked = PROVIDERS["openai"].render(items, model="gpt-5.6", plan=plan).payload
     assert "prompt_cache_breakpoint" in marked["messages"][0]["content"][-1]
     assert len(marked["prompt_cache_key"]) == 32 and "ana" not in marked["prompt_cache_key"]
-    plain = PROVIDERS["openai"].render(items, model="gpt-5.6").payload
-    assert without_breakpoints(marked)["messages"] == plain["messages"]
+    without = replace(plan, keep="none")
+    for wire, model in (
+        ("openai", "gpt-5.6"),
+        ("openai-responses", "gpt-5.6"),
+        ("anthropic", "claude-sonnet-5"),
+    ):
+        plain, marked = (PROVIDERS[wire].render(items, model=model, plan=one) for one in (without, plan))
+        assert plain.payload == PROVIDERS[wire].render(items, model=model).payload != marked.payload
     older = PROVIDERS["openai"].render(items, model="gpt-4o", plan=plan).payload
     assert older.keys() == {"messages", "prompt_cache_key"} and "breakpoint" not in json.dumps(older)
     assert PROVIDERS["openai"].render(items, model="llama-3.3-70b", plan=plan).payload.keys() == {"messages"}

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from quire import Budget, Session, Template
+from quire.context import Context
 from quire.items import Item, Message
+from quire.providers import Rendered
 from quire.sections import History, Instructions
 from quire.stores import MemoryStore, Place, Store
 from tests.stores.keeping import kept, stored_bodies, twin as twin
@@ -73,6 +75,13 @@ def two(kind: str = "sqlite", **options: Any) -> Generator[tuple[Session, Sessio
 def run(work: Coroutine[Any, Any, T]) -> T:
     """What a coroutine gives, within half a minute."""
     return asyncio.run(asyncio.wait_for(work, 30))
+
+
+def send(context: Context, wire: str = "openai", **parameters: Any) -> Rendered:
+    """What a context is rendered as, and says that it was sent."""
+    rendered = context.render(wire)
+    context.sent(**parameters)
+    return rendered
 
 
 def said(*words: str) -> list[Item]:

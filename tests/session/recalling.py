@@ -9,7 +9,7 @@ from quire.memory import Recall
 from quire.models import Scripted
 from quire.sections import History, Instructions
 from quire.stores import Store
-from tests.session.opened import run
+from tests.session.opened import run, send
 
 SECRET = "My passport number is X99-swordfish-4411."
 ASKED = "What is my passport number?"
@@ -29,7 +29,7 @@ def quoted(store: Store, name: str) -> Session:
     """A conversation in which a section quotes what was said in another."""
     one = Session.open(f"ana/{name}", store=store)
     one.user(ASKED)
-    one.build(QUOTING).render("openai")
+    send(one.build(QUOTING))
     return one
 
 

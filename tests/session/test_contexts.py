@@ -15,7 +15,7 @@ from quire.providers import PROVIDERS
 from quire.sections import Ask, Custom, History, Input, Instructions
 from quire.state import Transcript
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, run, said, session, texts, twin
+from tests.session.opened import TEMPLATE, run, said, send, session, texts, twin
 
 TOOLS: list[dict[str, Any]] = [
     {"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
@@ -101,7 +101,7 @@ def test_what_is_in_the_log_or_was_sent_before_is_kept_once() -> None:
     for word in ("a", "b", "c"):
         one.user(word * 500)
         before = store.version(one.place)
-        one.build(usual, tools=TOOLS).render("openai")
+        send(one.build(usual, tools=TOOLS))
         sizes.append(sum(len(entry.body) for entry in store.read(one.place, after=before)))
     assert sizes[0] > 2_000 and max(sizes[1:]) < 700
     assert [len(kept.payload()["messages"]) for kept in one.receipts] == [2, 3, 4]
@@ -117,7 +117,7 @@ def test_digests_that_go_on_from_each_other_are_those_of_the_whole() -> None:
         wire = "anthropic" if n % 3 else "openai"
         instructions = Instructions("Be brief." if n % 5 else "Be exact.")
         shown = Template(instructions, History(), budget=Budget(window=8_000), model="gpt-5.6")
-        sent = one.build(shown, tools=TOOLS if n % 20 else ()).render(wire).payload
+        sent = send(one.build(shown, tools=TOOLS if n % 20 else ()), wire).payload
         assert one.receipts[-1].digest == hashlib.sha256(msgspec.json.encode(sent)).hexdigest()
 
 
@@ -125,7 +125,7 @@ def test_a_payload_that_cannot_be_made_again_is_damaged() -> None:
     store = MemoryStore()
     one = session(store)
     one.user("hello")
-    one.build(TEMPLATE).render("openai")
+    send(one.build(TEMPLATE))
     digest = one.receipts[0].digest.encode()
     (entry,) = [entry for entry in store.read(one.place) if digest in entry.body]
     store.replace(one.place, {entry.version: entry.body.replace(digest, digest[::-1])})
@@ -148,7 +148,7 @@ def test_a_history_that_was_narrowed_and_views_of_others_are_shown_again() -> No
         (History(), Custom("examples", shown)),
     ):
         narrowed = Template(*sections, budget=Budget(window=8_000))
-        sent = one.build(narrowed, input=last).render("anthropic").payload
+        sent = send(one.build(narrowed, input=last), "anthropic").payload
         assert one.receipts[-1].payload().payload == sent
 
 

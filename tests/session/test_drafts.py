@@ -11,7 +11,7 @@ from quire.errors import CapReached, Forgotten, InvalidValue, StoreFailed
 from quire.items import Message, Note
 from quire.session import Caps, Session
 from quire.stores import MemoryStore
-from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, run, said, session, texts
+from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, run, said, send, session, texts
 
 Act = Callable[[Session], Any]
 
@@ -23,7 +23,7 @@ def test_a_draft_that_fails_leaves_what_it_spent_and_sent_and_no_more() -> None:
     with pytest.raises(ZeroDivisionError), one.draft() as draft:
         draft.user(SECRET)
         draft.pool.keep(Note("n", key="n"))
-        draft.build(TEMPLATE).render("openai")
+        send(draft.build(TEMPLATE))
         draft.record(answer("yes"), provider="openai")
         raise ZeroDivisionError
     assert texts(one.view()) == ["a"] and len(one.pool) == 0 and one.spending.tokens == 32
@@ -37,10 +37,10 @@ def test_a_draft_that_fails_leaves_what_it_spent_and_sent_and_no_more() -> None:
 def test_what_a_draft_sent_is_kept_where_it_can_be_shown(meanwhile: bool) -> None:
     one = session()
     one.append(*said("a"))
-    one.build(TEMPLATE).render("openai")
+    send(one.build(TEMPLATE))
     with one.draft() as draft:
         draft.append(*said("b", "c"))
-        sent = draft.build(TEMPLATE, tools=[{"name": "look"}]).render("openai").payload
+        sent = send(draft.build(TEMPLATE, tools=[{"name": "look"}])).payload
         one.new("attempt")
         if meanwhile:
             one.user("meanwhile")
@@ -104,7 +104,7 @@ WRITING: dict[str, Act] = {
     "record": lambda one: one.record(answer("late"), provider="openai"),
     "new": lambda one: one.new("attempt"),
     "forget": lambda one: one.forget(one.view()[0].id),
-    "render": lambda one: one.build(TEMPLATE).render("openai"),
+    "render": lambda one: send(one.build(TEMPLATE)),
 }
 
 

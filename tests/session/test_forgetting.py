@@ -30,6 +30,7 @@ from tests.session.opened import (
     kept_bytes,
     run,
     said,
+    send,
     session,
     texts,
     twin,
@@ -55,7 +56,7 @@ def test_receipts_lose_what_was_made_of_it_and_say_so() -> None:
     past = one.user("swordfish")
     last = Template(Instructions("Be exact."), History(turns=1), budget=Budget(window=8_000))
     one.user("hi")
-    without = one.build(last).render("openai").payload
+    without = send(one.build(last)).payload
     one.forget(past.id)
     assert one.receipts[0].payload().payload == without, "instructions are made of nothing"
     shown = Template(
@@ -67,10 +68,10 @@ def test_receipts_lose_what_was_made_of_it_and_say_so() -> None:
         budget=Budget(window=8_000),
     )
     one.user("hello")
-    sent = one.build(shown).render("openai").payload
+    sent = send(one.build(shown)).payload
     pin = one.user("PIN swordfish")
     note = one.pool.keep(Note("swordfish", key="card swordfish", description="of swordfish"))
-    one.build(shown).render("openai")
+    send(one.build(shown))
     one.forget(pin.id, note.id)
     assert b"swordfish" not in kept_bytes(store) and len(one.pool) == 0
     _, earlier, later = one.receipts
@@ -92,7 +93,7 @@ def test_an_item_does_not_go_with_a_changed_copy_of_it_that_was_sent(wire: str) 
     secret = one.user(SECRET)
     asked, call = one.user("And lunch?"), one.call("look")
     kept = [asked, call, one.tool("soup", call_id=call.call_id)]
-    sent = one.build(Template(Custom("short", _shortened), budget=Budget(window=8_000))).render(wire)
+    sent = send(one.build(Template(Custom("short", _shortened), budget=Budget(window=8_000))), wire)
     assert one.receipts[-1].payload().payload == sent.payload
     one.forget(secret.id)
     assert list(one.view())[1:] == kept and b"In short." not in kept_bytes(store)
@@ -106,7 +107,7 @@ def test_a_history_with_tombstones_can_be_sent(wire: str) -> None:
     one.append(Message("assistant", "d"), Message("user", "e"))
     one.append(Pin(one.view()[0].id))
     one.forget()
-    rendered = one.build(TEMPLATE).render(wire)
+    rendered = send(one.build(TEMPLATE), wire)
     assert PROVIDERS[wire].check(rendered.payload) == [] and "found" not in str(rendered.payload)
 
 
@@ -177,11 +178,11 @@ def test_what_others_recalled_goes_and_nothing_else_of_theirs() -> None:
     monday, secret = told(store)
     harbour = monday.user("The harbour is closed on Sundays.")
     tuesday, wednesday = quoted(store, "tuesday"), looked_up(store, "wednesday", limit=2)
-    sent = tuesday.build(Template(Custom("own", _repeated), budget=Budget(window=8_000))).render("openai")
+    sent = send(tuesday.build(Template(Custom("own", _repeated), budget=Budget(window=8_000))))
     fork = wednesday.fork("x")
     plain = opened("plain", store)
     plain.user("What is a quire?")
-    plain.build(TEMPLATE).render("openai")
+    send(plain.build(TEMPLATE))
     assert "swordfish" in results(wednesday)[0] and kept_bytes(store).count(b"swordfish") >= 3
     monday.forget(harbour.id)
     assert plain.receipts[-1].payload() and "swordfish" in results(wednesday)[0]
@@ -190,7 +191,7 @@ def test_what_others_recalled_goes_and_nothing_else_of_theirs() -> None:
     with pytest.raises(Forgotten):
         tuesday.receipts[0].payload()
     assert tuesday.receipts[1].payload().payload == sent.payload, "it was not made of a quote"
-    assert "swordfish" not in str(tuesday.build(QUOTING).render("openai").payload)
+    assert "swordfish" not in str(send(tuesday.build(QUOTING)).payload)
 
 
 def test_what_is_forgotten_while_another_quotes_it() -> None:
@@ -206,7 +207,7 @@ def test_what_is_forgotten_while_another_quotes_it() -> None:
                 monday.forget(item_id)
 
     watch(store, step, ["append"])
-    assert "swordfish" not in str(tuesday.build(QUOTING).render("openai").payload)
+    assert "swordfish" not in str(send(tuesday.build(QUOTING)).payload)
     assert b"swordfish" not in kept_bytes(store)
 
 
@@ -224,9 +225,9 @@ def test_ids_of_ones_own_may_be_the_same_elsewhere() -> None:
     monday.append(Message("user", "My passport number is X99-swordfish-4411.", id="1"))
     tuesday.append(Message("user", "The printer has the serial ZX-81.", id="1"))
     tuesday.user(ASKED)
-    tuesday.build(QUOTING).render("openai")
+    send(tuesday.build(QUOTING))
     monday.forget("1")
-    assert "ZX-81" in str(tuesday.build(TEMPLATE).render("openai").payload)
+    assert "ZX-81" in str(send(tuesday.build(TEMPLATE)).payload)
     assert b"swordfish" not in kept_bytes(store) and b"ZX-81" in kept_bytes(store)
 
 

@@ -19,7 +19,7 @@ from quire.errors import DuplicateId, EditRefused, QuireError
 from quire.items import EDITS, Item, Mask, Message, Note, Span, Summary, ToolResult, Undo, new_id
 from quire.models import Scripted
 from quire.stores import Store
-from tests.session.opened import KINDS, Died, dies_at, run
+from tests.session.opened import KINDS, Died, dies_at, run, send
 from tests.session.recalling import ASKED, PLAIN, QUOTING
 from tests.stores.keeping import Kept, kept
 
@@ -106,11 +106,11 @@ class World:
                 with one.draft() as draft:
                     item_id, word = self.word()
                     draft.append(Message("assistant", f"drafted {word}", id=item_id))
-                    draft.build(PLAIN).render("openai")
+                    send(draft.build(PLAIN))
             case "recall":
                 other = self.open(f"recalls{len(self.sessions)}")
                 other.user(ASKED)
-                other.build(QUOTING).render("openai")
+                send(other.build(QUOTING))
             case _:
                 self._branch(verb, one, what)
 

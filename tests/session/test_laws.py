@@ -13,7 +13,7 @@ from quire.sections import Catalogue, History, Instructions
 from quire.state import Pool, Transcript
 from quire.stores import MemoryStore
 from quire.testing.histories import OPS, Author, Op
-from tests.session.opened import KINDS, ids, session, texts, twin
+from tests.session.opened import KINDS, ids, send, session, texts, twin
 from tests.stores.keeping import kept
 
 pytestmark = pytest.mark.laws
@@ -106,7 +106,7 @@ def test_nothing_of_one_scope_is_readable_from_another(kind: str, scopes: list[s
         mine, theirs = (Session.open(scope=scope, conversation=name, store=held.store) for scope in scopes)
         secret = mine.user("the secret")
         mine.pool.keep(Note("secret", key="k", description="secret"))
-        mine.build(SHOWN).render("openai")
+        send(mine.build(SHOWN))
         assert theirs.version == 0 and list(theirs.view()) == [] and len(theirs.pool) == 0
         assert len(theirs.receipts) == 0 and theirs.spending.tokens == 0 and theirs.refresh() == []
         assert not held.store.conversations(scopes[1]) and theirs.find("secret") == []
@@ -131,7 +131,7 @@ def test_what_was_sent_is_shown_again(ops: list[Op], wire: str, more: list[Op]) 
         write(one, author, op)
     one.append(Message("user", "now answer", created_at=10_000.0))
     try:
-        sent = one.build(SHOWN).render(wire).payload
+        sent = send(one.build(SHOWN), wire).payload
     except QuireError:
         return
     for op in more:

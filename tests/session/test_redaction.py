@@ -13,7 +13,7 @@ from quire.models import Scripted
 from quire.sections import Ask, Custom, History, Instructions
 from quire.state import Transcript, View
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, answer, kept_bytes, run, said, session
+from tests.session.opened import TEMPLATE, answer, kept_bytes, run, said, send, session
 
 CARD = "card swordfish"
 
@@ -78,11 +78,11 @@ def test_what_sections_bring_is_redacted(sections: tuple[Any, ...]) -> None:
     one.append(*said(CARD, "fine", CARD, "fine"))
     one.user(f"again {CARD}")
     shown = template(*sections)
-    payload = one.build(shown).render("openai").payload
+    payload = send(one.build(shown)).payload
     assert "card #" in str(payload) and "swordfish" not in str(payload)
     assert session(store).receipts[0].payload().payload == payload
     with one.draft() as draft:
-        assert "swordfish" not in str(draft.build(shown).render("openai").payload)
+        assert "swordfish" not in str(send(draft.build(shown)).payload)
     assert all("swordfish" not in str(kept.payload().payload) for kept in one.receipts)
 
 

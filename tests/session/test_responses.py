@@ -292,6 +292,7 @@ def test_after_a_restart_a_receipt_says_what_was_sent() -> None:
     store = MemoryStore()
     _, context = asked(store)
     said = reply(context.render("anthropic"))
+    context.sent()
     again = session(twin(store))
     again.record(said, sent=again.receipts[-1].payload())
     assert called(again) == OWN and goes_back(again)

@@ -19,7 +19,7 @@ from quire.agent.calls import FORGOTTEN, Batch, CallRecord, needs_person, not_ru
 from quire.agent.limits import Meter
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.speaker import Speaker, speaker_in
-from quire.agent.turn import Emit, no_reader, shield, wait_ended
+from quire.agent.turn import Emit, keep_receipts, no_reader, shield, wait_ended
 from quire.agent.window import forget_narrowed, keep_narrowed, make_room, narrow, narrowed
 from quire.context import Context, Template
 from quire.errors import (
@@ -34,7 +34,7 @@ from quire.errors import (
     cut,
 )
 from quire.items import Item, Message, ToolCall, ToolResult
-from quire.models import AnswerShape, shape_of
+from quire.models import AnswerShape, Terms, shape_of, takes_cache
 from quire.providers import Finish, Parsed, Rendered
 from quire.session import Session
 from quire.stores.store import is_tombstone
@@ -345,16 +345,16 @@ class Loop:
         model = self._speaker.model
         self.meter.check_prices(model)
         self.meter.requests += 1
-        rendered = await self._rendered(template)
+        context, rendered = await self._rendered(template)
         # A local model writes to the end of its context unless it is given a limit.
         is_local = getattr(model, "context", None) is not None
-        answering = model.send(
-            rendered,
-            stream=self.emit is not no_reader,
+        terms = Terms(
             output=None if self._answer is None else self._answer.schema,
             max_tokens=template.budget.reserve or None if is_local else None,
         )
+        answering = model.send(rendered, stream=self.emit is not no_reader, **terms)
         try:
+            await keep_receipts(context, rendered, answering, terms)
             async for delta in answering.deltas():
                 if delta.kind != "call":  # calls are emitted when they run
                     await self.emit(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
@@ -379,15 +379,15 @@ class Loop:
         self._find_speaker()
         return await self._build(narrowed(self._speaker.template))
 
-    async def _rendered(self, template: Template) -> Rendered:
-        """The request. It is built again if something was forgotten since it was built."""
+    async def _rendered(self, template: Template) -> tuple[Context, Rendered]:
+        """The context and the request. It is built again if something was forgotten since it was built."""
         model = self._speaker.model
         while True:
             context = await self._fitted(template)
             with suppress(Forgotten):
-                rendered = context.render(model.wire, model=model.name)
+                rendered = context.render(model.wire, model=model.name, cache=takes_cache(model))
                 self._sent = context.receipt.tokens
-                return rendered
+                return context, rendered
 
     async def _fitted(self, template: Template) -> Context:
         """The context. If new tool results make it too large, some of them are moved to the pool."""

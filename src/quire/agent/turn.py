@@ -4,13 +4,18 @@ A turn is written down step by step. A cancellation waits for the step that is b
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 from quire.agent.reply import Delta, Done, Reply
+from quire.context import Context
 from quire.errors import InvalidValue, TurnBusy
+from quire.models import Answering, Terms
+from quire.providers import Rendered
 from quire.session import Session
+from quire.stores.threads import STORE
 
 T = TypeVar("T")
 
@@ -26,6 +31,15 @@ _POLL = 0.01
 
 async def no_reader(_: Delta) -> None:
     """The `Emit` of a turn that is not streamed."""
+
+
+async def keep_receipts(context: Context, rendered: Rendered, answering: Answering, terms: Terms) -> None:
+    """Keep a receipt of each request of an answer, just before it is sent."""
+
+    async def keep(request: Mapping[str, Any]) -> None:
+        await STORE.do(partial(context.sent, rendered.wire, **request))
+
+    await answering.on_send(keep, terms)
 
 
 class Turn:

@@ -1,6 +1,18 @@
 """Contexts: what the model sees, from templates of sections, fitted into a budget, with a receipt."""
 
-from quire.context.context import Context, Entry, Line, Receipt, shared_prefix as shared_prefix
+from quire.context.context import (
+    Context,
+    Line,
+    Observer as Observer,
+    Receipt,
+    shared_prefix as shared_prefix,
+)
+from quire.context.entries import (
+    Entry,
+    Explained as Explained,
+    Explanation as Explanation,
+    Part as Part,
+)
 from quire.context.fit import Fitted, Piece, fit
 from quire.context.template import (
     DEFAULT_MODEL as DEFAULT_MODEL,

@@ -4,56 +4,22 @@ The receipt says what became of every candidate, by which rule, for how many tok
 on demand. A context of ten thousand items costs nothing to explain until somebody asks.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, takewhile
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+from msgspec.structs import replace
 
 from quire.compactors import Room
+from quire.context.entries import Entry, Explanation, Part, part_of
 from quire.context.fit import ANSWER, TOOLS, Fitted
-from quire.errors import UnknownId, UnknownKey, cut
-from quire.items import Item, kind_of
+from quire.errors import InvalidValue, UnknownKey, cut
+from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.sections import Selection
-from quire.state import EDIT, Scroll, View
+from quire.state import Scroll
 from quire.tokens import Counter, Definition
-
-Fate = Literal["shown", "pinned", "masked", "summarised", "hidden", "left out"]
-
-_VISIBLE = ("shown", "pinned", "masked")
-"""The fates of what the model sees."""
-
-_REASONS = {
-    "shown": "it is shown as it is",
-    "pinned": "it is pinned, and so shown as it is",
-    "masked": "a stub is shown for its content",
-    "summarised": "a summary is shown in its place",
-    "hidden": "an edit leaves it out",
-}
-
-_HELD = (
-    "it is before the cut of {name!r}, which stays where it is until the room is full, so that a prompt "
-    "cache can serve what follows; {free:,} tokens are free, and closely=True fills them"
-)
-
-_Identity = tuple[str, float]
-"""An item by its id and time: two conversations may use one id for two items."""
-
-
-class Entry(NamedTuple):
-    """What became of one candidate. `tokens` are those it takes, or would have taken.
-
-    `source` is the conversation or the document that a quote is from.
-    """
-
-    item_id: str
-    kind: str
-    section: str
-    fate: Fate
-    rule: str
-    tokens: int
-    reason: str
-    source: str = ""
 
 
 class Line(NamedTuple):
@@ -79,33 +45,27 @@ class Receipt:
         advice: Sequence[str] = (),
     ) -> None:
         self._fitted = fitted
-        self._counter = counter
+        self.counter = counter
         self.available = available
         self.schemas = schemas
         self.output = output
         self.advice = tuple(advice)
-
-    @property
-    def counted(self) -> int:
+        self.counted = sum(one.counted for one in fitted) + schemas + output
         """The counts of all that is sent, tool definitions and the answer schema included."""
-        return sum(fitted.counted for fitted in self._fitted) + self.schemas + self.output
+        self.tokens = counter.total(self.counted)
+        """The tokens of the whole request, as the counter totalled them then: it may learn later."""
 
     @property
-    def tokens(self) -> int:
-        """The tokens of the whole request, as the counter totals them."""
-        return self._counter.total(self.counted)
-
-    @property
-    def selections(self) -> tuple[Selection, ...]:
-        """What was selected of candidates, section by section."""
-        return tuple(fitted.selection for fitted in self._fitted if fitted.selection is not None)
+    def selections(self) -> Mapping[str, Selection]:
+        """What was selected of candidates, by section."""
+        return {one.name: one.selection for one in self._fitted if one.selection is not None}
 
     def room(self, section: str) -> Room:
         """Return the room that a section may take while all else stays as it is."""
         # A compactor counts what is shown, and not the results that rendering adds to it.
         own = sum(fitted.counted - fitted.answers for fitted in self._fitted if fitted.name == section)
-        others = self.tokens - self._counter.total(own)
-        return Room(max(self.available - others, 0), self._counter)
+        others = self.tokens - self.counter.total(own)
+        return Room(max(self.available - others, 0), self.counter)
 
     def lines(self) -> list[Line]:
         """Return a line for each section."""
@@ -115,33 +75,25 @@ class Receipt:
     def _free(self) -> int:
         return self.available - self.tokens
 
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """Every candidate once, section by section, in the order it was recorded."""
-        return tuple(self._entries.values())
+    def parts(self) -> list[Part]:
+        """Return what explains the request, section by section."""
+        return [part_of(fitted, self.counter, self._free) for fitted in self._fitted]
 
     @cached_property
-    def _entries(self) -> dict[_Identity, Entry]:
-        """The entry of each candidate: that of the first section that shows it, else of the first."""
-        found: dict[_Identity, Entry] = {}
-        for fitted in self._fitted:
-            for item, entry in _entries_of(fitted, self._counter, self._free):
-                known = found.get((item.id, item.created_at))
-                if known is None or (entry.fate in _VISIBLE and known.fate not in _VISIBLE):
-                    found[item.id, item.created_at] = entry
-        return found
+    def _explanation(self) -> Explanation:
+        return Explanation(self.parts(), self.counter)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Every candidate once, section by section."""
+        return self._explanation.entries
 
     def explain(self, item: Item | str) -> Entry:
         """Return what became of one candidate.
 
         If two conversations use the same id, the entry of the first that is shown is returned.
         """
-        item_id = item if isinstance(item, str) else item.id
-        itself = None if isinstance(item, str) else self._entries.get((item.id, item.created_at))
-        named = [entry for (known, _), entry in self._entries.items() if known == item_id]
-        if not named:
-            raise UnknownId(f"no item {cut(item_id)!r} was a candidate")
-        return itself or next((entry for entry in named if entry.fate in _VISIBLE), named[0])
+        return self._explanation.of(item)
 
     def __str__(self) -> str:
         rows = [("section", "tokens", "shown", "left out", "")]
@@ -168,58 +120,16 @@ def _line(fitted: Fitted, free: int) -> Line:
     return Line(fitted.name, fitted.counted, shown, len(fitted.piece.content) - shown, note)
 
 
-def _entries_of(fitted: Fitted, counter: Counter, free: int) -> Iterator[tuple[Item, Entry]]:
-    """Yield the entries of all candidates of one section, in the order they were recorded."""
-    name, content = fitted.name, fitted.piece.content
-    if fitted.selection is not None:
-        for item, is_selected, reason, source in fitted.selection.candidates():
-            fate: Fate = "shown" if is_selected else "left out"
-            rule = "selected" if is_selected else "others ranked higher, or it is shown already"
-            yield item, Entry(item.id, kind_of(item), name, fate, rule, counter.count(item), reason, source)
-        return
-    view = content if isinstance(content, View) else fitted.piece.source
-    given = None if isinstance(content, View) else {item.id: item for item in content}
-    gone = _left_out(fitted)
-    for item in content if view is None else _candidates(view):
-        fate, rule = ("shown", "in full") if view is None else _fate_in(view, item)
-        reason = _REASONS[fate]
-        if fate in _VISIBLE and item.id in gone:
-            fate, rule, reason = "left out", fitted.rule, f"there was no room for all of {name!r}"
-            if fitted.cut and not fitted.piece.section.closely and counter.count(item) <= free:
-                reason = _HELD.format(name=name, free=free)
-        elif fate in _VISIBLE and given is not None and item.id not in given:
-            fate, rule, reason = "left out", "not chosen", f"{name!r} did not choose it"
-        run = None if view is None else view.run_at(view.position(item.id))
-        as_shown = given.get(item.id) if given is not None else run.stand_in if run is not None else None
-        tokens = counter.count(as_shown or item)
-        yield item, Entry(item.id, kind_of(item), name, fate, rule, tokens, reason)
+class Observer(Protocol):
+    """Keeps receipts of what is sent of one context."""
 
+    def rendered(self, context: "Context", rendered: Rendered, plan: CachePlan) -> None:
+        """Remember a rendering."""
+        ...
 
-def _candidates(view: View) -> Iterator[Item]:
-    """Yield all content that was recorded, and the summaries that are shown."""
-    for position, item in enumerate(view.log.items(0, view.end)):
-        if view.log.head(position) != EDIT or view.fate(item.id).state == "shown":
-            yield item
-
-
-def _fate_in(view: View, item: Item) -> tuple[Fate, str]:
-    state, by = view.fate(item.id)
-    rule = f"edit {by}" if by else "in full"
-    if state == "covered":
-        return "summarised", rule
-    return "hidden" if state == "edit" else state, rule
-
-
-def _left_out(fitted: Fitted) -> set[str]:
-    """Return the ids of what the section gave and does not show."""
-    if len(fitted.shown) == len(fitted.piece.content):
-        return set()
-    shown = {item.id for item in fitted.shown}
-    return {item.id for item in fitted.piece.content if item.id not in shown}
-
-
-OnRender = Callable[["Context", Provider, str | None, Rendered], None]
-"""Is called with each rendering of a context, the provider and the model."""
+    def sent(self, provider: str | None, parameters: Mapping[str, Any] | None) -> None:
+        """Keep a receipt of the last rendering, or of the last one for a provider."""
+        ...
 
 
 class Context:
@@ -238,9 +148,9 @@ class Context:
         model: str | None = None,
         key: str | None = None,
         previous: "Context | None" = None,
-        on_render: OnRender | None = None,
+        observer: Observer | None = None,
     ) -> None:
-        self._on_render = on_render
+        self.observer = observer
         self.receipt = receipt
         self.tools = tuple(tools)
         self.model = model
@@ -252,14 +162,30 @@ class Context:
     def __repr__(self) -> str:
         return f"<Context of {len(self.items)} items, {self.receipt.tokens:,} tokens>"
 
-    def render(self, provider: str | Provider, *, model: str | None = None, strict: bool = False) -> Rendered:
-        """Return the payload for a provider: `**context.render("openai")` are the arguments of its client."""
-        wire = provider_for(provider)
-        model = model or self.model
-        rendered = wire.render(self.items, model=model, tools=self.tools, plan=self.plan, strict=strict)
-        if self._on_render is not None:
-            self._on_render(self, wire, model, rendered)
+    def render(
+        self, provider: str | Provider, *, model: str | None = None, strict: bool = False, cache: bool = True
+    ) -> Rendered:
+        """Return the payload for a provider: `**context.render("openai")` are the arguments of its client.
+
+        Without `cache`, it has no fields for prompt caches, which other services of the same wire may refuse.
+        """
+        wire, plan = provider_for(provider), self.plan if cache else replace(self.plan, keep="none")
+        rendered = wire.render(
+            self.items, model=model or self.model, tools=self.tools, plan=plan, strict=strict
+        )
+        if self.observer is not None:
+            self.observer.rendered(self, rendered, plan)
         return rendered
+
+    def sent(self, provider: str | None = None, **parameters: Any) -> None:
+        """Keep a receipt of this request in its session: it is about to be sent, or was sent.
+
+        The request is the last rendering of the context, or the last one for a `provider`. The parameters are
+        those that went with it, such as `temperature=0.2`; without any, they are kept as unknown.
+        """
+        if self.observer is None:
+            raise InvalidValue("no session built this context: there is none that could keep a receipt")
+        self.observer.sent(provider, parameters or None)
 
     def room(self, section: str = "history") -> Room:
         """Return the room that a section may take while all else stays as it is, for a compactor."""

@@ -32,6 +32,9 @@ TOOLS = "tool definitions"
 ANSWER = "answer schema"
 """What these parts of a request are called."""
 
+ELSEWHERE = "shown elsewhere"
+"""The rule that leaves out of one section what another shows."""
+
 _ELASTIC = Share(weight=4)
 """The share of an elastic section that has none of its own."""
 
@@ -133,7 +136,7 @@ def fit(
     others = [piece._replace(content=()) if index in inputs else piece for index, piece in enumerate(pieces)]
     fitted = list(_Fit(others, budget, counter, beside, count, cuts or {}).fitted())
     for index, piece in inputs.items():
-        fitted[index] = Fitted(piece, Scroll(), 0, "shown elsewhere")
+        fitted[index] = Fitted(piece, Scroll(), 0, ELSEWHERE)
         for place, one in enumerate(fitted):
             ends = one.shown[-1:] == [*one.piece.content[-1:]] == [*piece.content]
             if one.piece.origin is not None and ends:
@@ -364,7 +367,7 @@ class _Fit:
                 if len(new) < len(one.shown):
                     items = tuple(reversed(new.values()))
                     counted, answers = self._measure(items)
-                    rule = one.rule or "shown elsewhere"
+                    rule = one.rule or ELSEWHERE
                     one = found[index] = one._replace(
                         shown=Scroll(items), counted=counted, rule=rule, answers=answers
                     )

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from quire.context.context import Context, OnRender, Receipt
+from quire.context.context import Context, Observer, Receipt
 from quire.context.fit import Fitted, Piece, Shown, fit
 from quire.errors import InvalidValue, UnknownKey, cut
 from quire.items import Item
@@ -82,10 +82,10 @@ class Template:
         counter: Counter | None = None,
         previous: Context | None = None,
         cuts: Mapping[str, str] | None = None,
-        on_render: OnRender | None = None,
+        observer: Observer | None = None,
         output: Mapping[str, Any] | None = None,
     ) -> Context:
-        """Fit pieces that were gathered. Pure; `on_render` is called with each rendering.
+        """Fit pieces that were gathered. Pure; the `observer` keeps receipts of what is sent.
 
         `cuts` are those of the last request, if there is no context of it.
         """
@@ -106,7 +106,7 @@ class Template:
         receipt = Receipt(fitted, counter, self.budget.available, schemas, answer, advice)
         key = f"{ask.scope}/{ask.conversation}" if ask.scope or ask.conversation else None
         return Context(
-            fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, on_render=on_render
+            fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, observer=observer
         )
 
     def _index(self, name: str) -> int:

@@ -129,7 +129,7 @@ class SelectedQuotes(Selection):
         remarks: Mapping[Key, str] = MappingProxyType({}),
     ) -> None:
         self.items, self.quotes = items, quotes
-        self._found, self._remarks = found, remarks
+        self.found, self._remarks = found, remarks
 
     def __len__(self) -> int:
         return len(self.quotes)
@@ -145,7 +145,7 @@ class SelectedQuotes(Selection):
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield every quote that was found as a message of its own."""
-        for quote in self._found:
+        for quote in self.found:
             yield Candidate(_message(quote), quote.key in self.keys, self.reason(quote), quote.source)
 
 

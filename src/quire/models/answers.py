@@ -1,6 +1,6 @@
 """An answer on its way: the pieces of a stream, and what they add up to."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Self
 
 from quire.errors import CodecError, InvalidValue, ModelFailed, WrongType
@@ -10,12 +10,27 @@ from quire.providers import Parsed, Provider, Rendered, entries_in, fields_in, p
 
 _Event = Mapping[str, Any]
 
+OnSend = Callable[[Mapping[str, Any]], Awaitable[None]]
+"""Is called with a request: the arguments of the SDK's method, as they are in the body."""
+
 
 class Delta(NamedTuple):
     """A piece of an answer: text, a piece of thinking, or the name of a tool whose call begins."""
 
     kind: Literal["text", "thinking", "call"]
     text: str
+
+
+class Sending:
+    """Calls a function just before each request is sent, if one was given, with all that is sent."""
+
+    def __init__(self) -> None:
+        self.on_send: OnSend | None = None
+
+    async def announce(self, request: Mapping[str, Any]) -> None:
+        """Call the function with a request."""
+        if self.on_send is not None:
+            await self.on_send(request)
 
 
 class Answering:
@@ -26,8 +41,17 @@ class Answering:
     marked as interrupted.
     """
 
-    def __init__(self, deltas: AsyncGenerator[Delta, None], parsed: Callable[[], Parsed]) -> None:
-        """Make an answer of its pieces; `parsed` returns what they add up to once they ended."""
+    def __init__(
+        self,
+        deltas: AsyncGenerator[Delta, None],
+        parsed: Callable[[], Parsed],
+        sending: Sending | None = None,
+    ) -> None:
+        """Make an answer of its pieces; `parsed` returns what they add up to once they ended.
+
+        `sending` is that of a model that can say what it sends.
+        """
+        self._sending = sending
         self._deltas = deltas
         self._make_parsed = parsed
         self._parsed: Parsed | None = None
@@ -49,6 +73,16 @@ class Answering:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    async def on_send(self, call: OnSend, terms: Mapping[str, Any]) -> None:
+        """Call a function just before each request is sent, with all that is sent.
+
+        If the model cannot say what it sends, the function is called now, with the terms that were given.
+        """
+        if self._sending is not None:
+            self._sending.on_send = call
+        else:
+            await call({name: value for name, value in terms.items() if value is not None})
 
     @property
     def parsed(self) -> Parsed:

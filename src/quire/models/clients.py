@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from quire.errors import InvalidLimit, MissingExtra, NotAuthorized, QuireError
-from quire.models.answers import AnswerReader, Delta
+from quire.models.answers import AnswerReader, Delta, Sending
 from quire.models.failures import Failure, NoAnswer, failure_from
 from quire.tokens import number, whole
 
@@ -222,16 +222,20 @@ class Client(ABC):
         """Make `http` and a client of the SDK."""
 
     @abstractmethod
-    async def _sent(self, request: _Json, *, stream: bool) -> Any:
+    def arguments(self, request: _Json, *, stream: bool) -> _Json:
+        """The arguments of the SDK's method, but for a limit of time."""
+
+    @abstractmethod
+    async def _sent(self, arguments: _Json, *, stream: bool) -> Any:
         """What the SDK returns: a response, or a stream of events."""
 
-    async def events(self, request: _Json, *, stream: bool) -> AsyncGenerator[Any, None]:
+    async def events(self, arguments: _Json, *, stream: bool) -> AsyncGenerator[Any, None]:
         """The events of a stream, or the whole response as the only one."""
         call = _Call(self.endpoint.timeouts.limits(stream=stream), stream=stream)
         _CALL.set(call)
         response: Any = None
         try:
-            response = await self._sent(request, stream=stream)
+            response = await self._sent(arguments, stream=stream)
             if not stream:
                 yield response
             else:
@@ -273,9 +277,11 @@ class _StainlessClient(Client):
         except error as fault:
             raise self.no_key() from fault
 
-    async def _sent(self, request: _Json, *, stream: bool) -> Any:
-        call = attrgetter(self.method)(self.client)
-        fields: _Json = {"model": self.endpoint.model, **(self.streaming if stream else {}), **request}
+    def arguments(self, request: _Json, *, stream: bool) -> _Json:
+        return {"model": self.endpoint.model, **(self.streaming if stream else {}), **request}
+
+    async def _sent(self, arguments: _Json, *, stream: bool) -> Any:
+        call, fields = attrgetter(self.method)(self.client), dict(arguments)
         extra = {name: fields.pop(name) for name in fields.keys() - signature(call).parameters.keys()}
         if extra:  # fields that the method lacks
             fields["extra_body"] = {**extra, **(fields.get("extra_body") or {})}
@@ -313,12 +319,15 @@ class _GoogleClient(Client):
         except ValueError as fault:
             raise self.no_key() from fault
 
-    async def _sent(self, request: _Json, *, stream: bool) -> Any:
+    def arguments(self, request: _Json, *, stream: bool) -> _Json:
         # Tools are run by the caller, never by the SDK.
         config: _Json = {"automatic_function_calling": {"disable": True}, **request.get("config", {})}
+        return {"model": self.endpoint.model, **request, "config": config}
+
+    async def _sent(self, arguments: _Json, *, stream: bool) -> Any:
         models = self.client.aio.models
         call = models.generate_content_stream if stream else models.generate_content
-        return await call(**{"model": self.endpoint.model, **request, "config": config})
+        return await call(**arguments)
 
     async def close(self) -> None:
         """Close the connections, unless the caller made them."""
@@ -346,19 +355,24 @@ async def answer_deltas(
     reader: AnswerReader,
     retries: Retries,
     total: float | None,
+    sending: Sending,
 ) -> AsyncGenerator[Delta, None]:
     """Send a request and read its answer; send it again if it fails before the first piece of an answer.
 
     A service that refuses the schema of the answer is sent the `plain` request without one, if there is one.
-    All ends after `total` seconds.
+    All ends after `total` seconds. A request is announced once, though it may be sent again.
     """
     client = await connect()
     until = None if total is None else asyncio.get_running_loop().time() + total
-    tried = 1
+    tried, announced = 1, None
     while True:
+        arguments = client.arguments(request, stream=reader.is_stream)
+        if request is not announced:
+            await sending.announce(arguments)
+            announced = request
         fault: Exception | None = None
         try:
-            async with aclosing(client.events(request, stream=reader.is_stream)) as events:
+            async with aclosing(client.events(arguments, stream=reader.is_stream)) as events:
                 while (event := await _next(events, until)) is not None:
                     for delta in reader.feed(event):
                         yield delta

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, Unpack
 
 from quire.errors import InvalidValue, WrongType, cut
-from quire.models.answers import Answering, AnswerReader
+from quire.models.answers import Answering, AnswerReader, Sending
 from quire.models.clients import CLIENTS, Client, Endpoint, PerLoop, Retries, Timeouts, answer_deltas
 from quire.models.local import Local
 from quire.models.model import AnyModel, Asks, sent_shape
-from quire.models.requests import CACHE_KEY, AnswerShape, Terms, checked, request_for
+from quire.models.requests import AnswerShape, Terms, checked, request_for
 from quire.providers import Rendered, provider_for
 from quire.tokens import facts_for, named
 
@@ -86,17 +86,21 @@ class Model(Asks):
         options: Mapping[str, Any] | None = None,
         client: Any = None,
         answer_schema: bool | None = None,
+        cache: bool | None = None,
     ) -> None:
         """Name a model; `options` go with every request, `client` is a client of the SDK, used as it is.
 
         `answer_schema` says whether the service enforces the schema of an answer; None leaves that to the
-        facts of the model. A model without such facts that refused a schema is sent no more of them.
+        facts of the model. A model without such facts that refused a schema is sent no more of them. `cache`
+        says whether the service takes fields for prompt caches; None is yes, except for OpenAI's wires at
+        another address than OpenAI's.
         """
         if not isinstance(base_url, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"base_url is a text, not {type(base_url).__name__}")
         found = read_name(name)
         self.wire = found.wire
         self.answer_schema = answer_schema
+        self._cache = cache
         self._is_local = found.client == LOCAL
         self._retries = Retries.of(retries)
         self._options = checked({"options": options}).get("options") or {}
@@ -125,22 +129,25 @@ class Model(Asks):
         """The window of a local model, in tokens; that of others is a fact of the model."""
         return self._weights().context if self._is_local else None
 
+    @property
+    def caches(self) -> bool:
+        """Whether requests are rendered with fields for prompt caches."""
+        return not self._is_elsewhere() if self._cache is None else self._cache
+
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
         """The answer to exactly this payload. Nothing is sent before it is read."""
         if not isinstance(rendered, Rendered):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"expected a Rendered, not {type(rendered).__name__}")
-        given = checked(terms).get("options") or {}
-        unknown = {CACHE_KEY: None} if self._is_elsewhere() else {}
-        terms["options"] = {**unknown, **self._options, **given}
+        terms["options"] = {**self._options, **(checked(terms).get("options") or {})}
         if self._is_local:
             return self._weights().send(rendered, stream=stream, **terms)
         shape = sent_shape(self, rendered, terms)
         request = request_for(self.wire, rendered, self.name, terms, shape)
         plain = partial(self._plain_request, request, rendered, terms, shape)
         reader = AnswerReader(provider_for(self.wire), rendered, self.name, stream=stream)
-        total = self._endpoint.timeouts.total
-        deltas = answer_deltas(self._clients.get, request, plain, reader, self._retries, total)
-        return Answering(deltas, reader.close)
+        sending, total = Sending(), self._endpoint.timeouts.total
+        deltas = answer_deltas(self._clients.get, request, plain, reader, self._retries, total, sending)
+        return Answering(deltas, reader.close, sending)
 
     async def close(self) -> None:
         """Close the connections of the running event loop, and unload weights."""

@@ -17,7 +17,6 @@ from quire.providers import (
     read_schema,
     schema_for,
     subschemas,
-    without_breakpoints,
 )
 from quire.state import Scroll, View
 from quire.tokens import Definition, facts_for, single_definitions, whole
@@ -25,8 +24,7 @@ from quire.tokens import Definition, facts_for, single_definitions, whole
 _Json = dict[str, Any]
 _Schema = Mapping[str, Any]
 
-CACHE_KEY = "prompt_cache_key"
-_UNASKED = frozenset((CACHE_KEY, "store", "include"))
+_UNASKED = frozenset(("store", "include"))
 """Fields of OpenAI's API that are sent unasked, and that other services with its wires may refuse."""
 
 _MOST_OUTPUT = 16_384  # Anthropic wants a number, and the service takes it off the window
@@ -77,10 +75,7 @@ class AnswerShape(NamedTuple):
 
 
 def request_for(wire: str, rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
-    """The arguments of the call; `options` override all else, and None removes a field sent unasked.
-
-    Without the key of the cache, its breakpoints are left out too.
-    """
+    """The arguments of the call; `options` override all else, and None removes a field sent unasked."""
     kept, payload = checked(terms), rendered.payload
     written = _WRITERS[wire](name, kept.get("max_tokens"), shape)
     fields = {name: value for name, value in written.items() if value is not None}
@@ -89,8 +84,6 @@ def request_for(wire: str, rendered: Rendered, name: str, terms: Terms, shape: A
         config = {**payload.get("config", {}), **fields, **options}
         return {**payload, "config": config} if config else dict(payload)
     asked = {**payload, **fields, **options}
-    if CACHE_KEY in options and options[CACHE_KEY] is None:
-        asked = without_breakpoints(asked)
     return {name: value for name, value in asked.items() if value is not None or name not in _UNASKED}
 
 

@@ -12,12 +12,12 @@ from quire.agent.side_effects import describe_calls_in, has_acted, mark_acted
 from quire.agent.speaker import Approver
 from quire.agent.tools import Outcome, Tool
 from quire.agent.tools.output import DONE
-from quire.agent.turn import shield
+from quire.agent.turn import keep_receipts, shield
 from quire.agent.window import budget_for
 from quire.context import Template
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireError, StoreError
 from quire.items import Item, Message, ToolCall, ToolResult, new_id, text_of
-from quire.models import Answering, AnswerShape, AnyModel, answer_text, shape_of
+from quire.models import Answering, AnswerShape, AnyModel, Terms, answer_text, shape_of, takes_cache
 from quire.programs.events import Answered, Asked, Called, Gave, Printed, Started, Tell
 from quire.programs.prompts import RUN, code_message, fault_message, incomplete
 from quire.programs.replay import CallLog, PastCall, take_equal, validated
@@ -62,9 +62,11 @@ async def ask(
         shape = shape_of(model, schema)
         template = template if shape.is_enforced else with_schema(template, schema)
     context = await session.aio.build(template, model=model.name, output=shape.sent)
-    sent = context.render(model.wire, model=model.name)
-    answering = model.send(sent, stream=False, output=schema, max_tokens=longest)
+    sent = context.render(model.wire, model=model.name, cache=takes_cache(model))
+    terms = Terms(output=schema, max_tokens=longest)
+    answering = model.send(sent, stream=False, **terms)
     try:
+        await keep_receipts(context, sent, answering, terms)
         parsed = await answering.whole()
     except BaseException as error:
         await shield(_record_partial(session, transcript, answering, sent))

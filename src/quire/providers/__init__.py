@@ -17,7 +17,6 @@ from quire.providers.media import (
 )
 from quire.providers.names import may_be_renamed as may_be_renamed
 from quire.providers.openai_chat.read import chunk_of as chunk_of
-from quire.providers.openai_chat.write import without_breakpoints as without_breakpoints
 from quire.providers.profiles import cloud_of as cloud_of
 from quire.providers.rules import NO_RESULT as NO_RESULT, late_result as late_result
 from quire.providers.schema import (

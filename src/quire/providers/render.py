@@ -90,7 +90,8 @@ def _build_payload(
     if volatile:
         rest.feed(volatile)
         rest.close()
-    payload = shared(writer.finish(plan))
+    caches = plan is not None and plan.keep != "none"
+    payload = shared(writer.finish(plan if caches else None))
     if profile.bound_thinking:
         own = draft.messages[fixed:]
 

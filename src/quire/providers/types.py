@@ -72,7 +72,8 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     The first `static` items never change (instructions). The items up to `slow` only grow at the end (the
     history); later ones are volatile. With None all items are stable but the `after` of a `Scroll`. `key`
-    routes requests that share a prefix to the same machine. `keep` is how long a cache entry should live.
+    routes requests that share a prefix to the same machine. `keep` is how long a cache entry should live;
+    with "none", the payload has no fields for caches.
 
     Every wire uses `slow` for `Rendered.prefix`. Anthropic's sets breakpoints by `slow` and `keep`. OpenAI's
     two wires set them by `static` and `slow`, for models that take breakpoints, and send a digest of `key`.
@@ -82,14 +83,14 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
     static: int = 0
     slow: int | None = None
     key: str | None = None
-    keep: Literal["short", "long"] = "short"
+    keep: Literal["short", "long", "none"] = "short"
 
     def __post_init__(self) -> None:
         whole(self.static, "static", least=0)
         if self.slow is not None and whole(self.slow, "slow", least=0) < self.static:
             raise InvalidValue("CachePlan.slow lies before static")
-        if self.keep not in ("short", "long"):
-            raise InvalidValue("CachePlan.keep is 'short' or 'long'")
+        if self.keep not in ("short", "long", "none"):
+            raise InvalidValue("CachePlan.keep is 'short', 'long' or 'none'")
 
     def boundary(self, length: int) -> int:
         """How many of `length` items come before the volatile ones."""

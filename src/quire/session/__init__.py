@@ -29,10 +29,10 @@ from quire.session.log import (
     read_entries as read_entries,
 )
 from quire.session.pool import SessionPool, handle_of as handle_of
-from quire.session.receipts import Kept, is_receipt as is_receipt
+from quire.session.receipts import Kept
 from quire.session.session import AioSession, Session, current_session, timeline
 from quire.session.spending import Caps, Metered as Metered, Spending
-from quire.session.state import Written
+from quire.session.state import Written, is_receipt as is_receipt
 from quire.session.steps import Steps
 from quire.session.turns import BuildOptions as BuildOptions
 

@@ -17,9 +17,9 @@ from quire.session.erasure import finish_erasing, is_related, merged_with
 from quire.session.hooks import RECORDING, DraftHooks, Hooks
 from quire.session.log import Entries, Guard, Log, open_log
 from quire.session.pool import SessionPool, dropping, handle_of, handles_named
-from quire.session.receipts import bare, is_receipt, renumbered
+from quire.session.receipts import bare, renumbered
 from quire.session.spending import Metered, Spending
-from quire.session.state import State, Written
+from quire.session.state import State, Written, is_receipt
 from quire.state import Transcript, View, fork_scoped, merge_all, merge_result, plan_summary
 from quire.stores import MemoryStore, place_at
 from quire.stores.store import checked_name, is_own
@@ -346,5 +346,5 @@ def _left_of(entries: Entries, log: Log, began_at: int, state: State) -> Entries
 
 
 def _bare_receipts(entries: Entries) -> Entries:
-    receipts = [item for _, item in entries if isinstance(item, Note) and is_receipt(item)]
+    receipts = [item for _, item in entries if is_receipt(item)]
     return [Written(RECEIPTS, bare(item)) for item in receipts]

@@ -26,8 +26,7 @@ from quire.memory import KNOWLEDGE, Memory, on_removed
 from quire.memory.quotes import Quote
 from quire.session.log import Entries, Log, open_log
 from quire.session.pool import handle_of
-from quire.session.receipts import is_receipt
-from quire.session.state import State, Written, is_step, sources_of
+from quire.session.state import State, Written, is_receipt, is_step, sources_of
 from quire.state import AUTOMATIC, Transcript
 from quire.stores import Place, Store
 from quire.stores.store import is_own, is_tombstone

@@ -1,34 +1,44 @@
-"""Receipts: what the model saw, kept so that it can be rendered again exactly.
+"""Receipts: what the model was sent and why, kept so that it can be rendered and explained again exactly.
 
 What is in the log is not kept twice: a view is named by its transcript and revision, an item by its id. What
-sections made, and the definitions of tools, are kept once, and named by their version.
+sections made, definitions of tools, parameters of requests, and the candidates of a selection are kept as
+items of their own, and named by their version. What is the same is kept once.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import compress
 from operator import is_not
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from quire.context import Context
-from quire.errors import Forgotten, StoreDamaged
+from quire.context import DEFAULT_MODEL, Context, Entry, Explained, Explanation, Part
+from quire.errors import Forgotten, StoreDamaged, UnknownId
 from quire.items import Item, Note, Unknown
 from quire.providers import CachePlan, Rendered, provider_for
 from quire.session.log import Entries, Log
-from quire.session.state import State, Written, mark_of
+from quire.session.state import RECEIPT, State, Written, detail, is_receipt, mark_of, sources_of
 from quire.state import Scroll, View
 from quire.stores.store import is_tombstone
 from quire.stores.streams import ALL, OF, RECEIPTS
+from quire.tokens import counter_for
 
-_RECEIPT = "receipt"
+_NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "http_options"))
+"""Arguments of SDKs that are not in the body of a request; some hold keys."""
+
+_COPY = "/copy"
+
+_SUMMARY = ("provider", "model", "tokens", "available", "sections", "digest")
+"""The fields of every receipt."""
 
 
 class Kept:
-    """One request as it was sent: when, to whom, how large, and a digest of its bytes."""
+    """One request that was sent: when, to whom, how large, with which parameters, and why it was so."""
 
     def __init__(self, version: int, note: Note, state: State, made: Mapping[int, Item]) -> None:
         content = note.content
@@ -37,8 +47,11 @@ class Kept:
         self.provider: str = content["provider"]
         self.model: str | None = content["model"]
         self.tokens: int = content["tokens"]
+        self.available: int = content.get("available", self.tokens)
         self.sections: Mapping[str, int] = content["sections"]
+        self.advice: Sequence[str] = tuple(content.get("advice", ()))
         self.digest: str = content["digest"]
+        """SHA-256 of the rendered payload as JSON."""
         self._content: Mapping[str, Any] = content
         self._state = state
         self._made = made
@@ -49,6 +62,7 @@ class Kept:
     @property
     def items(self) -> Scroll:
         """The items that the model saw, in order."""
+        self._check_whole()
         content, view = self._content, None
         if content.get("transcript") is not None:
             view = self._state.transcripts[content["transcript"]].at(content["revision"])
@@ -56,35 +70,116 @@ class Kept:
         return Scroll(before, view, content["start"], after)
 
     def payload(self) -> Rendered:
-        """The request as it was sent.
+        """The payload as it was rendered, without the parameters.
 
         `Forgotten` if some of it was forgotten, `StoreDamaged` if its bytes are not what they were.
         """
-        if self._content.get("is_bare"):
-            raise Forgotten(f"what the request of version {self.version} showed went with its draft")
+        self._check_whole()
         plan = msgspec.convert(self._content["plan"], CachePlan)
-        items, tools = self.items, self._tools()
-        rendered = provider_for(self.provider).render(items, model=self.model, tools=tools, plan=plan)
+        items, tools = self.items, self._note("tools", "the tools")
+        rendered = provider_for(self.provider).render(items, model=self.model, tools=tools or (), plan=plan)
         if hashlib.sha256(encode(rendered.payload)).hexdigest() != self.digest:
             if any(map(is_tombstone, items)):
                 raise Forgotten(f"some of what the request of version {self.version} showed was forgotten")
             raise StoreDamaged(f"the request of version {self.version} cannot be rendered as it was")
         return rendered
 
-    def _tools(self) -> list[dict[str, Any]]:
-        version = self._content.get("tools")
+    @property
+    def parameters(self) -> Mapping[str, Any] | None:
+        """What was sent beside the payload, or in place of a field of it; None if nobody said."""
+        self._check_whole()
+        given: Mapping[str, Any] | None = self._note("parameters", "the parameters")
+        return given
+
+    def request(self) -> dict[str, Any]:
+        """The request as it was sent: the payload with the parameters, as far as they are known.
+
+        Through a `Model` these are the arguments with which the SDK was called: the body of the request.
+        """
+        payload, given = self.payload().payload, self.parameters or {}
+        both = {name: payload[name] for name, value in given.items() if _are_mappings(payload, name, value)}
+        return {**payload, **given, **{name: {**value, **given[name]} for name, value in both.items()}}
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What became of every candidate; each once, section by section."""
+        return self._explanation.entries
+
+    def explain(self, item: Item | str) -> Entry:
+        """What became of one candidate: what `context.explain` returned then.
+
+        `Forgotten` if what explains it was forgotten. The tokens are those that the counter of the model
+        counts, unless the session was given another one.
+        """
+        try:
+            return self._explanation.of(item)
+        except UnknownId:
+            named = [self._made[row["rows"]] for row in self._content.get("parts", ()) if "rows" in row]
+            if any(map(is_tombstone, named)):
+                raise Forgotten("what explains the candidates of this request was forgotten") from None
+            raise
+
+    @cached_property
+    def _explanation(self) -> Explanation:
+        self._check_whole()
+        counter = counter_for(self._content.get("counted_for") or self.model or DEFAULT_MODEL)
+        return Explanation(self._parts(), counter)
+
+    def _parts(self) -> Iterator[Part]:
+        """What explains the request, section by section."""
+        items, start = self.items, 0
+        for row in self._content.get("parts", ()):
+            shown, start = items[start : start + row["shown"]], start + row["shown"]
+            view = None
+            if "of" in row:
+                transcript, revision = row["of"]
+                view = self._state.transcripts[transcript].at(revision)
+            yield Part(
+                row["name"],
+                row["shown"],
+                row.get("rule", ""),
+                () if row.get("has_all") else shown,
+                view,
+                row.get("is_filtered", False),
+                row.get("cut", ""),
+                row.get("free", 0),
+                list(_explained(row["name"], self._made.get(row.get("rows", 0)))),
+            )
+
+    def _check_whole(self) -> None:
+        if self._content.get("is_bare"):
+            raise Forgotten(f"what the request of version {self.version} showed was forgotten or not kept")
+
+    def _note(self, field: str, what: str) -> Any:
+        """The content of an item that the receipt names; None if it names none."""
+        version = self._content.get(field)
         kept = self._made.get(version) if version is not None else None
         if kept is not None and is_tombstone(kept):
-            raise Forgotten(f"the tools that the request of version {self.version} offered were forgotten")
-        return [dict(tool) for tool in kept.content] if isinstance(kept, Note) else []
+            raise Forgotten(f"{what} of the request of version {self.version} were forgotten")
+        return kept.content if isinstance(kept, Note) else None
 
     def _found(self, name: str | int) -> Item:
         if isinstance(name, int):
-            return self._made[name]
+            return _original(self._made[name])
         for transcript in self._state.transcripts.values():
             if name in transcript:
                 return transcript.get(name)
         raise StoreDamaged("an item that a receipt names is not here")
+
+
+def _are_mappings(payload: Mapping[str, Any], name: str, value: Any) -> bool:
+    """Whether a parameter and the field of the payload are both mappings: then both were sent as one."""
+    return isinstance(value, Mapping) and isinstance(payload.get(name), Mapping)
+
+
+def _explained(name: str, rows: Item | None) -> Iterator[Explained]:
+    """The entries of candidates that a receipt names one by one."""
+    if not isinstance(rows, Note) or is_tombstone(rows):
+        return
+    kinds = rows.content["kinds"]
+    for item_id, created_at, tokens, which in rows.content["rows"]:
+        kind, fate, rule, reason, source = kinds[which]
+        yield Explained(created_at, Entry(item_id, kind, name, fate, rule, tokens, reason, source))
 
 
 def receipts_of(log: Log) -> list[Kept]:
@@ -100,65 +195,156 @@ def receipts_of(log: Log) -> list[Kept]:
     ]
 
 
-def is_receipt(item: Item) -> bool:
-    """Whether an item of the stream of receipts is one, and not something that one names."""
-    return isinstance(item, Note) and item.description == _RECEIPT
+class Request(NamedTuple):
+    """A request that is sent.
 
-
-class Sending(NamedTuple):
-    """A request that is about to be sent.
-
-    `sources` are names of transcripts by the identity of their logs, `quoted` the names of what items quote.
+    `sources` are names of transcripts by the identity of their logs. `quoted` are the names of what items
+    quote, by the ids of the items; `found` are those of what a section found elsewhere, by its name.
+    `parameters` are what was sent beside the payload; None if nobody said.
     """
 
     context: Context
     provider: str
     model: str | None
     digest: str
+    plan: CachePlan
     sources: Mapping[int, str]
-    quoted: Mapping[str, Sequence[str]]
+    quoted: Mapping[str, Sequence[str]] = MappingProxyType({})
+    found: Mapping[str, Sequence[str]] = MappingProxyType({})
+    parameters: Mapping[str, Any] | None = None
 
     def entries(self, state: State) -> Entries:
-        """The receipt, after what it names that was not kept before."""
-        scroll, context = self.context.items, self.context
-        source = None if scroll.view is None else self.sources.get(id(scroll.view.log))
-        if scroll.view is not None and source is None:  # it is in no log of ours
-            scroll = Scroll(tuple(scroll[: scroll.stable_length]), after=scroll.after)
-        new: dict[bytes, Item] = {}
+        """The receipt, after what it names that was not kept before: the first entries that are written."""
+        return _Keeping(self, state).entries()
 
-        def keep(item: Item) -> int:
-            """The version under which an item is kept, from now on if it was not."""
-            mark = mark_of(item)
-            if mark not in state.made:
-                new.setdefault(mark, item)
-            return state.made.get(mark) or state.version + 1 + list(new).index(mark)
+    def bare_entries(self) -> Entries:
+        """A receipt that says that something was sent, but not what."""
+        return [Written(RECEIPTS, bare(Note(content=self.summary(), description=RECEIPT)))]
 
-        def name(item: Item, is_static: bool = False) -> str | int:
-            """The id of an item that is in the log as it is, else the version under which it is kept."""
-            view = next((one.view for one in state.transcripts.values() if item.id in one), None)
-            if is_in(view, item):
-                return item.id
-            made = self._with_sources(item, is_static)
-            return keep(made if view is None else _as_copy(made))
-
-        content: dict[str, Any] = {
+    def summary(self) -> dict[str, Any]:
+        """To whom the request was sent, and how large it was."""
+        receipt = self.context.receipt
+        return {
             "provider": self.provider,
             "model": self.model,
-            "tokens": context.receipt.tokens,
-            "sections": dict(context.tokens),
+            "tokens": receipt.tokens,
+            "available": receipt.available,
+            "sections": dict(self.context.tokens),
             "digest": self.digest,
-            "plan": msgspec.to_builtins(context.plan),
-            "before": [name(item, n < context.plan.static) for n, item in enumerate(scroll.before)],
-            "after": [name(item) for item in scroll.after],
-            "start": scroll.start,
         }
-        if context.tools:  # the same definitions are the same note
-            tools = msgspec.json.decode(encode(context.tools))
-            content["tools"] = keep(Note(content=tools, id="tools", created_at=0.0))
+
+
+def parameters_of(given: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
+    """What was sent beside a payload, as JSON; of a mapping that is in both, the fields that differ.
+
+    What is not in the body of a request is left out.
+    """
+    sent = {**given, **(given.get("extra_body") or {})}
+    sent = {name: value for name, value in sent.items() if name not in _NOT_IN_BODY}
+    found = msgspec.to_builtins(_changed(sent, payload), enc_hook=_as_json, str_keys=True)
+    return dict(found)
+
+
+def _changed(sent: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in sent.items():
+        if _are_mappings(payload, name, value):
+            inner = _changed({n: v for n, v in value.items() if n not in _NOT_IN_BODY}, payload[name])
+            found |= {name: inner} if inner else {}
+        elif name not in payload or (payload[name] is not value and payload[name] != value):
+            found[name] = value
+    return found
+
+
+def _as_json(value: Any) -> Any:
+    """A value of an SDK as JSON: a model's fields, else the name of its type."""
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json") if dump is not None and not isinstance(value, type) else f"<{value!r:.200}>"
+
+
+class _Keeping:
+    """Makes the entries of one receipt. `new` are the items that are kept for it, by their marks."""
+
+    def __init__(self, request: Request, state: State) -> None:
+        self._request, self._state = request, state
+        self._new: dict[bytes, Item] = {}
+
+    def entries(self) -> Entries:
+        """The receipt, and before it what it names."""
+        request, context = self._request, self._request.context
+        scroll, plan = context.items, request.plan
+        source = None if scroll.view is None else request.sources.get(id(scroll.view.log))
+        if scroll.view is not None and source is None:  # it is in no log of ours
+            scroll = Scroll(tuple(scroll[: scroll.stable_length]), after=scroll.after)
+        content: dict[str, Any] = {
+            **request.summary(),
+            "plan": msgspec.to_builtins(plan),
+            "before": [self._name(item, n < plan.static) for n, item in enumerate(scroll.before)],
+            "after": [self._name(item) for item in scroll.after],
+            "start": scroll.start,
+            "parts": [self._part(part) for part in context.receipt.parts()],
+        }
+        if context.model != request.model:
+            content["counted_for"] = context.model
+        if context.receipt.advice:
+            content["advice"] = list(context.receipt.advice)
+        if context.tools:
+            content["tools"] = self._keep_detail(context.tools)
+        if request.parameters is not None:
+            content["parameters"] = self._keep_detail(request.parameters, [ALL])
         if scroll.view is not None and source is not None:
             content |= {"transcript": source, "revision": scroll.view.revision}
-        receipt = Note(content=content, description=_RECEIPT)
-        return [Written(RECEIPTS, item) for item in (*new.values(), receipt)]
+        receipt = Note(content=content, description=RECEIPT)
+        return [Written(RECEIPTS, item) for item in (*self._new.values(), receipt)]
+
+    def _part(self, part: Part) -> dict[str, Any]:
+        """What explains a section: a history by its view, others by their candidates that are not shown."""
+        row: dict[str, Any] = {"name": part.name, "shown": part.length}
+        source = None if part.view is None else self._request.sources.get(id(part.view.log))
+        rows, is_foreign = part.rows, part.view is not None and source is None
+        if is_foreign:
+            rows = list(part.explained(self._request.context.receipt.counter))
+        elif part.view is not None:
+            row["of"] = [source, part.view.revision]
+        kept = {
+            "rule": part.rule,
+            "is_filtered": part.is_filtered and not is_foreign,
+            "cut": part.cut,
+            "free": part.free if part.cut else 0,
+            "has_all": is_foreign or len(part.shown) < part.length,
+            "rows": self._keep_rows(part.name, rows) if rows else 0,
+        }
+        return row | {name: value for name, value in kept.items() if value}
+
+    def _keep_rows(self, name: str, rows: Sequence[Explained]) -> int:
+        """Keep the entries of candidates; what they have in common is kept once."""
+        kinds: dict[tuple[str, ...], int] = {}
+        found: list[tuple[str, float, int, int]] = []
+        for created_at, entry in rows:
+            kind = (entry.kind, entry.fate, entry.rule, entry.reason, entry.source)
+            found.append((entry.item_id, created_at, entry.tokens, kinds.setdefault(kind, len(kinds))))
+        content = {"kinds": list(kinds), "rows": found}
+        return self._keep_detail(content, [ALL, *self._request.found.get(name, ())])
+
+    def _keep_detail(self, content: Any, sources: Sequence[str] = ()) -> int:
+        plain = msgspec.json.decode(encode(content))
+        return self._keep(detail(plain, sources))
+
+    def _keep(self, item: Item) -> int:
+        """The version under which an item is kept, from now on if it was not."""
+        mark, state = mark_of(item), self._state
+        if mark not in state.made:
+            self._new.setdefault(mark, item)
+        return state.made.get(mark) or state.version + 1 + list(self._new).index(mark)
+
+    def _name(self, item: Item, is_static: bool = False) -> str | int:
+        """The id of an item that is in the log as it is, else the version under which it is kept."""
+        transcripts = self._state.transcripts.values()
+        view = next((one.view for one in transcripts if item.id in one), None)
+        if is_in(view, item):
+            return item.id
+        made = self._with_sources(item, is_static)
+        return self._keep(made if view is None else _as_copy(made))
 
     def _with_sources(self, item: Item, is_static: bool) -> Item:
         """An item that names its sources.
@@ -167,7 +353,7 @@ class Sending(NamedTuple):
         """
         if isinstance(item, Unknown | Note):
             return item
-        sources = self.quoted.get(item.id, item.extras.get(OF, () if is_static else (ALL,)))
+        sources = self._request.quoted.get(item.id, item.extras.get(OF, () if is_static else (ALL,)))
         return replace(item, extras={**item.extras, OF: list(sources)}) if sources else item
 
 
@@ -176,8 +362,15 @@ def _as_copy(item: Item) -> Item:
     if isinstance(item, Unknown):
         return item
     return replace(
-        item, id=f"{item.id}/copy", extras={**item.extras, OF: [*item.extras.get(OF, ()), item.id]}
+        item, id=f"{item.id}{_COPY}", extras={**item.extras, OF: [*item.extras.get(OF, ()), item.id]}
     )
+
+
+def _original(item: Item) -> Item:
+    """A copy of an item of the log under the id of that item; any other item as it is."""
+    item_id = item.id.removesuffix(_COPY)
+    is_copy = item_id != item.id and (is_tombstone(item) or item_id in sources_of(item))
+    return replace(item, id=item_id) if is_copy and not isinstance(item, Unknown) else item
 
 
 def is_in(view: View | None, item: Item) -> bool:
@@ -188,20 +381,24 @@ def is_in(view: View | None, item: Item) -> bool:
 
 def renumbered(item: Item, versions: Mapping[int, int]) -> Item:
     """A receipt of a draft that names other versions; any other item as it is."""
-    if not isinstance(item, Note) or not is_receipt(item):
+    if not isinstance(item, Note) or not is_receipt(item) or item.content.get("is_bare"):
         return item
     content = dict(item.content)
     for part in ("before", "after"):
         content[part] = [versions[name] if isinstance(name, int) else name for name in content[part]]
-    if content.get("tools") is not None:
-        content["tools"] = versions[content["tools"]]
+    for name in ("tools", "parameters"):
+        if name in content:
+            content[name] = versions[content[name]]
+    content["parts"] = [
+        {**row, "rows": versions[row["rows"]]} if "rows" in row else row for row in content.get("parts", ())
+    ]
     return replace(item, content=content)
 
 
 def bare(receipt: Note) -> Note:
     """A receipt that says that something was sent, to whom and how much, but not what."""
-    nothing: dict[str, Any] = {"before": [], "after": [], "start": 0, "is_bare": True}
-    return replace(receipt, content={**receipt.content, **nothing, "transcript": None, "tools": None})
+    content = {name: receipt.content[name] for name in _SUMMARY if name in receipt.content}
+    return replace(receipt, content={**content, "is_bare": True})
 
 
 _STEP, _MOST_MARKS = 8, 16

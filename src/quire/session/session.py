@@ -131,7 +131,7 @@ class AioSession:
         )
 
     async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
-        """Build what the model sees this turn. Each rendering of it is kept as a receipt.
+        """Build what the model sees this turn. A receipt is kept of what `context.sent` says was sent.
 
         See `BuildOptions`. The plain verb runs async sections on an event loop of its own, and blocks one
         that runs here.
@@ -139,22 +139,36 @@ class AioSession:
         return await self._turns.build(self._io, template, **asked)
 
     async def record(
-        self, response: Any, *, provider: str | None = None, to: str = MAIN, sent: Any = None
+        self,
+        response: Any,
+        *,
+        provider: str | None = None,
+        to: str = MAIN,
+        sent: Any = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> Parsed:
         """Record a client's response: an object, JSON, a stream, or a `Parsed` of one of our models.
 
         It answers `sent`, a context or a rendering of it: by default, what this session rendered last, or
-        rendered last for `provider`. Without a rendering, `provider` says how to read the response. Its usage
+        rendered last for `provider`. A receipt of it is kept with the response, if `context.sent` kept none,
+        with the `parameters` that were sent beside it. Without a rendering, `provider` says how to read the
+        response. Its usage
         is added to the spending and calibrates the token counter. A response that is only an error raises
         `ModelFailed`. If a stream breaks, what came is recorded as interrupted, and its error is raised.
         """
-        return await self._turns.record(self._io, response, provider, to, sent)
+        return await self._turns.record(self._io, response, provider, to, sent, parameters)
 
     def listen(
-        self, events: AsyncIterator[Any], *, provider: str | None = None, to: str = MAIN, sent: Any = None
+        self,
+        events: AsyncIterator[Any],
+        *,
+        provider: str | None = None,
+        to: str = MAIN,
+        sent: Any = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Any]:
         """`Session.listen` for an async stream; to leave it early, use `contextlib.aclosing`."""
-        return self._turns.listen(self._io, events, provider, to, sent)
+        return self._turns.listen(self._io, events, provider, to, sent, parameters)
 
     async def new(self, label: str) -> str:
         """Reserve a name for another transcript: `label_a`, `label_b`, … the first that is free."""
@@ -430,14 +444,20 @@ class Session:
         return self._log.look(lambda state: state.at(version))
 
     def listen(
-        self, events: Iterable[Any], *, provider: str | None = None, to: str = MAIN, sent: Any = None
+        self,
+        events: Iterable[Any],
+        *,
+        provider: str | None = None,
+        to: str = MAIN,
+        sent: Any = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> Listening:
         """Pass on the events of a stream one by one, and record the response when it ends.
 
         It is also recorded if the stream breaks, at the end of a `with` block, and when the iterator is
         dropped. See `record`.
         """
-        return Listening(self._turns.listen(INLINE, events, provider, to, sent))
+        return Listening(self._turns.listen(INLINE, events, provider, to, sent, parameters))
 
     def draft(self) -> "Draft[Session]":
         """A fork that is merged all at once when its block ends well, and forgotten if it raises.

@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from hashlib import blake2b
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
+
+from msgspec.structs import replace
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, cut
 from quire.items import EDITS, JSON, Hide, Item, Mask, Message, Note, ToolCall, ToolResult
@@ -32,6 +34,9 @@ from quire.tokens import whole
 
 _BEGUN, _HELD = "begun", "held"
 
+RECEIPT, _DETAIL = "receipt", "receipt detail"
+"""Descriptions of receipts, and of notes that receipts name."""
+
 
 class Written(NamedTuple):
     """One item, and the stream it is in."""
@@ -40,8 +45,20 @@ class Written(NamedTuple):
     item: Item
 
 
+def is_receipt(item: Item) -> TypeGuard[Note]:
+    """Whether an item of the stream of receipts is one, and not something that one names."""
+    return isinstance(item, Note) and item.description == RECEIPT
+
+
+def detail(content: Any, sources: Sequence[str]) -> Note:
+    """A note for receipts to name; notes of the same content have the same mark."""
+    return Note(content=content, description=_DETAIL, extras={OF: list(sources)} if sources else {})
+
+
 def mark_of(item: Item) -> bytes:
     """A digest that is equal for equal items."""
+    if isinstance(item, Note) and item.description == _DETAIL:
+        item = replace(item, id=_DETAIL, created_at=0.0)
     return blake2b(JSON.encode_item(item), digest_size=16).digest()
 
 
@@ -161,6 +178,8 @@ class State:
         """Compactions that were begun and not finished, by id."""
         self.made: dict[bytes, int] = {}
         """The versions of what was kept for receipts, by mark."""
+        self.cuts: dict[str, str] = {}
+        """Where sections were cut in the last request that was sent."""
         self.quoting: set[tuple[str, str]] = set()
         """Of the conversation of links: pairs of digests, of a conversation and of one that quoted it."""
         self.forgetting: dict[str, Note] = {}
@@ -257,6 +276,7 @@ class State:
         child.pool = self.pool.fork()
         child.spending = self.spending
         child.gone = set(self.gone)
+        child.cuts = dict(self.cuts)
         return child
 
     def is_gone(self, item: Item) -> bool:
@@ -274,11 +294,19 @@ class State:
         elif stream == STEPS:
             self.steps.take(items, self.pending())
         elif stream == RECEIPTS:
-            self.made |= {mark_of(item): version for version, item in enumerate(items, first)}
+            self._apply_receipts(items, first)
         else:
             for item in items:
                 if not is_tombstone(item):
                     self._note(stream, item)
+
+    def _apply_receipts(self, items: Iterable[Item], first: int) -> None:
+        for version, item in enumerate(items, first):
+            if is_receipt(item):
+                parts = item.content.get("parts", ())
+                self.cuts |= {part["name"]: part["cut"] for part in parts if "cut" in part}
+            else:
+                self.made[mark_of(item)] = version
 
     def _note(self, stream: str, item: Item) -> None:
         """Apply an entry of one of the session's own streams."""

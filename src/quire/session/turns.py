@@ -13,27 +13,33 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, Self, TypedDict, Unpack
-from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
 from quire.compactors import Room
-from quire.context import DEFAULT_MODEL, Context, Piece, Template, enabled_sections, gather_section
-from quire.errors import InvalidValue, ModelFailed, OverBudget, UnknownId, WrongType
+from quire.context import (
+    DEFAULT_MODEL,
+    Context,
+    Observer,
+    Piece,
+    Template,
+    enabled_sections,
+    gather_section,
+)
+from quire.errors import InvalidValue, ModelFailed, OverBudget, UnknownId, WrongType, cut
 from quire.items import Item, Message, ToolCall, now
 from quire.memory import Memory
-from quire.memory.quotes import Quote, SelectedQuotes
-from quire.providers import Parsed, Provider, Rendered, StreamReader, chunk_of, provider_for
+from quire.memory.quotes import SelectedQuotes
+from quire.providers import CachePlan, Parsed, Provider, Rendered, StreamReader, chunk_of, provider_for
 from quire.sections import Ask, Section, settings_of
 from quire.session.aio import IO, Writer, check_names, checked_type, run
 from quire.session.compaction import Compaction
 from quire.session.erasure import finish_erasing, link_sources, names_of
 from quire.session.hooks import Added, Adding, Building, Built
 from quire.session.log import Entries, Guard
-from quire.session.receipts import Digests, Sending
+from quire.session.receipts import Digests, Request, parameters_of
 from quire.session.redaction import redacted_pieces
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
 from quire.session.state import State, Written
@@ -73,23 +79,89 @@ _KINDS: dict[str, tuple[Any, str]] = {
 
 
 @dataclass(eq=False)
-class _Sent:
-    """One rendering of a context, which a response may answer."""
+class _Rendering:
+    """One rendering, which a response may answer; `request` is there if it is of a context of this session.
 
-    wire: str
-    model: str | None
+    `parameters` are those of the receipt that was kept of it last.
+    """
+
     rendered: Rendered
-    counted: int = 0
-    counter: Counter | None = None
+    request: Request | None = None
+    guard: Guard | None = None
+    is_kept: bool = False
+    parameters: Mapping[str, Any] | None = None
     is_learned: bool = False
 
     def learn(self, model: str | None, reported: int) -> None:
         """Calibrate the counter by the tokens that the model asked reported, once for each rendering."""
-        is_asked = self.model is None or model is None or _is_same_model(self.model, model)
-        can_learn = is_asked and not self.is_learned and self.counted and reported
-        if can_learn and isinstance(self.counter, Calibrated):
+        asked = self.rendered.model
+        is_asked = asked is None or model is None or _is_same_model(asked, model)
+        if self.request is None or self.is_learned or not is_asked:
+            return
+        receipt = self.request.context.receipt
+        if receipt.counted and reported and isinstance(receipt.counter, Calibrated):
             self.is_learned = True
-            self.counter.learn(self.counted, reported)
+            receipt.counter.learn(receipt.counted, reported)
+
+    def with_parameters(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """The parameters of the request, as they are kept; an error if other ones were kept."""
+        if given is None:
+            return self.parameters
+        checked_type(given, Mapping, "the parameters of a request are a mapping")
+        if self.request is None:
+            raise InvalidValue("parameters are given with what was sent: a context that this session built")
+        if not self.is_kept:
+            return parameters_of(given, self.rendered.payload)
+        raise InvalidValue("the receipt is kept: give the parameters to `context.sent`, or to `record` alone")
+
+    def receipt(self, parameters: Mapping[str, Any] | None, conversation: str, state: State) -> Entries:
+        """The entries of the receipt; if something was forgotten since, it does not say what was sent."""
+        if self.request is None or self.guard is None:
+            return []
+        if not self.guard.is_intact:
+            return self.request.bare_entries()
+        selections = _quotes_in(self.request.context)
+        quoted = {
+            one.items[0].id: names_of(one.quotes, conversation) for one in selections.values() if one.items
+        }
+        found = {
+            name: names_of((quote for quote in one.found if quote.source != conversation), conversation)
+            for name, one in selections.items()
+        }
+        request = self.request._replace(quoted=quoted, found=found, parameters=parameters)
+        return request.entries(state)
+
+    def mark_kept(self, parameters: Mapping[str, Any] | None) -> None:
+        """Remember that a receipt was kept; the payload is needed no more."""
+        self.is_kept, self.parameters = True, parameters
+
+
+class _Renderings(Observer):
+    """The renderings of one context, by provider, the last one at the end."""
+
+    def __init__(self, turns: "Turns", sources: Mapping[int, str], guard: Guard) -> None:
+        self.turns, self._sources, self._guard = turns, sources, guard
+        self.all: dict[str, _Rendering] = {}
+
+    def rendered(self, context: Context, rendered: Rendered, plan: CachePlan) -> None:
+        """Remember a rendering. `Forgotten` if something was forgotten since the context was built."""
+        digest = self.turns.checked_digest(self._guard, rendered)
+        request = Request(context, rendered.wire, rendered.model, digest, plan, self._sources)
+        self.all.pop(rendered.wire, None)
+        self.all[rendered.wire] = _Rendering(rendered, request, self._guard)
+        self.turns.remember(self.all[rendered.wire])
+
+    def sent(self, provider: str | None, parameters: Mapping[str, Any] | None) -> None:
+        """Keep a receipt of a rendering that is sent."""
+        rendering = self.find(provider)
+        if rendering is None:
+            to = f" for {cut(provider)!r}" if provider else ""
+            raise InvalidValue(f"nothing of this context was rendered{to}: render it before it is sent")
+        self.turns.keep_receipt(rendering, parameters)
+
+    def find(self, provider: str | None) -> _Rendering | None:
+        """The last rendering, or the last one for a provider."""
+        return self.all.get(provider) if provider else next(reversed(self.all.values()), None)
 
 
 def _is_same_model(asked: str, answered: str) -> bool:
@@ -131,8 +203,7 @@ class Turns:
         self._counters: dict[str, Calibrated] = {}
         self._previous: tuple[Template, Context] | None = None
         self._digests = Digests()
-        self._last: dict[str, _Sent] = {}  # by wire, the last rendering at the end
-        self._sent: WeakKeyDictionary[Context, dict[str, _Sent]] = WeakKeyDictionary()
+        self._last: dict[str, _Rendering] = {}  # by provider, the last rendering at the end
 
     # Contexts
 
@@ -221,7 +292,8 @@ class Turns:
             model=asked.get("model") or template.model,
             counter=counter,
             previous=previous[1] if previous is not None and previous[0] is template else None,
-            on_render=partial(self._rendered, sources, turn.guard, counter),
+            cuts=self._log.state.cuts,
+            observer=_Renderings(self, sources, turn.guard),
             output=asked.get("output"),
         )
 
@@ -234,43 +306,43 @@ class Turns:
 
     async def _linked(self, io: IO, context: Context) -> bool:
         """Whether the conversations that a context quotes know of it; if not, they do from now on."""
-        quotes = [quote for _, quote in _quotes_in(context)]
+        quotes = [quote for selection in _quotes_in(context).values() for quote in selection.found]
         return not quotes or await io.do(self._log, lambda: link_sources(self._log, quotes))
 
-    def _rendered(
-        self,
-        sources: Mapping[int, str],
-        guard: Guard,
-        counter: Counter,
-        context: Context,
-        wire: Provider,
-        model: str | None,
-        rendered: Rendered,
-    ) -> None:
-        """Keep a receipt of what is about to be sent."""
-        digest = self._digests.of(rendered.payload, wire.name)
-        quoted: dict[str, list[str]] = {}
-        for item_id, quote in _quotes_in(context):
-            quoted.setdefault(item_id, []).extend(names_of([quote], self._log.place.conversation))
-        sending = Sending(context, wire.name, model, digest, sources, quoted)
+    # Receipts
 
-        def entries(state: State) -> Entries:
-            guard.check("the context was built")
-            return sending.entries(state)
+    def remember(self, rendering: _Rendering) -> None:
+        """Remember the last rendering for a provider."""
+        name = rendering.rendered.wire
+        self._last.pop(name, None)  # the last one is at the end
+        self._last[name] = rendering
 
+    def checked_digest(self, guard: Guard, rendered: Rendered) -> str:
+        """The digest of a payload; `Forgotten` if something was forgotten since its context was built."""
+        self._log.root.catch_up()
+        guard.check("the context was built")
+        return self._digests.of(rendered.payload, rendered.wire)
+
+    def keep_receipt(self, rendering: _Rendering, parameters: Mapping[str, Any] | None) -> None:
+        """Keep a receipt of a rendering that is sent."""
+        if parameters is not None:
+            parameters = parameters_of(parameters, rendering.rendered.payload)
         if self._log.root is not self._log:
             self._log.root.catch_up()  # what a draft shows is forgotten there
-        self._log.commit(entries)
-        sent = _Sent(wire.name, model, rendered.bare(), context.receipt.counted, counter)
-        self._last.pop(wire.name, None)  # the last one is at the end
-        self._last[wire.name] = sent
-        self._sent.setdefault(context, {})[wire.name] = sent
+        self._log.commit(lambda state: rendering.receipt(parameters, self._conversation, state))
+        rendering.mark_kept(parameters)
+
+    @property
+    def _conversation(self) -> str:
+        return self._log.place.conversation
 
     # Responses
 
-    async def record(self, io: IO, response: Any, provider: str | None, to: str, sent: Any) -> Parsed:
+    async def record(
+        self, io: IO, response: Any, provider: str | None, to: str, sent: Any, parameters: Any = None
+    ) -> Parsed:
         """The body of `Session.record`."""
-        reply, response = _Reply(self, io, provider, to, sent), _decoded(response)
+        reply, response = _Reply(self, io, provider, to, sent, parameters), _decoded(response)
         if isinstance(response, Parsed):
             return await reply.keep(response)
         if not _is_stream(response):
@@ -282,47 +354,67 @@ class Turns:
         return reply.kept
 
     def listen(
-        self, io: IO, events: Any, provider: str | None, to: str, sent: Any
+        self, io: IO, events: Any, provider: str | None, to: str, sent: Any, parameters: Any = None
     ) -> AsyncGenerator[Any, None]:
         """Pass on the events of a stream; at its end, or when this is closed, the response is recorded."""
         checked_type(events, Iterable | AsyncIterable, "the events of a stream are iterated")
-        return _Reply(self, io, provider, to, sent).pass_on(events)
+        return _Reply(self, io, provider, to, sent, parameters).pass_on(events)
 
-    def rendering_of(self, sent: Any, provider: str | None) -> _Sent | None:
+    def rendering_of(self, sent: Any, provider: str | None) -> _Rendering | None:
         """The rendering that a response answers: `sent`, or the last one, of a `provider` if one is named."""
         if isinstance(sent, Rendered):
             known = [one for one in self._last.values() if one.rendered.is_of(sent)]
-            return known[0] if known else _Sent(sent.wire, sent.model, sent)
-        if sent is not None and not isinstance(sent, Context):
+            return known[0] if known else _Rendering(sent)
+        if sent is None:
+            return self._last.get(provider) if provider else next(reversed(self._last.values()), None)
+        if not isinstance(sent, Context):
             raise WrongType(f"what was sent is a context or a rendering of it, not {type(sent).__name__}")
-        if sent is not None and sent not in self._sent:
+        renderings = sent.observer
+        if not isinstance(renderings, _Renderings) or renderings.turns is not self or not renderings.all:
             raise InvalidValue("this session has rendered nothing of the context that is given as sent")
-        renderings = self._last if sent is None else self._sent[sent]
-        return renderings.get(provider) if provider else next(reversed(renderings.values()), None)
+        return renderings.find(provider)
 
-    async def keep(self, io: IO, parsed: Parsed, to: str, sent: _Sent | None) -> Parsed:
-        """Record the items of a response and what it used; if it is refused, what it used."""
-        model = parsed.model or (None if sent is None else sent.model)
+    async def keep(
+        self,
+        io: IO,
+        parsed: Parsed,
+        to: str,
+        sent: _Rendering | None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Parsed:
+        """Record the items of a response and what it used; if it is refused, what it used.
+
+        The receipt of what it answers comes first, if it was not kept yet.
+        """
+        model = parsed.model or (None if sent is None else sent.rendered.model)
         usage = [] if parsed.usage is None else [usage_note(parsed.usage, model, self.prices)]
         used = [Written(USAGE, note) for note in usage]
+        unkept = sent if sent is not None and not sent.is_kept else None
+
+        def commit(items: Sequence[Item]) -> tuple[Item, ...]:
+            def entries(state: State) -> Entries:
+                receipt = [] if unkept is None else unkept.receipt(parameters, self._conversation, state)
+                written = [Written(to, item) for item in with_unique_calls(items, state.waiting())]
+                return [*receipt, *written, *used]
+
+            kept = tuple(item for stream, item in self._log.commit(entries) if stream == to)
+            if unkept is not None:
+                unkept.mark_kept(parameters)
+            return kept
+
         try:
             _check(parsed)
             items = self._writer.ready(parsed.items)
             await io.fire(self._writer.hooks, [Adding(self._log.place, to, items)])
         except BaseException:
-            await io.do(self._log, lambda: self._log.commit(lambda _: used))
+            await io.do(self._log, lambda: commit(()))
             raise
-
-        def entries(state: State) -> Entries:
-            return [*(Written(to, item) for item in with_unique_calls(items, state.waiting())), *used]
-
-        def commit() -> tuple[Item, ...]:
-            return tuple(item for stream, item in self._log.commit(entries) if stream == to)
 
         async def fire_added(kept: tuple[Item, ...]) -> None:
             await io.fire(self._writer.hooks, [Added(self._log.place, to, kept)])
 
-        kept = await io.do(self._log, commit, fire_added if self._writer.hooks.all else None)
+        added = fire_added if self._writer.hooks.all else None
+        kept = await io.do(self._log, lambda: commit(items), added)
         if sent is not None and parsed.usage is not None and kept:
             sent.learn(parsed.model, parsed.usage.input)
         return parsed._replace(items=kept)
@@ -351,11 +443,10 @@ def _item_of(item_id: str, view: View) -> Item:
         raise UnknownId("the input is an item, or the id of one in the main transcript") from None
 
 
-def _quotes_in(context: Context) -> Iterator[tuple[str, Quote]]:
-    """The quotes that a context shows, each with the id of the item that shows it."""
-    for selection in context.receipt.selections:
-        if isinstance(selection, SelectedQuotes) and selection.items:
-            yield from ((selection.items[0].id, quote) for quote in selection.quotes)
+def _quotes_in(context: Context) -> dict[str, SelectedQuotes]:
+    """What was selected of quotes for a context, by section."""
+    selections = context.receipt.selections.items()
+    return {name: one for name, one in selections if isinstance(one, SelectedQuotes)}
 
 
 async def _gather(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
@@ -407,14 +498,21 @@ def _check(parsed: Parsed) -> None:
         logger.warning("a response of %d items ended in an error", len(parsed.items))
 
 
+_NOTHING = _Rendering(Rendered({}, (), {}, str))
+"""What a response answers if nothing was rendered."""
+
+
 class _Reply:
     """One response, the rendering that it answers, and where it is recorded."""
 
-    def __init__(self, turns: Turns, io: IO, provider: str | None, to: str, sent: Any) -> None:
+    def __init__(
+        self, turns: Turns, io: IO, provider: str | None, to: str, sent: Any, parameters: Any
+    ) -> None:
         self._turns, self._io, self._to = turns, io, checked_name(to)
         checked_type(provider, str | None, "a provider is named")
         self._sent = turns.rendering_of(sent, provider)
-        self._name = provider or (None if self._sent is None else self._sent.wire)
+        self._parameters = (self._sent or _NOTHING).with_parameters(parameters)
+        self._name = provider or (None if self._sent is None else self._sent.rendered.wire)
         self.kept = Parsed(())
 
     @property
@@ -453,7 +551,7 @@ class _Reply:
 
     async def keep(self, parsed: Parsed) -> Parsed:
         """Record the response."""
-        self.kept = await self._turns.keep(self._io, parsed, self._to, self._sent)
+        self.kept = await self._turns.keep(self._io, parsed, self._to, self._sent, self._parameters)
         return self.kept
 
 

@@ -12,7 +12,7 @@ from quire.providers.state import OPENAI, SIGNATURE_FIELDS
 from quire.providers.tools import Tool
 from quire.providers.turns import Output, Step, Writer
 from quire.providers.types import HISTORY, CachePlan
-from quire.providers.values import Json, entries_in, text_in
+from quire.providers.values import Json, text_in
 from quire.tokens import NO_OUTPUT
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
@@ -232,22 +232,6 @@ def _marked_field(message: Json) -> str | None:
     if message.get("type") in ("function_call_output", "custom_tool_call_output"):
         return "output"
     return "content" if message.get("role", "assistant") != "assistant" else None
-
-
-def without_breakpoints(payload: Json) -> Json:
-    """A payload without breakpoints; a text that is a block only to have one is plain text again."""
-    histories = payload.keys() & {"messages", "input"}
-    return payload | {name: [_unmarked(message) for message in payload[name]] for name in histories}
-
-
-def _unmarked(message: Json) -> Json:
-    for field in ("content", "output"):
-        blocks = entries_in(message.get(field))
-        if blocks and _BREAKPOINT in blocks[-1]:
-            last = {name: value for name, value in blocks[-1].items() if name != _BREAKPOINT}
-            is_text = len(blocks) == 1 and "text" in last
-            return {**message, field: last["text"] if is_text else [*blocks[:-1], last]}
-    return message
 
 
 def image_url(part: Image) -> str | None:

@@ -1,0 +1,182 @@
+"""Entries: what became of each candidate of a request, by which rule, for how many tokens, and why.
+
+A request is explained by its parts, one for each section. A part of a history needs its view, what is shown
+and the cut; so the parts of a request that was sent long ago give the same entries as when it was built.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from quire.context.fit import ELSEWHERE, Fitted
+from quire.errors import UnknownId, cut
+from quire.items import Item, kind_of
+from quire.state import EDIT, View
+from quire.tokens import Counter
+
+Fate = Literal["shown", "pinned", "masked", "summarised", "hidden", "left out"]
+
+VISIBLE = ("shown", "pinned", "masked")
+"""The fates of what the model sees."""
+
+_REASONS = {
+    "shown": "it is shown as it is",
+    "pinned": "it is pinned, and so shown as it is",
+    "masked": "a stub is shown for its content",
+    "summarised": "a summary is shown in its place",
+    "hidden": "an edit leaves it out",
+}
+
+_HELD = (
+    "it is before the cut of {name!r}, which stays where it is until the room is full, so that a prompt "
+    "cache can serve what follows; {free:,} tokens are free, and closely=True fills them"
+)
+
+Identity = tuple[str, float]
+"""An item by its id and time: two conversations may use one id for two items."""
+
+
+class Entry(NamedTuple):
+    """What became of one candidate. `tokens` are those it takes, or would have taken.
+
+    `source` is the conversation or the document that a quote is from.
+    """
+
+    item_id: str
+    kind: str
+    section: str
+    fate: Fate
+    rule: str
+    tokens: int
+    reason: str
+    source: str = ""
+
+
+class Explained(NamedTuple):
+    """An entry, and the time of its item."""
+
+    created_at: float
+    entry: Entry
+
+
+class Part(NamedTuple):
+    """One section of a request, as far as it explains what became of its candidates.
+
+    `length` is how many items of the request are of the section. `view` is that of a history. `rows` are the
+    candidates of other sections that are not among the `shown`; of a selection, all of them. `free` are the
+    tokens that a cut left free; 0 if the section is not cut in steps.
+    """
+
+    name: str
+    length: int
+    rule: str = ""
+    shown: Sequence[Item] = ()
+    view: View | None = None
+    is_filtered: bool = False
+    cut: str = ""
+    free: int = 0
+    rows: Sequence[Explained] = ()
+
+    def explained(self, counter: Counter) -> Iterator[Explained]:
+        """Yield the entries of all candidates; those of a history in the order they were recorded."""
+        if self.view is not None:
+            yield from self._of_history(self.view, counter)
+            return
+        for item in self.shown:
+            yield self._entry(item, "shown", "in full", counter.count(item))
+        yield from self.rows
+
+    def left_out(self, item: Item, tokens: int) -> Explained:
+        """Return the entry of an item for which there was no room."""
+        reason = f"there was no room for all of {self.name!r}"
+        if self.cut and self.free > 0:
+            reason = _HELD.format(name=self.name, free=self.free)
+        return self._entry(item, "left out", self.rule, tokens, reason)
+
+    def _of_history(self, view: View, counter: Counter) -> Iterator[Explained]:
+        shown = {item.id: item for item in self.shown}
+        position_of_cut = view.log.find(self.cut, view.end) if self.cut else None
+        end = view.end if position_of_cut is None else position_of_cut
+        for position, item in _candidates(view):
+            fate, rule = _fate_in(view, item)
+            run = view.run_at(position)
+            as_shown = shown.get(item.id) or (None if run is None else run.stand_in) or item
+            tokens = counter.count(as_shown)
+            if fate not in VISIBLE or item.id in shown:
+                yield self._entry(item, fate, rule, tokens)
+            elif self.is_filtered and (self.rule in ("", ELSEWHERE) or position >= end):
+                reason = f"{self.name!r} did not choose it"
+                yield self._entry(item, "left out", "not chosen", tokens, reason)
+            else:
+                yield self.left_out(item, tokens)
+
+    def _entry(self, item: Item, fate: Fate, rule: str, tokens: int, reason: str = "") -> Explained:
+        reason = reason or _REASONS[fate]
+        return Explained(
+            item.created_at, Entry(item.id, kind_of(item), self.name, fate, rule, tokens, reason)
+        )
+
+
+def part_of(fitted: Fitted, counter: Counter, free: int) -> Part:
+    """Return what explains a section that was fitted."""
+    name, content = fitted.name, fitted.piece.content
+    if fitted.selection is not None:
+        return Part(name, len(fitted.shown), fitted.rule, rows=list(_selected(fitted, counter)))
+    view = content if isinstance(content, View) else fitted.piece.source
+    free = 0 if fitted.piece.section.closely else max(free, 0)
+    is_filtered = view is not None and content is not view
+    part = Part(name, len(fitted.shown), fitted.rule, fitted.shown, view, is_filtered, fitted.cut, free)
+    if view is not None or len(fitted.shown) == len(content) or fitted.rule == ELSEWHERE:
+        return part  # what is shown elsewhere is explained there
+    shown = {item.id for item in fitted.shown}
+    rows = [part.left_out(item, counter.count(item)) for item in content if item.id not in shown]
+    return part._replace(rows=rows)
+
+
+def _selected(fitted: Fitted, counter: Counter) -> Iterator[Explained]:
+    """Yield the entries of the candidates of a selection."""
+    assert fitted.selection is not None
+    for item, is_selected, reason, source in fitted.selection.candidates():
+        fate: Fate = "shown" if is_selected else "left out"
+        rule = "selected" if is_selected else "others ranked higher, or it is shown already"
+        tokens = counter.count(item)
+        yield Explained(
+            item.created_at, Entry(item.id, kind_of(item), fitted.name, fate, rule, tokens, reason, source)
+        )
+
+
+def _candidates(view: View) -> Iterator[tuple[int, Item]]:
+    """Yield all content that was recorded, and the summaries that are shown, with their positions."""
+    for position, item in enumerate(view.log.items(0, view.end)):
+        if view.log.head(position) != EDIT or view.fate(item.id).state == "shown":
+            yield position, item
+
+
+def _fate_in(view: View, item: Item) -> tuple[Fate, str]:
+    state, by = view.fate(item.id)
+    rule = f"edit {by}" if by else "in full"
+    if state == "covered":
+        return "summarised", rule
+    return "hidden" if state == "edit" else state, rule
+
+
+class Explanation:
+    """What became of every candidate of a request: `entries` has each once, section by section."""
+
+    def __init__(self, parts: Iterable[Part], counter: Counter) -> None:
+        self._found: dict[Identity, Entry] = {}
+        for part in parts:
+            for created_at, entry in part.explained(counter):
+                known = self._found.get((entry.item_id, created_at))
+                # The entry of the first section that shows an item counts, else that of the first.
+                if known is None or (entry.fate in VISIBLE and known.fate not in VISIBLE):
+                    self._found[entry.item_id, created_at] = entry
+        self.entries = tuple(self._found.values())
+
+    def of(self, item: Item | str) -> Entry:
+        """Return what became of one candidate; of several with its id, the first that is shown."""
+        item_id = item if isinstance(item, str) else item.id
+        itself = None if isinstance(item, str) else self._found.get((item.id, item.created_at))
+        named = [entry for entry in self.entries if entry.item_id == item_id]
+        if not named:
+            raise UnknownId(f"no item {cut(item_id)!r} was a candidate")
+        return itself or next((entry for entry in named if entry.fate in VISIBLE), named[0])
