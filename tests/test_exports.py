@@ -15,7 +15,7 @@ ROOMS = [
     *("quire", "quire.errors", "quire.items", "quire.tokens", "quire.state", "quire.providers"),
     *("quire.compactors", "quire.sections", "quire.context", "quire.models", "quire.stores", "quire.session"),
     "quire.memory",
-    *("quire.agent", "quire.agent.builtin", "quire.programs", "quire.node"),
+    *("quire.agent", "quire.agent.builtin", "quire.programs", "quire.node", "quire.testing"),
     "quire.bridges.videosdk",
     *("quire.bridges.pygents", "quire.bridges.a1", "quire.bridges.autonomy", "quire.bridges.loom"),
 ]

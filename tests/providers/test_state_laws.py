@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.items import Hide, Item, Mask, Message, Reasoning, Span, ToolCall, ToolResult
-from quire.providers import HISTORY, PROVIDERS, pack
+from quire.items import Hide, Mask, Message, Span, ToolResult
+from quire.providers import HISTORY, PROVIDERS
 from quire.state import Transcript
 from quire.testing.answers import OPENAIS_OWN, answer, owner
 from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, Talk
@@ -96,22 +96,6 @@ def test_after_an_edit_of_what_came_before_the_state_is_left_out_with_a_note(wir
     assert seals(wire, rendered.payload) == []
     assert "state_stale" in {downgrade.change for downgrade in rendered.downgrades}
     assert "hm" not in json.dumps(rendered.payload), "a thought was turned into text"
-
-
-@pytest.mark.parametrize(("wire", "model"), NAMED)
-@pytest.mark.parametrize("made_on", ["openai", "openai-responses", "anthropic", "gemini"])
-def test_foreign_state_is_left_out_with_a_note_and_never_said(wire: str, model: str, made_on: str) -> None:
-    foreign = pack(made_on, "some-other-model", [{"signature": "Zm9yZWlnbg==", "id": "rs_1"}])
-    items: list[Item] = [
-        Message("user", "Look it up."),
-        Reasoning("a foreign thought", foreign),
-        ToolCall("c1", "look_up", "{}", foreign),
-        ToolResult("c1", "look_up", "found"),
-    ]
-    rendered = PROVIDERS[wire].render(items, model=model, tools=TOOLS)
-    said = json.dumps(rendered.payload)
-    assert "a foreign thought" not in said and "Zm9yZWlnbg" not in said
-    assert {"state_foreign", "reasoning_left_out"} & {downgrade.change for downgrade in rendered.downgrades}
 
 
 @pytest.mark.parametrize(("wire", "model"), WITH_STATE)

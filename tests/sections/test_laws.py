@@ -6,9 +6,9 @@ from hypothesis import given, strategies as st
 from quire.sections import History
 from quire.state import Transcript, View, instructions, structural
 from quire.testing import SectionLaws
-from quire.testing.conversations import STEPS, Step
+from quire.testing.conversations import STEPS, Step, view_after
 from quire.testing.histories import OPS, Author, Op
-from quire.testing.sections import ask_about, unpaired, view_after
+from quire.testing.sections import ask_about, unpaired
 from quire.testing.templates import grown, items_from
 from tests.sections.asking import HISTORIES, SECTIONS, shorter
 

@@ -36,6 +36,7 @@ from quire.providers.types import (
     Fault,
     Finish as Finish,
     Parsed,
+    Provider,
     Rendered,
     StreamReader,
 )
@@ -47,7 +48,7 @@ from quire.providers.values import (
     nests_deeper as nests_deeper,
     plain_json as plain_json,
 )
-from quire.providers.wire import PROVIDERS, Provider, provider_for
+from quire.providers.wire import PROVIDERS, provider_for
 
 __all__ = [
     "PROVIDERS",

@@ -10,7 +10,7 @@ import msgspec
 from quire.errors import Downgraded, InvalidValue
 from quire.items import Item
 from quire.providers.values import entries_in, fields_in
-from quire.tokens import Usage, whole
+from quire.tokens import Definition, Usage, whole
 
 Finish = Literal["stop", "calls", "length", "refused", "paused", "other"]
 """Why a model stopped: done, tools are to be run, out of room, refused, or paused by its service in a long
@@ -212,4 +212,54 @@ class StreamReader(Protocol):
 
     def close(self) -> Parsed:
         """The answer so far. An answer that did not come to its end is marked as interrupted."""
+        ...
+
+
+class Provider(Protocol):
+    """A two-way codec for one wire, without I/O. `quire.testing.ProviderLaws` has the laws of one.
+
+    `PROVIDERS[provider.name] = provider` makes a provider of your own known by its name.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of the wire, which receipts keep."""
+        ...
+
+    def render(
+        self,
+        items: Sequence[Item],
+        *,
+        model: str | None = None,
+        tools: Sequence[Definition] = (),
+        plan: CachePlan | None = None,
+        strict: bool = False,
+    ) -> Rendered:
+        """Return the request fields for the provider's client: for Anthropic `system`, `messages`, `tools`.
+
+        The caller passes `model` and `max_tokens` to the client. `model` selects model-specific rules here;
+        None applies the rules of the wire alone, and sends back no state of a model. `plan` places cache
+        breakpoints. `strict=True` raises `Downgraded` instead of losing content. A `View` is rendered
+        incrementally, a list from scratch.
+        """
+        ...
+
+    def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
+        """Return the items and the usage of a whole response, given as JSON or as an object of the client.
+
+        `sent` is the `Rendered` that this response answers. Without it renamed tools keep their wire names,
+        and opaque state has no prefix: it is sent back until the transcript is edited, then never.
+        """
+        ...
+
+    def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
+        """Return a reader for a streamed response. `sent` is as in `parse`."""
+        ...
+
+    def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:
+        """A list of messages, or a whole payload, as items. `model` is the model that made its state."""
+        ...
+
+    def check(self, payload: Any, model: str | None = None) -> list[Fault]:
+        """All that this provider would refuse in a payload."""
         ...

@@ -17,14 +17,14 @@ from quire.providers.state import ANTHROPIC, GEMINI, OPENAI, RESPONSES
 from quire.providers.stream import Items, ReplyReader, read_history
 from quire.providers.tools import Tool, read_tools
 from quire.providers.turns import Writer
-from quire.providers.types import CachePlan, Fault, Parsed, Rendered, StreamReader, refuse_losses
+from quire.providers.types import CachePlan, Fault, Parsed, Provider, Rendered, StreamReader, refuse_losses
 from quire.providers.values import Json
 from quire.tokens import Definition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Provider:
-    """A two-way codec for one wire: its writer, and its readers of replies and of histories."""
+class Wire:
+    """A provider, made of the writer of a wire and its readers of replies and of histories."""
 
     name: str
     _writer: Callable[[Profile, Sequence[Tool]], Writer]
@@ -40,13 +40,6 @@ class Provider:
         plan: CachePlan | None = None,
         strict: bool = False,
     ) -> Rendered:
-        """Return the request fields for the provider's client: for Anthropic `system`, `messages`, `tools`.
-
-        The caller passes `model` and `max_tokens` to the client. `model` selects model-specific rules here;
-        None applies the rules of the wire alone, and sends back no state of a model. `plan` places cache
-        breakpoints. `strict=True` raises `Downgraded` instead of losing content. A `View` is rendered
-        incrementally, a list from scratch.
-        """
         read = read_tools(tools) if tools else []
         rendered = render(self._writer, items, profile_for(self.name, model), read, plan)
         if strict:
@@ -54,31 +47,23 @@ class Provider:
         return rendered
 
     def parse(self, response: Any, *, sent: Rendered | None = None, model: str | None = None) -> Parsed:
-        """Return the items and the usage of a whole response, given as JSON or as an object of the client.
-
-        `sent` is the `Rendered` that this response answers. Without it renamed tools keep their wire names,
-        and opaque state has no prefix: it is sent back until the transcript is edited, then never.
-        """
         return self._reader(sent, model).read(response)
 
     def stream(self, *, sent: Rendered | None = None, model: str | None = None) -> StreamReader:
-        """Return a reader for a streamed response. `sent` is as in `parse`."""
         return self._reader(sent, model)
 
     def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:
-        """A list of messages, or a whole payload, as items. `model` is the model that made its state."""
         return read_history(self.name, self._add_history, payload, model)
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
-        """All that this provider would refuse in a payload."""
         return check(payload, self.name, model=model)
 
 
 _WIRES = (
-    Provider(OPENAI, to_chat.ChatWriter, chat.ChatReader, chat.add_history),
-    Provider(RESPONSES, to_responses.ResponsesWriter, responses.ResponsesReader, responses.add_history),
-    Provider(ANTHROPIC, to_anthropic.MessagesWriter, anthropic.MessagesReader, anthropic.add_history),
-    Provider(GEMINI, to_gemini.ContentWriter, gemini.GeminiReader, gemini.add_history),
+    Wire(OPENAI, to_chat.ChatWriter, chat.ChatReader, chat.add_history),
+    Wire(RESPONSES, to_responses.ResponsesWriter, responses.ResponsesReader, responses.add_history),
+    Wire(ANTHROPIC, to_anthropic.MessagesWriter, anthropic.MessagesReader, anthropic.add_history),
+    Wire(GEMINI, to_gemini.ContentWriter, gemini.GeminiReader, gemini.add_history),
 )
 PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _WIRES}
 """The wires by name. The laws of rendering and reading run on each."""

@@ -1,4 +1,4 @@
-"""The laws that Quire's own stores, sections and compactors are tested with, for yours.
+"""The laws that Quire's own stores, sections, compactors and providers are tested with, for yours.
 
 Subclass a suite in a test module, say what it is to test, and run pytest:
 
@@ -19,11 +19,12 @@ except ImportError as missing:
     raise MissingExtra(missing.name or "pytest", "testing") from missing
 else:  # so that a failure shows the values that were compared
     pytest.register_assert_rewrite(
-        *(f"quire.testing.{name}" for name in ("compactors", "sections", "stores"))
+        *(f"quire.testing.{name}" for name in ("compactors", "providers", "sections", "stores"))
     )
 
 from quire.testing.compactors import CompactorLaws
+from quire.testing.providers import ProviderLaws
 from quire.testing.sections import SectionLaws
 from quire.testing.stores import StoreLaws
 
-__all__ = ["CompactorLaws", "SectionLaws", "StoreLaws"]
+__all__ = ["CompactorLaws", "ProviderLaws", "SectionLaws", "StoreLaws"]

@@ -151,7 +151,8 @@ class CompactorLaws:
         plan = planned(compactor, transcript, room_of(transcript, percent))
         if plan is None:
             return
-        assert recorded(transcript, plan, much=much).fate == "kept"
+        outcome = recorded(transcript, plan, much=much)
+        assert outcome.fate == "kept", f"the transcript refuses the plan: {outcome.reason}"
         shown = {item.id: item for item in transcript.view}
         for item in protected(before, plain):
             if not isinstance(item, Summary):

@@ -35,7 +35,7 @@ from quire.items import (
     Undo,
 )
 from quire.providers import PROVIDERS, pack
-from quire.state import Transcript, brief, fork_scoped, merge_all, merge_result, truncate
+from quire.state import Transcript, View, brief, fork_scoped, merge_all, merge_result, truncate
 from quire.testing.answers import CHAT_MODELS, answer
 from quire.tokens import counter_for
 
@@ -283,3 +283,10 @@ class Talk:
         self.asked.append(deepcopy(sent.payload))
         parsed = provider.parse(answer(wire, model, a, b, c, len(self.asked)), sent=sent, model=model)
         self.transcript.extend(parsed.items)
+
+
+def view_after(steps: list[Step]) -> View:
+    """What is shown of a random conversation."""
+    talk = Talk()
+    talk.play(steps)
+    return talk.transcript.view

@@ -13,7 +13,7 @@ from quire.items import KINDS, Address, Item, Message, Note, ToolCall, ToolResul
 from quire.providers import PROVIDERS
 from quire.sections import Ask, History, Section, settings_of
 from quire.state import Pool, Transcript, View
-from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, Talk
+from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, view_after
 from quire.testing.examples import examples
 from quire.testing.histories import CONTENT_OPS, OPS, Author, Op
 from quire.testing.templates import (
@@ -65,13 +65,6 @@ def ask_about(view: View, number: int = 0) -> Ask:
         inbox=INBOX,
         now=5.0,
     )
-
-
-def view_after(steps: list[Step]) -> View:
-    """What is shown of a random conversation."""
-    talk = Talk()
-    talk.play(steps)
-    return talk.transcript.view
 
 
 def unpaired(view: View, items: Iterable[Item]) -> tuple[int, int]:

@@ -191,13 +191,18 @@ class StoreLaws:
         with self.opened() as held:
             stores = [held.open() for _ in range(2)]
             faults: list[BaseException] = []
+            together = threading.Barrier(4)  # all know the same version, so that all but one conflict
 
             def write(writer: int) -> None:
+                store = stores[writer % 2]
                 try:
                     for number in range(12):
                         batch = [entry(f"{writer}.{number}.{part}") for part in range(size)]
-                        _append_anyhow(stores[writer % 2], batch)
+                        version = store.version(HERE)
+                        together.wait(60)
+                        _append_after(version, store, batch)
                 except BaseException as fault:
+                    together.abort()
                     faults.append(fault)
 
             threads = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
@@ -365,8 +370,8 @@ def _change(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> 
     assert store.read(place) == oracle.read(place)
 
 
-def _append_anyhow(store: Store, batch: list[Entry]) -> None:
-    version = store.version(HERE)
+def _append_after(version: int, store: Store, batch: list[Entry]) -> None:
+    """Append as soon as nobody else came first."""
     while True:
         try:
             store.append(HERE, batch, expected=version)

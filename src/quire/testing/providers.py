@@ -1,0 +1,215 @@
+"""The laws of a provider: what it renders is accepted, the same each time, and loses nothing in silence."""
+
+import json
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+from hypothesis import given, strategies as st
+
+from quire.errors import Downgraded
+from quire.items import Image, Item, Message, Reasoning, ToolCall, ToolResult
+from quire.providers import HARMLESS, PROVIDERS, CachePlan, Provider, pack
+from quire.state import Transcript, View, memos
+from quire.testing.conversations import PNG, STEPS, TOOLS, TOOLSETS, Step, Talk, view_after
+from quire.testing.examples import examples
+
+PLANS = (None, CachePlan(), CachePlan(static=1, slow=3, key="k"), CachePlan(slow=0, keep="long"))
+_TURNS = st.lists(
+    st.tuples(st.sampled_from(["text", "calls", "both", "media"]), st.integers(1, 3)), min_size=1, max_size=8
+)
+_encode = msgspec.json.Encoder().encode
+
+
+@contextmanager
+def _forgotten(view: View) -> Generator[None]:
+    """For a while, nothing is known of earlier renderings."""
+    kept = memos(view).copy()
+    memos(view).clear()
+    yield
+    memos(view).clear()
+    memos(view).update(kept)
+
+
+def check_rendering(
+    provider: Provider, view: View, model: str | None, tools: Sequence[dict[str, Any]], plan: CachePlan | None
+) -> None:
+    """A payload is JSON in which the provider's own check finds no fault."""
+    rendered = provider.render(view, model=model, tools=tools, plan=plan)
+    assert provider.check(rendered.payload, model) == []
+    _encode(rendered.payload)
+
+
+def _reply(kind: str, count: int, number: int) -> list[Item]:
+    said: list[Item] = [] if kind == "calls" else [Message("assistant", f"answer {number}")]
+    if kind in ("text", "media"):
+        return said
+    calls: list[Item] = [ToolCall(f"c{number}_{n}", "look_up", "{}") for n in range(count)]
+    results: list[Item] = [ToolResult(f"c{number}_{n}", "look_up", "found") for n in range(count)]
+    return [*said, *calls, *results, Message("assistant", "there")]
+
+
+def _outline(items: Sequence[Item]) -> list[tuple[str, str]]:
+    """Who says what, without ids and thoughts."""
+    found: list[tuple[str, str]] = []
+    for item in items:
+        if isinstance(item, Message):
+            found.append((item.role, item.text))
+        elif isinstance(item, ToolCall):
+            found.append((f"call of {item.name}", item.arguments))
+        elif isinstance(item, ToolResult):
+            found.append((f"result of {item.name}", item.text))
+    return found
+
+
+class ProviderLaws:
+    """The laws of a provider. A subclass sets `provider`, and pytest runs them."""
+
+    provider: ClassVar[Provider]
+    """The provider to test."""
+
+    models: ClassVar[Sequence[str | None]] = (None,)
+    """Names of models to render for; None applies the rules of the wire alone. Each example draws one."""
+
+    history: ClassVar[str] = "messages"
+    """The field of a payload that holds the conversation."""
+
+    replies: ClassVar[Sequence[Any]] = ()
+    """Responses of the service, as JSON, that `parse` reads: at least one with text and one with a call."""
+
+    def draw(self, data: st.DataObject) -> str | None:
+        """One of the models."""
+        return data.draw(st.sampled_from(self.models), "model")
+
+    @examples(2)
+    @given(st.data(), STEPS, st.sampled_from(PLANS), st.sampled_from(TOOLSETS))
+    def test_its_check_finds_no_fault_in_what_it_renders(
+        self, data: st.DataObject, steps: list[Step], plan: CachePlan | None, tools: list[dict[str, Any]]
+    ) -> None:
+        check_rendering(self.provider, view_after(steps), self.draw(data), tools, plan)
+
+    @examples(2)
+    @given(st.data(), STEPS, st.sampled_from(PLANS))
+    def test_rendering_is_deterministic(
+        self, data: st.DataObject, steps: list[Step], plan: CachePlan | None
+    ) -> None:
+        """The order in which tools are given makes no difference."""
+        model, view = self.draw(data), view_after(steps)
+        one = self.provider.render(view, model=model, tools=TOOLS, plan=plan)
+        with _forgotten(view):
+            other = self.provider.render(view, model=model, tools=TOOLS[::-1], plan=plan)
+        assert _encode(one.payload) == _encode(other.payload)
+        assert (one.downgrades, one.prefix) == (other.downgrades, other.prefix)
+
+    @examples(2)
+    @given(st.data(), STEPS, STEPS, st.booleans())
+    def test_going_on_equals_rendering_anew_and_payloads_do_not_change_later(
+        self, data: st.DataObject, steps: list[Step], more: list[Step], has_volatile: bool
+    ) -> None:
+        model, talk = self.draw(data), Talk()
+        talk.play(steps)
+        handed: list[tuple[Any, Any]] = []
+        for step in more:
+            talk.play([step])
+            view, tools = talk.transcript.view, TOOLSETS[1 + (step[1] % 8 == 0) + (step[1] % 16 == 0)]
+            plan = CachePlan(slow=max(len(view) - step[2] % 4, 0)) if has_volatile else None
+            going_on = self.provider.render(view, model=model, tools=tools, plan=plan)
+            with _forgotten(view):
+                anew = self.provider.render(view, model=model, tools=tools, plan=plan)
+            assert _encode(going_on.payload) == _encode(anew.payload)
+            assert (going_on.downgrades, going_on.prefix) == (anew.downgrades, anew.prefix)
+            handed.append((going_on.payload, deepcopy(going_on.payload)))
+        assert all(payload == copy for payload, copy in handed)
+
+    @examples(2)
+    @given(st.data(), STEPS)
+    def test_every_text_is_in_the_payload_or_a_downgrade_names_its_item(
+        self, data: st.DataObject, steps: list[Step]
+    ) -> None:
+        model, view = self.draw(data), view_after(steps)
+        rendered = self.provider.render(view, model=model, tools=TOOLS)
+        payload = json.dumps(rendered.payload, ensure_ascii=False)
+        named = {downgrade.item_id for downgrade in rendered.downgrades}
+        for item in view:
+            text = getattr(item, "text", "")
+            for line in filter(str.strip, text.splitlines() if item.id not in named else ()):
+                words = json.dumps(line, ensure_ascii=False)[1:-1].strip("\\n ")
+                assert words in payload, f"{item} is lost, and no downgrade says so"
+
+    @examples(2)
+    @given(st.data(), STEPS)
+    def test_strict_raises_exactly_if_something_is_lost(self, data: st.DataObject, steps: list[Step]) -> None:
+        model, view = self.draw(data), view_after(steps)
+        lenient = self.provider.render(view, model=model, tools=TOOLS)
+        if all(downgrade.change in HARMLESS for downgrade in lenient.downgrades):
+            strict = self.provider.render(view, model=model, tools=TOOLS, strict=True)
+            assert _encode(strict.payload) == _encode(lenient.payload)
+        else:
+            with pytest.raises(Downgraded):
+                self.provider.render(view, model=model, tools=TOOLS, strict=True)
+
+    @examples(2)
+    @given(st.data(), _TURNS)
+    def test_each_payload_extends_the_one_before(
+        self, data: st.DataObject, turns: list[tuple[str, int]]
+    ) -> None:
+        """Without edits, what was sent stays the beginning: the service's prompt cache can serve it."""
+        model = self.draw(data)
+        transcript = Transcript([Message("system", "Be brief.")])
+        before: Any = None
+        for number, (kind, count) in enumerate(turns):
+            content = ("Look:", Image(data=PNG)) if kind == "media" else f"question {number}"
+            transcript.append(Message("user", content))
+            payload = self.provider.render(transcript.view, model=model, tools=TOOLS).payload
+            sent = payload[self.history]
+            assert before is None or sent[: len(before)] == before
+            before = deepcopy(sent)
+            transcript.extend(_reply(kind, count, number))
+
+    @examples(2)
+    @given(st.data(), _TURNS)
+    def test_a_rendered_history_is_read_back(self, data: st.DataObject, turns: list[tuple[str, int]]) -> None:
+        model, items = self.draw(data), list[Item]()
+        for number, (kind, count) in enumerate(turns):
+            items += [Message("user", f"question {number}"), *_reply(kind, count, number)]
+        items.append(Message("user", "And now?"))
+        payload = self.provider.render(items, model=model, tools=TOOLS).payload
+        assert _outline(self.provider.read_history(payload, model=model)) == _outline(items)
+
+    def test_state_of_other_services_is_left_out_with_a_note_and_never_sent(self) -> None:
+        for model in self.models:
+            for made_on in {*PROVIDERS, "another"}:
+                foreign = pack(made_on, "some-other-model", [{"signature": "Zm9yZWlnbg==", "id": "rs_1"}])
+                items: list[Item] = [
+                    Message("user", "Look it up."),
+                    Reasoning("a foreign thought", foreign),
+                    ToolCall("c1", "look_up", "{}", foreign),
+                    ToolResult("c1", "look_up", "found"),
+                ]
+                rendered = self.provider.render(items, model=model, tools=TOOLS)
+                sent = json.dumps(rendered.payload)
+                assert "a foreign thought" not in sent and "Zm9yZWlnbg" not in sent
+                changes = {downgrade.change for downgrade in rendered.downgrades}
+                assert {"state_foreign", "reasoning_left_out"} & changes
+
+    def test_a_reply_is_read_and_goes_back(self) -> None:
+        question = [Message("user", "Look it up.")]
+        assert self.replies, f"set {type(self).__name__}.replies"
+        for model in self.models:
+            for reply in self.replies:
+                before = deepcopy(reply)
+                sent = self.provider.render(question, model=model, tools=TOOLS)
+                parsed = self.provider.parse(reply, sent=sent, model=model)
+                assert reply == before, "parse changed the response"
+                assert parsed.items and parsed.error is None
+                calls = [item for item in parsed.items if isinstance(item, ToolCall)]
+                assert (parsed.finish == "calls") == bool(calls)
+                results = [ToolResult(call.call_id, call.name, "found") for call in calls]
+                went_on = [*question, *parsed.items, *results, Message("user", "And now?")]
+                payload = self.provider.render(went_on, model=model, tools=TOOLS).payload
+                assert self.provider.check(payload, model) == []
+                for item in parsed.items:
+                    assert not isinstance(item, Message) or item.text in json.dumps(payload)
