@@ -45,7 +45,7 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 	@$(BIN)/python bench/programs.py --page docs/explanation/benchmarks.md
 
 docs: .venv/.docs ## build the documentation into site/; a warning or a broken link fails
-	@$(BIN)/zensical build --clean --strict && echo "documentation: site/index.html"
+	@$(BIN)/zensical build --clean --strict && echo "documentation: site/index.html; for its search: $(PYTHON) -m http.server --directory site"
 
 clean: ## remove what make has made
 	rm -rf .venv .venv-peers site build dist

@@ -2,7 +2,7 @@
 
 Structs and named tuples have no `__init__`: the order, kinds and defaults of the parameters are those of the
 class at run time, annotations are as written. `name = plain(Other.verb)` has the signature and docstring of
-that verb.
+that verb. A package shows the names that the root has first, then classes, functions and constants.
 """
 
 import inspect
@@ -11,7 +11,18 @@ from importlib import import_module
 from typing import Any
 
 import msgspec
-from griffe import Attribute, Class, Expr, Extension, Function, Module, Parameter, ParameterKind, Parameters
+from griffe import (
+    Alias,
+    Attribute,
+    Class,
+    Expr,
+    Extension,
+    Function,
+    Module,
+    Parameter,
+    ParameterKind,
+    Parameters,
+)
 
 from quire.errors import MissingExtra
 
@@ -22,6 +33,7 @@ class Signatures(Extension):
     def on_package(self, *, pkg: Module, **kwargs: Any) -> None:
         """Add the signatures of a package that was loaded."""
         for module in _modules(pkg):
+            _order_exports(module, [str(name) for name in pkg.exports or ()])
             for cls in [each for each in module.members.values() if isinstance(each, Class)]:
                 if "__init__" not in cls.members and not cls.name.startswith("_"):
                     _add_init(cls, pkg)
@@ -35,11 +47,19 @@ def _modules(module: Module) -> list[Module]:
     return [module, *(found for each in inner for found in _modules(each))]
 
 
+def _order_exports(module: Module, first: list[str]) -> None:
+    """Number the names that a package imports and exports; members are shown in that order."""
+    aliases = [each for each in module.members.values() if isinstance(each, Alias)]
+    aliases.sort(key=lambda each: (each.name not in first, each.name.isupper(), each.name))
+    for number, alias in enumerate(aliases):
+        alias.alias_lineno = number
+
+
 def _add_plain_verb(cls: Class, member: Attribute, verb: Function) -> None:
     plain = Function(
         member.name, parameters=verb.parameters, returns=verb.returns, docstring=verb.docstring, parent=cls
     )
-    plain.lineno, plain.endlineno = verb.lineno, verb.endlineno
+    plain.lineno, plain.endlineno = member.lineno, member.endlineno
     cls.set_member(member.name, plain)
 
 
