@@ -7,7 +7,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-
 _STORES = "On stores"
 
 COMMANDS: dict[str, tuple[str, str | None, str]] = {
