@@ -34,7 +34,9 @@ def test_a_retracted_answer_is_hidden_and_what_tools_did_stays() -> None:
     assert {"thought", "answer"} <= set(ids(one.view().recorded()))
     assert one.retract() is None, "there is no answer now"
     one.assistant("better")
+    assert "second" not in str(one.memory.recent()), "nor is it recalled"
     one.undo(edit.id)
+    assert "second" in str(one.memory.recent())
     assert texts(one.view())[-2:] == ["second", "better"]
 
 

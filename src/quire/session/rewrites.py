@@ -9,6 +9,7 @@ from functools import cache
 
 from quire.errors import CallPending, EditRefused, InvalidValue, cut
 from quire.items import ConfigChange, Hide, Item, Message, Span, Summary, ToolCall, ToolResult, Undo
+from quire.memory import RECALL
 from quire.state import (
     AUTOMATIC,
     EDIT,
@@ -86,8 +87,11 @@ def editing(message_id: str, message: Message) -> Rewrite:
 
 
 def _made_once() -> Callable[[tuple[Span, ...]], Hide]:
-    """Makes the edit over some spans once: hooks that hear of it twice must hear of the same."""
-    return cache(lambda spans: Hide(spans))
+    """Makes the edit over some spans once: hooks that hear of it twice must hear of the same.
+
+    What it hides is not recalled either.
+    """
+    return cache(lambda spans: Hide(spans, extras={RECALL: False}))
 
 
 def _group_of(view: View, item_id: str) -> list[Item]:

@@ -102,7 +102,7 @@ class AioSession:
         return await self._one(Undo(edit_id or _last_edit(_view(self._log, to).recorded())), to)
 
     async def hide(self, *ids: str, to: str = MAIN) -> Hide:
-        """Hide items from now on, each with its group; they stay on the record, and `undo` shows them again.
+        """Hide items from now on, each with its group, from recall too; `undo` shows them again.
 
         A call that waits for its result is refused (`CallPending`), and so are the last message of the user
         (`edit` replaces it), pinned items, and items that a summary tells of.
