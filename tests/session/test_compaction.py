@@ -432,6 +432,7 @@ def test_the_budget_compacts_what_was_undone_and_the_receipt_says_so() -> None:
     assert one.view().fate(first).state == "covered"
     receipt = one.build(narrow).receipt
     assert "an undo had shown some of it again" in receipt.advice[0] in str(receipt)
+    assert "an undo had shown some of it again" in receipt.explain(first).reason
     assert heard[-1].outcome.reason.endswith("nothing else makes the history fit")
     assert one.build(narrow).receipt.advice == (), "it is said once"
 

@@ -7,6 +7,7 @@ and the cut; so the parts of a request that was sent long ago give the same entr
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from quire.compactors import FORCED, FORCED_REASON
 from quire.context.fit import ELSEWHERE, Fitted
 from quire.errors import UnknownId, cut
 from quire.items import Item, kind_of
@@ -97,12 +98,12 @@ class Part(NamedTuple):
         position_of_cut = view.log.find(self.cut, view.end) if self.cut else None
         end = view.end if position_of_cut is None else position_of_cut
         for position, item in _candidates(view):
-            fate, rule = _fate_in(view, item)
+            fate, rule, reason = _fate_in(view, item)
             run = view.run_at(position)
             as_shown = shown.get(item.id) or (None if run is None else run.stand_in) or item
             tokens = counter.count(as_shown)
             if fate not in VISIBLE or item.id in shown:
-                yield self._entry(item, fate, rule, tokens)
+                yield self._entry(item, fate, rule, tokens, reason)
             elif self.is_filtered and (self.rule in ("", ELSEWHERE) or position >= end):
                 reason = f"{self.name!r} did not choose it"
                 yield self._entry(item, "left out", "not chosen", tokens, reason)
@@ -151,12 +152,13 @@ def _candidates(view: View) -> Iterator[tuple[int, Item]]:
             yield position, item
 
 
-def _fate_in(view: View, item: Item) -> tuple[Fate, str]:
+def _fate_in(view: View, item: Item) -> tuple[Fate, str, str]:
+    """Return what became of an item by edits, the rule, and why."""
     state, by = view.fate(item.id)
     rule = f"edit {by}" if by else "in full"
-    if state == "covered":
-        return "summarised", rule
-    return "hidden" if state == "edit" else state, rule
+    fate: Fate = "summarised" if state == "covered" else "hidden" if state == "edit" else state
+    is_forced = by is not None and FORCED in view.get(by).extras
+    return fate, rule, f"{_REASONS[fate]}; {FORCED_REASON}" if is_forced else _REASONS[fate]
 
 
 class Explanation:
