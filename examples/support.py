@@ -53,6 +53,7 @@ COMPLAINTS = [
     ("The money, please. The return is R-2049.", "I pay as soon as the return is here."),
     ("May I keep the bulb?", "Yes, the bulb is yours."),
 ]
+THANKS = ("Thank you.", "You are welcome.")
 REFUND = "R-2049 is at your shop now. Please pay."
 AFTERWARDS = "Your money for R-2049 is on its way. It was paid once."
 QUESTION = "How will the courier reach me, without a doorbell?"
@@ -194,10 +195,13 @@ async def play_all(store: Store, path: str, address: str, writer: Local | None, 
         if isinstance(item, Message | ToolResult) and item.text.startswith(("My doorbell", "order 4713")):
             say_why(context, item)
 
-    title("4. The summary leaves things out. It is an edit, and nothing is lost: undo it")
+    title("4. The summary leaves things out. It is an edit: undo it, and it stays undone")
     say_size("with the summary", session)
     session.undo(summary.id)
     say_size("after the undo", session)
+    await talk(session, tools, [THANKS])
+    await session.aio.close()
+    say_size("one turn later", session)
 
     title("5. The process is killed within a tool call. Is the refund paid twice?")
     say("customer", REFUND)

@@ -35,7 +35,7 @@ def check(printed: str, path: str) -> None:
     for words in SHOWN:
         assert words in printed
     story = printed[: printed.index("Everything is kept in")].splitlines()
-    assert len(story) <= 80 and all(len(line) <= 100 for line in story[1:])
+    assert len(story) <= 85 and all(len(line) <= 100 for line in story[1:])
     with Store.open(path) as store:
         session = Session.open(ADDRESS, store=store)
         recorded, shown = session.view().recorded(), session.view()
