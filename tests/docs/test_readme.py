@@ -1,4 +1,4 @@
-"""The README prints what it says: its scripts, one after the other, and its commands."""
+"""The README prints what it says: its scripts, one after the other, and its commands. Its links are good."""
 
 import contextlib
 import io
@@ -12,7 +12,8 @@ pytest.importorskip("typer", reason="the command line needs the extra quire[cli]
 
 from tests.cli.command_line import run
 
-README = (Path(__file__).parent.parent.parent / "README.md").read_text()
+ROOT = Path(__file__).parent.parent.parent
+README = (ROOT / "README.md").read_text()
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCKS = BLOCK.findall(README)
 
@@ -42,3 +43,9 @@ def test_the_commands_print_what_is_shown(tmp_path: Path, monkeypatch: pytest.Mo
     assert commands
     for arguments, output in commands:
         assert run(*arguments.split()).output == output
+
+
+def test_the_links_of_the_pages_beside_it_lead_somewhere() -> None:
+    for page in ROOT.glob("*.md"):
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (ROOT / link).exists(), f"{page.name}: {link}"
