@@ -27,15 +27,14 @@ Input = str | Message | Part | Sequence[Part]
 
 
 class Asking(TypedDict, total=False):
-    """The options of a question.
-
-    `output` is a type: the answer is a value of it. `limits` replace those of the agent. `parameters` are for
-    the sections of the template.
-    """
+    """The options of a question."""
 
     output: Any
+    """A type: the answer is a value of it."""
     limits: Limits | None
+    """Limits in place of the agent's."""
     parameters: Mapping[str, Any] | None
+    """Values for the sections of the template."""
 
 
 def message_of(input: Input, verb: str = "Agent.ask") -> Message:

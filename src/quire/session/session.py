@@ -303,21 +303,22 @@ class AioSession:
 
 
 class Options(TypedDict, total=False):
-    """The options of a session.
-
-    `hooks` hear of what happens. `redact` sees each item before it is kept or sent. `caps` stop a turn before
-    it is sent. `prices` are those of models that the list does not have. The oldest of more notes than
-    `pool_limit` are evicted. A `compactor`, with a `model` that writes for it, keeps the main transcript
-    small. The `model`, or the one of that name, writes summaries of forks as well.
-    """
+    """The options of a session."""
 
     hooks: Iterable[Hook] | Hooks
+    """Functions that are called for events."""
     redact: Redact | None
+    """Changes each item before it is kept or sent."""
     caps: Caps | None
+    """Stop a turn before it is sent."""
     prices: Mapping[str, Prices]
+    """Prices of models that the list of models does not have."""
     pool_limit: int | None
+    """How many notes the pool keeps; more evict the oldest."""
     compactor: Compactor | None
+    """Keeps the main transcript small."""
     model: AnyModel | str | None
+    """Writes summaries, for the compactor and of forks."""
 
 
 class Session:
@@ -359,8 +360,11 @@ class Session:
         writer = Writer(log, hooks, redact)
         self._log = log
         self.pool = SessionPool(writer, options.get("pool_limit"))
+        """The notes of the session, by key."""
         self.steps = Steps(writer, self.pool)
+        """Tool calls on their way."""
         self.compaction = Compaction(writer, caps, prices)
+        """Keeps the main transcript small."""
         self._turns = Turns(writer, self.compaction, caps, prices)
         self._plain = AioSession(self.pool, self.compaction, self._turns, INLINE)
         self.aio = self._verbs(AWAITED)

@@ -52,20 +52,22 @@ logger = logging.getLogger("quire.session")
 
 
 class BuildOptions(TypedDict, total=False):
-    """The options of `Session.build`.
-
-    `input` is the message to be answered, or its id. `tools` are definitions of tools. `model` is the one to
-    count for, by default that of the template. `output` is the schema of the answer; it is counted with the
-    rest. `parameters` are shared by the sections.
-    """
+    """The options of `Session.build`."""
 
     input: Item | str | None
+    """The message to be answered, or its id."""
     tools: Sequence[Definition]
+    """Definitions of tools."""
     model: str | None
+    """The model to count for; by default, that of the template."""
     counter: Counter | None
+    """Counts tokens in place of the model's counter."""
     inbox: Sequence[Message]
+    """Direct messages for the section `Inbox`."""
     parameters: Mapping[str, Any] | None
+    """Values that the sections share."""
     output: Mapping[str, Any] | None
+    """The schema of the answer; its tokens are counted with the rest."""
 
 
 _KINDS: dict[str, tuple[Any, str]] = {
