@@ -38,7 +38,7 @@ ELSEWHERE = "shown elsewhere"
 _ELASTIC = Share(weight=4)
 """The share of an elastic section that has none of its own."""
 
-_FLOOR = 0.4
+_FLOOR = 0.42
 """How much of its room a history that is cut shows at least, give or take the group at the cut."""
 
 Content = View | Sequence[Item]
