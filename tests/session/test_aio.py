@@ -76,8 +76,12 @@ def test_the_names_are_those_of_the_plain_verbs() -> None:
 
 def test_each_turn_may_have_a_loop_of_its_own() -> None:
     one = session(compactor=SUMMARIZE, model=Scripted(["They talked."], repeat=True))
+
+    async def turn() -> None:
+        await one.aio.build(TEMPLATE)
+        await one.aio.close()  # a loop that ends cancels the compaction that runs on it
+
     for n in range(8):
         talk(one, 1, str(n))
-        run(one.aio.build(TEMPLATE))
-    run(one.aio.close())
+        run(turn())
     assert len(one.view()) <= 9 and one.compaction.metrics.completed
