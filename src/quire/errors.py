@@ -3,8 +3,6 @@
 Each leaf also inherits the builtin a caller would reach for. Errors carry ids and strings, never objects
 or content.
 
-::
-
     QuireError
     ├── WrongType (TypeError)            a value of a type that is not taken here
     ├── InvalidValue (ValueError)        the right type, a value it may not have
