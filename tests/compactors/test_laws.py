@@ -12,9 +12,10 @@ from quire.compactors import (
     Room,
     Summarize,
     TruncateOldest,
+    plan_around_undone,
 )
 from quire.errors import Irreducible
-from quire.items import Item, Message, ToolResult
+from quire.items import Item, Message, ToolResult, Undo
 from quire.state import Transcript, structural
 from quire.testing import CompactorLaws
 from quire.testing.compactors import HISTORIES, PERCENT, TOKENS, planned, played, protected, recorded, room_of
@@ -175,3 +176,30 @@ def test_part_by_part_everything_is_summarized(ops: list[Op], compactor: Compact
         if plan.request is None or not plan.request.is_part:
             break
     assert bool(steps) == is_due and planned(compactor, transcript, wide) is None
+
+
+@given(HISTORIES, st.sampled_from(COMPACTORS), PERCENT, st.integers(20, 110))
+def test_what_was_undone_is_compacted_again_only_if_nothing_else_makes_the_view_fit(
+    ops: list[Op], compactor: Compactor, percent: int, later: int
+) -> None:
+    transcript, _ = played(ops)
+    whole, plan = transcript.view, planned(compactor, transcript, room_of(transcript, percent))
+    if plan is None or not recorded(transcript, plan):
+        return
+    undone = [item.id for item in whole if transcript.view.fate(item.id) != whole.fate(item.id)]
+    for edit in reversed(transcript.recorded(whole.revision)):
+        transcript.append(Undo(edit.id))
+    shown, room = transcript.view, room_of(transcript, later)
+    assert list(shown) == list(whole)
+    try:
+        again = plan_around_undone(compactor, shown, room)
+    except Irreducible:
+        return
+    if again is None:
+        return
+    assert again.before == shown.tokens(TOKENS) and again.saved > 0
+    if recorded(transcript, again):
+        is_touched = any(transcript.view.fate(item) != shown.fate(item) for item in undone)
+        assert is_touched == again.forced
+        assert again.request is not None or transcript.view.tokens(TOKENS) == again.after
+    assert not again.forced or shown.tokens(TOKENS) > room.tokens

@@ -15,7 +15,7 @@ from quire.compactors.plan import (
     Request,
     Room,
     checked_compactor as checked_compactor,
-    plan_around_undone as plan_around_undone,
+    plan_around_undone,
     record,
 )
 from quire.compactors.results import (
@@ -52,6 +52,7 @@ __all__ = [
     "Summarize",
     "TruncateOldest",
     "leaving_out",
+    "plan_around_undone",
     "read_back",
     "record",
     "summary_prompt",

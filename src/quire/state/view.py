@@ -14,7 +14,7 @@ from quire.errors import OutOfRange
 from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, Undo
 from quire.state.groups import Answers, Group, gathered, is_edit, is_output
 from quire.state.log import EDIT, Log
-from quire.state.shape import Leaf, Run, Shape, contains, singles, united
+from quire.state.shape import Interval, Leaf, Run, Shape, contains, singles, united
 from quire.tokens import Counter, checked_counter, whole
 
 
@@ -308,18 +308,27 @@ AUTOMATIC = "quire.automatic"
 
 
 def undone_groups(view: View) -> set[int]:
-    """The heads of the shown groups over which a person undid a summary, a mask or a hide."""
+    """The heads of the groups that are shown, or under an earlier summary, because a person undid an edit."""
     log, end, heads = view.log, view.end, set[int]()
-    undos = (edit for edit in EditsInForce(log, end).edits if isinstance(edit, Undo))
-    for undo in undos:
-        edit = log.item(log.locate(undo.target, end))
-        if AUTOMATIC in undo.extras or not isinstance(edit, Hide | Mask | Summary):
+    shown = [run.stand_in for run in view.shape.summaries().values()]
+    summaries = [(log.locate(one.id, end), log.area(one, end)) for one in shown if isinstance(one, Summary)]
+    for undo in EditsInForce(log, end).edits:
+        if not isinstance(undo, Undo) or AUTOMATIC in undo.extras:
             continue
+        position = log.locate(undo.target, end)
+        edit, area = log.item(position), list[Interval]()
         if isinstance(edit, Mask):
-            heads.add(log.head(log.locate(edit.target, end)))
-        else:
-            heads.update(log.head(p) for start, stop in log.area(edit, end) for p in range(start, stop))
-    return {head for head in heads - {EDIT} if view.run_at(head) is not None}
+            area = singles([log.locate(edit.target, end)])
+        elif isinstance(edit, Hide | Summary):
+            area = log.area(edit, end)
+        earlier = [covered for at, covered in summaries if at < position and contains(area, covered[0][0])]
+        heads.update(log.head(p) for p in _positions(area) if view.run_at(p) is not None)
+        heads.update(log.head(p) for covered in earlier for p in _positions(covered))
+    return heads - {EDIT}
+
+
+def _positions(area: Iterable[Interval]) -> Iterator[int]:
+    return (position for start, stop in area for position in range(start, stop))
 
 
 def spans_over(view: View, items: Iterable[Item]) -> tuple[Span, ...]:
