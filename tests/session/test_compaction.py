@@ -401,6 +401,29 @@ def test_what_was_undone_is_compacted_if_a_person_asks() -> None:
     assert one.view().fate(first).state == "shown"
 
 
+def _edit(one: Session) -> None:
+    users = [item for item in one.view().recorded() if isinstance(item, Message) and item.role == "user"]
+    one.edit(users[3].id, "something else")
+
+
+def _forget(one: Session) -> None:
+    one.forget(one.view().recorded()[2].id)
+
+
+@pytest.mark.parametrize("verb", [_edit, _forget])
+def test_what_a_verb_shows_again_by_the_way_may_be_compacted(verb: Callable[[Session], None]) -> None:
+    one = session(compactor=SUMMARIZE, model=GIST)
+    talk(one, 6)
+    one.build(TEMPLATE)
+    first = one.view().recorded()[0].id
+    assert one.view().fate(first).state == "covered"
+    verb(one)
+    assert one.view().fate(first).state == "shown"
+    talk(one, 3)
+    one.build(TEMPLATE)
+    assert one.view().fate(first).state == "covered"
+
+
 def test_a_result_whose_stub_was_undone_stays_in_full() -> None:
     clearing = ClearToolResults(keep=1, at_least=0, ceiling=100)
     one = session(compactor=clearing, model=GIST)

@@ -76,6 +76,18 @@ def test_items_are_hidden_with_their_groups() -> None:
     assert texts(one.view())[0] == "two"
 
 
+def test_an_edit_leaves_pinned_items_and_groups_that_began_before() -> None:
+    one = session()
+    late = one.call("look")
+    question = one.user("meanwhile")
+    one.assistant("keep this", id="kept")
+    one.pin("kept")
+    one.tool("seen", call_id=late.call_id)
+    one.assistant("gone")
+    one.edit(question.id, "else")
+    assert texts(one.view()) == ["ToolCall", "keep this", "ToolResult", "else"]
+
+
 def waiting(one: Session) -> None:
     one.append(ToolCall("w", "book", id="waits"))
 

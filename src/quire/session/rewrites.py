@@ -67,7 +67,11 @@ def editing(message_id: str, message: Message) -> Rewrite:
     Instructions and configuration stay, and so do pinned items, and groups that began before. A summary of
     items from before the message and after it is undone.
     """
-    hide, undo = _made_once(), cache(lambda target: Undo(target, extras={AUTOMATIC: True}))
+    hide = _made_once()
+
+    @cache
+    def undo(target: str) -> Undo:
+        return Undo(target, extras={AUTOMATIC: True})
 
     def rewrite(view: View) -> list[Item]:
         old, start = view.get(message_id), view.position(message_id)
@@ -91,7 +95,12 @@ def _made_once() -> Callable[[tuple[Span, ...]], Hide]:
 
     What it hides is not recalled either.
     """
-    return cache(lambda spans: Hide(spans, extras={RECALL: False}))
+
+    @cache
+    def hide(spans: tuple[Span, ...]) -> Hide:
+        return Hide(spans, extras={RECALL: False})
+
+    return hide
 
 
 def _group_of(view: View, item_id: str) -> list[Item]:
