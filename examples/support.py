@@ -108,7 +108,7 @@ def agent_of(session: Session, tools: list[Tool], *replies: str | ToolCall) -> A
     left = iter(replies)
     model = Scripted(lambda sent: next(left), name=MODEL)
     template = Template(Instructions(INSTRUCTIONS), History(), budget=BUDGET, model=MODEL)
-    return Agent(session, template, model=model, tools=tools)
+    return Agent(session, template=template, model=model, tools=tools)
 
 
 # The screen

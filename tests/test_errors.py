@@ -1,12 +1,18 @@
-"""The tree in the docstring of `quire.errors` is the tree of its classes."""
+"""The tree in the docstring of `quire.errors` is the tree of its classes; errors name what was called."""
 
+import asyncio
 import builtins
+import inspect
 import pickle
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from quire import errors
+from quire import Agent, Budget, Model, Node, Session, Template, errors, tool
+from quire.agent import Limits
+from quire.compactors import Cascade, ClearToolResults, Summarize, TruncateOldest
 from quire.errors import (
     CodecError,
     Damaged,
@@ -17,6 +23,9 @@ from quire.errors import (
     UnknownId,
     UnknownKey,
 )
+from quire.memory import Memory, Recall
+from quire.models import Scripted, Timeouts
+from quire.sections import History, Instructions
 
 LINE = re.compile(
     r"^ {4}(?P<stem>[│├└─ ]*)(?P<name>[A-Z]\w+)(?: \((?P<builtin>\w+)\))?(?: {2,}(?P<says>\S.*))?$"
@@ -106,3 +115,116 @@ def test_errors_travel_between_processes(fault: QuireError) -> None:
     assert type(other) is type(fault)
     assert str(other) == str(fault)
     assert vars(other) == vars(fault)
+
+
+# Errors of public functions
+
+
+def opened(**options: Any) -> Session:
+    return Session.open("ana/x", store="memory:", **options)
+
+
+def template() -> Template:
+    return Template(History(), budget=Budget(window=1_000))
+
+
+def node_with(make: Any) -> Node:
+    node = Node(store="memory:")
+    node.add("desk", make)
+    return node
+
+
+def model() -> Scripted:
+    return Scripted(["Hi."])
+
+
+WRONG: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda a: a.Agent(), "Agent.__init__() missing"),
+    (lambda a: a.Agent(opened()), "Agent.__init__() missing 1 required keyword-only argument: 'model'"),
+    (lambda a: a.Agent(opened(), template(), model=model()), "Agent.__init__() takes"),
+    (lambda a: a.Agent(opened(), model=3), "Agent(model=…) is a model, or the name of one, not int"),
+    (lambda a: a.Session(), 'a session is made by Session.open("scope/conversation"'),
+    (lambda a: a.Session("ana/x"), 'a session is made by Session.open("scope/conversation"'),
+    (lambda a: a.Session("ana/x", store="memory:"), "a session is made by Session.open("),
+    (lambda a: opened(colour=3), "Session.open has no option 'colour'; its options are hooks"),
+    (lambda a: opened(hooks=3), "Session.open(hooks=…) is a list, not int"),
+    (lambda a: opened(redact=3), "Session.open(redact=…) is a function, not int"),
+    (lambda a: opened(caps=3), "Session.open(caps=…) is a Caps, not int"),
+    (lambda a: opened(prices=3), "Session.open(prices=…) is a mapping, not int"),
+    (lambda a: opened(model=3), "Session.open(model=…) is a model, or the name of one, not int"),
+    (lambda a: opened(compactor=TruncateOldest), "a compactor is an object, not a class: TruncateOldest(…)"),
+    (lambda a: a.opened().user(), "Session.user() missing"),
+    (lambda a: a.opened().aio.user(), "Session.user() missing"),
+    (lambda a: a.opened().pool.keep(), "Pool.keep() missing"),
+    (lambda a: a.opened().user("x", to=3), "the name of a transcript or a fork is a text, not int"),
+    (lambda a: a.opened().fork(3), "the name of a transcript or a fork is a text, not int"),
+    (lambda a: a.opened().build(template(), colour=3), "Session.build has no option 'colour'"),
+    (
+        lambda a: a.opened().build(template(), tools=3),
+        "Session.build(tools=…) is a list of definitions, not int",
+    ),
+    (lambda a: a.Template(History(), budget=3), "Template(budget=…) is a Budget"),
+    (
+        lambda a: a.Template(History, budget=Budget(window=9)),
+        "a section has a name and items(ask); the class",
+    ),
+    (lambda a: a.Budget(8_000), "Budget(...): its arguments are given by name: window, reserve, shares"),
+    (lambda a: a.Budget(), "Budget(...): Missing required argument 'window'"),
+    (lambda a: a.Limits(3), "Limits(...): its arguments are given by name: requests"),
+    (lambda a: a.Limits(colour=3), "Limits(...): Unexpected keyword argument 'colour'"),
+    (lambda a: a.Timeouts(3), "Timeouts(...): its arguments are given by name: connect"),
+    (lambda a: a.Summarize(3), "Summarize(...): its arguments are given by name: floor"),
+    (lambda a: a.ClearToolResults(3), "ClearToolResults(...): its arguments are given by name: keep"),
+    (lambda a: a.Cascade(Summarize), "a compactor is an object, not a class: Summarize(…)"),
+    (
+        lambda a: a.History(colour=3),
+        "History(...) has no option 'colour'; those of every section are enabled",
+    ),
+    (lambda a: a.History(share=3), "History(share=…) is a Share, not int"),
+    (lambda a: a.Recall(colour=3), "Recall(...) has no option 'colour'"),
+    (lambda a: a.Instructions(3), "Instructions(...) takes a text or messages, not int"),
+    (lambda a: a.Memory("quire.db"), "Memory(...) takes a Store, such as Store.open('quire.db'), not str"),
+    (lambda a: a.Model("nothing:known"), "no model 'nothing:known' is known; use"),
+    (lambda a: a.Node(store="memory:").add("desk", 3), "Node.add takes a name and a function that returns"),
+    (
+        lambda _: node_with(str).send("desk", "Hello"),
+        "the function of 'desk' on the node returns an Agent",
+    ),
+    (lambda a: a.Node.start(3), "Node.start takes a function"),
+    (lambda a: a.tool(template, colour=3), "tool has no option 'colour'; its options are name"),
+]
+
+
+class Untyped:
+    """The public names, without their types."""
+
+    Agent: Any = Agent
+    Budget: Any = Budget
+    Cascade: Any = Cascade
+    ClearToolResults: Any = ClearToolResults
+    History: Any = History
+    Instructions: Any = Instructions
+    Limits: Any = Limits
+    Memory: Any = Memory
+    Model: Any = Model
+    Node: Any = Node
+    Recall: Any = Recall
+    Session: Any = Session
+    Summarize: Any = Summarize
+    Template: Any = Template
+    Timeouts: Any = Timeouts
+    opened: Any = staticmethod(opened)
+    tool: Any = staticmethod(tool)
+
+
+async def awaited(value: Any) -> Any:
+    return await value
+
+
+@pytest.mark.parametrize(("wrong", "error"), WRONG, ids=[error[:50] for _, error in WRONG])
+def test_an_error_names_the_public_function(wrong: Callable[[Any], Any], error: str) -> None:
+    with pytest.raises((QuireError, TypeError)) as caught:
+        made = wrong(Untyped)
+        if inspect.isawaitable(made):
+            asyncio.run(awaited(made))
+    assert str(caught.value).startswith(error)

@@ -94,7 +94,7 @@ async def test_the_schema_counts_in_the_budget_and_the_receipt() -> None:
     def agent_in(window: int) -> Agent:
         template = Template(History(), budget=Budget(window=window), model="gpt-5.6")
         model = Scripted([FORM], name="gpt-5.6", repeat=True)
-        return Agent(Session.open(store=MemoryStore()), template, model=model)
+        return Agent(Session.open(store=MemoryStore()), template=template, model=model)
 
     agent, plain = agent_in(1_000), agent_in(1_000)
     await agent.ask("go", output=Form)

@@ -160,18 +160,33 @@ def test_wrong_parts_of_an_agent_are_errors() -> None:
     model: Any = Scripted([])
     wrong: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
         ((3,), {"model": model}, "a Session or instructions, not int"),
-        (("x", 3), {"model": model}, "is a Template, not int"),
+        (("x",), {"model": model, "template": 3}, "is a Template, not int"),
         (("x",), {"model": 3}, "a model, or the name of one"),
         (("x",), {"model": model, "name": ""}, "the name of an agent is empty"),
-        (("x",), {"model": model, "limits": 3}, "limits are Limits"),
+        (("x",), {"model": model, "limits": 3}, "Agent(limits=…) is a Limits, not int"),
         (("x",), {"model": model, "tools": 3}, "Agent(tools=…) is a list, not int"),
         (("x",), {"model": model, "handoffs": [3]}, "a list of agents, not int"),
         (("x",), {"model": model, "approver": 3}, "Agent(approver=…) is a function, not int"),
+        (("Be kind.",), {"model": model, "instructions": "Be brief."}, "instructions are given twice"),
         (("",), {"model": model, "instructions": 3}, "Agent(instructions=…) is a text, not int"),
     ]
     for given, named, error in wrong:
         with pytest.raises(QuireError, match=re.escape(error)):
             Agent(*given, **named)
+
+
+@pytest.mark.parametrize("text", ["ana/pens", "ana@example.org/2026-01-02", "a.b/c%2Fd"])
+def test_an_address_is_not_taken_for_instructions(text: str) -> None:
+    with pytest.raises(QuireError, match=re.escape(f"Agent(Session.open({text!r}, store=…), model=…)")):
+        Agent(text, model=Scripted([]))
+
+
+@pytest.mark.parametrize(
+    "text", ["Be brief.", "Answer yes/no.", "Help", "简短回答是/否", "Read docs/a/b first"]
+)
+def test_sentences_are_instructions(text: str) -> None:
+    system = Agent(text, model=Scripted([])).preview_sync().items[0]
+    assert isinstance(system, Message) and system.text == text
 
 
 async def test_a_question_may_have_parts_and_agents_of_instructions_share_nothing() -> None:

@@ -67,9 +67,9 @@ async def test_a_conversation_goes_on_in_a_window_that_was_not_known(tells: str,
 
 async def test_what_was_found_holds_for_conversations_with_the_same_template() -> None:
     reader, template = Reader(4_000), Template(History(), budget=Budget(window=32_000))
-    await Agent(filled(100), template, model=reader.model).ask("hello")
+    await Agent(filled(100), template=template, model=reader.model).ask("hello")
     refused = reader.refused
-    await Agent(filled(100), template, model=reader.model).ask("hello")
+    await Agent(filled(100), template=template, model=reader.model).ask("hello")
     assert reader.refused == refused > 0
 
 

@@ -233,7 +233,7 @@ class Playing:
             options["approver"] = approver_of(raw["approver"])
         return Agent(
             session,
-            template_of(raw),
+            template=template_of(raw),
             model=self.model(name, raw),
             tools=[*(self.tools.tools[one] for one in raw.get("tools", ())), *self.roles(raw)],
             name=name,

@@ -185,7 +185,9 @@ def work(one: Session, step: Json, run: "Playing") -> None:
         case "look up":
             arguments = json.dumps({"question": step["text"], "limit": 10})
             call = ToolCall(step["id"], "recall", arguments, id=step["id"])
-            agent = Agent(one, TEMPLATES["plain"], model=Scripted([[call], "Found."]), tools=recall_tools())
+            agent = Agent(
+                one, template=TEMPLATES["plain"], model=Scripted([[call], "Found."]), tools=recall_tools()
+            )
             wait(agent.ask(step["text"]))
         case other:
             raise ValueError(other)

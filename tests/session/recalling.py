@@ -37,7 +37,9 @@ def looked_up(store: Store, name: str, tool: str = "recall", limit: int = 10, **
     """A conversation in which the model looked it up."""
     one = Session.open(f"ana/{name}", store=store)
     call = ToolCall("r1", tool, f'{{"question": "{ASKED}", "limit": {limit}}}')
-    agent = Agent(one, PLAIN, model=Scripted([[call], "I have it."]), tools=recall_tools(**arguments))
+    agent = Agent(
+        one, template=PLAIN, model=Scripted([[call], "I have it."]), tools=recall_tools(**arguments)
+    )
     run(agent.ask(ASKED))
     return one
 

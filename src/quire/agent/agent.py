@@ -1,6 +1,7 @@
 """The agent: it answers in one conversation, with a model, tools, and a template of what the model sees."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, TypedDict, Unpack, cast
@@ -15,15 +16,19 @@ from quire.agent.tools import Tool
 from quire.agent.turn import Emit, Turn, begin_turn, no_reader
 from quire.compactors import Compactor
 from quire.context import Context, Template
-from quire.errors import InvalidValue, WrongType, cut
+from quire.errors import InvalidValue, WrongType
 from quire.items import Content, Message, Part, ToolCall
 from quire.models import AnyModel, model_of
-from quire.session import Session, checked_type, wait_for
+from quire.session import Session, check_names, checked_type, wait_for
 from quire.stores import MemoryStore
 from quire.tokens import named
 
 Input = str | Message | Part | Sequence[Part]
 """A question: a text, parts of content, or a message of the user."""
+
+
+_ADDRESS = re.compile(r"[\w.@+%-]{1,80}/[\w.@+%-]{1,80}", re.ASCII)
+"""An address as most are. Instructions have spaces, or are in a language without them, which is not ASCII."""
 
 
 class Asking(TypedDict, total=False):
@@ -63,9 +68,9 @@ class Agent:
     def __init__(
         self,
         session: Session | str,
-        template: Template | None = None,
         *,
         model: AnyModel | str,
+        template: Template | None = None,
         tools: Iterable[Any] = (),
         name: str = "agent",
         instructions: str = "",
@@ -75,13 +80,11 @@ class Agent:
         handoffs: "Sequence[Agent]" = (),
     ) -> None:
         if isinstance(session, str):
-            instructions = session or instructions
-            session = Session.open(store=MemoryStore())
-        self.session = checked_type(
-            session, Session, "Agent: the first argument is a Session or instructions"
-        )
-        self.model = model_of(model, "an agent")
-        self.limits = checked_type(limits, Limits | None, "Agent: limits are Limits") or Limits()
+            _check_instructions(session, instructions)
+            instructions, session = session or instructions, Session.open(store=MemoryStore())
+        self.session = checked_type(session, Session, "Agent(...): first comes a Session or instructions")
+        self.model = model_of(model, "Agent(model=…)")
+        self.limits = checked_type(limits, Limits | None, "Agent(limits=…) is a Limits") or Limits()
         self.speaker = speaker_of(
             named(name, "the name of an agent"), self.model, template, instructions, tools, handoffs, approver
         )
@@ -198,10 +201,7 @@ class Agent:
 
     def _loop(self, verb: str, asking: Asking) -> Loop:
         """The loop of a question with these options."""
-        for name in asking:
-            if name not in Asking.__annotations__:
-                known = ", ".join(Asking.__annotations__)
-                raise InvalidValue(f"{verb} has no option {cut(name)!r}; its options are {known}")
+        check_names(asking, Asking, verb)
         parameters = asking.get("parameters")
         checked_type(parameters, Mapping | None, f"{verb}: parameters are a mapping")
         limits, output = asking.get("limits"), asking.get("output")
@@ -235,6 +235,15 @@ async def _answer(turn: Turn, loop: Loop, question: Question, emit: Emit = no_re
             if any(isinstance(item, ToolCall) for item in loop.items):
                 mark_acted(fault)
             raise
+
+
+def _check_instructions(text: str, others: str) -> None:
+    """Raise an error if a text that is given for a session is an address, or beside other instructions."""
+    if _ADDRESS.fullmatch(text):
+        opened = f"Agent(Session.open({text!r}, store=…), model=…)"
+        raise InvalidValue(f"Agent({text!r}): this is an address, not instructions; use {opened}")
+    if text and others:
+        raise InvalidValue("Agent(...): instructions are given twice, first and as instructions=…")
 
 
 def _checked_decisions(decisions: Any, verb: str) -> Decisions:

@@ -7,6 +7,7 @@ from typing import Literal, Self
 import msgspec
 
 from quire.errors import InvalidValue, cut
+from quire.items import OptionsMeta
 from quire.models import AnyModel
 from quire.session import Session, Spending
 from quire.tokens import number, whole
@@ -14,7 +15,7 @@ from quire.tokens import number, whole
 Limit = Literal["requests", "seconds", "calls", "cost"]
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class Limits(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """What one question may use: requests to the model, seconds, tool calls, and USD; `None` means any.
 
     The cost includes that of agents that a tool asks on the way; requests and calls do not. A cost can be

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from quire.compactors.plan import Plan, Room
 from quire.compactors.truncate import Size, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
-from quire.items import Item, Mask, Note, Part, ToolResult
+from quire.items import Item, Mask, Note, OptionsMeta, Part, ToolResult
 from quire.state import Pool, View, truncate, view_after
 from quire.tokens import Counter, Definition, Tally, note_text, whole
 
@@ -25,7 +25,7 @@ HANDLE = "output-"
 HANDLE_DIGITS = 10  # short enough for a model to copy, long enough for one pool
 
 
-class ClearToolResults(msgspec.Struct, frozen=True, kw_only=True):
+class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """Replaces every result but the newest `keep` by a stub, once the view is above the ceiling.
 
     It clears all at once, and only if that saves `at_least` so many tokens: each batch makes a provider read
@@ -61,7 +61,7 @@ class ClearToolResults(msgspec.Struct, frozen=True, kw_only=True):
         return Plan(self.name, reason, held, after, tuple(Mask(one.item.id, self.stub) for one in old))
 
 
-class Offload(msgspec.Struct, frozen=True, kw_only=True):
+class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """Moves results `larger_than` so many tokens to the pool, except those among the newest `keep` results.
 
     A newest result moves too if there is no room for it, alone or with all else that must stay. It acts once

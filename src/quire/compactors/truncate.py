@@ -12,7 +12,7 @@ import msgspec
 
 from quire.compactors.plan import Plan, Room
 from quire.errors import InvalidLimit, InvalidValue, Irreducible
-from quire.items import Hide, Item, Reasoning, Summary, Unknown
+from quire.items import Hide, Item, OptionsMeta, Reasoning, Summary, Unknown
 from quire.state import View, is_user_message, spans_over, structural, truncate, view_after
 from quire.tokens import Counter, Tally, whole
 
@@ -47,7 +47,7 @@ _COUNTERS: dict[str, Counter] = {"messages": MESSAGES, "turns": TURNS}
 _DEFAULTS: dict[str, tuple[Size, Size]] = {"tokens": (0.4, 1.0), "messages": (10, 20), "turns": (5, 10)}
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class Limits(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """A floor and a ceiling in one unit. Tokens may be fractions of the room, and never exceed it."""
 
     floor: Size | None = None

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from quire.context.context import Context, Observer, Receipt
 from quire.context.fit import Fitted, Piece, Shown, fit
-from quire.errors import InvalidValue, UnknownKey, cut
+from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Item
 from quire.sections import Ask, Candidates, History, Section, Settings, items_of, settings_of
 from quire.state import View
@@ -27,6 +27,8 @@ class Template:
     """Named slices of what the model sees, in order."""
 
     def __init__(self, *sections: Section, budget: Budget, model: str | None = None) -> None:
+        if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType("Template(budget=…) is a Budget, such as Budget(window=8_000)")
         self.sections = sections
         self.budget = budget
         self.model = model

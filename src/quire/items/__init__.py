@@ -43,6 +43,7 @@ from quire.items.values import (
     MAX_DEPTH as MAX_DEPTH,
     MAX_TEXT,
     NOTHING as NOTHING,
+    OptionsMeta as OptionsMeta,
     check_fields as check_fields,
     freeze,
     replace_surrogates as replace_surrogates,

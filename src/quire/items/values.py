@@ -10,11 +10,11 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
 
-from quire.errors import InvalidValue, Unencodable, WrongType, cut
+from quire.errors import InvalidValue, QuireError, Unencodable, WrongType, cut
 
 MAX_TEXT = 32 * 1024 * 1024
 """Characters that one text field may have: several times the largest context window."""
@@ -159,6 +159,21 @@ def _spelled(path: _Path) -> str:
 
 
 # The check of a struct
+
+
+class OptionsMeta(msgspec.StructMeta):
+    """The metaclass of structs that hold options: an error of the constructor names the class."""
+
+    if not TYPE_CHECKING:  # the constructor has the types of the fields
+
+        def __call__(cls, *args: Any, **named: Any) -> Any:
+            try:
+                return super().__call__(*args, **named)
+            except QuireError:
+                raise
+            except TypeError as fault:
+                options = f"its arguments are given by name: {', '.join(cls.__struct_fields__)}"
+                raise WrongType(f"{cls.__name__}(...): {options if args else fault}") from None
 
 
 def check_fields(struct: msgspec.Struct) -> None:

@@ -54,7 +54,9 @@ class Memory:
         `zone` is the time zone of days, by name ("Europe/Paris") or as a `datetime.tzinfo`.
         """
         if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"the store of a memory must be a Store, not {type(store).__name__}")
+            raise WrongType(
+                f"Memory(...) takes a Store, such as Store.open('quire.db'), not {type(store).__name__}"
+            )
         self.scope = place_at(scope=scope).scope
         self.zone = zone_of(zone)
         """The time zone of the days in questions and headings."""

@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from quire.errors import InvalidLimit, MissingExtra, NotAuthorized, QuireError
+from quire.items import OptionsMeta
 from quire.models.answers import AnswerReader, Delta, Sending
 from quire.models.failures import Failure, NoAnswer, failure_from
 from quire.tokens import number, whole
@@ -35,7 +36,7 @@ _ANSWER_FIELDS = frozenset(("choices", "output", "content", "candidates", "promp
 _SSE = re.compile(rb"\s*(:|(data|event|id|retry)\s*:)")
 
 
-class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+class Timeouts(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """Limits in seconds: to `connect`, `idle` between two pieces of a stream, and `total`.
 
     `total` is for a whole call, retries included. None is no limit.
@@ -65,7 +66,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
         return {"connect": self.connect, "read": read, "write": self.idle, "pool": self.total}
 
 
-class Retries(msgspec.Struct, frozen=True, kw_only=True):
+class Retries(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """How often a failed request is sent again, and after how many seconds.
 
     The wait starts at `first` and doubles up to `longest`, with random jitter. A service that says when to

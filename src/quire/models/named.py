@@ -181,11 +181,11 @@ class Model(Asks):
         return self._local
 
 
-def model_of(given: AnyModel | str, whose: str) -> AnyModel:
+def model_of(given: AnyModel | str, what: str) -> AnyModel:
     """The model that was given, or that has the name given; `WrongType` for anything else."""
     if isinstance(given, str):
         return Model(given)
     if isinstance(given, type) or not callable(getattr(given, "send", None)):
-        what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
-        raise WrongType(f"{whose} has a model, or the name of one, not {what}")
+        kind = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+        raise WrongType(f"{what} is a model, or the name of one, not {kind}")
     return given

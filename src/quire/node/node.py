@@ -15,7 +15,7 @@ from quire.agent.builtin import sub_agent, sub_agents
 from quire.errors import InvalidValue, Stopped, UnknownKey, cut
 from quire.items import ToolCall, now
 from quire.node.worker import State, Worker
-from quire.session import Session, open_store
+from quire.session import Session, checked_type, open_store
 from quire.stores import Store, place_at
 from quire.tokens import named, number
 
@@ -80,11 +80,13 @@ class Node:
         and the third ends the process. Everything recorded is kept. With `wait=False` the node stops when
         `main` has returned.
         """
+        checked_type(main, Callable, "Node.start takes a function that is called with the node")
         node, seconds = Node(store=store), number(grace, "grace", 0)
         asyncio.run(_serve(node, main, seconds, wait))
 
     def add(self, name: str, make: Make) -> None:
         """Host an agent under a name; `make` returns the agent of one conversation, given its session."""
+        checked_type(make, Callable, "Node.add takes a name and a function that returns an Agent")
         if _checked_name(name) in self._makers:
             raise InvalidValue(f"an agent {cut(name)!r} is on the node already")
         self._makers[name] = make
@@ -198,7 +200,8 @@ class Node:
                 found = sub_agent(self.worker(*parent).agent, member)
                 if found is not None:
                     return found
-        return self._makers[key.name](self.session(*key))
+        made = self._makers[key.name](self.session(*key))
+        return checked_type(made, Agent, f"the function of {key.name!r} on the node returns an Agent")
 
     async def _stop(self, keys: list[_Key], grace: float, hurry: asyncio.Event) -> None:
         workers = [self._known.pop(key, None) for key in keys]

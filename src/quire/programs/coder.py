@@ -98,7 +98,7 @@ class Coder:
         checked_type(session, Session | None, "Coder(session=…) is a Session")
         checked_type(bounds, Bounds, "Coder(bounds=…) is Bounds")
         checked_type(kept, str | Path | None, "Coder(kept=…) is the path of a folder")
-        self.model = None if model is None else model_of(model, "a Coder")
+        self.model = None if model is None else model_of(model, "Coder(model=…)")
         self.session = session or Session.open(store=MemoryStore())
         main = checked_name(main) if isinstance(main, str) else main
         self._runner = Runner(self.session, main, bounds, approver)

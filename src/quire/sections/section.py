@@ -125,8 +125,11 @@ class Settings:
         self.name = named(name, "the name of a section")
         for option, value in options.items():
             if option not in Options.__annotations__:
-                raise InvalidValue(f"a section has no option {option!r}")
+                every = f"those of every section are {', '.join(Options.__annotations__)}"
+                raise InvalidValue(f"{type(self).__name__}(...) has no option {option!r}; {every}")
             setattr(self, option, value)
+        if not isinstance(self.share, Share | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"{type(self).__name__}(share=…) is a Share, not {type(self.share).__name__}")
         if self.stability not in ("static", "slow", "volatile"):
             raise InvalidValue(f"stability must be static, slow or volatile, not {cut(self.stability)!r}")
         if self.keeps not in ("first", "newest"):
@@ -141,7 +144,8 @@ def settings_of(section: object) -> Settings:
     if isinstance(section, Settings):
         return section
     if not hasattr(section, "name") or not callable(getattr(section, "items", None)):
-        raise WrongType(f"a section has a name and items(ask); {type(section).__name__} has not")
+        kind = f"the class {section.__name__}" if isinstance(section, type) else type(section).__name__
+        raise WrongType(f"a section has a name and items(ask); {kind} has not")
     given = {key: getattr(section, key) for key in Options.__annotations__ if hasattr(section, key)}
     return Settings(getattr(section, "name"), **cast(Options, given))  # noqa: B009  # its type is unknown
 

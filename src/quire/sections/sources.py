@@ -29,6 +29,8 @@ class Instructions(Settings):
         super().__init__(name, **(Options(stability="static") | options))
         if isinstance(content, str) and not content.strip():
             raise InvalidValue("the instructions are empty")
+        if not isinstance(content, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"Instructions(...) takes a text or messages, not {type(content).__name__}")
         self._items = _items_of(content, name)
 
     async def items(self, ask: Ask) -> tuple[Item, ...]:

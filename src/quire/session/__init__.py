@@ -1,6 +1,10 @@
 """The only writer: sessions, the objects they hold, and the hooks that hear what happens."""
 
-from quire.session.aio import checked_type as checked_type, wait_for as wait_for
+from quire.session.aio import (
+    check_names as check_names,
+    checked_type as checked_type,
+    wait_for as wait_for,
+)
 from quire.session.branches import free_name as free_name, labelled as labelled
 from quire.session.compaction import Compaction, Metrics as Metrics
 from quire.session.erasure import remove_conversation as remove_conversation

@@ -184,6 +184,7 @@ def plain(
 ) -> Callable[Concatenate[Any, P], T]:
     """The plain verb of an awaited one: its object has a method `_verbs(io)` that gives the awaited verbs."""
     drive = run_on_loop if io.awaits_hooks else run
+    verb.__qualname__ = verb.__qualname__.removeprefix("Aio")  # in errors about missing arguments
 
     @wraps(verb)
     def run_verb(self: Any, /, *args: P.args, **named: P.kwargs) -> T:

@@ -148,7 +148,7 @@ class Compaction:
         given = self.model if model is None else model
         if given is None:
             raise InvalidValue("a model is needed to write a summary")
-        model = model_of(given, "a session")
+        model = model_of(given, "the model of a session")
         if self._caps is not None and self._caps.cost is not None:
             check_priced(model.name, self.prices)
         return model

@@ -12,7 +12,7 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
 from quire.compactors import Compactor
 from quire.context import Context, Template
-from quire.errors import InvalidValue, TurnBusy, UnknownId, UnknownKey, cut
+from quire.errors import InvalidValue, TurnBusy, UnknownId, UnknownKey, WrongType, cut
 from quire.items import EDITS, Content, Hide, Item, Message, Pin, ToolCall, ToolResult, Undo, new_id
 from quire.memory import Memory
 from quire.models import AnyModel, model_of
@@ -349,14 +349,17 @@ class Session:
     merge = plain(AioSession.merge, BLOCKING)
     close = plain(AioSession.close, BLOCKING)
 
-    def __init__(self, log: Log, **options: Unpack[Options]) -> None:
+    def __init__(self, log: Log | None = None, **options: Unpack[Options]) -> None:
         """Use `Session.open`."""
+        if not isinstance(log, Log):
+            raise WrongType('a session is made by Session.open("scope/conversation", store="…")')
         hooks, redact, caps = options.get("hooks", ()), options.get("redact"), options.get("caps")
         if not isinstance(hooks, Hooks):
-            hooks = Hooks(checked_type(hooks, Iterable, "hooks are given in a list"))
-        checked_type(redact, Callable | None, "`redact` is a function")
-        checked_type(caps, Caps | None, "caps are given as Caps")
-        prices = named_prices(checked_type(options.get("prices", {}), Mapping, "prices are given by model"))
+            hooks = Hooks(checked_type(hooks, Iterable, "Session.open(hooks=…) is a list"))
+        checked_type(redact, Callable | None, "Session.open(redact=…) is a function")
+        checked_type(caps, Caps | None, "Session.open(caps=…) is a Caps")
+        prices = checked_type(options.get("prices", {}), Mapping, "Session.open(prices=…) is a mapping")
+        prices = named_prices(prices)
         writer = Writer(log, hooks, redact)
         self._log = log
         self.pool = SessionPool(writer, options.get("pool_limit"))
@@ -370,7 +373,7 @@ class Session:
         self.aio = self._verbs(AWAITED)
         """The same verbs to be awaited."""
         model, compactor = options.get("model"), options.get("compactor")
-        self.compaction.model = None if model is None else model_of(model, "a session")
+        self.compaction.model = None if model is None else model_of(model, "Session.open(model=…)")
         if compactor is not None:
             self.compaction.use(compactor, self.compaction.model)
 
@@ -390,7 +393,7 @@ class Session:
         `store` is a store or its address, `durable` what an append survives ("process" or "power"), `key`
         encrypts what is stored. See `Options` for the rest.
         """
-        check_names(options, Options, "a session")
+        check_names(options, Options, "Session.open")
         place = place_at(address, scope=scope, conversation=conversation)
         return Session(_opened(open_store(store, durable, key), place), **options)
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire.errors import CapReached, InvalidValue, WrongType, cut
-from quire.items import Item, Note
+from quire.items import Item, Note, OptionsMeta
 from quire.models import Answering, AnyModel
 from quire.providers import Parsed, Rendered
 from quire.tokens import ModelFacts, Prices, Usage, cost, facts_for, model_named
@@ -16,7 +16,7 @@ from quire.tokens import ModelFacts, Prices, Usage, cost, facts_for, model_named
 PricesByName = Mapping[str, Prices]
 
 
-class Caps(msgspec.Struct, frozen=True, kw_only=True):
+class Caps(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """What a conversation may spend before a turn is stopped: tokens, and USD."""
 
     tokens: int | None = None

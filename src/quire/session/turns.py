@@ -212,10 +212,10 @@ class Turns:
     async def build(self, io: IO, template: Template, **asked: Unpack[BuildOptions]) -> Context:
         """The body of `Session.build`."""
         checked_type(template, Template, "a context is built from a Template")
-        check_names(asked, BuildOptions, "a build")
+        check_names(asked, BuildOptions, "Session.build")
         for name, (kind, words) in _KINDS.items():
             if asked.get(name) is not None:
-                checked_type(asked.get(name), kind, f"`{name}` is {words}")
+                checked_type(asked.get(name), kind, f"Session.build({name}=…) is {words}")
         await io.fire(self._writer.hooks, [Building(self._log.place, template)])
         await self._catch_up(io)
         if self.caps is not None:

@@ -303,7 +303,7 @@ class Link:
         self._is_synced = waits_for_disk(durable)
         try:
             parts = conninfo_to_dict(url)
-        except psycopg.Error:  # its words may hold the password
+        except (psycopg.Error, AttributeError):  # its words may hold the password
             raise InvalidValue("the address of the database is postgresql://role@host:port/name") from None
         self._secrets = [str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)]
         host, port = parts.get("host", "this machine"), parts.get("port", 5432)

@@ -97,17 +97,17 @@ def place_at(address: str | None = None, *, scope: str = "", conversation: str =
     return Place(_checked("".join(before), "a scope"), _checked(name, "a conversation"))
 
 
-def checked_stream(name: object) -> str:
+def checked_stream(name: object, what: str = "the name of a stream") -> str:
     """The name of a stream, if it can be one."""
-    stream = _checked(name, "a stream")
+    stream = _checked(name, what)
     if not stream:
-        raise InvalidValue("a stream needs a name")
+        raise InvalidValue(f"{what} is empty")
     return stream
 
 
 def checked_name(name: object) -> str:
     """The name of a transcript, or an error that says why it cannot be one."""
-    stream = checked_stream(name)
+    stream = checked_stream(name, "the name of a transcript or a fork")
     if is_own(stream):
         raise InvalidValue("the name of a transcript does not begin with a dot")
     return stream

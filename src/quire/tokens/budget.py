@@ -6,12 +6,18 @@ from itertools import pairwise
 import msgspec
 
 from quire.errors import InvalidLimit
-from quire.items import freeze
+from quire.items import OptionsMeta, freeze
 from quire.tokens.counter import whole
 
 
 class Share(
-    msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, forbid_unknown_fields=True
+    msgspec.Struct,
+    metaclass=OptionsMeta,
+    frozen=True,
+    kw_only=True,
+    gc=False,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
 ):
     """What one section may have: `minimum` if it asks for that much, then by `weight` up to `maximum`."""
 
@@ -26,7 +32,14 @@ class Share(
             raise InvalidLimit(f"Share.minimum {self.minimum:,} is above Share.maximum {self.maximum:,}")
 
 
-class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Budget(
+    msgspec.Struct,
+    metaclass=OptionsMeta,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+):
     """The window of a model, the part of it that is kept free for the answer, and the shares of sections."""
 
     window: int

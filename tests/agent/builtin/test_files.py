@@ -408,7 +408,7 @@ def test_in_a_small_window_a_file_is_read_in_smaller_pages(tmp_path: Path) -> No
 
     template = Template(Instructions("x"), History(), budget=Budget(window=8_192, reserve=1_024))
     session = Session.open(store="memory:")
-    agent = Agent(session, template, model=Scripted(read_on), tools=file_tools(tmp_path, "all"))
+    agent = Agent(session, template=template, model=Scripted(read_on), tools=file_tools(tmp_path, "all"))
     assert asyncio.run(agent.ask("Look.")).text == "Done."
     assert len(session.pool) == 0 and "".join(f"{seen[number]}\n" for number in sorted(seen)) == text
 

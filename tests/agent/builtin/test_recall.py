@@ -200,7 +200,11 @@ def test_who_goes_on_as_told_sees_every_character(
     session = Session.open(store="memory:")
     tools = [dump, *bringing_back_tools(tokens=tokens)]
     agent = Agent(
-        session, template, model=Scripted(model, name=name), tools=tools, limits=Limits(requests=None)
+        session,
+        template=template,
+        model=Scripted(model, name=name),
+        tools=tools,
+        limits=Limits(requests=None),
     )
     assert asyncio.run(agent.ask("Read all of it.")).text == "Read."
     assert model.text == text and len(session.pool) == 1  # nothing that was read back was moved out again

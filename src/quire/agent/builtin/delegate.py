@@ -16,7 +16,7 @@ from quire.agent.reply import Reply
 from quire.agent.side_effects import describe_calls_in, mark_called
 from quire.agent.tools import Tool, tool
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
-from quire.items import Handoff, Item, Message, ToolCall
+from quire.items import Handoff, Item, Message, OptionsMeta, ToolCall
 from quire.session import Session
 from quire.stores.streams import OF
 from quire.tokens import named, whole
@@ -31,7 +31,7 @@ _ROLE = "role"
 _MOST_TASKS, _LONGEST_CALL = 20, 2_000
 
 
-class Role(msgspec.Struct, frozen=True, kw_only=True):
+class Role(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """A kind of sub-agent, and what it `sees` of its parent's conversation.
 
     It sees its task alone (`"brief"`), all of the conversation, or the last so many turns. It writes into a

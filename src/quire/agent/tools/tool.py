@@ -30,7 +30,7 @@ from quire.agent.tools.schema import Fields, documented
 from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
 from quire.items import MAX_TEXT, freeze
 from quire.providers import read_tools
-from quire.session import Session
+from quire.session import Session, check_names
 from quire.state import Pool
 from quire.tokens import Definition, named, number, whole
 
@@ -214,6 +214,7 @@ def tool(
 
     The schema comes from its signature, the descriptions from its docstring. See `Tool` for the options.
     """
+    check_names(chosen, Chosen, "tool")
     return partial(Tool, **chosen) if function is None else Tool(function, **chosen)
 
 

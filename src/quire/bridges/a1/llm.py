@@ -27,7 +27,7 @@ class LLM(Tool):
     """
 
     def __init__(self, model: AnyModel | str) -> None:
-        self.model = self._model = model_of(model, "an LLM")
+        self.model = self._model = model_of(model, "LLM(...)")
         super().__init__(
             name=f"llm_{_NOT_IN_NAMES.sub('_', self._model.name)}",
             description=f"Ask the language model {self._model.name}. It sees only the question.",

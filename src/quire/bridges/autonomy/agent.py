@@ -229,7 +229,12 @@ class _Hosted:
         self._keep_small(session)
         template = self._engine_template()
         return EngineAgent(
-            session, template, model=self.model, tools=self._tools, name=self.name, limits=self._limits
+            session,
+            template=template,
+            model=self.model,
+            tools=self._tools,
+            name=self.name,
+            limits=self._limits,
         )
 
     def refresh(self, agent: EngineAgent) -> None:

@@ -70,9 +70,9 @@ def writer_of(given: Any) -> AnyModel:
     is_chat = not isinstance(given, type) and callable(getattr(given, "complete_chat", None))
     if is_chat and not callable(getattr(given, "send", None)):
         return _Writer(given)
-    return agent_model(given, "a summarized history")
+    return agent_model(given, "the model of a summarized history")
 
 
-def agent_model(given: Any, whose: str = "an agent") -> AnyModel:
+def agent_model(given: Any, what: str = "the model of an agent") -> AnyModel:
     """The model of an agent: a model, or its name."""
-    return model_of(USUAL if given is None else given, whose)
+    return model_of(USUAL if given is None else given, what)
