@@ -37,9 +37,8 @@ fuzz: .venv/.test ## 100,000 random histories on every wire, and ten times the e
 bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/explanation/benchmarks.md
 	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks.md
 	@$(BIN)/python bench/size.py --page docs/explanation/benchmarks.md
-	@$(BIN)/python bench/keeping.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks.md
 	@$(BIN)/python bench/crash.py --page docs/explanation/benchmarks.md
-	@$(BIN)/python bench/damage.py --page docs/explanation/benchmarks.md
 	@$(BIN)/python bench/loop.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks.md
 	@$(BIN)/python bench/load.py --page docs/explanation/benchmarks.md
 	@$(BIN)/python bench/programs.py --page docs/explanation/benchmarks.md

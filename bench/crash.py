@@ -1,4 +1,4 @@
-"""Kill processes that write, compact, forget and run tools, and check what is left.
+"""Kill processes that write and that run tools, and check what is left.
 
 Usage: python bench/crash.py [--kills N] [--turns N] [--postgres URL] [--json] [--page FILE]
 
@@ -6,9 +6,6 @@ Every process is forked from this one, which has no store open then, and dies by
 
 - Writers append to a conversation and say the id of each item once the append has returned. They are killed
   at random moments. Every acknowledged item must be there, once and in order.
-- A compaction is killed at each of its steps: the view must have the whole summary or none of it.
-- `forget` is killed before and after each of its writes: once the conversation was opened again, no byte of
-  the forgotten item, of a summary of it or of its fork is left.
 - An agent's turn has two replies with calls: one tool that must not run twice, one that may, and one that is
   slow, side by side. The process dies before and after each append, and inside each tool, at its beginning
   and at its end; then another one goes on: half of them resume the turn, the others say something. Every
@@ -34,25 +31,14 @@ from pathlib import Path
 from typing import Any
 
 import page
-from quire import Budget, Session, Summary, Template, ToolCall, ToolResult
+from quire import Session, ToolCall, ToolResult
 from quire.agent import Agent, tool
 from quire.agent.side_effects import UNCERTAIN
-from quire.compactors import Summarize
-from quire.items import Message, Span
+from quire.items import Message
 from quire.models import Scripted
 from quire.providers import PROVIDERS, Rendered
-from quire.sections import History
-from quire.stores import Place, Store
+from quire.stores import Store
 
-TEMPLATE = Template(History(), budget=Budget(window=100_000), model="gpt-5.6")
-SECRET = "swordfish-0815"
-STEPS = (
-    "before the plan",
-    "after the plan",
-    "while the model writes",
-    "before it is recorded",
-    "after it is recorded",
-)
 FIRST = (("c1", "slow"), ("c2", "pay"), ("c3", "look"))
 SECOND = (("c4", "pay"), ("c5", "look"))
 Say = Callable[[object], None]
@@ -187,90 +173,6 @@ def writers(url: str, kills: int, chance: random.Random) -> dict[str, int]:
     return row
 
 
-# Compactions
-
-
-def compact(_: Say, url: str, conversation: str, step: str) -> None:
-    """Compact a conversation, and die at one step of it."""
-    store = Store.open(url)
-
-    def answer(_: Any) -> str:
-        if step == "while the model writes":
-            die()
-        return "They talked."
-
-    session = compacting(store, conversation, answer)
-    for n in range(6):
-        session.user(f"question {n}")
-        session.assistant(f"answer {n}")
-    fatal = {"before the plan": 1, "after the plan": 2, "before it is recorded": 3, "after it is recorded": 4}
-    watched(store, ("append",), Steps(fatal.get(step, 0)))
-    session.compaction.run()
-
-
-def compacting(store: Store, conversation: str, answer: Any) -> Session:
-    model = Scripted([answer], repeat=True)
-    compactor = Summarize(floor=4, ceiling=8)
-    return Session.open(f"bench/{conversation}", store=store, compactor=compactor, model=model)
-
-
-def compactions(url: str) -> dict[str, int]:
-    """How many kills, one at each step of a compaction, left half of one; the next turn completes it."""
-    half = 0
-    for number, step in enumerate(STEPS):
-        conversation = f"compact-{number}"
-        address = url.format(conversation)
-        lines_of(compact, address, conversation, step)
-        with Store.open(address) as store:
-            session = compacting(store, conversation, "They talked.")
-            left = shown(session)
-            session.build(TEMPLATE)
-            session.close()
-            half += left not in {(0, 12), (1, 5)} or shown(session) != (1, 5)
-    return {"kills": len(STEPS), "half": half}
-
-
-def shown(session: Session) -> tuple[int, int]:
-    view = session.view()
-    return sum(isinstance(item, Summary) for item in view), len(view)
-
-
-# Forgetting
-
-
-def forget(say: Say, url: str, conversation: str, fatal: int) -> None:
-    """Forget an item that a summary and a fork hold, and die before or after one of the writes."""
-    store, steps = Store.open(url), Steps(fatal)
-    session = Session.open(f"bench/{conversation}", store=store)
-    secret = session.user(f"The password is {SECRET}.")
-    session.assistant("Noted.")
-    session.user("And now?")
-    session.append(Summary(f"They spoke of {SECRET}.", (Span(secret.id, secret.id),)))
-    session.fork("x").assistant("Done.")
-    watched(store, ("append", "replace", "scrub"), steps)
-    session.forget(secret.id)
-    say(steps.count)
-
-
-def forgettings(url: str) -> dict[str, int]:
-    """How many kills left some of what was forgotten, once the conversation was opened again."""
-    (steps,) = map(int, lines_of(forget, url.format("forget-0"), "forget-0", 0))
-    left = 0
-    for fatal in range(1, steps + 1):
-        conversation = f"forget-{fatal}"
-        address = url.format(conversation)
-        lines_of(forget, address, conversation, fatal)
-        with Store.open(address) as store:
-            session = Session.open(f"bench/{conversation}", store=store)
-            if fatal == 1:  # nothing was noted: it is as if nobody had begun
-                session.forget(session.view().recorded()[0].id)
-            names = [name for name in store.conversations("bench") if name.startswith(conversation)]
-            rest = b"".join(entry.body for name in names for entry in store.read(Place("bench", name)))
-        files = b"".join(path.read_bytes() for path in Path(address).parent.glob(f"{Path(address).name}*"))
-        left += SECRET.encode() in rest + (b"" if "://" in address else files)
-    return {"kills": steps, "left": left}
-
-
 # Turns with tools
 
 
@@ -376,9 +278,9 @@ def turns(url: str, kills: int) -> dict[str, Any]:
     steps, found = int(told[-1].split()[1]), Counter[str]()
     for number in range(kills):
         found += one_kill(url, next(names), number // 2 % steps + 1, ("resume", "ask")[number % 2])
-        print(f"\r{number + 1} of {kills} turns, {sum(found.values())} faults", end="", file=sys.stderr)
+        print(f"\r{number + 1} of {kills} turns, {dict(found)}", end="", file=sys.stderr)
     print(file=sys.stderr)
-    return {"steps": steps, "kills": kills, "faults": dict(found)}
+    return {"steps": steps, "turns": kills, "wrong": found.total()}
 
 
 # The report
@@ -392,54 +294,33 @@ def measured(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
             places["PostgreSQL"] = server.replace("{", "{{").replace("}", "}}")
         os.chdir(folder)
         for name, url in places.items():
-            print(name, file=sys.stderr)
-            rows[name] = {
-                "writers": writers(url, options.kills, random.Random(options.seed)),
-                "compaction": compactions(url),
-                "forgetting": forgettings(url),
-                "turns": turns(url, options.turns),
-            }
+            page.progress(name)
+            rows[name] = {**writers(url, options.kills, random.Random(7)), **turns(url, options.turns)}
     return rows
 
 
-def is_right(row: dict[str, Any]) -> bool:
-    wrong = sum(row["writers"][key] for key in ("lost", "double", "out of order"))
-    return not (wrong or row["compaction"]["half"] or row["forgetting"]["left"] or row["turns"]["faults"])
-
-
-HEAD = (
-    *("store", "kills", "acknowledged", "lost", "double", "out of order"),
-    *("kills of a compaction", "half", "kills of `forget`", "left"),
-)
-
-
-def as_text(rows: dict[str, dict[str, Any]]) -> str:
-    works = ("writers", "compaction", "forgetting")
-    figures = {
-        name: [figure for work in works for figure in row[work].values()] for name, row in rows.items()
-    }
-    return page.table(HEAD, [(name, *some) for name, some in figures.items()])
-
-
-def turns_as_text(rows: dict[str, dict[str, Any]]) -> str:
-    return "\n".join(
-        f"- {name}: {one['kills']} kills at {one['steps']} steps of a turn with five calls, continued by "
-        "`resume` and by `ask` in turn: "
-        + (", ".join(f"{what}: {many}" for what, many in one["faults"].items()) or "nothing wrong")
-        for name, one in ((name, row["turns"]) for name, row in rows.items())
-    )
+HEAD = {
+    "kills": "writers killed",
+    "acknowledged": "appends acknowledged",
+    "lost": "lost",
+    "double": "double",
+    "out of order": "out of order",
+    "turns": "turns killed",
+    "steps": "steps of a turn",
+    "wrong": "wrong afterwards",
+}
 
 
 def main() -> None:
     parser = page.options(__doc__)
     parser.add_argument("--kills", type=int, default=200, help="of writers, on each store")
     parser.add_argument("--turns", type=int, default=100, help="kills of turns, on each store")
-    parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--postgres", metavar="URL")
     options = parser.parse_args()
     rows = measured(options)
-    page.report(options, {"crash": as_text(rows), "resume": turns_as_text(rows)}, rows)
-    if not all(map(is_right, rows.values())):
+    cells = [(name, *(row[key] for key in HEAD)) for name, row in rows.items()]
+    page.report(options, {"crash": page.table(("store", *HEAD.values()), cells)}, rows)
+    if any(row["lost"] or row["double"] or row["out of order"] or row["wrong"] for row in rows.values()):
         raise SystemExit(1)
 
 

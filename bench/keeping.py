@@ -1,22 +1,17 @@
-"""What keeping costs: durable appends, stored turns, merges, turns beside a summary, many writers at once.
+"""What keeping costs: durable appends beside plain sqlite3 and a peer, and turns on a stored conversation.
 
-Usage: python bench/keeping.py [--sizes N ...] [--appends N] [--rounds N] [--writers N] [--each N]
+Usage: python bench/keeping.py [--peers PYTHON] [--sizes N ...] [--appends N] [--rounds N] [--page FILE]
 
 Each figure is the best of several rounds, with the median beside it; the floor is sqlite3 with one INSERT of
 the same bytes at the same durability, made and encoded by msgspec, taken in turns with ours in one run.
-
-Then several processes write at once, on one conversation and on as many, on SQLite and on PostgreSQL (one of
-this machine, where that is possible): nothing may be lost, nothing double, and every reader sees one order.
 """
 
-import argparse
-import asyncio
 import sqlite3
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,21 +19,16 @@ from typing import Any
 import msgspec
 
 import page
-from crash import postgres
 from quire import Budget, Message, Session, Template
-from quire.compactors import Summarize
 from quire.items import JSON
-from quire.models import Scripted
 from quire.sections import History, Instructions
 from quire.stores import Store
 from transcript import items, messages
 
 SIZES = (100, 1_000, 10_000, 100_000)
+LARGEST_OF_A_PEER = 10_000
 WORDS = "And which of them are still open, apart from the one that we spoke about? " * 10
 SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
-MERGED = (500, 32_000)
-"""Lengths of a conversation that a fork of two turns is merged into."""
-
 _SHORTER = 6
 _INSERT = "INSERT INTO kept (conversation, body) VALUES ('one', ?)"
 
@@ -123,152 +113,32 @@ def stored_turn(size: int, rounds: int) -> tuple[object, ...]:
     return size, spread(warm), spread(cold)
 
 
-def beside_a_summary(seconds: float) -> str:
-    """The slowest turn while a model takes its time over a summary, and without one; milliseconds."""
-    template = Template(Instructions("Be brief."), History(), budget=Budget(window=128_000), model="gpt-5.6")
-
-    async def slow(_: Any) -> str:
-        await asyncio.sleep(seconds)
-        return "They talked."
-
-    async def talk(store: Store, name: str, **options: Any) -> tuple[float, float, int]:
-        session = Session.open(f"bench/{name}", store=store, **options)
-        session.append(*items(messages(1_000)))
-        taken, until = [], time.perf_counter() + seconds * 1.2
-        while time.perf_counter() < until:
-            start = time.perf_counter()
-            session.user("And then?")
-            (await session.aio.build(template)).render("openai")
-            session.assistant("Nothing.")
-            taken.append(time.perf_counter() - start)
-            await asyncio.sleep(0.005)
-        await session.aio.close()
-        done = session.compaction.metrics.completed
-        return max(taken[1:]) * 1e3, median(taken) * 1e3, done
-
-    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder, "ours.db")) as store:
-        without = asyncio.run(talk(store, "without"))
-        compactor = Summarize(floor=900, ceiling=1_000)
-        beside = asyncio.run(talk(store, "beside", compactor=compactor, model=Scripted([slow], repeat=True)))
-    figures = [f"slowest {slowest:.2f}, median {middle:.2f}" for slowest, middle, _ in (without, beside)]
-    return f"Turns in ms: {figures[0]}; beside {beside[2]} summary of {seconds:g} s: {figures[1]}."
-
-
-def merging(size: int, rounds: int) -> tuple[object, ...]:
-    """Milliseconds to merge a fork that saw two turns and added two; again while another process writes."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "ours.db")
-        with Store.open(path) as store, Store.open(path) as beside:
-            session = Session.open("bench/one", store=store)
-            session.append(*items(messages(size)))
-            other = Session.open("bench/one", store=beside)
-
-            def merged(raced: bool) -> float:
-                child = session.fork(f"x{session.version}", turns=2)
-                for turn in range(2):
-                    child.user(f"Check {turn}.")
-                    child.assistant(f"It is {turn}.")
-                if raced:
-                    other.user("Meanwhile.")
-                return timed(lambda: session.merge(child)) * 1e3
-
-            alone = [merged(False) for _ in range(rounds * 4)]
-            raced = [merged(True) for _ in range(rounds * 4)]
-    return size, spread(alone), spread(raced)
-
-
-# Many writers at once
-
-
-def write(ready: Any, url: str, conversation: str, number: int, appends: int) -> None:
-    session = Session.open(conversation, store=url)
-    ready.wait()
-    for n in range(appends):
-        session.append(Message("user", f"{number} {n} {WORDS}"))
-
-
-def together(url: str, conversations: int, options: argparse.Namespace) -> float:
-    """Seconds that all writers take, from the moment that they all are ready."""
-    fork = get_context("fork")
-    ready = fork.Barrier(options.writers + 1)
-    started = [
-        fork.Process(
-            target=write, args=(ready, url, f"bench{conversations}/{n % conversations}", n, options.each)
-        )
-        for n in range(options.writers)
-    ]
-    for one in started:
-        one.start()
-    ready.wait()
-    start = time.perf_counter()
-    for one in started:
-        one.join()
-    if any(one.exitcode for one in started):
-        raise SystemExit("a writer failed")
-    return time.perf_counter() - start
-
-
-def checked(url: str, conversations: int, writers: int, appends: int) -> tuple[int, int, int]:
-    """What readers find: lost, double, and whether two of them see the same order."""
-    lost = double = disorder = 0
-    for conversation in range(conversations):
-        orders = []
-        for _ in range(2):
-            with Store.open(url) as store:
-                session = Session.open(f"bench{conversations}/{conversation}", store=store)
-                orders.append([" ".join(item.text.split(" ", 2)[:2]) for item in session.view()])
-        wanted = {
-            f"{w} {n}" for w in range(writers) if w % conversations == conversation for n in range(appends)
-        }
-        lost += len(wanted - set(orders[0]))
-        double += len(orders[0]) - len(set(orders[0]))
-        disorder += orders[0] != orders[1]
-    return lost, double, disorder
-
-
-def all_writers(options: argparse.Namespace) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = []
-    with tempfile.TemporaryDirectory() as folder, postgres(options.postgres) as server:
-        for conversations in (1, options.writers):
-            urls = {"SQLite": str(Path(folder, f"{conversations}.db"))}
-            if server is not None:
-                urls["PostgreSQL"] = server
-            for name, url in urls.items():
-                page.progress(f"writers on {name}, {conversations} conversations")
-                total, seconds = options.writers * options.each, together(url, conversations, options)
-                found = checked(url, conversations, options.writers, options.each)
-                rows.append((name, conversations, total, total / seconds, *found))
-    return rows
+def of_a_peer(python: str | None, size: int) -> float | None:
+    """Microseconds that the Harness takes to keep one message more: a snapshot with a reference to each."""
+    if python is None or size > LARGEST_OF_A_PEER:
+        return None
+    command = [python, str(Path(__file__).with_name("harness.py")), "append", str(size)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def main() -> None:
     parser = page.options(__doc__)
+    parser.add_argument("--peers", metavar="PYTHON", help="the Python that has the peers")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--appends", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--writers", type=int, default=8)
-    parser.add_argument("--each", type=int, default=1_000, help="appends of each writer")
-    parser.add_argument("--postgres", metavar="URL")
     options = parser.parse_args()
     rows = []
     for size in options.sizes:
+        peer = of_a_peer(options.peers, size)
         for durable in SYNCHRONOUS:
             page.progress(f"appends after {size:,}, {durable}")
-            rows.append(appends(size, durable, options.appends, options.rounds))
+            row = appends(size, durable, options.appends, options.rounds)
+            rows.append((*row, peer if durable == "process" else None))
     turns = [stored_turn(size, options.rounds) for size in options.sizes if size <= 10_000]
-    merged = [merging(size, options.rounds) for size in MERGED]
-    parts = [
-        page.table(("N", "durable", "raw sqlite3, µs", "ours, µs", "ratio"), rows, left=2),
-        page.table(("N", "stored turn, warm, ms", "cold, ms"), turns),
-        page.table(("N", "merge of a fork of two turns, ms", "after a lost race, ms"), merged),
-        beside_a_summary(2.0),
-    ]
-    writers = all_writers(options)
-    head = ("store", "conversations", "appends", "a second", "lost", "double", "other order")
-    text = {"keeping": "\n\n".join(parts), "writers": page.table(head, writers)}
-    page.report(options, text, {"appends": rows, "turns": turns, "merging": merged, "writers": writers})
-    if any(any(row[-3:]) for row in writers):
-        raise SystemExit(1)
+    head = ("N", "durable", "raw sqlite3, µs", "ours, µs", "ratio", "pydantic-ai-harness, µs")
+    parts = [page.table(head, rows, left=2), page.table(("N", "stored turn, warm, ms", "cold, ms"), turns)]
+    page.report(options, {"keeping": "\n\n".join(parts)}, {"appends": rows, "turns": turns})
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ OURS = {"floor": "Floor", "quire": "Quire"}
 PEERS = {
     "loom": "loom",
     "pydantic-ai": "pydantic_ai",
+    "pydantic-ai-harness": "harness",
     "langchain": "langchain",
-    "livekit": "livekit",
 }
 
 

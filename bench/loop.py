@@ -1,9 +1,12 @@
-"""What a loop itself costs a turn, with a model that answers at once: ours and others', in the same run.
+"""What an agent's loop costs a turn, with a model that answers at once and does nothing else.
 
 Usage: python bench/loop.py [--peers PYTHON] [--size N] [--turns N] [--rounds N] [--json] [--page FILE]
 
-Each library asks an agent on a history of 1,000 messages in memory, turn after turn; each round runs each of
-them in a process of its own. What is told is the best turn of all rounds, and the median.
+Each library answers turn after turn after a history of 1,000 messages: in memory with all of it, cut to about
+a tenth, and kept in a SQLite file. Each round runs each of them in a process of its own. The figures are of
+the best turn of all rounds: its CPU time, which other work on the machine changes little, and its time. Quire
+renders a payload for OpenAI in each turn and keeps a receipt; the peers hand their own objects to the model,
+so what their clients do with these is not in the figures.
 """
 
 import argparse
@@ -12,26 +15,50 @@ import json
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from statistics import median
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
 from typing import Any
 
 import page
 
-ANSWER = "Fine, thank you."
-ASKED = "hello there"
+ANSWER, ASKED = "Fine, thank you.", "hello there"
+ALL, CUT, KEPT = "all in memory", "cut to a tenth", "kept in SQLite"
+TENTH = 6_000
+"""About a tenth of the tokens of the history."""
+
 Turn = Callable[[], Awaitable[Any]]
 
 
 def texts(size: int) -> list[tuple[str, str]]:
     """The history: roles and words in turn, of the same length for everybody."""
-    words = [("user", f"question {n} " + "word " * 40) for n in range(size // 2)]
-    said = [("assistant", f"answer {n} " + "word " * 60) for n in range(size // 2)]
-    return [entry for pair in zip(words, said, strict=True) for entry in pair]
+    pairs = (
+        (("user", f"question {n} " + "word " * 40), ("assistant", f"answer {n} " + "word " * 60))
+        for n in range(size // 2)
+    )
+    return [message for pair in pairs for message in pair]
 
 
-async def openai_agents(size: int) -> Turn:
-    """OpenAI Agents: the list of the last result, and one more message."""
-    from agents import Agent, ModelResponse, Runner, Usage, set_tracing_disabled
+async def quire(way: str, size: int, folder: Path) -> Turn:
+    from load import Instant
+    from quire import Agent, Budget, Session, Template
+    from quire.items import Message
+    from quire.sections import History, Instructions
+
+    session = Session.open("bench/one", store=folder / "quire.db" if way == KEPT else "memory:")
+    session.append(*(Message(role, words) for role, words in texts(size)))  # type: ignore[arg-type]
+    budget = Budget(window=TENTH if way == CUT else 10**6)
+    template = Template(Instructions("Be brief."), History(), budget=budget, model="gpt-5.6")
+    agent = Agent(session, model=Instant(ANSWER), template=template)
+
+    async def turn() -> None:
+        assert str(await agent.ask(ASKED)) == ANSWER
+
+    return turn
+
+
+async def openai_agents(way: str, size: int, folder: Path) -> Turn:
+    from agents import Agent, ModelResponse, Runner, SQLiteSession, Usage, set_tracing_disabled
     from agents.models.interface import Model
     from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
@@ -49,26 +76,46 @@ async def openai_agents(size: int) -> Turn:
     set_tracing_disabled(True)
     agent = Agent(name="bench", instructions="Be brief.", model=Instant())
     history: list[Any] = [{"role": role, "content": words} for role, words in texts(size)]
+    session = SQLiteSession("one", folder / "agents.db") if way == KEPT else None
+    if session is not None:
+        await session.add_items(history)
 
     async def turn() -> None:
         nonlocal history
-        result = await Runner.run(agent, [*history, {"role": "user", "content": ASKED}])
+        if session is not None:
+            result = await Runner.run(agent, ASKED, session=session)
+        else:
+            result = await Runner.run(agent, [*history, {"role": "user", "content": ASKED}])
+            history = result.to_input_list()
         assert result.final_output == ANSWER
-        history = result.to_input_list()
 
     return turn
 
 
-async def pydantic_ai(size: int) -> Turn:
-    """Pydantic AI: the messages of the last result as the history of the next."""
+async def pydantic_ai(way: str, size: int, folder: Path) -> Turn:
+    """Pydantic AI, with the capabilities of its Harness where it has none itself."""
     from pydantic_ai import Agent
     from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
-    from pydantic_ai.models.function import FunctionModel
+    from pydantic_ai.models import Model
 
-    async def answer(*_: Any) -> ModelResponse:
-        return ModelResponse(parts=[TextPart(ANSWER)])
+    class Instant(Model):
+        """Its TestModel and FunctionModel count the words of all messages; this one does not."""
 
-    agent = Agent(FunctionModel(answer), instructions="Be brief.")
+        model_name = system = "instant"
+
+        async def request(self, *_: Any) -> ModelResponse:
+            return ModelResponse(parts=[TextPart(ANSWER)])
+
+    capabilities: list[Any] = []
+    if way == CUT:
+        from pydantic_ai_harness.compaction import SlidingWindowCompaction
+
+        capabilities.append(SlidingWindowCompaction(max_tokens=TENTH, keep_tokens=TENTH // 2))
+    elif way == KEPT:
+        from pydantic_ai_harness.step_persistence import SqliteStepStore, StepPersistence
+
+        capabilities.append(StepPersistence(store=SqliteStepStore(database=folder / "harness.db")))
+    agent = Agent(Instant(), instructions="Be brief.", capabilities=capabilities)
     history: list[Any] = [
         ModelRequest(parts=[UserPromptPart(words)])
         if role == "user"
@@ -78,15 +125,14 @@ async def pydantic_ai(size: int) -> Turn:
 
     async def turn() -> None:
         nonlocal history
-        result = await agent.run(ASKED, message_history=history)
+        result = await agent.run(ASKED, message_history=history, conversation_id="one")
         assert result.output == ANSWER
         history = result.all_messages()
 
     return turn
 
 
-async def langgraph(size: int) -> Turn:
-    """LangGraph: a graph of one agent, with its checkpoints in memory."""
+async def langgraph(_way: str, size: int, _folder: Path) -> Turn:
     from langchain_core.language_models.chat_models import BaseChatModel
     from langchain_core.messages import AIMessage, HumanMessage
     from langchain_core.outputs import ChatGeneration, ChatResult
@@ -122,80 +168,98 @@ async def langgraph(size: int) -> Turn:
     return turn
 
 
-async def quire(size: int) -> Turn:
-    """Quire: an agent on a session in memory, receipts and all."""
-    from load import Instant
-    from quire import Agent, Session
-    from quire.items import Message
-    from quire.stores import MemoryStore
-
-    session = Session.open("bench/one", store=MemoryStore())
-    session.append(*(Message(role, words) for role, words in texts(size)))  # type: ignore[arg-type]
-    agent = Agent(session, model=Instant(ANSWER), instructions="Be brief.")
-
-    async def turn() -> None:
-        assert str(await agent.ask(ASKED)) == ANSWER
-
-    return turn
-
-
-LOOPS: dict[str, Callable[[int], Awaitable[Turn]]] = {
-    "quire": quire,
-    "openai-agents": openai_agents,
-    "pydantic-ai": pydantic_ai,
-    "langgraph": langgraph,
+LOOPS: dict[str, tuple[Callable[[str, int, Path], Awaitable[Turn]], dict[str, str]]] = {
+    "quire": (
+        quire,
+        {
+            ALL: "payload, receipt; the log is in memory",
+            CUT: "the same; the log stays whole, the cut is made anew in each turn",
+            KEPT: "the same; each message and receipt is committed before the turn goes on",
+        },
+    ),
+    "openai-agents": (
+        openai_agents,
+        {
+            ALL: "`Runner.run` on a list",
+            KEPT: "`SQLiteSession` on a file: reads all of it in each turn; cuts by count only",
+        },
+    ),
+    "pydantic-ai": (pydantic_ai, {ALL: "`Agent.run` on a list; bare model; cannot cut or keep by itself"}),
+    "pydantic-ai-harness": (
+        pydantic_ai,
+        {
+            CUT: "`SlidingWindowCompaction`; what it cuts is gone from the history of the next turn",
+            KEPT: "`StepPersistence`, `SqliteStepStore`: snapshots that refer to each message",
+        },
+    ),
+    "langgraph": (
+        langgraph,
+        {ALL: "a graph of one node, `InMemorySaver`; its SQLite saver is not installed"},
+    ),
 }
+"""By library: its loop, and what it does in each way that it has."""
 
 
-async def seconds_of(name: str, size: int, turns: int) -> list[float]:
-    """Seconds of each of some turns, after a few to warm up."""
-    clock = asyncio.get_running_loop().time
-    turn = await LOOPS[name](size)
-    for _ in range(5):
-        await turn()
-    taken: list[float] = []
-    for _ in range(turns):
-        began = clock()
-        await turn()
-        taken.append(clock() - began)
+Times = list[tuple[float, float]]
+"""Of each turn its CPU time and its time, in milliseconds."""
+
+
+async def times_of(name: str, way: str, size: int, turns: int) -> Times:
+    """Take some turns, after a few to warm up."""
+    taken: Times = []
+    with TemporaryDirectory() as folder:
+        turn = await LOOPS[name][0](way, size, Path(folder))
+        for _ in range(5):
+            await turn()
+        for _ in range(turns):
+            cpu, began = process_time(), perf_counter()
+            await turn()
+            taken.append((1e3 * (process_time() - cpu), 1e3 * (perf_counter() - began)))
     return taken
 
 
-def measured(python: str, name: str, size: int, turns: int) -> list[float]:
-    """The seconds of one library's turns, in a process of its own."""
-    command = [python, __file__, "--one", name, "--size", str(size), "--turns", str(turns)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{name}: {done.stderr.strip().splitlines()[-1]}")
-    return [float(one) for one in json.loads(done.stdout.splitlines()[-1])]
+def measured(options: argparse.Namespace) -> dict[str, dict[str, Times]]:
+    """By way and library: the times of all turns; each round in a process of its own."""
+    found: dict[str, dict[str, Times]] = {}
+    rows = [(way, name) for way in (ALL, CUT, KEPT) for name, (_, ways) in LOOPS.items() if way in ways]
+    for way, name in rows * options.rounds:
+        if name != "quire" and not options.peers:
+            continue
+        page.progress(f"{way}: {name}")
+        python = sys.executable if name == "quire" else options.peers
+        command = [python, __file__, "--one", name, way, "--size", str(options.size)]
+        command += ["--turns", str(options.turns)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{name}: {done.stderr.strip().splitlines()[-1]}")
+        found.setdefault(way, {}).setdefault(name, []).extend(json.loads(done.stdout.splitlines()[-1]))
+    return found
 
 
-def as_text(found: dict[str, list[float]], size: int) -> str:
+def as_text(found: dict[str, dict[str, Times]]) -> str:
     """The figures as a table."""
-    ours = min(found["quire"])
-    rows = [(name, 1e3 * min(some), 1e3 * median(some), min(some) / ours) for name, some in found.items()]
-    head = ("library", "best ms a turn", "median", "times ours")
-    return f"A turn on {size:,} messages in memory:\n\n{page.table(head, rows)}"
+    rows: list[tuple[object, ...]] = []
+    for way, libraries in found.items():
+        best = {name: [min(times) for times in zip(*some, strict=True)] for name, some in libraries.items()}
+        for name, (cpu, wall) in best.items():
+            rows.append((way, name, LOOPS[name][1][way], cpu, wall, cpu / best["quire"][0]))
+    head = ("history", "library", "what a turn does", "CPU ms", "ms", "CPU, times ours")
+    return page.table(head, rows, left=3)
 
 
 def main() -> None:
     parser = page.options(__doc__)
     parser.add_argument("--peers", help="the Python of the environment that the others are in")
     parser.add_argument("--size", type=int, default=1_000)
-    parser.add_argument("--turns", type=int, default=100)
+    parser.add_argument("--turns", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--one", choices=LOOPS, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.one:
-        print(json.dumps(asyncio.run(seconds_of(given.one, given.size, given.turns))))
+    parser.add_argument("--one", nargs=2, metavar=("LIBRARY", "WAY"), help="in this process")
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(asyncio.run(times_of(*options.one, options.size, options.turns))))
         return
-    names = [name for name in LOOPS if name == "quire" or given.peers]
-    found: dict[str, Any] = {name: [] for name in names}
-    for _ in range(given.rounds):
-        for name in names:
-            python = sys.executable if name == "quire" else given.peers
-            found[name] += measured(python, name, given.size, given.turns)
-    page.report(given, {"loop": as_text(found, given.size)}, found)
+    found = measured(options)
+    page.report(options, {"loop": as_text(found)}, found)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The peers, each a function that imports its library and returns its adapter."""
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
-from operator import methodcaller
 from typing import Any, ClassVar
 
 from libraries import Adapter
@@ -117,6 +117,46 @@ def pydantic_ai() -> Adapter:
     return PydanticAI()
 
 
+def harness() -> Adapter:
+    """Pydantic AI's Harness: counting and compaction for Pydantic AI's list of messages."""
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai_harness.compaction import SlidingWindowCompaction, compact_now, estimate_token_count
+
+    wait = asyncio.new_event_loop().run_until_complete
+    model = OpenAIChatModel("gpt-5", provider=OpenAIProvider(api_key="none"))
+    pydantic: Any = type(pydantic_ai())
+
+    class Harness(pydantic):
+        package, module = "pydantic-ai-harness", "pydantic_ai_harness.compaction"
+        how: ClassVar = {
+            **pydantic.how,
+            "truncate": "`SlidingWindowCompaction`, by len / 4; keeps calls with their results",
+            "tokens": "`estimate_token_count`, all counted again",
+            "render": "the private `_map_messages` of `OpenAIChatModel`",
+            "turn": "`estimate_token_count`, `SlidingWindowCompaction` if due, `_map_messages`",
+        }
+
+        def truncate(self, history: list[Any], limit: int) -> list[Any]:
+            if self.total(history) <= limit:
+                return history
+            # It keeps at least so many tokens, and whole messages.
+            strategy = SlidingWindowCompaction(
+                max_tokens=limit, keep_tokens=limit * 17 // 20, preserve_first_user_message=False
+            )
+            return wait(compact_now(strategy, history, model=model))
+
+        def total(self, history: list[Any]) -> int:
+            return estimate_token_count(history)
+
+        def renders(self) -> dict[str, Callable[[Any], Any]]:
+            parameters = ModelRequestParameters()
+            return {"openai": lambda history: wait(model._map_messages(history, parameters))}
+
+    return Harness()
+
+
 def langchain() -> Adapter:
     """LangChain: a list of validated messages."""
     from langchain_core.messages import (
@@ -183,52 +223,3 @@ def langchain() -> Adapter:
             return {"openai": convert_to_openai_messages}
 
     return LangChain()
-
-
-def livekit() -> Adapter:
-    """LiveKit Agents: a chat context of validated models."""
-    from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
-
-    class LiveKit(Adapter):
-        package, module = "livekit-agents", "livekit.agents.llm"
-        by_tokens = False
-        how: ClassVar = {
-            "append": "`ChatContext.add_message`, `insert`",
-            "truncate": "`truncate(max_items=…)`, by count",
-            "codec": "`to_dict` with times and `json.dumps`; `json.loads` and `from_dict`",
-            "render": "`ChatContext.to_provider_format`",
-        }
-
-        def new(self) -> ChatContext:
-            return ChatContext.empty()
-
-        def add(self, history: ChatContext, chat: Sequence[Entry]) -> None:
-            for role, text, calls, answers, name in chat:
-                if role == "tool":
-                    output = FunctionCallOutput(call_id=answers, name=name, output=text, is_error=False)
-                    history.insert(output)
-                    continue
-                if text:
-                    history.add_message(role=role, content=text)
-                for call_id, tool, arguments in calls:
-                    history.insert(FunctionCall(call_id=call_id, name=tool, arguments=arguments))
-
-        def length(self, history: ChatContext) -> int:
-            return len(history.items)
-
-        def fork(self, history: ChatContext) -> ChatContext:
-            return history.copy()
-
-        def truncate(self, history: ChatContext, limit: int) -> ChatContext:
-            return history.truncate(max_items=limit)
-
-        def dump(self, history: ChatContext) -> bytes:
-            return json.dumps(history.to_dict(exclude_timestamp=False)).encode()
-
-        def load(self, data: bytes) -> ChatContext:
-            return ChatContext.from_dict(json.loads(data))
-
-        def renders(self) -> dict[str, Callable[[Any], Any]]:
-            return {"openai": methodcaller("to_provider_format", "openai")}
-
-    return LiveKit()

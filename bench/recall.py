@@ -1,20 +1,22 @@
 """Recall on conversations in the format of LoCoMo: how much evidence is found, how fast, how often wrongly.
 
-Usage: python bench/recall.py PATH [--budget N ...] [--json]
+Usage: python bench/recall.py PATH [--budget N ...] [--peers PYTHON] [--json]
        python bench/recall.py PATH --speed [--sizes N ...] [--json]
        python bench/recall.py PATH --unrelated PROMPTS
 
 ER@B is the mean share of a question's evidence turns inside a block of B tokens (cl100k, as the section
 `Recall` writes it), All@B the share of questions with all of them inside, R@k the mean share among the first
 k, MRR the mean of one by the rank of the first. Questions without evidence are left out. `quire` is the
-library as shipped, `bm25` has stop words and stems, `last` takes the newest turns. --unrelated counts
-prompts, one on a line, for which something is recalled although nothing answers them.
+library as shipped, `bm25` has stop words and stems, `last` takes the newest turns. With --peers, the tool for
+search of Pydantic AI's Harness ranks the turns, and all else is the same. --unrelated counts prompts, one on
+a line, for which something is recalled although nothing answers them.
 """
 
 import gc
 import json
 import re
 import sqlite3
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +26,7 @@ from functools import partial
 from math import log
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import Any
 
 from msgspec.structs import replace
@@ -138,6 +141,21 @@ def bm25(conversation: Conversation) -> Ranking:
         return [quote_leaf(conversation.leaves[nth], conversation.name, str) for nth in best]
 
     return ranking
+
+
+def of_the_harness(python: str, conversation: Conversation) -> Ranking:
+    """The tool that Pydantic AI's Harness gives a model to search its conversation with."""
+    asked = {
+        "turns": [f"{leaf.speaker}: {leaf.text}" for leaf in conversation.leaves],
+        "questions": [question.text for question in conversation.questions],
+    }
+    command = [python, str(Path(__file__).with_name("harness.py")), "search"]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    page.progress(f"harness: {median(found['ms']):.1f} ms a search in {len(asked['turns'])} turns")
+    ranked = dict(zip(asked["questions"], found["ranked"], strict=True))
+    leaves = conversation.leaves
+    return lambda text: [quote_leaf(leaves[nth], conversation.name, str) for nth in ranked[text]]
 
 
 METHODS = {"quire": quire, "bm25": bm25, "last": last}
@@ -282,6 +300,7 @@ def main() -> None:
     parser = page.options(__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--budget", type=int, nargs="+", default=list(BUDGETS), metavar="N")
+    parser.add_argument("--peers", metavar="PYTHON", help="the Python that has the peers")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N")
     parser.add_argument("--unrelated", type=Path, metavar="PROMPTS")
@@ -303,9 +322,12 @@ def main() -> None:
         )
         page.report(options, {"": text}, {"speed": times})
         return
+    ways = dict(METHODS)
+    if options.peers:
+        ways["pydantic-ai-harness"] = partial(of_the_harness, options.peers)
     asked = {
         name: [row for one in found for row in rows(one, method(one), options.budget)]
-        for name, method in METHODS.items()
+        for name, method in ways.items()
     }
     methods = {name: figures(some, options.budget) for name, some in asked.items()}
     text = page.table(("", *methods["quire"]), [(name, *one.values()) for name, one in methods.items()])

@@ -1,14 +1,16 @@
-"""Recorded conversations: what policies do to the bill, and whether every request is valid and fits.
+"""Recorded conversations: use of the window against the bill, and whether every request is valid and fits.
 
-Usage: python bench/recorded.py PATH [--budget N] [--volatile N] [--limit N] [--json]
+Usage: python bench/recorded.py PATH [--budgets N ...] [--ways NAME ...] [--before JSON] [--page FILE]
        python bench/recorded.py PATH --wires [--limit N] [--json]
 
-The file has one JSON object a line, with `id` and `messages` as OpenAI's chat API has them. A model call is
-due before each message of the assistant.
+The file has one JSON object a line, with `messages` as OpenAI's chat API has them. All conversations that
+begin with the commonest instructions are joined behind one copy of these. Before each reply of the model a
+session builds what it would be sent. Use is the share of the budget that a request takes, over all calls for
+which the whole conversation is longer than the budget. The cached share is the longest beginning that a
+request has in common with the one before it. A cached token costs 0.1 and another one 1.25.
 
-Conversations that begin with the same instructions are joined in tens behind one copy of these, as one
-agent's shift. Each shift is replayed under each policy of `quire simulate`; the bill is a ratio to keeping
-everything. With `default +N` a block of N tokens that changes with each call stands after the history.
+`--json` prints the figures, of this version or of another one on PYTHONPATH; `--before` puts such figures
+beside those of this run.
 
 With `--wires`, what comes before each call is truncated to several limits, rendered to each wire and checked.
 `refused` are those where what must stay is larger than the limit: nothing is sent. Of the rest, `over` are
@@ -17,19 +19,27 @@ those that are larger by the counter that truncated.
 
 import argparse
 import json
-from collections import Counter
-from collections.abc import Iterator
-from itertools import islice
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import page
-from quire.cli.simulate import KEEP_ALL, POLICIES, replay, summed
-from quire.errors import Irreducible
+from quire import Budget, Message, Session, Template
+from quire.errors import Irreducible, OverBudget
 from quire.items import Item
+from quire.memory import Recall
 from quire.providers import PROVIDERS
-from quire.state import Transcript, truncate
+from quire.sections import Ask, History, Settings
+from quire.state import Transcript, is_output, truncate
+from quire.stores import MemoryStore
 from quire.tokens import counter_for
+
+BUDGETS = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
+CACHED, NOT_CACHED = 0.1, 1.25
+PINNED_EVERY = 40
+"""One user message is pinned after so many calls."""
 
 MODELS = {
     "openai": "gpt-5.6",
@@ -38,9 +48,8 @@ MODELS = {
     "gemini": "gemini-2.5-pro",
 }
 LIMITS = (1_000, 2_000, 4_000, 8_000)
-TOGETHER = 10
+MODEL = MODELS["openai"]
 read = PROVIDERS["openai"].read_history
-Rows = list[dict[str, Any]]
 
 
 def conversations(path: Path) -> Iterator[list[dict[str, Any]]]:
@@ -48,43 +57,153 @@ def conversations(path: Path) -> Iterator[list[dict[str, Any]]]:
         yield from (json.loads(line)["messages"] for line in lines if line.strip())
 
 
-# The bill
+# Use of the window against the bill
 
 
-def shifts(path: Path) -> Iterator[list[Item]]:
-    """Conversations with the same instructions, ten in a row behind one copy of these."""
-    alike: dict[str, list[list[dict[str, Any]]]] = {}
+class Changing(Settings):
+    """A block after the history that differs in each call, of as many tokens as its turn in a list says."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        super().__init__("changing")
+        self._sizes, self._calls = sizes, 0
+
+    async def items(self, ask: Ask) -> Sequence[Item]:
+        self._calls += 1
+        size = self._sizes[self._calls % len(self._sizes)]
+        return [Message("system", f"State {self._calls}:" + " now" * size)] if size else []
+
+
+WAYS = {
+    "History()": lambda: [History()],
+    "History(closely=True)": lambda: [History(closely=True)],
+    "+ a block of 300": lambda: [History(), Changing([300])],
+    "+ a block of 0 to 600": lambda: [History(), Changing([0, 300, 50, 600, 0, 100])],
+    "+ Recall()": lambda: [History(), Recall()],
+    "+ pins": lambda: [History()],
+}
+"""What each row's template has."""
+
+
+def joined(path: Path) -> list[Item]:
+    """All conversations with the commonest instructions, behind one copy of these."""
+    alike: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for first, *rest in conversations(path):
         if first["role"] == "system":
-            alike.setdefault(json.dumps(first), []).append(rest)
-    for instructions, found in alike.items():
-        for start in range(0, len(found) if len(found) > 1 else 0, TOGETHER):
-            joined = [item for messages in found[start : start + TOGETHER] for item in read(messages)]
-            yield [*read([json.loads(instructions)]), *joined]
+            alike[first["content"]] += rest
+    content, rest = max(alike.items(), key=lambda pair: len(pair[1]))
+    return read([{"role": "system", "content": content}, *rest])
 
 
-def bills(options: argparse.Namespace) -> Rows:
-    """The figures of each policy."""
-    found = list(islice(shifts(options.path), options.limit))
-    counter, rows = counter_for(MODELS["openai"]), Rows()
-    for name in (*POLICIES, f"default +{options.volatile}"):
-        page.progress(name)
-        policy, _, block = name.partition(" +")
-        tokens = None if policy == KEEP_ALL else options.budget
-        volatile = int(block or 0)
-        replays = [
-            replay(items, POLICIES[policy], tokens=tokens, counter=counter, volatile=volatile)
-            for items in found
-        ]
-        rows.append({"policy": name, "bill": sum(one.bill() for one in replays), **summed(replays)})
-    kept = next(row["bill"] for row in rows if row["policy"] == KEEP_ALL)
-    return [{**row, "bill": round(row["bill"] / kept, 4)} for row in rows]
+def replayed(items: Sequence[Item], way: str, budget: int) -> dict[str, float]:
+    """Build each call of the conversation, and sum up use, tokens and cached tokens."""
+    count = _remembered(counter_for(MODEL).count)
+    template = Template(*WAYS[way](), budget=Budget(window=budget), model=MODEL)
+    session = Session.open("bench/one", store=MemoryStore())
+    uses: list[float] = []
+    sent = cached = whole = calls = refused = 0
+    last: Sequence[Item] = ()
+    session.append(items[0])
+    for before, item in pairwise(items):
+        whole += count(before)
+        if is_output(item) and not is_output(before):
+            calls += 1
+            try:
+                context = session.build(template)
+            except (OverBudget, Irreducible):
+                refused += 1
+            else:
+                sizes = [count(one) for one in context.items]
+                sent, cached = sent + sum(sizes), cached + sum(sizes[: _shared(last, context.items)])
+                last = context.items
+                if whole > budget:
+                    uses.append(context.receipt.tokens / budget)
+        session.append(item)
+        if (
+            way == "+ pins"
+            and calls % PINNED_EVERY == 0
+            and isinstance(item, Message)
+            and item.role == "user"
+        ):
+            session.pin(item.id)
+    return _figures(uses, sent, cached, calls, refused)
+
+
+def _remembered(count: Callable[[Item], int]) -> Callable[[Item], int]:
+    """Return a count that counts an item once; what is recalled changes under one id."""
+    known: dict[str, tuple[Item, int]] = {}
+
+    def counted(item: Item) -> int:
+        if item.id not in known or known[item.id][0] != item:
+            known[item.id] = item, count(item)
+        return known[item.id][1]
+
+    return counted
+
+
+def _shared(last: Sequence[Item], items: Sequence[Item]) -> int:
+    """Return how many items two requests begin with in common."""
+    pairs = enumerate(zip(last, items, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), min(len(last), len(items)))
+
+
+def _figures(uses: list[float], sent: int, cached: int, calls: int, refused: int) -> dict[str, float]:
+    uses.sort()
+    return {
+        "mean": sum(uses) / max(len(uses), 1),
+        "p10": uses[len(uses) // 10] if uses else 0.0,
+        "min": uses[0] if uses else 0.0,
+        "cached": cached / sent if sent else 0.0,
+        "bill": CACHED * cached + NOT_CACHED * (sent - cached),
+        "sent": sent,
+        "calls": calls,
+        "refused": refused,
+    }
+
+
+Found = dict[str, dict[str, dict[str, float]]]
+"""By way and budget: the figures."""
+
+
+def tables(found: Found, before: Found) -> Iterator[str]:
+    """A table for each figure: a row for each way, a column for each budget."""
+    budgets = list(next(iter(found.values())))
+    head = ("", *(f"{int(budget):,}" for budget in budgets))
+
+    def rows(cell: Any) -> list[list[str]]:
+        return [[way, *(cell(way, budget) for budget in budgets)] for way in found]
+
+    def share(field: str, digits: int) -> Any:
+        def cell(way: str, budget: str) -> str:
+            now, old = found[way][budget][field], before.get(way, {}).get(budget)
+            return f"{now:.{digits}%}" if old is None else f"{now:.{digits}%} ({old[field]:.{digits}%})"
+
+        return cell
+
+    def spread(way: str, budget: str) -> str:
+        one = found[way][budget]
+        return f"{one['p10']:.0%}, {one['min']:.0%}"
+
+    def bill(way: str, budget: str) -> str:
+        one, old = found[way][budget], before.get(way, {}).get(budget)
+        now = f"{one['bill'] / 1e6:.2f}"
+        return (
+            now
+            if old is None
+            else f"{now} ({one['bill'] / old['bill']:.2f}, {one['sent'] / old['sent']:.2f})"
+        )
+
+    beside = ", in brackets before" if before else ""
+    yield f"Mean use of the window{beside}:\n\n{page.table(head, rows(share('mean', 0)))}"
+    yield f"Use in the lowest tenth of calls, and the lowest:\n\n{page.table(head, rows(spread))}"
+    yield f"Cached share{beside}:\n\n{page.table(head, rows(share('cached', 1)))}"
+    ratios = "; in brackets bill and tokens sent, as ratios to before" if before else ""
+    yield f"Bill in millions of tokens of input{ratios}:\n\n{page.table(head, rows(bill))}"
 
 
 # Every wire, within a limit
 
 
-def wires(options: argparse.Namespace) -> Rows:
+def wires(options: argparse.Namespace) -> list[dict[str, Any]]:
     """The counts of each limit and wire."""
     tally = {(limit, wire): Counter[str]() for limit in LIMITS for wire in MODELS}
     for messages in islice(conversations(options.path), options.limit):
@@ -124,13 +243,23 @@ def judge(transcript: Transcript, limit: int, wire: str, counts: Counter[str]) -
 def main() -> None:
     parser = page.options(__doc__)
     parser.add_argument("path", type=Path)
+    parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS, metavar="N")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), metavar="NAME")
+    parser.add_argument("--before", type=Path, metavar="JSON", help="figures of another version")
     parser.add_argument("--wires", action="store_true")
-    parser.add_argument("--budget", type=int, default=8_000)
-    parser.add_argument("--volatile", type=int, default=300, help="tokens of the block that changes")
-    parser.add_argument("--limit", type=int, help="so many shifts, or conversations")
+    parser.add_argument("--limit", type=int, help="so many conversations")
     options = parser.parse_args()
-    rows = wires(options) if options.wires else bills(options)
-    page.report(options, {"": page.table(list(rows[0]), [list(row.values()) for row in rows])}, rows)
+    if options.wires:
+        rows = wires(options)
+        page.report(options, {"wires": page.table(list(rows[0]), [list(row.values()) for row in rows])}, rows)
+        return
+    items, found = joined(options.path), Found()
+    for way in options.ways:
+        for budget in options.budgets:
+            found.setdefault(way, {})[str(budget)] = replayed(items, way, budget)
+            page.progress(f"{way} {budget}: {found[way][str(budget)]}")
+    before = json.loads(options.before.read_text(encoding="utf-8")) if options.before else {}
+    page.report(options, {"frontier": "\n\n".join(tables(found, before))}, found)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from typing import Any
 import page
 from libraries import OURS, PEERS, adapter
 from page import number
-from workloads import UNITS, WORKLOADS
+from workloads import WORKLOADS
 
 SIZES = (100, 1_000, 10_000, 100_000)
 LARGEST = {"render": 10_000}
@@ -32,28 +32,29 @@ LONGEST = 300.0
 """Seconds that one library may take with one workload."""
 
 TITLES = {
-    "append": "Append",
-    "memory": "Memory",
-    "fork": "Fork",
-    "truncate": "Truncate to a tenth",
-    "tokens": "One more message, then the total of tokens",
-    "codec dump": "To JSON",
-    "codec load": "From JSON",
-    "render openai": "The whole payload for OpenAI",
-    "render openai, one more": "One more message, then the payload for OpenAI again",
-    "render anthropic": "The whole payload for Anthropic",
-    "render gemini": "The whole payload for Gemini",
-    "turn within a tenth": "A turn within a tenth: one more message, cut if due, the payload for OpenAI",
-    "turn with all of it": "A turn with all of it: one more message, nothing to cut, the payload for OpenAI",
-    "import": "Import, beyond the bare start of the interpreter",
+    "append": "append, µs a message",
+    "memory": "memory, bytes a message beyond the text",
+    "fork": "fork, µs",
+    "truncate": "truncate to a tenth, ms",
+    "tokens": "one more message, then the total of tokens, µs",
+    "codec dump": "to JSON, ms",
+    "codec load": "from JSON, ms",
+    "render openai": "payload for OpenAI, ms",
+    "render openai, one more": "one more message, then the payload again, ms",
+    "render anthropic": "payload for Anthropic, ms",
+    "render gemini": "payload for Gemini, ms",
+    "turn within a tenth": "a turn that cuts to a tenth, ms",
+    "turn with all of it": "a turn with nothing to cut, ms",
+    "import": "import, ms",
 }
 METHOD = """\
 All libraries were given the same transcript: about 790 characters a message, every second turn with one to
-three tool calls, a third of the outputs 2 to 8 KB long; N counts messages. Each library makes its own objects
-from the same strings; where it wants arguments as dictionaries, they were parsed beforehand. Figures are the
-best of the runs, with the garbage collector on. A ratio below 1 means less than the floor, or less than the
-best peer."""
+three tool calls, a third of the outputs 2 to 8 KB long. Each makes its own objects from the same strings;
+where it wants arguments as dictionaries, they were parsed beforehand. Figures are the best of the runs, with
+the garbage collector on. A library that cuts in place is given a whole history for each turn, copied off the
+clock."""
 
+WORK = [*WORKLOADS, "import"]
 Cells = dict[str, dict[str, dict[int, dict[str, Any]]]]
 """By table, library and size: the figures."""
 
@@ -128,40 +129,37 @@ def _imported(module: str) -> dict[str, float]:
 # The page
 
 
-def report(cells: Cells, faults: dict[str, str]) -> str:
+def report(cells: Cells) -> str:
     """Aims, method and tables as Markdown."""
-    parts = [
-        f"{time.strftime('%Y-%m-%d', time.gmtime())}, {platform.machine()}, {os.cpu_count()} cores, "
-        f"load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}.",
-        "## Aims",
-        page.table(("aim", "measured", "verdict"), list(aims(cells)), left=3),
-        "## How it was measured",
-        METHOD,
-    ]
-    for key, title in TITLES.items():
-        if key in cells:
-            parts += [f"## {title}", f"In {UNITS[key.split()[0]]}.", _table(cells[key])]
-    left = [f"- {who}: {why}." for who, why in faults.items()]
-    return "\n\n".join([*parts, *(["## Not measured", "\n".join(left)] if left else [])])
-
-
-def _table(rows: dict[str, dict[int, dict[str, Any]]]) -> str:
-    sizes = sorted({size for row in rows.values() for size in row})
+    stamp = f"{time.strftime('%Y-%m-%d', time.gmtime())}, {platform.machine()}, {os.cpu_count()} cores"
+    libraries = list(dict.fromkeys(name for rows in cells.values() for name in rows))
+    sizes = sorted({size for rows in cells.values() for row in rows.values() for size in row} - {0})
     size = REFERENCE if REFERENCE in sizes else sizes[-1]
-    peers = [row[size]["best"] for name, row in rows.items() if name in PEERS and size in row]
-    floor = rows.get("floor", {}).get(size, {}).get("best")
-    head = ["", *(f"N = {size:,}" if size else "best" for size in sizes), "to the floor", "to the best peer"]
-    lines = []
-    for name, row in rows.items():
-        own = row.get(size, {}).get("best")
-        ratios = [_ratio(own, floor), _ratio(own, min(peers, default=None))]
-        how = next(iter(row.values()))["how"]
-        lines.append([name, *(number(row.get(one, {}).get("best")) for one in sizes), *ratios, how])
-    return page.table([*head, "what was called"], lines)
+
+    def cost(key: str, name: str, at: int) -> float | None:
+        return cells[key].get(name, {}).get(0 if key == "import" else at, {}).get("best")
+
+    keys = [key for key in TITLES if key in cells]
+    beside = [(TITLES[key], *(cost(key, name, size) for name in libraries)) for key in keys]
+    grown = [(TITLES[key], *(cost(key, "quire", at) for at in sizes)) for key in keys if key != "import"]
+    parts = [
+        f"{stamp}, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}.",
+        page.table(("aim", "measured", "verdict"), list(aims(cells)), left=3),
+        METHOD,
+        f"At N = {size:,} messages:",
+        page.table(("", *libraries), beside),
+        "Quire by the number of messages:",
+        page.table(("", *(f"{at:,}" for at in sizes)), grown),
+        "What was called:",
+        "\n".join(f"- {name}: {calls}" for name in libraries if (calls := _called(cells, name))),
+    ]
+    return "\n\n".join(parts)
 
 
-def _ratio(own: float | None, other: float | None) -> str:
-    return "-" if own is None or not other else f"{number(own / other)}x"
+def _called(cells: Cells, name: str) -> str:
+    rows = {key.split()[0]: row[name] for key, row in cells.items() if name in row and key != "import"}
+    said = {work: next(iter(row.values()))["how"] for work, row in rows.items()}
+    return "; ".join(f"{work} {how}" for work, how in said.items() if how)
 
 
 def aims(cells: Cells) -> Iterator[tuple[str, str, str]]:
@@ -211,7 +209,7 @@ def aims(cells: Cells) -> Iterator[tuple[str, str, str]]:
 def main() -> None:
     parser = page.options(__doc__)
     parser.add_argument("--peers", metavar="PYTHON", help="the Python that has the peers")
-    parser.add_argument("--only", choices=[*UNITS], nargs="+", default=[*UNITS])
+    parser.add_argument("--only", choices=WORK, nargs="+", default=WORK)
     parser.add_argument("--libraries", choices=[*OURS, *PEERS], nargs="+", default=[*OURS, *PEERS])
     parser.add_argument("--sizes", type=int, nargs="+", default=[*SIZES])
     parser.add_argument("--rounds", type=int, default=1)
@@ -227,7 +225,7 @@ def main() -> None:
     if options.peers and not Path(options.peers).exists():
         parser.error(f"there is no {options.peers}; make .venv-peers/.done sets the peers up")
     cells, faults = measure(options)
-    page.report(options, {"run": report(cells, faults)}, {"cells": cells, "faults": faults})
+    page.report(options, {"run": report(cells)}, {"cells": cells, "faults": faults})
 
 
 if __name__ == "__main__":

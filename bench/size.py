@@ -25,26 +25,6 @@ from quire.providers import Rendered
 from quire.sections import History, Instructions
 
 ROOT = Path(__file__).parent.parent
-# Package: lines and files that it may have.
-BUDGETS = {
-    "items": (700, 5),
-    "tokens": (900, 7),
-    "state": (1_900, 10),
-    "compactors": (900, 6),
-    "sections": (650, 4),
-    "context": (1_100, 7),
-    "providers": (6_000, 38),
-    "stores": (2_100, 11),
-    "models": (1_800, 9),
-    "memory": (4_500, 25),
-    "session": (3_200, 15),
-    "agent": (3_500, 21),
-    "programs": (2_800, 13),
-    "node": (400, 3),
-    "bridges": (5_000, 23),
-    "cli": (2_400, 16),
-}
-TOTAL = (39_500, 240)
 
 
 def size_of(folder: Path) -> tuple[int, int]:
@@ -55,16 +35,16 @@ def size_of(folder: Path) -> tuple[int, int]:
 
 def sizes() -> str:
     """The sizes as a table."""
-    rows: list[tuple[object, ...]] = [
-        (f"`{package}`", *size_of(ROOT / "src" / "quire" / package), *most)
-        for package, most in BUDGETS.items()
-    ]
-    rows.append(("all of `src`", *size_of(ROOT / "src"), *TOTAL))
-    rows.append(("`tests`", *size_of(ROOT / "tests"), 32_000, None))
-    return page.table(("package", "lines", "files", "budget: lines", "files"), rows)
+    home = ROOT / "src" / "quire"
+    packages = sorted(path.name for path in home.iterdir() if (path / "__init__.py").exists())
+    folders = {f"`{name}`": home / name for name in packages} | {
+        "all of `src`": home,
+        "`tests`": ROOT / "tests",
+    }
+    return page.table(("package", "lines", "files"), [(name, *size_of(at)) for name, at in folders.items()])
 
 
-# --- the path of a turn ----------------------------------------------------------------------------------
+# The path of a turn
 
 HOME = str(Path(quire.__file__).parent)
 REPLY = {
@@ -164,9 +144,8 @@ def paths() -> str:
 def main() -> None:
     parser = page.options(__doc__)
     given = parser.parse_args()
-    size = f"Lines and files per package:\n\n{sizes()}"
-    path = f"Files and functions that a turn passes through:\n\n{paths()}"
-    page.report(given, {"size": size, "hops": path}, {"size": size, "hops": path})
+    text = f"Lines and files:\n\n{sizes()}\n\nWhat a turn passes through:\n\n{paths()}"
+    page.report(given, {"size": text}, text)
 
 
 if __name__ == "__main__":

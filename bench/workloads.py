@@ -178,14 +178,3 @@ def _dumped(thing: Any) -> Any:
 WORKLOADS: dict[str, Callable[[Adapter, int], dict[str, Figures]]] = {
     work.__name__: work for work in (append, memory, fork, truncate, tokens, codec, render, turn)
 }
-UNITS = {
-    "append": "µs a message",
-    "memory": "bytes a message beyond the text",
-    "fork": "µs",
-    "truncate": "ms",
-    "tokens": "µs",
-    "codec": "ms",
-    "render": "ms",
-    "turn": "ms",
-    "import": "ms",
-}
