@@ -25,7 +25,6 @@ BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 AWAITING = {
     *("docs/bridges/a1.md", "docs/bridges/autonomy.md", "docs/bridges/loom.md"),
     *("docs/bridges/pygents.md", "docs/bridges/videosdk.md"),
-    *("docs/how-to/own-loop.md", "docs/how-to/programs.md", "docs/how-to/tools.md"),
 }
 """Pages that still await outside a function, as notebooks do."""
 
