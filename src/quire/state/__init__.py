@@ -21,7 +21,7 @@ from quire.state.cut import (
     truncate,
     without_last as without_last,
 )
-from quire.state.edits import MASKED as MASKED, view_after as view_after
+from quire.state.edits import MASKED as MASKED, view_after
 from quire.state.groups import (
     MERGED as MERGED,
     Answers as Answers,
@@ -80,4 +80,5 @@ __all__ = [
     "plan_summary",
     "structural",
     "truncate",
+    "view_after",
 ]

@@ -306,7 +306,7 @@ class CompactorLaws:
             if plan is not None:
                 outcome = recorded(talk.transcript, plan, pool, much=0.0)
                 assert outcome.fate == "kept" or (plan.request is not None and plan.request.size < 4)
-            for wire, provider in PROVIDERS.items():
-                model = MODELS[wire][0]
+            for wire, models in MODELS.items():
+                provider, model = PROVIDERS[wire], models[0]
                 rendered = provider.render(talk.transcript.view, model=model, tools=TOOLS)
                 assert provider.check(rendered.payload, model) == []

@@ -276,7 +276,7 @@ class Talk:
 
     def _answered(self, a: int, b: int, c: int) -> None:
         """A model is asked on one of the wires, and its answer recorded."""
-        wire = tuple(PROVIDERS)[a % len(PROVIDERS)]
+        wire = tuple(MODELS)[a % len(MODELS)]
         provider, models = PROVIDERS[wire], [model for model in MODELS[wire] if model]
         model = models[b % len(models)]
         sent = provider.render(self.transcript.view, model=model, tools=TOOLSETS[c % len(TOOLSETS)])

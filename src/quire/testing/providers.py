@@ -12,9 +12,9 @@ from hypothesis import given, strategies as st
 
 from quire.errors import Downgraded
 from quire.items import Image, Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers import HARMLESS, PROVIDERS, CachePlan, Provider, pack
+from quire.providers import HARMLESS, CachePlan, Provider, pack
 from quire.state import Transcript, View, memos
-from quire.testing.conversations import PNG, STEPS, TOOLS, TOOLSETS, Step, Talk, view_after
+from quire.testing.conversations import MODELS, PNG, STEPS, TOOLS, TOOLSETS, Step, Talk, view_after
 from quire.testing.examples import examples
 
 PLANS = (None, CachePlan(), CachePlan(static=1, slow=3, key="k"), CachePlan(slow=0, keep="long"))
@@ -181,7 +181,7 @@ class ProviderLaws:
 
     def test_state_of_other_services_is_left_out_with_a_note_and_never_sent(self) -> None:
         for model in self.models:
-            for made_on in {*PROVIDERS, "another"}:
+            for made_on in (*MODELS, "another"):
                 foreign = pack(made_on, "some-other-model", [{"signature": "Zm9yZWlnbg==", "id": "rs_1"}])
                 items: list[Item] = [
                     Message("user", "Look it up."),
