@@ -1,4 +1,4 @@
-"""The loop: tools that a model may call, and the agent that calls them."""
+"""Agents, which call a model and run its tool calls, and the tools."""
 
 from quire.agent.agent import Agent, Asking, Input
 from quire.agent.limits import Limits

@@ -1,4 +1,4 @@
-"""What comes back: tiers of what was said, an index that finds the evidence, documents, and recall."""
+"""Memory of a scope: search over conversations and documents, and the section that quotes what it finds."""
 
 from quire.memory.excerpts import Excerpt as Excerpt, term_worths as term_worths
 from quire.memory.following import IMPORTANCE as IMPORTANCE, RECALL as RECALL

@@ -1,4 +1,4 @@
-"""Four wires, each a pure two-way codec, and the rules of what they refuse.
+"""The request and response formats of providers, and the rules by which providers refuse requests.
 
 A wire is one provider's request and response format (JSON). Use `provider_for("anthropic")` or
 `PROVIDERS["anthropic"]`.

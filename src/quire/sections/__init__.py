@@ -1,4 +1,4 @@
-"""Sections: named slices of what the model sees, each asked once per turn.
+"""Sections: the named parts of a template. Each is asked for its items once per turn.
 
 A section has a name and `async items(ask)`. `Settings` has defaults for the rest.
 """

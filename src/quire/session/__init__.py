@@ -1,4 +1,4 @@
-"""The only writer: sessions, the objects they hold, and the hooks that hear what happens."""
+"""Sessions, which write conversations: their pool, receipts, compaction and spending, and hooks."""
 
 from quire.session.aio import (
     check_names as check_names,

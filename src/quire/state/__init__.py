@@ -1,4 +1,4 @@
-"""What a session holds: transcripts, views, groups, forks and merges, the pool, the configuration.
+"""Transcripts, views, groups, forks and merges, the pool, and the configuration of a conversation.
 
 All of it is pure and incremental: a plain append costs the same whatever came before it.
 

@@ -1,6 +1,6 @@
-"""Where items rest: one log of entries for each conversation, safe against crashes, damage and other writers.
+"""Stores: one log of entries for each conversation, safe against crashes, damage and concurrent writers.
 
-Stores are loaded when they are first named: some need more than Python itself.
+A store is imported when it is first used: some need an extra.
 """
 
 from typing import TYPE_CHECKING, Any
