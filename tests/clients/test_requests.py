@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import shutil
 import threading
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from quire import Agent, Session
@@ -12,9 +15,10 @@ from quire.errors import NotAuthorized
 from quire.items import Message, Reasoning, ToolCall
 from quire.models import Delta, Model
 from quire.providers import HISTORY, provider_for
+from quire.stores import Store
 from quire.tokens import Usage
-from tests.clients.scenes import Scene, Stage
-from tests.clients.speaking import NAMES, fails, says
+from tests.clients.scenes import Exchange, Scene, Stage
+from tests.clients.speaking import NAMES, breaks_off, fails, says
 from tests.models.answerers import NEEDS_SDK, QUESTION, asked, each_row, each_wire, in_loop, model_at, text_of
 from tests.providers.replies import CACHED, READ, WRITTEN
 
@@ -36,6 +40,17 @@ SCHEMA: Json = {
     "additionalProperties": False,
 }
 USAGE = Usage(READ, WRITTEN, cache_read=CACHED)
+
+
+class Town(msgspec.Struct, frozen=True):
+    """A type of an answer."""
+
+    town: str
+
+
+def _look(q: str) -> str:
+    """Looks something up."""
+    return q
 
 
 def sent(server: Stage, wire: str, **asking: Any) -> Any:
@@ -115,6 +130,66 @@ async def test_fields_of_the_cache_go_to_openai_or_to_who_asks_for_them(server: 
         assert (CACHE_KEY in body, BREAKPOINT in str(body)) == (bool(cache), bool(cache))
         assert kept.request() == body and kept.payload()["messages" if wire == "openai" else "input"]
         assert "ana@example" not in str(body)
+
+
+# --- receipts --------------------------------------------------------------------------------------------
+
+REFUSAL = {"error": {"type": "invalid_request_error", "message": "response_format is not supported"}}
+
+
+@NEEDS_SDK["openai"]
+@NEEDS_SDK["anthropic"]
+@each_row("wire", "openai", "openai-responses", "anthropic")
+@each_row("how", "whole", "stream", "schema", "options")
+@in_loop
+async def test_a_receipt_is_the_body_that_was_sent(server: Stage, wire: str, how: str) -> None:
+    scene = server.scene(says(wire, '{"town": "Oslo"}'))
+    options = {"temperature": 0.5, "of_another_service": [1]} if how == "options" else {}
+    async with model_at(scene, wire, api_key="k", options=options) as model:
+        agent = Agent(
+            Session.open("ana/q3", store="memory:"), model=model, instructions="Brief.", tools=[_look]
+        )
+        if how == "stream":
+            async for _ in agent.stream("Where?"):
+                pass
+        else:
+            await agent.ask("Where?", output=Town if how == "schema" else None)
+    ((kept,), (request,)) = agent.session.receipts, scene.requests
+    assert kept.request() == request.body and kept.parameters is not None
+    assert kept.payload().payload.items() <= request.body.items() and kept.model == request.body["model"]
+
+
+@NEEDS_SDK["openai"]
+@in_loop
+async def test_a_request_without_the_schema_that_was_refused_has_a_receipt_of_its_own(server: Stage) -> None:
+    scene = server.scene(fails(400, REFUSAL), fails(429, {}), says("openai", '{"town": "Oslo"}'))
+    async with model_at(scene, "openai", name="my-own-model", api_key="k") as model:
+        agent = Agent(Session.open("ana/q3", store="memory:"), model=model)
+        assert (await agent.ask("Where?", output=Town)).output == Town(town="Oslo")
+    refused, busy, answered = [request.body for request in scene.requests]
+    assert "response_format" in refused and "response_format" not in answered == busy
+    assert [kept.request() for kept in agent.session.receipts] == [refused, answered]
+
+
+@each_wire
+@in_loop
+async def test_an_answer_that_never_ends_has_a_receipt(server: Stage, wire: str, tmp_path: Path) -> None:
+    scene, heard = server.scene(breaks_off(wire, "Well", then=Exchange.wait)), asyncio.Event()
+    async with model_at(scene, wire, api_key="k") as model:
+        agent = Agent(Session.open("ana/q3", store=tmp_path / "kept.db"), model=model)
+
+        async def listen() -> None:
+            async for _ in agent.stream("Where?"):
+                heard.set()
+
+        listening = asyncio.ensure_future(listen())
+        await heard.wait()
+        # Another process finds the receipt while the answer is on its way, and if this one is killed.
+        with Store.open(shutil.copytree(tmp_path, tmp_path / "as it is") / "kept.db") as store:
+            (kept,) = Session.open("ana/q3", store=store).receipts
+            assert "Where?" in str(kept.request()) and kept.parameters["model"] == model.name
+        listening.cancel()
+        await asyncio.wait([listening])
 
 
 # --- answers ---------------------------------------------------------------------------------------------

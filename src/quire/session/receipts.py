@@ -28,8 +28,8 @@ from quire.stores.store import is_tombstone
 from quire.stores.streams import ALL, OF, RECEIPTS
 from quire.tokens import counter_for
 
-_NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "http_options"))
-"""Arguments of SDKs that are not in the body of a request; some hold keys."""
+_NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "extra_body", "http_options"))
+"""Arguments of SDKs that are no fields of the body of a request; some hold keys."""
 
 _COPY = "/copy"
 

@@ -112,9 +112,10 @@ class _Rendering:
         checked_type(given, Mapping, "the parameters of a request are a mapping")
         if self.request is None:
             raise InvalidValue("parameters are given with what was sent: a context that this session built")
-        if not self.is_kept:
-            return parameters_of(given, self.rendered.payload)
-        raise InvalidValue("the receipt is kept: give the parameters to `context.sent`, or to `record` alone")
+        parameters = parameters_of(given, self.rendered.payload)
+        if self.is_kept and parameters != self.parameters:
+            raise InvalidValue("the receipt was kept with other parameters: give all of them to `context.sent`")
+        return parameters
 
     def receipt(self, parameters: Mapping[str, Any] | None, conversation: str, state: State) -> Entries:
         """The entries of the receipt; if something was forgotten since, it does not say what was sent."""
@@ -134,7 +135,7 @@ class _Rendering:
         return request.entries(state)
 
     def mark_kept(self, parameters: Mapping[str, Any] | None) -> None:
-        """Remember that a receipt was kept; the payload is needed no more."""
+        """Remember that a receipt was kept."""
         self.is_kept, self.parameters = True, parameters
 
 

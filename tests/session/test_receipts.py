@@ -1,0 +1,275 @@
+"""Receipts: what was sent, with which parameters, and why, as long as the conversation is kept."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from msgspec.structs import replace
+
+from quire import Budget, Session, Template
+from quire.context import Entry
+from quire.errors import Forgotten, InvalidValue, OverBudget, QuireError, UnknownId
+from quire.items import Item, Message, Note, ToolCall
+from quire.memory import Recall
+from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
+from quire.state import Transcript
+from quire.stores import MemoryStore
+from quire.testing.histories import OPS, Author, Op
+from quire.testing.templates import built
+from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, said, send, session, texts, twin
+from tests.stores.keeping import kept
+
+MANY = settings(max_examples=max(30, settings().max_examples // 2))
+
+
+def asked(**options: Any) -> Session:
+    one = session(**options)
+    one.user("How did Q3 go?")
+    return one
+
+
+def test_rendering_keeps_nothing() -> None:
+    one = asked()
+    context = one.build(TEMPLATE)
+    for wire in ("openai", "openai-responses", "anthropic", "gemini"):
+        context.render(wire)
+    assert one.receipts == [] and one.version == 1
+
+
+def test_a_receipt_has_the_parameters_that_were_given() -> None:
+    store = MemoryStore()
+    one = asked(store=store)
+    for how in ("sent", "record", "neither", "both"):
+        context = one.build(TEMPLATE)
+        payload = context.render("openai").payload
+        if how in ("sent", "both"):
+            context.sent(temperature=0.2, stop=["."], extra_headers={"authorization": "key"})
+        given = {"temperature": 0.2, "extra_body": {"stop": ["."]}, "timeout": 3}
+        one.record(answer("Well."), sent=context, parameters=None if how in ("sent", "neither") else given)
+        known = None if how == "neither" else {"temperature": 0.2, "stop": ["."]}
+        for sent in (one.receipts[-1], session(twin(store)).receipts[-1]):
+            assert sent.payload().payload == payload and sent.parameters == known
+            assert sent.request() == {**payload, **(known or {})}
+    assert len(one.receipts) == 4 and b"authorization" not in kept_bytes(store)
+
+
+def test_a_field_of_the_payload_that_was_sent_otherwise_is_in_the_parameters() -> None:
+    one = asked()
+    context = one.build(TEMPLATE, tools=[{"name": "look"}])
+    config = {**context.render("gemini")["config"], "temperature": 0.5}
+    context.sent(**{**context.render("gemini"), "config": config})
+    kept = one.receipts[0]
+    assert kept.request()["config"] == config and kept.parameters == {"config": {"temperature": 0.5}}
+    context.sent(config={"system_instruction": "other"})
+    assert one.receipts[1].request()["config"] == {
+        **context.render("gemini")["config"],
+        "system_instruction": "other",
+    }
+
+
+def test_the_receipt_of_one_of_several_renderings() -> None:
+    one = asked()
+    context = one.build(TEMPLATE, model="claude-sonnet-5")
+    context.render("anthropic")
+    context.render("openai", model="gpt-5.6", cache=False)
+    context.sent("anthropic", max_tokens=100)
+    context.sent()
+    first, second = one.receipts
+    assert (first.provider, first.model, first.parameters) == (
+        "anthropic",
+        "claude-sonnet-5",
+        {"max_tokens": 100},
+    )
+    assert (second.provider, second.model, second.parameters) == ("openai", "gpt-5.6", None)
+    assert "cache" in str(first.payload().payload) and "cache" not in str(second.payload().payload)
+
+
+def test_what_cannot_be_a_receipt() -> None:
+    one = asked()
+    context = one.build(TEMPLATE)
+    with pytest.raises(InvalidValue, match="render"):
+        context.sent()
+    context.render("openai")
+    with pytest.raises(InvalidValue, match="gemini"):
+        context.sent("gemini")
+    context.sent(temperature=1)
+    with pytest.raises(InvalidValue, match="other parameters"):
+        one.record(answer("Well."), parameters={"temperature": 0})
+    with pytest.raises(InvalidValue, match="no session"):
+        built(TEMPLATE, Ask(views={"main": one.view()})).sent()
+    with pytest.raises(InvalidValue, match="parameters"):
+        session().record(answer("Well."), provider="openai", parameters={"temperature": 0})
+    assert len(one.receipts) == 1 and one.receipts[0].parameters == {"temperature": 1}
+
+
+def test_the_receipt_of_a_response_that_is_refused_and_of_a_stream_that_breaks() -> None:
+    one = asked()
+    one.build(TEMPLATE).render("openai")
+    with pytest.raises(QuireError):
+        one.record({"error": {"message": "overloaded"}}, parameters={"temperature": 1})
+    context = one.build(TEMPLATE)
+    context.render("openai")
+    delta = {"choices": [{"index": 0, "delta": {"content": "Well"}}], "object": "chat.completion.chunk"}
+    with one.listen(iter([delta, delta]), sent=context, parameters={"stream": True}) as events:
+        next(events)
+    assert texts(one.view()) == ["How did Q3 go?", "Well"]
+    assert [kept.parameters for kept in one.receipts] == [{"temperature": 1}, {"stream": True}]
+
+
+def test_parameters_and_explanations_are_forgotten_with_what_they_may_hold() -> None:
+    store = MemoryStore()
+    monday = Session.open("ana/monday", store=store)
+    secret = monday.user(SECRET)
+    one = asked(store=store)
+    shown = Template(History(), Recall("knowledge"), budget=Budget(window=4_000))
+    one.user(f"What is {SECRET.split()[-1]}?")
+    context = one.build(shown, input=one.view()[-1])
+    context.render("openai")
+    context.sent(prediction={"content": SECRET})
+    kept = one.receipts[0]
+    assert kept.explain(secret).reason and kept.parameters == {"prediction": {"content": SECRET}}
+    monday.forget(secret.id)
+    with pytest.raises(Forgotten):
+        one.receipts[0].explain(secret)
+    one.forget(one.view()[-1].id)
+    with pytest.raises(Forgotten):
+        one.receipts[0].request()
+    assert one.receipts[0].tokens == kept.tokens and b"swordfish" not in kept_bytes(store)
+
+
+def test_what_was_forgotten_between_sending_and_answer_is_not_kept() -> None:
+    store = MemoryStore()
+    one = asked(store=store)
+    secret = one.user(SECRET)
+    context = one.build(TEMPLATE)
+    context.render("openai")
+    one.forget(secret.id)
+    one.record(answer("Well."), sent=context)
+    (kept,) = one.receipts
+    assert kept.provider == "openai" and kept.tokens > 0 and one.view()[-1].text == "Well."
+    for read in (kept.payload, kept.request, lambda: kept.explain(secret), lambda: kept.parameters):
+        with pytest.raises(Forgotten):
+            read()
+    assert b"swordfish" not in kept_bytes(store)
+
+
+# --- why -------------------------------------------------------------------------------------------------
+
+
+def _short(item: Item) -> Item | None:
+    return replace(item, content="short") if isinstance(item, Message) and item.role == "assistant" else item
+
+
+async def _examples(_: Ask) -> Any:
+    transcript = Transcript(said("What is Quire?", "A library.", "And who made it?"))
+    transcript.append(Message("assistant", "Many."))
+    return transcript.view
+
+
+async def _rules(ask: Ask) -> list[Message]:
+    return [
+        Message("system", f"rule {n} " * 8, id=f"rule{n}", created_at=0.0) for n in range(len(ask.views) + 3)
+    ]
+
+
+HISTORIES = {
+    "all": History(),
+    "closely": History(closely=True),
+    "turns": History(turns=2),
+    "messages": History(messages=5),
+    "where": History(where=lambda item: not isinstance(item, ToolCall)),
+    "transform": History(transform=_short),
+}
+BESIDE: dict[str, tuple[Any, ...]] = {
+    "nothing": (),
+    "recall": (Recall("working", tokens=200),),
+    "input": (Input(),),
+    "again": (History(turns=1, name="again"),),
+    "rules": (Custom("rules", _rules, required=False),),
+    "newest rules": (Custom("rules", _rules, keeps="newest"),),
+    "examples": (Custom("examples", _examples),),
+    "pool": (Catalogue(),),
+}
+
+
+@MANY
+@given(
+    turns=st.lists(OPS, min_size=1, max_size=4),
+    window=st.integers(60, 1500),
+    history=st.sampled_from(sorted(HISTORIES)),
+    beside=st.sampled_from(sorted(BESIDE)),
+    redacts=st.booleans(),
+    wire=st.sampled_from(["openai", "anthropic"]),
+)
+def test_a_request_is_explained_later_as_it_was_then(
+    turns: list[list[Op]], window: int, history: str, beside: str, redacts: bool, wire: str
+) -> None:
+    store, author = MemoryStore(), Author()
+    one = session(store, redact=_redacted if redacts else None)
+    one.pool.keep(Note("a figure", key="report", description="figures"))
+    sections = (Instructions("Be brief."), HISTORIES[history], *BESIDE[beside])
+    template = Template(*sections, budget=Budget(window=window), model="gpt-5.6")
+    explained: list[dict[str, Entry]] = []
+    for ops in turns:
+        question = one.user("And then?")
+        for op in ops:
+            item = author.item(Transcript(one.view().recorded()), op)
+            try:
+                one.append(*([] if item is None else [item]))
+            except QuireError:
+                continue
+        try:
+            context = one.build(template, input=question)
+        except OverBudget:
+            continue
+        entries = {entry.item_id: context.explain(entry.item_id) for entry in context.receipt.entries}
+        send(context, wire, max_tokens=10)
+        explained.append(entries)
+    for again in (one, session(twin(store))):
+        for kept, entries in zip(again.receipts, explained, strict=True):
+            assert {entry.item_id: kept.explain(entry.item_id) for entry in kept.entries} == entries
+            assert kept.request().keys() >= {"max_tokens"}
+            with pytest.raises(UnknownId):
+                kept.explain("nothing")
+
+
+def _redacted(item: Item) -> Item:
+    return (
+        replace(item, content="redacted")
+        if isinstance(item, Message) and item.id.startswith("rule")
+        else item
+    )
+
+
+def test_the_receipt_of_two_conversations_with_the_same_ids() -> None:
+    store = MemoryStore()
+    monday, one = (Session.open(f"ana/{name}", store=store) for name in ("monday", "tuesday"))
+    theirs = Message("user", "Where is the key to the locker?", id="same", created_at=1.0)
+    ours = Message("user", "Which locker?", id="same", created_at=2.0)
+    monday.append(theirs)
+    one.append(ours)
+    context = one.build(Template(History(), Recall("knowledge"), budget=Budget(window=900)), input=ours)
+    send(context)
+    for item in (theirs, ours, "same"):
+        assert one.receipts[0].explain(item) == context.explain(item)
+    assert one.receipts[0].explain(theirs).source == "monday"
+
+
+# --- cuts ------------------------------------------------------------------------------------------------
+
+
+def test_a_reopened_session_cuts_where_the_last_request_was_cut() -> None:
+    template = Template(Instructions("Be brief."), History(), budget=Budget(window=600), model="gpt-5.6")
+    cuts: dict[bool, list[str]] = {False: [], True: []}
+    for reopens, found in cuts.items():
+        with kept("memory") as held:
+            one = session(held.store)
+            for n in range(60):
+                one = session(held.reopen()) if reopens else one
+                one.append(Message("user", f"question {n} " * 8, id=f"question {n}"))
+                context = one.build(template)
+                context.render("openai")
+                one.append(Message("assistant", f"answer {n} " * 8, id=f"answer {n}"))
+                context.sent()
+                found += context.cuts.values()
+    assert cuts[True] == cuts[False] and len(cuts[True]) > 40 > 3 * len({*cuts[True]})
