@@ -22,7 +22,16 @@ from quire.errors import Forgotten, StoreDamaged, UnknownId
 from quire.items import Item, Note, Unknown
 from quire.providers import CachePlan, Rendered, provider_for
 from quire.session.log import Entries, Log
-from quire.session.state import RECEIPT, State, Written, detail, is_receipt, mark_of, sources_of
+from quire.session.state import (
+    RECEIPT,
+    State,
+    Written,
+    candidates,
+    detail,
+    is_receipt,
+    mark_of,
+    sources_of,
+)
 from quire.state import Scroll, View
 from quire.stores.store import is_tombstone
 from quire.stores.streams import ALL, OF, RECEIPTS
@@ -263,7 +272,7 @@ def _as_json(value: Any) -> Any:
 
 
 class _Keeping:
-    """Makes the entries of one receipt. `new` are the items that are kept for it, by their marks."""
+    """Makes the entries of one receipt. `new` are the items that are kept for it, by their marks or names."""
 
     def __init__(self, request: Request, state: State) -> None:
         self._request, self._state = request, state
@@ -319,12 +328,13 @@ class _Keeping:
     def _keep_rows(self, name: str, rows: Sequence[Explained]) -> int:
         """Keep the entries of candidates; what they have in common is kept once."""
         kinds: dict[tuple[str, ...], int] = {}
-        found: list[tuple[str, float, int, int]] = []
+        found: list[list[Any]] = []
         for created_at, entry in rows:
             kind = (entry.kind, entry.fate, entry.rule, entry.reason, entry.source)
-            found.append((entry.item_id, created_at, entry.tokens, kinds.setdefault(kind, len(kinds))))
-        content = {"kinds": list(kinds), "rows": found}
-        return self._keep_detail(content, [ALL, *self._request.found.get(name, ())])
+            found.append([entry.item_id, created_at, entry.tokens, kinds.setdefault(kind, len(kinds))])
+        content = {"kinds": [*map(list, kinds)], "rows": found}
+        self._new[name.encode()] = candidates(content, [ALL, *self._request.found.get(name, ())])
+        return self._state.version + len(self._new)
 
     def _keep_detail(self, content: Any, sources: Sequence[str] = ()) -> int:
         plain = msgspec.json.decode(encode(content))

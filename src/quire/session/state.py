@@ -34,7 +34,7 @@ from quire.tokens import whole
 
 _BEGUN, _HELD = "begun", "held"
 
-RECEIPT, _DETAIL = "receipt", "receipt detail"
+RECEIPT, _DETAIL, _CANDIDATES = "receipt", "receipt detail", "receipt candidates"
 """Descriptions of receipts, and of notes that receipts name."""
 
 
@@ -53,6 +53,11 @@ def is_receipt(item: Item) -> TypeGuard[Note]:
 def detail(content: Any, sources: Sequence[str]) -> Note:
     """A note for receipts to name; notes of the same content have the same mark."""
     return Note(content=content, description=_DETAIL, extras={OF: list(sources)} if sources else {})
+
+
+def candidates(content: Any, sources: Sequence[str]) -> Note:
+    """A note for one receipt to name."""
+    return Note(content=content, description=_CANDIDATES, extras={OF: list(sources)})
 
 
 def mark_of(item: Item) -> bytes:
@@ -305,7 +310,7 @@ class State:
             if is_receipt(item):
                 parts = item.content.get("parts", ())
                 self.cuts |= {part["name"]: part["cut"] for part in parts if "cut" in part}
-            else:
+            elif not isinstance(item, Note) or item.description != _CANDIDATES:
                 self.made[mark_of(item)] = version
 
     def _note(self, stream: str, item: Item) -> None:

@@ -114,7 +114,9 @@ class _Rendering:
             raise InvalidValue("parameters are given with what was sent: a context that this session built")
         parameters = parameters_of(given, self.rendered.payload)
         if self.is_kept and parameters != self.parameters:
-            raise InvalidValue("the receipt was kept with other parameters: give all of them to `context.sent`")
+            raise InvalidValue(
+                "the receipt was kept with other parameters: give all of them to `context.sent`"
+            )
         return parameters
 
     def receipt(self, parameters: Mapping[str, Any] | None, conversation: str, state: State) -> Entries:
