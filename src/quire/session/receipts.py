@@ -185,8 +185,9 @@ def _explained(name: str, rows: Item | None) -> Iterator[Explained]:
     """The entries of candidates that a receipt names one by one."""
     if not isinstance(rows, Note) or is_tombstone(rows):
         return
-    kinds = rows.content["kinds"]
-    for item_id, created_at, tokens, which in rows.content["rows"]:
+    content = msgspec.json.decode(rows.content)
+    kinds = content["kinds"]
+    for item_id, created_at, tokens, which in content["rows"]:
         kind, fate, rule, reason, source = kinds[which]
         yield Explained(created_at, Entry(item_id, kind, name, fate, rule, tokens, reason, source))
 
@@ -332,7 +333,7 @@ class _Keeping:
         for created_at, entry in rows:
             kind = (entry.kind, entry.fate, entry.rule, entry.reason, entry.source)
             found.append([entry.item_id, created_at, entry.tokens, kinds.setdefault(kind, len(kinds))])
-        content = {"kinds": [*map(list, kinds)], "rows": found}
+        content = encode({"kinds": list(kinds), "rows": found}).decode()  # as values it would take long
         self._new[name.encode()] = candidates(content, [ALL, *self._request.found.get(name, ())])
         return self._state.version + len(self._new)
 
