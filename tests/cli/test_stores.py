@@ -15,7 +15,9 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
+from quire import Budget, Template
 from quire.items import Hide, Span
+from quire.sections import History
 from quire.session import Session
 from quire.stores import Store, place_at
 from tests.cli.command_line import (
@@ -195,9 +197,38 @@ def test_what_a_model_saw(store: str) -> None:
         assert kept.digest == hashlib.sha256(msgspec.json.encode(payload)).hexdigest()
     text = ran("show", "ana/q3", "--store", store, "--receipt", "last").stdout
     assert kept.digest in text and "Be brief." in text and "openai gpt-5.6" in text
+    assert "parameters: unknown" in text and f"of {kept.available:,} tokens" in text
     for wrong in ("1", "-1", "first"):
         reported = refused(1, "show", "ana/q3", "--store", store, "--receipt", wrong)
         assert "no request was kept at version" in reported and "the last are 3" in reported
+
+
+def test_why_a_model_saw_it(tmp_path: Path) -> None:
+    store = str(tmp_path / "chats.db")
+    with Store.open(store) as opened:
+        session = Session.open("ana/q3", store=opened)
+        for n in range(9):
+            session.user(f"question {n} " * 20)
+            session.assistant("Well. " * 20)
+        context = session.build(Template(History(), budget=Budget(window=500), model="gpt-5.6"))
+        context.render("openai")
+        context.sent(temperature=0.2)
+        (kept,) = session.receipts
+        session.user("And then?")
+    text = ran("show", "ana/q3", "--store", store, "--receipt", "last").stdout
+    left_out = [entry for entry in kept.entries if entry.fate == "left out"]
+    assert 'parameters: {"temperature":0.2}' in text and left_out[0].reason in text
+    assert (
+        f"{len(left_out)} items of history left out: {left_out[0].item_id} to {left_out[-1].item_id}" in text
+    )
+    asked = ("explain", "ana/q3", "--store", store, "--receipt", str(kept.version))
+    for entry in kept.entries:
+        told = ran_json(*asked[:2], entry.item_id, *asked[2:])
+        assert told == {"request": kept.version, **context.explain(entry.item_id)._asdict()}
+    first = ran(*asked[:2], "1", *asked[2:], "--show").stdout
+    assert "left out" in first and "before the cut" in first and "question 0" in first
+    assert "no item 'x'" in refused(1, *asked[:2], "x", *asked[2:])
+    assert "--receipt" in refused(2, "explain", "ana/q3", "x", "--store", store)
 
 
 def test_a_request_that_was_changed_or_forgotten_is_not_shown(tmp_path: Path) -> None:

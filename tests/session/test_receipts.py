@@ -226,11 +226,11 @@ def test_a_request_is_explained_later_as_it_was_then(
         send(context, wire, max_tokens=10)
         explained.append(entries)
     for again in (one, session(twin(store))):
-        for kept, entries in zip(again.receipts, explained, strict=True):
-            assert {entry.item_id: kept.explain(entry.item_id) for entry in kept.entries} == entries
-            assert kept.request().keys() >= {"max_tokens"}
+        for receipt, entries in zip(again.receipts, explained, strict=True):
+            assert {one.item_id: receipt.explain(one.item_id) for one in receipt.entries} == entries
+            assert receipt.request()["max_tokens"] == 10
             with pytest.raises(UnknownId):
-                kept.explain("nothing")
+                receipt.explain("nothing")
 
 
 def _redacted(item: Item) -> Item:

@@ -112,7 +112,7 @@ def show(
     with at_store(store, key_file) as found:
         session = session_at(found, existing_place(found, address))
         if receipt is not None:
-            _show_request(_request(session, receipt), json)
+            _show_request(request_of(session, receipt), json)
             return
         view, version = _view(session, transcript, at), session.version if at is None else at
         if json:
@@ -151,7 +151,8 @@ def _view_as_data(session: Session, transcript: str, version: int, view: View) -
     }
 
 
-def _request(session: Session, asked: str) -> Kept:
+def request_of(session: Session, asked: str) -> Kept:
+    """The request that was kept at a version, or the last."""
     kept = session.receipts
     if not kept:
         raise UnknownId(f"no request was kept in {session.place}")
@@ -163,16 +164,32 @@ def _request(session: Session, asked: str) -> Kept:
 
 
 def _show_request(kept: Kept, json: bool) -> None:
-    rendered = kept.payload()  # an error if its digest differs, or if parts of it were forgotten
+    request = kept.request()  # an error if its digest differs, or if parts of it were forgotten
     if json:
-        write_json(rendered.payload)
+        write_json(request)
         return
     to = " ".join(named(name) for name in (kept.provider, kept.model) if name)
     say(f"request of version {kept.version:,}, {moment(kept.created_at)} UTC, to {to}")
-    say(f"{kept.tokens:,} tokens: {', '.join(f'{named(name)} {n:,}' for name, n in kept.sections.items())}")
-    say(f"sha256 {kept.digest}, as it was sent\n")
+    sections = ", ".join(f"{named(name)} {n:,}" for name, n in kept.sections.items())
+    say(f"{kept.tokens:,} of {kept.available:,} tokens: {sections}")
+    known = kept.parameters
+    say(f"parameters: {'unknown' if known is None else msgspec.json.encode(known).decode()}")
+    say(f"sha256 of the payload {kept.digest}\n")
     for row in item_rows(kept.items, kept.model or COUNTED_AS):
         say(row)
+    for line in (*kept.advice, *_not_shown(kept)):
+        say(line)
+
+
+def _not_shown(kept: Kept) -> Iterator[str]:
+    """A line for all candidates that were not shown for the same reason."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for one in kept.entries:
+        if one.fate in ("summarised", "hidden", "left out"):
+            found.setdefault((named(one.section), one.fate, one.reason), []).append(named(one.item_id))
+    for (section, fate, reason), ids in found.items():
+        which = ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}"
+        yield f"\n{plural(len(ids), 'item')} of {section} {fate}: {which}; {reason}"
 
 
 # log and follow

@@ -1,4 +1,4 @@
-"""The commands `fit` and `explain`: what a model would see of a history within a budget, and why."""
+"""The commands `fit` and `explain`: what a model sees of a history within a budget, and why."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, NamedTuple
@@ -7,6 +7,7 @@ import msgspec
 import typer
 
 from quire.cli.check import outgrown, reportable, shaped
+from quire.cli.conversations import request_of
 from quire.cli.histories import (
     OWN,
     History,
@@ -17,14 +18,27 @@ from quire.cli.histories import (
     render,
     write_payloads,
 )
-from quire.cli.options import COUNTED_AS, AsJson, BudgetTokens, File, Model, Output, Reserve, Source
+from quire.cli.options import (
+    COUNTED_AS,
+    AsJson,
+    BudgetTokens,
+    File,
+    KeyFile,
+    Model,
+    Output,
+    Reserve,
+    Source,
+    StoreUrl,
+)
 from quire.cli.phrases import content, kind, title
+from quire.cli.stores import at_store, existing_place, session_at
 from quire.cli.terminal import error, errors_reported, say, write_json
-from quire.context import Context, Piece, Template
+from quire.context import Context, Entry, Piece, Template
 from quire.errors import InvalidValue, Irreducible, OverBudget, UnknownId, cut
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
 from quire.sections import Ask, History as HistorySection
+from quire.session import Session
 from quire.state import Transcript
 from quire.tokens import Budget, counter_for, summarized
 
@@ -63,11 +77,18 @@ def fit(
 
 
 def explain(
-    file: File,
+    file: Annotated[
+        str, typer.Argument(help="a history, or with --receipt a conversation", show_default=False)
+    ],
     item: Annotated[
         str, typer.Argument(help="its id, or its number: 1 is the first, -1 the last", show_default=False)
     ],
-    budget: BudgetTokens,
+    budget: Annotated[int | None, typer.Option(min=1, help="tokens that the request may take")] = None,
+    receipt: Annotated[
+        str | None, typer.Option(help="a request that was sent: its version in `quire log`, or last")
+    ] = None,
+    store: StoreUrl = None,
+    key_file: KeyFile = None,
     model: Model = None,
     source: Source = None,
     reserve: Reserve = 0,
@@ -75,10 +96,19 @@ def explain(
     show: Annotated[bool, typer.Option("--show", help="print the content of the item, too")] = False,
     json: AsJson = False,
 ) -> None:
-    """Explain what became of one item of a history within a budget. The exit status is 1 if there is none."""
+    """Explain what became of one item of a history within a budget, or of a request that was sent.
+
+    The exit status is 1 if there is no such item.
+    """
+    if receipt is not None:
+        with at_store(store, key_file) as opened:
+            _explain_kept(session_at(opened, existing_place(opened, file)), receipt, item, show, json)
+        return
+    if budget is None:
+        raise typer.BadParameter("give --budget for a history, or --receipt for a conversation")
     with errors_reported():
         (found,) = _fitted([_on_line(read_histories(file), line)], budget, reserve, model, source)
-        number = _number(found.items, item)
+        number = _number([one.id for one in found.items], item)
         meant = found.items[number - 1]
         entry = found.context.explain(meant)
         if json:
@@ -86,17 +116,36 @@ def explain(
             row["called"] = kind(meant)
             write_json({**row, "content": content(meant)} if show else row)
             return
-        rows = [
-            ("item", f"{number:,}" if meant.id == str(number) else f"{number:,}, id {cut(meant.id)!r}"),
-            ("kind", kind(meant)),
-            *((name, str(getattr(entry, name))) for name in ("fate", "rule", "section")),
-            ("tokens", f"{entry.tokens:,}"),
-            ("reason", entry.reason),
-        ]
-        for name, value in rows:
-            say(f"{name:9}{value}")
-        if show:
-            say(f"\n{content(meant)}")
+        which = f"{number:,}" if meant.id == str(number) else f"{number:,}, id {cut(meant.id)!r}"
+        _say_entry(which, entry, meant, show)
+
+
+def _explain_kept(session: Session, receipt: str, item: str, show: bool, json: bool) -> None:
+    """Explain what became of a candidate of a request that was sent."""
+    kept = request_of(session, receipt)
+    ids = [entry.item_id for entry in kept.entries]
+    entry = kept.explain(item if item in ids else ids[_number(ids, item) - 1])
+    views = [session.view(name) for name in session.transcripts]
+    meant = next((one for view in views for one in view.recorded() if one.id == entry.item_id), None)
+    if json:
+        row = {"request": kept.version, **entry._asdict()}
+        write_json({**row, "content": content(meant)} if show and meant is not None else row)
+        return
+    _say_entry(f"id {cut(entry.item_id)!r}, of request {kept.version:,}", entry, meant, show)
+
+
+def _say_entry(which: str, entry: Entry, item: Item | None, show: bool) -> None:
+    rows = [
+        ("item", which),
+        ("kind", entry.kind if item is None else kind(item)),
+        *((name, str(getattr(entry, name))) for name in ("fate", "rule", "section")),
+        ("tokens", f"{entry.tokens:,}"),
+        ("reason", entry.reason),
+    ]
+    for name, value in rows:
+        say(f"{name:9}{value}")
+    if show and item is not None:
+        say(f"\n{content(item)}")
 
 
 class Fit(NamedTuple):
@@ -188,14 +237,13 @@ def _on_line(histories: list[History], line: int | None) -> History:
     raise InvalidValue(f"no history begins on line {line}")
 
 
-def _number(items: Sequence[Item], asked: str) -> int:
+def _number(ids: Sequence[str], asked: str) -> int:
     """The number of the item with an id or a number, counted from 1, or from -1 at the end."""
-    for number, item in enumerate(items, 1):
-        if item.id == asked:
-            return number
+    if asked in ids:
+        return ids.index(asked) + 1
     number = int(asked) if asked.lstrip("-").isdecimal() else 0
-    if not 1 <= abs(number) <= len(items):
+    if not 1 <= abs(number) <= len(ids):
         raise UnknownId(
-            f"no item {cut(asked)!r} in the history; it has items 1 to {len(items)}, -1 is the last"
+            f"no item {cut(asked)!r} in the history; it has items 1 to {len(ids)}, -1 is the last"
         )
-    return number if number > 0 else len(items) + number + 1
+    return number if number > 0 else len(ids) + number + 1
