@@ -95,8 +95,24 @@ async def test_calls_that_wait_for_a_person_are_listed_also_by_another_agent() -
     await agent.ask("Pay.")
     again = agent_of("Done.", tools=tools, store=store)
     assert [one.call_id for one in again.waiting()] == ["c1", "c3"]
+    begun = again.waiting()[0]
+    with pytest.raises(ModelFailed):
+        async with again.session.steps.running(begun):
+            assert [one.call_id for one in again.waiting()] == ["c3"], "a call that runs waits for nobody"
+            raise ModelFailed("the process ends")
+    assert [one.call_id for one in again.waiting()] == ["c3"], "nor does one that may have run"
+    await again.ask("Yes.")
+    assert again.waiting() == () and payments.paid == [5]
+
+
+async def test_calls_that_wait_are_those_that_were_not_decided() -> None:
+    store, payments = MemoryStore(), Payments(approve=True)
+    calls = [call("pay", '{"amount": 500}', "c1"), call("ask_user", '{"question": "Sure?"}', "c3")]
+    agent = agent_of(calls, tools=[payments.tool, ask_user], store=store)
+    await agent.ask("Pay.")
+    again = agent_of("Done.", tools=[payments.tool, ask_user], store=store)
     await again.decide({"c1": False})
     assert [one.call_id for one in agent.waiting()] == ["c3"]
     await again.ask("Yes.")
-    assert agent.waiting() == () and payments.paid == [5]
+    assert agent.waiting() == () and payments.paid == []
     assert Session.open("ana/one", store=store).steps.standing() == []

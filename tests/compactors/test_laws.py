@@ -198,6 +198,11 @@ def test_what_was_undone_is_compacted_again_only_if_nothing_else_makes_the_view_
     if again is None:
         return
     assert again.before == shown.tokens(TOKENS) and again.saved > 0
+    trial, usual = transcript.copy(), planned(compactor, transcript, room)
+    assert usual is not None
+    is_kept = bool(recorded(trial, usual))
+    if is_kept and any(trial.view.fate(item) != shown.fate(item) for item in undone) and not again.forced:
+        assert again.after <= room.tokens or (again.request is not None and again.request.is_part)
     if recorded(transcript, again):
         is_touched = any(transcript.view.fate(item) != shown.fate(item) for item in undone)
         assert is_touched == again.forced

@@ -348,15 +348,16 @@ def test_forks_are_kept_small_children_and_drafts_begin_without() -> None:
     assert summaries(one) == 1
 
 
-class Blunt:
-    """A compactor that looks at nothing but the ceiling."""
+class Stubborn:
+    """A compactor that hides the first four items, whatever else is shown."""
 
-    name = "blunt"
+    name = "stubborn"
 
     def plan(self, view: View, room: Room) -> Plan | None:
         if len(view) <= 8:
             return None
-        before, edit = view.tokens(room.counter), Hide((Span(view[0].id, view[3].id),))
+        first, _, _, last, *_ = view.recorded()
+        before, edit = view.tokens(room.counter), Hide((Span(first.id, last.id),))
         return Plan(self.name, "it is long", before, before - 40, (edit,))
 
 
@@ -365,7 +366,7 @@ STICKY = [
     Summarize(unit="turns", floor=2, ceiling=4),
     TruncateOldest(unit="messages", floor=4, ceiling=8),
     Cascade(TruncateOldest(unit="messages", floor=4, ceiling=8), SUMMARIZE),
-    Blunt(),
+    Stubborn(),
 ]
 
 
@@ -383,7 +384,7 @@ def test_what_was_undone_is_not_compacted_again(compactor: Compactor) -> None:
         talk(again, 1, f"later {number}")
         receipt = again.build(TEMPLATE).receipt
         assert again.view().fate(first).state == "shown" and receipt.advice == ()
-    if not isinstance(compactor, Blunt):
+    if not isinstance(compactor, Stubborn):
         assert len(one.view()) < 24, "the rest is compacted"
     one.undo(undone.id)
     assert one.view().fate(first).state != "shown"
@@ -396,9 +397,30 @@ def test_what_was_undone_is_compacted_if_a_person_asks() -> None:
     first = one.view().recorded()[0].id
     one.undo()
     assert one.compaction.run() and one.view().fate(first).state == "covered"
+    talk(one, 6)
+    one.build(TEMPLATE)
+    assert summaries(one) == 1, "later compactions fold it as usual"
     one.undo()
+    one.undo()
+    assert one.view().fate(first).state == "shown"
     one.build(TEMPLATE)
     assert one.view().fate(first).state == "shown"
+
+
+def test_an_earlier_summary_that_an_undo_shows_again_stays() -> None:
+    one = session(compactor=SUMMARIZE, model=GIST)
+    talk(one, 6)
+    one.build(TEMPLATE)
+    earlier = one.view()[0]
+    talk(one, 6)
+    one.build(TEMPLATE)
+    assert one.view()[0] != earlier and summaries(one) == 1
+    one.undo()
+    for number in range(6):
+        talk(one, 2, f"later {number}")
+        one.build(TEMPLATE)
+        assert one.view()[0] == earlier
+    assert summaries(one) == 2, "one of what was undone, one of the rest"
 
 
 def _edit(one: Session) -> None:

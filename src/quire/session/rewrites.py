@@ -123,7 +123,7 @@ def _check_may_go(view: View, item: Item) -> None:
 def _goes(view: View, position: int, start: int) -> bool:
     """Whether an item goes with all that followed a message at `start`."""
     item, head = view.log.item(position), view.log.head(position)
-    is_kept = instructions(item) or isinstance(item, ConfigChange) or head in view.pins()
+    is_kept = instructions(item) or isinstance(item, ConfigChange)
     return head != EDIT and head >= start and not is_kept
 
 
