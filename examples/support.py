@@ -267,7 +267,7 @@ def crash(path: str, address: str, payments: str) -> None:
         agent.ask_sync(REFUND)
 
 
-def play(store: str | None = None, seconds: float = 30.0) -> None:
+def play(store: str | None = None, seconds: float = 20.0) -> None:
     """Play everything, and print how to look at what was kept."""
     writer = local_model() if seconds > 0 else None
     path = store or str(Path(tempfile.mkdtemp(prefix="quire-demo-")) / "demo.db")

@@ -20,7 +20,7 @@ def demo(
     ] = None,
     seconds: Annotated[
         float, typer.Option(min=0, help="time for the model on this machine; with 0 the script writes all")
-    ] = 30.0,
+    ] = 20.0,
 ) -> None:
     """Play a support conversation, and show what the model sees and why."""
     with errors_reported():
