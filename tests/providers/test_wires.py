@@ -90,8 +90,8 @@ def test_breakpoints_and_the_key_of_a_cache_go_to_models_that_take_them() -> Non
         ("openai-responses", "gpt-5.6"),
         ("anthropic", "claude-sonnet-5"),
     ):
-        plain, marked = (PROVIDERS[wire].render(items, model=model, plan=one) for one in (without, plan))
-        assert plain.payload == PROVIDERS[wire].render(items, model=model).payload != marked.payload
+        plain, cached = (PROVIDERS[wire].render(items, model=model, plan=one) for one in (without, plan))
+        assert plain.payload == PROVIDERS[wire].render(items, model=model).payload != cached.payload
     older = PROVIDERS["openai"].render(items, model="gpt-4o", plan=plan).payload
     assert older.keys() == {"messages", "prompt_cache_key"} and "breakpoint" not in json.dumps(older)
     assert PROVIDERS["openai"].render(items, model="llama-3.3-70b", plan=plan).payload.keys() == {"messages"}
