@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from quire.items import JSON, Item
-
 Json = dict[str, Any]
 WIRES: tuple[str, ...] = ("openai", "openai-responses", "anthropic", "gemini")
 MODELS: dict[str, str] = dict(
@@ -42,13 +40,8 @@ _arguments = st.dictionaries(st.sampled_from("abc"), _texts, max_size=2)
 _calls = st.lists(st.tuples(st.sampled_from(("look", "find")), _arguments), max_size=3).map(
     lambda calls: tuple(Call(f"c{place}", *call) for place, call in enumerate(calls))
 )
+FULL = Reply("hm", "Well, I look. 😀", (Call("c0", "look", {"q": "x"}), Call("c1", "find", {})))
 drawn_replies = st.builds(Reply, _texts, _texts, _calls, st.just(()))
-
-
-def plain(items: Sequence[Item]) -> list[Json]:
-    """Items without ids and times."""
-    written: list[Json] = json.loads(JSON.encode(items))
-    return [{name: item[name] for name in item if name not in ("id", "created_at")} for item in written]
 
 
 def pieces(text: str, size: int) -> Iterator[str]:

@@ -9,7 +9,8 @@ from hypothesis import given
 from quire.errors import Damaged, WrongType
 from quire.items import Image, Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import provider_for
-from tests.providers.replies import MODELS, ROWS, WIRES, Json, Reply, drawn_replies, plain, whole
+from quire.testing.providers import plain
+from tests.providers.replies import MODELS, ROWS, WIRES, Json, Reply, drawn_replies, whole
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PNG64 = b64encode(PNG).decode()

@@ -11,8 +11,9 @@ from hypothesis import given, strategies as st
 from quire.errors import Damaged, QuireError, WrongType
 from quire.items import Audio, Image, Message, Reasoning, ToolCall
 from quire.providers import Parsed, provider_for
+from quire.testing.providers import plain
 from tests.providers import replies
-from tests.providers.replies import MODELS, ROWS, WIRES, Call, Json, Reply, events, plain, whole
+from tests.providers.replies import MODELS, ROWS, WIRES, Call, Json, Reply, events, whole
 
 QUESTION = [Message("user", "Go.")]
 WELL = Reply(text="Well")

@@ -12,6 +12,7 @@ from quire.testing import ProviderLaws
 from quire.testing.answers import answer
 from quire.testing.conversations import MODELS, STEPS, TOOLSETS, Step, view_after
 from quire.testing.providers import PLANS, check_rendering
+from tests.providers.replies import FULL, Reply, drawn_replies, events, whole
 
 pytestmark = pytest.mark.laws
 
@@ -38,26 +39,37 @@ def replies(wire: str) -> list[Any]:
     return [answer(wire, MODELS[wire][0] or "", 1, 1, code, 1) for code in range(10)]
 
 
-class TestOpenAIChat(ProviderLaws):
+class Laws(ProviderLaws):
+    def drawn_streams(self) -> st.SearchStrategy[tuple[list[Any], Any]]:
+        """A reply with its texts cut into pieces of any size."""
+        wire = self.provider.name
+
+        def streamed(reply: Reply, size: int) -> tuple[list[Any], Any]:
+            return events(wire, reply, size), whole(wire, reply)
+
+        return st.builds(streamed, st.one_of(st.just(FULL), drawn_replies), st.integers(1, 9))
+
+
+class TestOpenAIChat(Laws):
     provider = PROVIDERS["openai"]
     models = ALL_MODELS["openai"]
     replies = replies("openai")
 
 
-class TestOpenAIResponses(ProviderLaws):
+class TestOpenAIResponses(Laws):
     provider = PROVIDERS["openai-responses"]
     models = ALL_MODELS["openai-responses"]
     history = HISTORY["openai-responses"]
     replies = replies("openai-responses")
 
 
-class TestAnthropic(ProviderLaws):
+class TestAnthropic(Laws):
     provider = PROVIDERS["anthropic"]
     models = ALL_MODELS["anthropic"]
     replies = replies("anthropic")
 
 
-class TestGemini(ProviderLaws):
+class TestGemini(Laws):
     provider = PROVIDERS["gemini"]
     models = ALL_MODELS["gemini"]
     history = HISTORY["gemini"]

@@ -3,15 +3,12 @@
 from typing import Any
 
 import pytest
-from hypothesis import example, given, strategies as st
 
 from quire.errors import Damaged, WrongType
 from quire.items import Message, Reasoning, ToolCall
 from quire.providers import Parsed, provider_for
-from tests.providers import replies
-from tests.providers.replies import MODELS, ROWS, WIRES, Call, Json, Reply, events, plain, whole
-
-FULL = Reply("hm", "Well, I look. 😀", (Call("c0", "look", {"q": "x"}), Call("c1", "find", {})))
+from quire.testing.providers import plain
+from tests.providers.replies import FULL, MODELS, ROWS, WIRES, Json, Reply, events, whole
 
 
 def read(wire: str, given_events: list[Any], model: str | None = None) -> tuple[Parsed, str]:
@@ -27,34 +24,6 @@ def said(parsed: Parsed) -> str:
 
 def called(parsed: Parsed) -> list[tuple[str, str]]:
     return [(item.name, item.arguments) for item in parsed.items if isinstance(item, ToolCall)]
-
-
-@pytest.mark.parametrize("wire", WIRES)
-@given(reply=replies.drawn_replies, size=st.integers(1, 9))
-@example(reply=FULL, size=1)
-def test_a_stream_cut_into_any_pieces_is_the_whole_reply(wire: str, reply: Reply, size: int) -> None:
-    parsed, text = read(wire, events(wire, reply, size))
-    expected = provider_for(wire).parse(whole(wire, reply))
-    assert plain(parsed.items) == plain(expected.items)
-    assert parsed[1:] == expected[1:]
-    assert text == reply.text
-
-
-@pytest.mark.parametrize("wire", WIRES)
-@given(reply=replies.drawn_replies, size=st.integers(1, 9), data=st.data())
-def test_a_stream_broken_at_any_event_is_a_valid_interrupted_history(
-    wire: str, reply: Reply, size: int, data: st.DataObject
-) -> None:
-    provider, model, all_events = provider_for(wire), MODELS[wire], events(wire, reply, size)
-    kept = all_events[: data.draw(st.integers(0, len(all_events) - 1))]
-    question = [Message("user", "Go.")]
-    stream = provider.stream(sent=provider.render(question, model=model))
-    text = "".join([stream.feed(event) for event in kept])
-    parsed = stream.close()
-    assert said(parsed) == text
-    assert set(called(parsed)) <= set(called(provider.parse(whole(wire, reply))))
-    rendered = provider.render([*question, *parsed.items, Message("user", "Go on.")], model=model)
-    assert provider.check(rendered.payload, model) == []
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.errors import Downgraded
-from quire.items import Image, Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers import HARMLESS, CachePlan, Provider, pack
+from quire.items import JSON, Image, Item, Message, Reasoning, ToolCall, ToolResult
+from quire.providers import HARMLESS, CachePlan, Parsed, Provider, pack
 from quire.state import Transcript, View, memos
 from quire.testing.conversations import MODELS, PNG, STEPS, TOOLS, TOOLSETS, Step, Talk, view_after
 from quire.testing.examples import examples
@@ -52,6 +52,20 @@ def _reply(kind: str, count: int, number: int) -> list[Item]:
     return [*said, *calls, *results, Message("assistant", "there")]
 
 
+def plain(items: Sequence[Item]) -> list[dict[str, Any]]:
+    """Items without ids and times."""
+    written: list[dict[str, Any]] = json.loads(JSON.encode(items))
+    return [{name: item[name] for name in item if name not in ("id", "created_at")} for item in written]
+
+
+def _calls_in(parsed: Parsed) -> set[tuple[str, str]]:
+    return {(item.name, item.arguments) for item in parsed.items if isinstance(item, ToolCall)}
+
+
+def _text_of(parsed: Parsed) -> str:
+    return "".join(item.text for item in parsed.items if isinstance(item, Message))
+
+
 def _outline(items: Sequence[Item]) -> list[tuple[str, str]]:
     """Who says what, without ids and thoughts."""
     found: list[tuple[str, str]] = []
@@ -80,9 +94,17 @@ class ProviderLaws:
     replies: ClassVar[Sequence[Any]] = ()
     """Responses of the service, as JSON, that `parse` reads: at least one with text and one with a call."""
 
+    streams: ClassVar[Sequence[tuple[Sequence[Any], Any]]] = ()
+    """Streamed responses: the events of each, and the whole response that they amount to."""
+
     def draw(self, data: st.DataObject) -> str | None:
         """One of the models."""
         return data.draw(st.sampled_from(self.models), "model")
+
+    def drawn_streams(self) -> st.SearchStrategy[tuple[Sequence[Any], Any]]:
+        """One of the streams."""
+        assert self.streams, f"set {type(self).__name__}.streams"
+        return st.sampled_from(self.streams)
 
     @examples(2)
     @given(st.data(), STEPS, st.sampled_from(PLANS), st.sampled_from(TOOLSETS))
@@ -213,3 +235,30 @@ class ProviderLaws:
                 assert self.provider.check(payload, model) == []
                 for item in parsed.items:
                     assert not isinstance(item, Message) or item.text in json.dumps(payload)
+
+    @examples()
+    @given(st.data())
+    def test_a_stream_is_the_whole_reply(self, data: st.DataObject) -> None:
+        events, response = data.draw(self.drawn_streams(), "stream")
+        reader, expected = self.provider.stream(), self.provider.parse(response)
+        text = "".join([reader.feed(event) for event in events])
+        parsed = reader.close()
+        assert plain(parsed.items) == plain(expected.items)
+        assert parsed[1:] == expected[1:]
+        assert text == _text_of(expected)
+
+    @examples()
+    @given(st.data())
+    def test_a_stream_that_breaks_off_is_a_history_that_can_go_on(self, data: st.DataObject) -> None:
+        model, question = self.draw(data), [Message("user", "Go.")]
+        events, response = data.draw(self.drawn_streams(), "stream")
+        reader = self.provider.stream(sent=self.provider.render(question, model=model))
+        kept = events[: data.draw(st.integers(0, len(events) - 1), "events")]
+        text = "".join([reader.feed(event) for event in kept])
+        parsed = reader.close()
+        assert _text_of(parsed) == text
+        assert _calls_in(parsed) <= _calls_in(self.provider.parse(response)), (
+            "a call that is cut off is left out"
+        )
+        rendered = self.provider.render([*question, *parsed.items, Message("user", "Go on.")], model=model)
+        assert self.provider.check(rendered.payload, model) == []
