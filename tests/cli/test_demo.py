@@ -44,7 +44,7 @@ def check(printed: str, path: str) -> None:
         assert any(isinstance(item, kind) for item in recorded)
     assert not any(isinstance(item, Summary) for item in shown)
     assert [item.name for item in recorded if isinstance(item, ToolCall)].count("refund") == 1
-    assert "as it was sent" in ran("show", ADDRESS, "--receipt", "last", "--store", path).stdout
+    assert "paid R-2049" in ran("show", ADDRESS, "--receipt", "last", "--store", path).stdout
     assert FACT in ran("recall", "broken doorbell", "--scope", "lamp-shop", "--store", path).stdout
 
 
