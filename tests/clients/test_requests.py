@@ -187,7 +187,7 @@ async def test_an_answer_that_never_ends_has_a_receipt(server: Stage, wire: str,
         # Another process finds the receipt while the answer is on its way, and if this one is killed.
         with Store.open(shutil.copytree(tmp_path, tmp_path / "as it is") / "kept.db") as store:
             (kept,) = Session.open("ana/q3", store=store).receipts
-            assert "Where?" in str(kept.request()) and kept.parameters["model"] == model.name
+            assert "Where?" in str(kept.request()) and (kept.parameters or {})["model"] == model.name
         listening.cancel()
         await asyncio.wait([listening])
 

@@ -57,7 +57,8 @@ def test_a_field_of_the_payload_that_was_sent_otherwise_is_in_the_parameters() -
     one = asked()
     context = one.build(TEMPLATE, tools=[{"name": "look"}])
     config = {**context.render("gemini")["config"], "temperature": 0.5}
-    context.sent(**{**context.render("gemini"), "config": config})
+    request: dict[str, Any] = {**context.render("gemini"), "config": config}
+    context.sent(**request)
     kept = one.receipts[0]
     assert kept.request()["config"] == config and kept.parameters == {"config": {"temperature": 0.5}}
     context.sent(config={"system_instruction": "other"})
@@ -146,7 +147,7 @@ def test_what_was_forgotten_between_sending_and_answer_is_not_kept() -> None:
     one.forget(secret.id)
     one.record(answer("Well."), sent=context)
     (kept,) = one.receipts
-    assert kept.provider == "openai" and kept.tokens > 0 and one.view()[-1].text == "Well."
+    assert kept.provider == "openai" and kept.tokens > 0 and texts(one.view())[-1] == "Well."
     for read in (kept.payload, kept.request, lambda: kept.explain(secret), lambda: kept.parameters):
         with pytest.raises(Forgotten):
             read()

@@ -249,7 +249,8 @@ def parameters_of(given: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[
 
     What is not in the body of a request is left out.
     """
-    sent = {**given, **(given.get("extra_body") or {})}
+    extra: Mapping[str, Any] = given.get("extra_body") or {}
+    sent = {**given, **extra}
     sent = {name: value for name, value in sent.items() if name not in _NOT_IN_BODY}
     found = msgspec.to_builtins(_changed(sent, payload), enc_hook=_as_json, str_keys=True)
     return dict(found)
