@@ -272,3 +272,12 @@ def test_the_budget_is_used_and_the_cut_stays_whatever_a_counter_learns() -> Non
         assert max(used) <= 4_000 and max(late) > 3_600 and sum(late) / len(late) > 2_700
         moves = sum(one != other for one, other in pairwise(starts[150:]))
         assert moves <= 150 * 2 * 54 * factor / (0.4 * (4_000 - overhead)) + 1
+
+
+def test_the_rows_of_a_receipt_add_up_to_its_total_also_after_a_correction() -> None:
+    transcript = Transcript([Message("user", "q" * 200), Message("assistant", "a" * 200)])
+    template = Template(History(), budget=Budget(window=4_000))
+    context = built(template, Ask(views={"main": transcript.view}), Corrected(0.5, 9))
+    rows = [line.removeprefix("in ").split() for line in str(context.receipt).splitlines()[2:]]
+    numbers = [int(tokens) for _, tokens, *_ in rows]
+    assert sum(numbers[:-1]) == numbers[-1] == context.receipt.tokens

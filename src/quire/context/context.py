@@ -100,6 +100,8 @@ class Receipt:
         rows += [(s, f"{tokens:,}", f"{n:,}", f"{gone:,}", note) for s, tokens, n, gone, note in self.lines()]
         beside = ((TOOLS, self.schemas), (ANSWER, self.output))
         rows += [(name, f"{tokens:,}", "", "", "") for name, tokens in beside if tokens]
+        if overhead := self.tokens - self.counted:
+            rows.append(("overhead", f"{overhead:,}", "", "", "framing, and calibration by reported usage"))
         rows.append(("in all", f"{self.tokens:,}", "", "", f"of {self.available:,}"))
         first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
         lines = [
