@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from quire import Message, Note, Session, ToolCall
+from quire import Message, Node, Note, Session, ToolCall
 from quire.agent import Agent, tool
 from quire.agent.builtin import ask_user
 from quire.errors import Conflict, ModelFailed, TurnBusy
 from quire.items import ToolResult
 from quire.models import Scripted
+from quire.providers import Parsed, provider_for
 from quire.session import Adding, Hook
 from quire.stores import Entry, MemoryStore, SQLiteStore
 from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, results, said
@@ -118,6 +119,86 @@ async def test_a_result_that_is_held_is_kept_and_its_tool_does_not_run_again() -
     assert_whole(again)
 
 
+async def test_a_call_of_the_model_that_was_not_begun_is_run_by_resume() -> None:
+    payments = Payments()
+    agent = agent_of("Paid.", tools=[payments.tool])
+    agent.session.user("Pay.")
+    await agent.session.steps.record(Parsed((call("pay"),)))
+    assert agent.waiting() == () and (await agent.resume()).text == "Paid." and payments.paid == [1]
+
+
+# Calls that no agent of the conversation made
+
+
+IMPORTED = [
+    {"role": "user", "content": "Pay ten."},
+    {
+        "role": "assistant",
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"amount": 10}'}}
+        ],
+    },
+]
+
+
+def imported(*replies: Any, payments: Payments, **options: Any) -> Agent:
+    """An agent of a conversation whose imported history ends in a call."""
+    agent = agent_of(*replies, tools=[payments.tool], **options)
+    agent.session.append(*provider_for("openai").read_history(IMPORTED))
+    return agent
+
+
+@pytest.mark.parametrize("options", [{}, {"idempotent": True}])
+async def test_resume_runs_an_imported_call_only_if_it_is_told_to(options: Any) -> None:
+    payments = Payments(**options)
+    agent = imported("Paid.", payments=payments)
+    for reply in (await agent.resume(), await agent.decide({})):
+        assert reply.stop == "waiting" and [one.call_id for one in reply.waiting] == ["c1"]
+    assert payments.paid == [] and [one.call_id for one in agent.waiting()] == ["c1"]
+    assert (await agent.decide({"c1": True})).text == "Paid." and payments.paid == [10]
+    assert_whole(agent)
+
+
+@pytest.mark.parametrize(("verdict", "paid"), [(True, [10]), (False, [])])
+async def test_an_approver_decides_imported_calls(verdict: bool, paid: list[int]) -> None:
+    payments, asked = Payments(), list[str]()
+
+    def approver(made: ToolCall) -> bool:
+        asked.append(made.call_id)
+        return verdict
+
+    agent = imported("Well.", payments=payments, approver=approver)
+    assert (await agent.resume()).text == "Well." and asked == ["c1"] and payments.paid == paid
+    assert_whole(agent)
+
+
+async def test_a_message_closes_an_imported_call_as_uncertain() -> None:
+    payments = Payments()
+    agent = imported("Well.", payments=payments)
+    assert (await agent.ask("Did you pay?")).text == "Well." and payments.paid == []
+    assert "no agent of this conversation has run it" in results(agent)[0].text
+    assert results(agent)[0].extras["uncertain"] is True
+    assert_whole(agent)
+
+
+async def test_an_imported_call_of_a_tool_that_is_not_there_is_closed_as_uncertain() -> None:
+    agent = imported("Well.", payments=Payments("other"))
+    assert agent.waiting() == () and (await agent.resume()).text == "Well."
+    assert "It is uncertain whether this was done" in results(agent)[0].text
+    assert_whole(agent)
+
+
+async def test_a_node_lists_an_imported_call_and_does_not_run_it() -> None:
+    payments = Payments()
+    node = Node(store=MemoryStore())
+    node.add("desk", lambda session: Agent(session, model=Scripted(["Paid."]), tools=[payments.tool]))
+    node.session("desk").append(*provider_for("openai").read_history(IMPORTED))
+    async with node:
+        assert [one.call_id for one in node.waiting("desk")] == ["c1"] and node.state("desk") == "waiting"
+        assert (await node.decide("desk", {})).stop == "waiting" and payments.paid == []
+        assert (await node.decide("desk", {"c1": True})).text == "Paid." and payments.paid == [10]
+
+
 # Other processes
 
 
@@ -146,7 +227,9 @@ async def test_a_call_that_another_process_runs_is_left_to_it(tmp_path: Path) ->
 @pytest.mark.parametrize("decisions", [{}, {"call_pay": True}])
 async def test_of_two_processes_that_go_on_one_runs_the_call(decisions: Any, tmp_path: Path) -> None:
     gate = Gate("pay", approve=bool(decisions))
-    agent_in(tmp_path, tools=[]).session.append(Message("user", "Pay."), call("pay"))
+    left = agent_in(tmp_path, tools=[]).session
+    left.user("Pay.")
+    await left.steps.record(Parsed((call("pay"),)))  # and the process ended before the call began
     agents = [agent_in(tmp_path, "Paid.", tools=[gate.tool]) for _ in range(2)]
     tasks = [asyncio.ensure_future(agent.decide(decisions)) for agent in agents]
     await gate.begun.wait()

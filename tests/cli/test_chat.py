@@ -140,7 +140,12 @@ def test_a_call_is_approved_or_not(place: Chatting, typed: list[str], result: st
     assert talked.out == 'approve this call? pay {"sum": 5}\nSo be it.\n' and results(place) == [result]
 
 
-def test_an_unfinished_turn_is_resumed(place: Chatting) -> None:
+@pytest.mark.parametrize(
+    ("typed", "result"), [(["yes"], "found"), ([], "This was not run: it was not approved.")]
+)
+def test_a_call_that_was_not_made_here_is_run_only_if_the_person_says_so(
+    place: Chatting, typed: list[str], result: str
+) -> None:
     @tool
     def look_up() -> str:
         """Look something up."""
@@ -150,9 +155,10 @@ def test_an_unfinished_turn_is_resumed(place: Chatting) -> None:
         session = Session.open(place.address, store=store)
         session.user("Look it up.")
         session.append(ToolCall("c1", "look_up"))
-    talked = place.talk("/resume", replies=["It is found."], tools=[look_up])
-    assert "/resume continues it" in talked.err and talked.out == "It is found.\n"
-    assert results(place) == ["found"]
+    talked = place.talk("/resume", *typed, replies=["It is found."], tools=[look_up])
+    assert "look_up {} was recorded without a result, and may have run elsewhere" in talked.err
+    assert "/resume continues it" in talked.err and results(place) == [result]
+    assert talked.out == "approve this call? look_up {}\nIt is found.\n"
 
 
 def test_files_are_changed_only_after_an_approval(place: Chatting, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ Every call passes through these steps:
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -70,11 +70,16 @@ def needs_person(tool: Tool | None, call: ToolCall) -> bool:
     return True
 
 
-async def approval_of(call: ToolCall, tool: Tool, approver: Approver | None) -> Literal[True] | str | None:
-    """Whether a call may run: True, the reason why not, or `None` if it waits for a person."""
-    if not needs_person(tool, call):
+async def approval_of(
+    call: ToolCall, tool: Tool | None, approver: Approver | None, *, is_foreign: bool = False
+) -> Literal[True] | str | None:
+    """Whether a call may run: True, the reason why not, or `None` if it waits for a person.
+
+    A foreign call, which no turn of an agent made, runs only if a person or the approver says so.
+    """
+    if not is_foreign and not needs_person(tool, call):
         return True
-    if tool.asks_person or approver is None:
+    if approver is None or (tool is not None and tool.asks_person):
         return None
     verdict = approver(call)
     return _checked_verdict(await verdict if isawaitable(verdict) else verdict)
@@ -224,11 +229,16 @@ class Batch:
         self._conflict: Conflict | None = None  # another answered a call: raised once all have ended
 
     async def judge(
-        self, calls: Sequence[ToolCall], decided: Mapping[str, bool | str], most: int | None
+        self,
+        calls: Sequence[ToolCall],
+        decided: Mapping[str, bool | str],
+        most: int | None,
+        foreign: Collection[str] = (),
     ) -> list[ToolCall]:
         """The calls within the limit, now judged. Refused calls do not count towards it.
 
-        `decided` are decisions of a person, by the ids of the items of calls.
+        `decided` are decisions of a person, and `foreign` those calls that no turn of an agent made, by the
+        ids of the items of calls.
         """
         within: list[ToolCall] = []
         left = len(calls) if most is None else most
@@ -239,7 +249,8 @@ class Batch:
             if call.id in decided:
                 verdict = _checked_verdict(decided[call.id])
             else:
-                verdict = True if tool is None else await approval_of(call, tool, self._speaker.approver)
+                approver, is_foreign = self._speaker.approver, call.id in foreign
+                verdict = await approval_of(call, tool, approver, is_foreign=is_foreign)
             if verdict is None:
                 self.waiting.append(call)
             if isinstance(verdict, str):

@@ -5,6 +5,8 @@ history that every provider accepts.
 
 A process may end between a call and its result. The record says whether the call was begun. One that was not
 can still run; one that was runs again only if its tool is idempotent, and is marked as uncertain otherwise.
+A call that no turn of an agent made, such as one of an imported history, may have run elsewhere: it waits for
+a decision.
 """
 
 import asyncio
@@ -53,6 +55,7 @@ _STOPS: Mapping[Finish, Stop] = {"length": "length", "refused": "refused"}
 """Why a turn ends, by why the model stopped; otherwise it is done."""
 
 _ENDED = "the process ended while it ran"
+_FOREIGN = "no agent of this conversation has run it"
 _SUPERSEDED = "the user said something else first"
 
 _MOST_SENT = 6
@@ -84,6 +87,7 @@ class Loop:
         self._answer = answer
         self._waiting: list[ToolCall] = []
         self._left: list[ToolCall] = []  # calls of an earlier turn that may still run
+        self._foreign: set[str] = set()  # those of them that no turn of an agent made, by the ids of items
         self._decided: Decisions = {}  # by the ids of the items of these calls
         self._final: Message | None = None  # the answer, if the turn that is resumed had ended
         self._sent = 0  # tokens of the last request, by our count
@@ -148,7 +152,7 @@ class Loop:
         """Run calls; the reason to stop, if there is one."""
         batch = Batch(self._session, self._speaker, self.emit, self.items)
         self._waiting = batch.waiting
-        within = await batch.judge(calls, self._decided, self.meter.calls_left)
+        within = await batch.judge(calls, self._decided, self.meter.calls_left, self._foreign)
         self.meter.calls += len(within) - len(batch.refused)
         await batch.execute(within)
         is_beyond = len(within) < len(calls)
@@ -162,9 +166,12 @@ class Loop:
     def waiting(self) -> tuple[ToolCall, ...]:
         """The open calls that a person has to answer or approve."""
         self._find_speaker()
-        tools, standing = self._speaker.tools, self._session.steps.standing()
-        calls = (call for call, progress in standing if progress == "waiting" and not is_tombstone(call))
-        return tuple(call for call in calls if needs_person(tools.get(call.name), call))
+        tools, waiting = self._speaker.tools, list[ToolCall]()
+        for call, progress in self._session.steps.standing():
+            is_asked = progress == "waiting" and needs_person(tools.get(call.name), call)
+            if (is_asked or (progress == "foreign" and self._has_tool(call))) and not is_tombstone(call):
+                waiting.append(call)
+        return tuple(waiting)
 
     def _find_speaker(self) -> None:
         if self._own.handoffs:
@@ -206,8 +213,12 @@ class Loop:
                 closed[call.id] = ToolResult(call.call_id, call.name, message.content)
             elif call.id in begun:
                 closed[call.id] = uncertain(call, _ENDED)
-            elif question is not None and needs_person(self._speaker.tools.get(call.name), call):
+            elif question is not None and (
+                call.id in self._foreign or needs_person(self._speaker.tools.get(call.name), call)
+            ):
                 waiting.append(call)
+            elif call.id in self._foreign:
+                closed[call.id] = uncertain(call, _FOREIGN)
             else:
                 closed[call.id] = not_run(call, _SUPERSEDED)
         said = [message] if question is None else []
@@ -218,6 +229,7 @@ class Loop:
     async def _runnable_calls(self, decisions: Decisions) -> list[ToolCall]:
         """The open calls that may still run, once decisions are checked and the other calls are closed."""
         steps, left = self._session.steps, list[ToolCall]()
+        self._foreign = {call.id for call, standing in steps.standing() if standing == "foreign"}
         closed: list[tuple[ToolCall, Sequence[Item]]] = []
         for call, standing in steps.standing():
             if steps.is_run(call):
@@ -227,6 +239,8 @@ class Loop:
             may_run = standing != "begun" or (tool is not None and tool.is_idempotent)
             if held := steps.held(call):
                 closed.append((call, held))
+            elif standing == "foreign" and not self._has_tool(call) and not is_tombstone(call):
+                closed.append((call, [uncertain(call, _FOREIGN)]))  # nobody can decide it here
             elif may_run and not is_tombstone(call):
                 left.append(call)
             else:
@@ -247,19 +261,22 @@ class Loop:
                 raise Forgotten(
                     f"the call {cut(name)!r} was forgotten: the next message or `resume` closes it"
                 )
-            if call is None or call not in left:
-                raise UnknownId(f"no call {cut(str(name))!r} waits for a decision")
-            if call.name not in self._speaker.tools and call.name not in self._speaker.handoffs:
+            if call is not None and not self._has_tool(call):
                 raise InvalidValue(
                     f"the call {cut(name)!r} is of the tool {cut(call.name)!r}, which "
                     f"{cut(self._speaker.name)!r} does not have: an agent that has it decides it"
                 )
+            if call is None or call not in left:
+                raise UnknownId(f"no call {cut(str(name))!r} waits for a decision")
             if self._asks_user(call):
                 raise InvalidValue(f"the call {cut(name)!r} asks the user something: `ask` answers it")
             if call.id in found:
                 raise InvalidValue(f"the call {cut(call.call_id)!r} is decided twice, by both of its ids")
             found[call.id] = decision
         return found
+
+    def _has_tool(self, call: ToolCall) -> bool:
+        return call.name in self._speaker.tools or call.name in self._speaker.handoffs
 
     def _asks_user(self, call: ToolCall) -> bool:
         tool = self._speaker.tools.get(call.name)
@@ -287,7 +304,8 @@ class Loop:
             steps = self._session.steps
             for call, standing in steps.standing():
                 if call.id in own and not steps.is_run(call):
-                    result = uncertain(call, why) if standing == "begun" else not_run(call, why)
+                    is_unknown = standing in ("begun", "foreign")
+                    result = uncertain(call, why) if is_unknown else not_run(call, why)
                     self.items += await self._close_call(call, steps.held(call) or [result])
 
         await self._retried(close)
@@ -368,7 +386,7 @@ class Loop:
         return recorded
 
     async def _record(self, parsed: Parsed) -> Parsed:
-        recorded = await self._session.aio.record(parsed)
+        recorded = await self._session.steps.record(parsed)
         self.items += recorded.items
         return recorded
 

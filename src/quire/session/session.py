@@ -364,11 +364,11 @@ class Session:
         self._log = log
         self.pool = SessionPool(writer, options.get("pool_limit"))
         """The notes of the session, by key."""
-        self.steps = Steps(writer, self.pool)
         """Tool calls on their way."""
         self.compaction = Compaction(writer, caps, prices)
         """Keeps the main transcript small."""
         self._turns = Turns(writer, self.compaction, caps, prices)
+        self.steps = Steps(writer, self.pool, self._turns.record_taken)
         self._plain = AioSession(self.pool, self.compaction, self._turns, INLINE)
         self.aio = self._verbs(AWAITED)
         """The same verbs to be awaited."""

@@ -32,7 +32,7 @@ from quire.stores.streams import (
 )
 from quire.tokens import whole
 
-_BEGUN, _HELD = "begun", "held"
+_BEGUN, _HELD, _TAKEN = "begun", "held", "taken"
 
 RECEIPT, _DETAIL, _CANDIDATES = "receipt", "receipt detail", "receipt candidates"
 """Descriptions of receipts, and of notes that receipts name."""
@@ -94,12 +94,15 @@ class StepsState:
     2. the result;
     3. the items that came with the result.
 
-    A note `begun` comes before or after these.
+    A note `begun` comes before or after these. A note `taken` is written with the reply of a model to an
+    agent: its turn runs these calls.
     """
 
     def __init__(self) -> None:
         self.begun: dict[str, Note] = {}
         """The notes that say that calls were about to be run."""
+        self.taken: set[str] = set()
+        """The calls that the turn of an agent made."""
         self.held: dict[str, tuple[Item, ...]] = {}
         """Results that came before their turn, each with the items that came with it."""
         self.heard: set[str] = set()
@@ -111,6 +114,7 @@ class StepsState:
         """Apply items of the stream of steps. Nothing is kept of calls that were answered."""
         waiting = {call.id for call in pending}
         self.begun = {call: note for call, note in self.begun.items() if call in waiting}
+        self.taken &= waiting
         self.held = {call: came for call, came in self.held.items() if call in waiting}
         self.heard &= {came[0].id for came in self.held.values()}
         for item in items:
@@ -124,6 +128,8 @@ class StepsState:
                 self.held[self._held_last] = (*self.held.get(self._held_last, ()), item)
             elif _HELD in item.content:
                 self._announced = item.content[_HELD]
+            elif _TAKEN in item.content:
+                self.taken.update(item.content[_TAKEN])
             else:
                 self.begun |= dict.fromkeys(item.content[_BEGUN], item)
 
@@ -142,6 +148,11 @@ class StepsState:
 def begun(calls: Iterable[ToolCall], claim: Mapping[str, object]) -> Note:
     """The note that calls are about to be run, and by whom."""
     return Note(content={**claim, _BEGUN: [call.id for call in calls]}, key=_BEGUN)
+
+
+def taken(calls: Iterable[ToolCall]) -> Note:
+    """The note that the turn of an agent made calls, and runs them."""
+    return Note(content={_TAKEN: [call.id for call in calls]}, key=_TAKEN)
 
 
 def held_for(call_id: str) -> Note:

@@ -7,7 +7,7 @@ side: a result that comes before its turn is held in a stream of its own.
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -18,6 +18,7 @@ from uuid import getnode
 from quire.errors import Conflict, StoreError, TurnBusy, cut
 from quire.items import Item, Note, ToolCall, ToolResult, new_id, now
 from quire.memory.quotes import Quote
+from quire.providers import Parsed
 from quire.session.aio import AWAITED, Change, Writer
 from quire.session.erasure import link_sources, names_of
 from quire.session.hooks import Added, Adding
@@ -29,8 +30,11 @@ from quire.stores.streams import MAIN, STEPS
 
 logger = logging.getLogger("quire.session")
 
-Progress = Literal["waiting", "begun", "held"]
-"""How far an open call has come: not begun, perhaps run, or its result is held."""
+Progress = Literal["waiting", "begun", "held", "foreign"]
+"""How far an open call has come: not begun, perhaps run, or its result is held.
+
+A foreign call was made by no turn of an agent: it was imported or appended, and may have run elsewhere.
+"""
 
 LEASE = 60.0
 """Seconds for which a note of running work is believed after it was written or renewed."""
@@ -39,10 +43,14 @@ LEASE = 60.0
 class Steps:
     """Open calls of the main transcript: claimed, held and answered. The verbs are awaited."""
 
-    def __init__(self, writer: Writer, pool: SessionPool) -> None:
+    def __init__(
+        self, writer: Writer, pool: SessionPool, record: Callable[[Parsed], Coroutine[Any, Any, Parsed]]
+    ) -> None:
         self._writer = writer
         self._log = writer.log
         self._pool = pool
+        self.record = record
+        """Records a response to the last request, and that the caller runs its calls."""
 
     # Running calls
 
@@ -161,11 +169,15 @@ class Steps:
         with self._log.applying:
             transcript = self._log.state.transcripts.get(name)
             calls = () if transcript is None else transcript.view.pending()
-            started = self._log.state.steps.begun
-            return [
-                (call, "held" if self.held(call) else "begun" if call.id in started else "waiting")
-                for call in calls
-            ]
+            return [(call, self._progress(call)) for call in calls]
+
+    def _progress(self, call: ToolCall) -> Progress:
+        steps = self._log.state.steps
+        if self.held(call):
+            return "held"
+        if call.id in steps.begun:
+            return "begun"
+        return "waiting" if call.id in steps.taken else "foreign"
 
     def held(self, call: ToolCall) -> tuple[Item, ...]:
         """What is held for a call: its result, and what came with it."""

@@ -34,7 +34,7 @@ from quire.memory import Memory
 from quire.memory.quotes import SelectedQuotes
 from quire.providers import CachePlan, Parsed, Provider, Rendered, StreamReader, chunk_of, provider_for
 from quire.sections import Ask, Section, settings_of
-from quire.session.aio import IO, Writer, check_names, checked_type, run
+from quire.session.aio import AWAITED, IO, Writer, check_names, checked_type, run
 from quire.session.compaction import Compaction
 from quire.session.erasure import finish_erasing, link_sources, names_of
 from quire.session.hooks import Added, Adding, Building, Built
@@ -42,10 +42,10 @@ from quire.session.log import Entries, Guard
 from quire.session.receipts import Digests, Request, parameters_of
 from quire.session.redaction import redacted_pieces
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
-from quire.session.state import State, Written
+from quire.session.state import State, Written, taken
 from quire.state import View
 from quire.stores.store import checked_name
-from quire.stores.streams import MAIN, USAGE
+from quire.stores.streams import MAIN, STEPS, USAGE
 from quire.tokens import Calibrated, Counter, Definition, checked_counter, counter_for
 
 logger = logging.getLogger("quire.session")
@@ -358,6 +358,10 @@ class Turns:
             pass
         return reply.kept
 
+    async def record_taken(self, response: Parsed) -> Parsed:
+        """Record a response to the last request, and that the turn of an agent runs its calls."""
+        return await self.keep(AWAITED, response, MAIN, self.rendering_of(None, None), takes_calls=True)
+
     def listen(
         self, io: IO, events: Any, provider: str | None, to: str, sent: Any, parameters: Any = None
     ) -> AsyncGenerator[Any, None]:
@@ -386,10 +390,13 @@ class Turns:
         to: str,
         sent: _Rendering | None,
         parameters: Mapping[str, Any] | None = None,
+        *,
+        takes_calls: bool = False,
     ) -> Parsed:
         """Record the items of a response and what it used; if it is refused, what it used.
 
-        The receipt of what it answers comes first, if it was not kept yet.
+        The receipt of what it answers comes first, if it was not kept yet. With `takes_calls` a note follows
+        that the turn of an agent runs the calls.
         """
         model = parsed.model or (None if sent is None else sent.rendered.model)
         usage = [] if parsed.usage is None else [usage_note(parsed.usage, model, self.prices)]
@@ -400,7 +407,9 @@ class Turns:
             def entries(state: State) -> Entries:
                 receipt = [] if unkept is None else unkept.receipt(parameters, self._conversation, state)
                 written = [Written(to, item) for item in with_unique_calls(items, state.waiting())]
-                return [*receipt, *written, *used]
+                calls = [item for _, item in written if isinstance(item, ToolCall)]
+                steps = [Written(STEPS, taken(calls))] if takes_calls and calls else []
+                return [*receipt, *written, *steps, *used]
 
             kept = tuple(item for stream, item in self._log.commit(entries) if stream == to)
             if unkept is not None:
