@@ -65,13 +65,44 @@ def test_no_file_drives_the_terminal(provider: str, history: Any, options: tuple
 # Repairs
 
 
+@pytest.mark.parametrize("wire", PROVIDERS)
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_history_of_another_provider_has_one_fault_with_the_command_to_convert_it(
+    wire: str, provider: str, tmp_path: Path
+) -> None:
+    payload = json.loads(ran("convert", "-", "--to", wire, given=[USER, CALLED, RESULT]).stdout)
+    file = written(tmp_path / "h.json", payload)
+    done = run("check", file, "--provider", provider)
+    if wire == provider:
+        assert done.exit_code == 0
+        return
+    assert done.exit_code == 1 and done.stdout.endswith("other_format\n1 fault\n")
+    assert f"looks like a history of {wire}, not of {provider}; " in done.stdout
+    assert f"quire convert {file} --to {provider} " in done.stdout
+    converted = ran("convert", file, "--to", provider).stdout
+    assert ran("check", "-", "--provider", provider, given=converted).stdout == "no fault\n"
+    fixing = run("check", file, "--provider", provider, "--fix")
+    assert fixing.exit_code == 2 and "nothing is repaired" in fixing.stderr and fixing.stdout == ""
+
+
+def test_a_repair_names_the_message() -> None:
+    _, reported = fixed([USER, CALLED, USER], "openai")
+    call = CALLED["tool_calls"][0]
+    words = (
+        f"messages[1], assistant, call {call['id']!r} of {call['function']['name']}: the call has no result"
+    )
+    assert words in reported
+    _, reported = fixed(BAD, "openai")
+    assert f"messages[1], tool, result of call {RESULT['tool_call_id']!r}" in reported
+
+
 def test_a_repair_is_reported_and_leaves_no_fault() -> None:
     repaired, reported = fixed([USER, CALLED, USER], "openai")
     assert [message["role"] for message in repaired] == ["user", "assistant", "tool", "user"]
     assert "unanswered_call" in reported and "result_added" in reported
     assert ran(*CHECK, given=repaired).stdout == "no fault\n"
     both = run(*CHECK, "--fix", "--json", given=BAD)  # the faults go to standard error
-    assert json.loads(both.stderr[: both.stderr.rindex("]") + 1])[0]["rule"] == "orphan_result"
+    assert json.JSONDecoder().raw_decode(both.stderr)[0][0]["rule"] == "orphan_result"
 
 
 TEXTS = [{"text": "hi", "type": "text"}]

@@ -57,6 +57,21 @@ def test_items_keep_their_ids_and_edits_and_a_fork_its_past(tmp_path: Path) -> N
     assert len(items) == 6 and items[-1]["content"] == "more"
 
 
+def test_import_of_a_broken_history_says_what_was_broken_and_what_is_repaired(tmp_path: Path) -> None:
+    asked = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": "{}"}}
+    broken = [*HELLO, {"role": "assistant", "tool_calls": [asked]}, {"role": "user", "content": "well?"}]
+    store = str(tmp_path / "chats.db")
+    done = ran("import", "-", "ana/old", "--store", store, given=broken)
+    assert (
+        "-: broken: messages[2].tool_calls[0].id: call 'c1' has no result (unanswered_call)\n" in done.stderr
+    )
+    repair = "messages[2], assistant, call 'c1' of pay: the call has no result"
+    assert f"-: repaired in each request: {repair} (result_added)\n" in done.stderr
+    (row,) = ran_json("import", "-", "ana/again", "--store", store, given=broken)
+    assert [fault["rule"] for fault in row["faults"]] == ["unanswered_call"] and row["repairs"] == [repair]
+    assert ran("import", "-", "ana/whole", "--store", store, given=HELLO).stderr == ""
+
+
 def test_an_existing_conversation_is_added_to_only_with_append(tmp_path: Path) -> None:
     store, file = str(tmp_path / "chats.db"), written(tmp_path / "h.json", HELLO)
     ask = ("import", file, "ana/q3", "--store", store)

@@ -5,10 +5,13 @@ from typing import Annotated, Any
 import typer
 
 from quire.cli.histories import (
+    OWN,
     READ,
     History,
     format_of,
+    located,
     note_downgrades,
+    other_format,
     read_histories,
     render,
     unwritten,
@@ -21,6 +24,9 @@ from quire.cli.transfer import check_store
 from quire.errors import InvalidValue
 from quire.providers import HISTORY, Downgrade, Fault, provider_for
 from quire.tokens import counter_for, schema_tokens
+
+_OTHER_FORMAT = "other_format"
+"""The rule of a history in the format of another provider."""
 
 
 def check(
@@ -45,14 +51,17 @@ def check(
         check_store(file, key_file, salvage, json)
         return
     with errors_reported():
-        wire, histories = provider_for(provider), read_histories(file)
-        found = [(history, wire.check(history.payload, model)) for history in histories]
+        histories = read_histories(file)
+        found = [(history, _faults(history, file, provider, model)) for history in histories]
         to_errors = fix and output in (None, "-")  # standard output is for the repaired history
         if json:
             rows = [{"line": history.line, **one._asdict()} for history, faults in found for one in faults]
             write_json(rows, to_errors=to_errors)
         else:
             _print_faults(found, file, to_errors)
+        others = [faults[0].text for _, faults in found if faults and faults[0].rule == _OTHER_FORMAT]
+        if fix and others:
+            raise InvalidValue(f"nothing is repaired: {others[0]}")
         has_faults = _fix(histories, provider, model, output) if fix else any(faults for _, faults in found)
     raise typer.Exit(1 if has_faults else 0)
 
@@ -121,7 +130,20 @@ def _converted(
 ) -> tuple[Any, tuple[Downgrade, ...]]:
     # Within one format the model made the history itself, so its opaque state stays usable.
     items = history.items(source, model if source == to else None)
-    return render(items, to, model=model or history.model, tools=history.tools)
+    payload, downgrades = render(items, to, model=model or history.model, tools=history.tools)
+    return payload, located(history, format_of(history.payload, source), items, downgrades)
+
+
+def _faults(history: History, file: str, provider: str, model: str | None) -> list[Fault]:
+    """The faults of a history; of one in another format, only that it is."""
+    faults = provider_for(provider).check(history.payload, model)
+    other = other_format(history.payload, provider) if faults else None
+    if other is None:
+        return faults
+    words = f"this looks like a history of {other}, not of {provider}; quire convert {file} --to {provider} "
+    if other != OWN:
+        words += f"converts it, and quire check {file} --provider {other} checks it as it is"
+    return [Fault("$", _OTHER_FORMAT, words.strip())]
 
 
 def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors: bool) -> None:

@@ -8,8 +8,8 @@ import msgspec
 
 from quire.cli.phrases import fields_of, listed
 from quire.cli.terminal import note, read_bytes, write_json, write_lines
-from quire.errors import Damaged, InvalidValue, cut
-from quire.items import JSON, Item
+from quire.errors import Damaged, InvalidValue, QuireError, cut
+from quire.items import JSON, Item, Message, ToolCall, ToolResult
 from quire.providers import HISTORY, PROVIDERS, Downgrade, provider_for
 
 OWN = "quire"
@@ -170,6 +170,52 @@ def format_of(payload: Any, given: str | None = None) -> str:
         if str(message.get("type")).startswith(("function_call", "reasoning")):
             return "openai-responses"
     return "openai"
+
+
+def other_format(payload: Any, provider: str) -> str | None:
+    """The format that a payload clearly has, if it is not the provider's."""
+    guess, fields = format_of(payload), fields_of(payload)
+    messages = [fields_of(message) for message in _list(fields.get("messages") if fields else payload)]
+    is_chat = any(one.get("tool_calls") or one.get("role") in ("tool", "function") for one in messages)
+    if guess == "openai":  # plain messages are of several formats
+        has_fields = "messages" in fields and provider == "openai-responses"
+        return guess if provider != guess and (is_chat or has_fields or provider == "gemini") else None
+    return guess if guess != provider and not is_chat else None
+
+
+def located(
+    history: History, source: str, items: list[Item], downgrades: tuple[Downgrade, ...]
+) -> tuple[Downgrade, ...]:
+    """Downgrades whose reasons begin with the message: its place in the payload, role and call id."""
+    places = _places(history, source, items)
+    by_id = {item.id: item for item in items}
+    found: list[Downgrade] = []
+    for one in downgrades:
+        item = by_id.get(one.item_id or "")
+        words = [] if item is None else [*filter(None, [places.get(item.id)]), *_traits(item)]
+        found.append(one._replace(reason=f"{', '.join(words)}: {one.reason}") if words else one)
+    return tuple(found)
+
+
+def _traits(item: Item) -> list[str]:
+    if isinstance(item, ToolCall | ToolResult):
+        role, kind = ("assistant", "call") if isinstance(item, ToolCall) else ("tool", "result of call")
+        return [role, f"{kind} {cut(item.call_id)!r} of {cut(item.name)}"]
+    return [item.role] if isinstance(item, Message) else []
+
+
+def _places(history: History, source: str, items: list[Item]) -> dict[str, str]:
+    """The messages of items, by id; empty if the messages one by one do not give the same items."""
+    field, fields = HISTORY.get(source, ""), fields_of(history.payload)
+    messages, read = _list(fields.get(field) if fields else history.payload), list[str]()
+    for index, message in enumerate(messages) if field else ():
+        try:
+            count = len(provider_for(source).read_history([message]))
+        except QuireError:
+            return {}
+        read += [f"{field}[{index}]"] * count
+    before = len(items) - len(read)  # instructions that the payload keeps apart
+    return dict(zip((item.id for item in items[before:]), read, strict=True)) if 0 <= before <= 1 else {}
 
 
 def render(

@@ -5,18 +5,31 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from quire.cli.histories import OWN, History, known_format, note_downgrades, read_histories, render
+from quire.cli.histories import (
+    OWN,
+    History,
+    format_of,
+    known_format,
+    located,
+    note_downgrades,
+    read_histories,
+    render,
+)
 from quire.cli.options import Address, AsJson, File, KeyFile, Output, StoreUrl, Transcript
 from quire.cli.phrases import listed, plural, title
 from quire.cli.stores import at_store, existing_place, key_in, path_of, session_at
 from quire.cli.terminal import errors_reported, note, say, write_json
 from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed
 from quire.items import Item
+from quire.providers import Downgrade, Fault, provider_for
 from quire.state import Transcript as Log
 from quire.stores import Entry, Place, Store, place_at
 from quire.stores.salvage import check, salvage
 
 _ITEMS, _AUTO = "items", "auto"
+
+_MOST_NOTED = 20
+"""Faults, and repairs, of a history that are printed."""
 
 
 # export and import
@@ -70,13 +83,37 @@ def import_(
         for one in read:
             session_at(found, one.place).append(*one.items, expected=versions[one.place])
     if json:
-        write_json([{"address": str(o.place), "items": len(o.items), "from": o.title} for o in read])
+        write_json(
+            [
+                {
+                    "address": str(one.place),
+                    "items": len(one.items),
+                    "from": one.title,
+                    "faults": [fault._asdict() for fault in one.faults],
+                    "repairs": [repair.reason for repair in one.repairs],
+                }
+                for one in read
+            ]
+        )
     for one in read:
         if not json:
             say(f"{one.place}: {plural(len(one.items), 'item')} from {one.title}")
         if one.definitions:
             left = plural(one.definitions, "tool definition")
             note(f"{one.title}: left out, because they are no part of a conversation: {left}")
+        if not json:
+            _note_faults(one)
+
+
+def _note_faults(read: "_Read") -> None:
+    """Print what was broken in a history, and how requests repair it; the items are kept as they were."""
+    for fault in read.faults[:_MOST_NOTED]:
+        note(f"{read.title}: broken: {fault}")
+    for repair in read.repairs[:_MOST_NOTED]:
+        note(f"{read.title}: repaired in each request: {repair.reason} ({repair.change})")
+    left = len(read.faults[_MOST_NOTED:]) + len(read.repairs[_MOST_NOTED:])
+    if left:
+        note(f"{read.title}: and {plural(left, 'line')} more; --json lists all")
 
 
 def _wire(name: str) -> str:
@@ -91,6 +128,8 @@ class _Read(NamedTuple):
     place: Place
     items: list[Item]
     definitions: int
+    faults: list[Fault]
+    repairs: tuple[Downgrade, ...]
 
 
 def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
@@ -103,7 +142,18 @@ def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
             raise InvalidValue(f"{where}: {fault}") from None
         names = (place.conversation, str(history.line or ""))
         target = place._replace(conversation="-".join(filter(None, names)))
-        yield _Read(where, target, items, len(history.tools))
+        yield _Read(where, target, items, len(history.tools), *_broken(history, source, items))
+
+
+def _broken(
+    history: History, source: str | None, items: list[Item]
+) -> tuple[list[Fault], tuple[Downgrade, ...]]:
+    """The faults of a history in its own format, and how a request of that format repairs them."""
+    wire = format_of(history.payload, source)
+    faults = [] if wire == OWN else provider_for(wire).check(history.payload)
+    if not faults:
+        return [], ()
+    return faults, located(history, wire, items, render(items, wire, tools=history.tools)[1])
 
 
 # migrate
