@@ -101,10 +101,6 @@ def lines_of(work: Callable[..., None], *arguments: Any) -> list[str]:
     return Process(work, *arguments).rest().split("\n")[:-1]
 
 
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 class Steps:
     """Counts steps, and dies at one of them; 0 is none."""
 
@@ -114,24 +110,21 @@ class Steps:
     def step(self) -> None:
         self.count += 1
         if self.count == self._fatal:
-            die()
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
-def watched(store: Store, verbs: tuple[str, ...], steps: Steps, say: Say = lambda _: None) -> None:
-    """Take a step before and after each write of a store, and say what it returns."""
+def watched(store: Store, steps: Steps, say: Say) -> None:
+    """Take a step before and after each append to a store, and say what it returns."""
+    append = store.append
 
-    def around(verb: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*args: Any, **options: Any) -> Any:
-            steps.step()
-            given = verb(*args, **options)
-            say(given)
-            steps.step()
-            return given
+    def called(*args: Any, **options: Any) -> Any:
+        steps.step()
+        given = append(*args, **options)
+        say(given)
+        steps.step()
+        return given
 
-        return called
-
-    for name in verbs:
-        setattr(store, name, around(getattr(store, name)))
+    store.append = called  # type: ignore[method-assign]
 
 
 # Writers
@@ -218,7 +211,7 @@ def act(say: Say, url: str, conversation: str, log: Path, fatal: int, verb: str)
     """Answer, or go on with what is there; say each version, and then the number of steps."""
     store, steps = Store.open(url), Steps(fatal)
     session = Session.open(f"bench/{conversation}", store=store)
-    watched(store, ("append",), steps, say)
+    watched(store, steps, say)
     with log.open("a", buffering=1) as file:
         tools = tools_of(steps, lambda told: print(told, file=file))
         agent = Agent(session, model=Scripted([answer], repeat=True), tools=tools)

@@ -114,7 +114,7 @@ def stored_turn(size: int, rounds: int) -> tuple[object, ...]:
 
 
 def of_a_peer(python: str | None, size: int) -> float | None:
-    """Microseconds that the Harness takes to keep one message more: a snapshot with a reference to each."""
+    """Microseconds of CPU time of the Harness for one message more: a snapshot that refers to all."""
     if python is None or size > LARGEST_OF_A_PEER:
         return None
     command = [python, str(Path(__file__).with_name("harness.py")), "append", str(size)]
@@ -136,7 +136,7 @@ def main() -> None:
             row = appends(size, durable, options.appends, options.rounds)
             rows.append((*row, peer if durable == "process" else None))
     turns = [stored_turn(size, options.rounds) for size in options.sizes if size <= 10_000]
-    head = ("N", "durable", "raw sqlite3, µs", "ours, µs", "ratio", "pydantic-ai-harness, µs")
+    head = ("N", "durable", "raw sqlite3, µs", "ours, µs", "ratio", "pydantic-ai-harness, CPU µs")
     parts = [page.table(head, rows, left=2), page.table(("N", "stored turn, warm, ms", "cold, ms"), turns)]
     page.report(options, {"keeping": "\n\n".join(parts)}, {"appends": rows, "turns": turns})
 

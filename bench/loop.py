@@ -173,7 +173,7 @@ LOOPS: dict[str, tuple[Callable[[str, int, Path], Awaitable[Turn]], dict[str, st
         quire,
         {
             ALL: "payload, receipt; the log is in memory",
-            CUT: "the same; the log stays whole, the cut is made anew in each turn",
+            CUT: "the same; the log stays whole, and what was cut can be shown again",
             KEPT: "the same; each message and receipt is committed before the turn goes on",
         },
     ),

@@ -48,11 +48,11 @@ TITLES = {
     "import": "import, ms",
 }
 METHOD = """\
-All libraries were given the same transcript: about 790 characters a message, every second turn with one to
+All libraries were given the same transcript: about 800 characters a message, every second turn with one to
 three tool calls, a third of the outputs 2 to 8 KB long. Each makes its own objects from the same strings;
-where it wants arguments as dictionaries, they were parsed beforehand. Figures are the best of the runs, with
-the garbage collector on. A library that cuts in place is given a whole history for each turn, copied off the
-clock."""
+where it wants arguments as dictionaries, they were parsed beforehand. Figures are the best CPU time of the
+runs, with the garbage collector on. A library that cuts in place is given a whole history for each turn,
+copied off the clock."""
 
 WORK = [*WORKLOADS, "import"]
 Cells = dict[str, dict[str, dict[int, dict[str, Any]]]]
@@ -117,9 +117,10 @@ def measure_one(name: str, workload: str, sizes: list[int]) -> Iterator[dict[str
 
 def _imported(module: str) -> dict[str, float]:
     def seconds(statement: str) -> float:
-        start = time.perf_counter()
+        before = os.times()
         subprocess.run([sys.executable, "-c", statement], check=True, capture_output=True)
-        return time.perf_counter() - start
+        after = os.times()
+        return sum(after[2:4]) - sum(before[2:4])
 
     pairs = [(seconds(f"import {module}"), seconds("pass")) for _ in range(5)]
     full, bare = zip(*pairs, strict=True)

@@ -34,14 +34,12 @@ def size_of(folder: Path) -> tuple[int, int]:
 
 
 def sizes() -> str:
-    """The sizes as a table."""
-    home = ROOT / "src" / "quire"
-    packages = sorted(path.name for path in home.iterdir() if (path / "__init__.py").exists())
-    folders = {f"`{name}`": home / name for name in packages} | {
-        "all of `src`": home,
-        "`tests`": ROOT / "tests",
-    }
-    return page.table(("package", "lines", "files"), [(name, *size_of(at)) for name, at in folders.items()])
+    """The sizes as a table: packages by length, then all."""
+    folders = [path for path in (ROOT / "src" / "quire").iterdir() if (path / "__init__.py").exists()]
+    packages = sorted((*size_of(path), f"`{path.name}`") for path in folders)[::-1]
+    longest = ", ".join(f"{name} {lines:,}" for lines, _, name in packages)
+    rows = [(f"`{name}`", *size_of(ROOT / name)) for name in ("src", "tests", "bench")]
+    return f"{page.table(('', 'lines', 'files'), rows)}\n\nLines of each package: {longest}."
 
 
 # The path of a turn
@@ -72,39 +70,35 @@ class Trace:
                 self.functions.add(code)
 
 
-async def follow(turn: Callable[[], Awaitable[None]]) -> Trace:
+async def followed(turn: Callable[[], Awaitable[None]]) -> Trace:
     """Trace the second run of a turn. The profile is set first, so that threads of the first run have it."""
     trace = Trace()
     threading.setprofile(trace.note)
     sys.setprofile(trace.note)
-    try:
-        await turn()
-        trace.on = True
-        await turn()
-    finally:
-        trace.on = False
-        sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+    await turn()
+    trace.on = True
+    await turn()
+    trace.on = False
+    sys.setprofile(None)
+    threading.setprofile(None)  # type: ignore[arg-type]
     return trace
 
 
-async def own_loop(folder: str) -> Trace:
+def own_loop(folder: str) -> Callable[[], Awaitable[None]]:
     """A turn in the caller's own loop, kept in SQLite."""
     session = Session.open("bench/hops", store=f"sqlite:///{folder}/hops.db")
-    template = Template(
-        Instructions("Be brief."), History(), budget=Budget(window=8_000, reserve=500), model="gpt-5.6"
-    )
+    budget = Budget(window=8_000, reserve=500)
+    template = Template(Instructions("Be brief."), History(), budget=budget, model="gpt-5.6")
 
     async def turn() -> None:
         session.user("How did Q3 go?")
-        context = session.build(template)
-        context.render("openai")
+        session.build(template).render("openai")
         session.record(REPLY)
 
-    return await follow(turn)
+    return turn
 
 
-async def with_a_tool(_folder: str) -> Trace:
+def with_a_tool(_folder: str) -> Callable[[], Awaitable[None]]:
     """An agent's answer with one tool call, in memory."""
 
     @tool
@@ -122,29 +116,26 @@ async def with_a_tool(_folder: str) -> Trace:
     async def turn() -> None:
         await agent.ask("How many lamps are there?")
 
-    return await follow(turn)
+    return turn
 
 
-TURNS = {
-    "`user` + `build` + `render` + `record`": (own_loop, 40),
-    "`agent.ask` with one tool": (with_a_tool, 50),
-}
+TURNS = {"`user` + `build` + `render` + `record`": own_loop, "`agent.ask` with one tool": with_a_tool}
 
 
 def paths() -> str:
     """The paths as a table."""
     rows: list[tuple[object, ...]] = []
-    for name, (turn, goal) in TURNS.items():
+    for name, turn in TURNS.items():
         with TemporaryDirectory() as folder:
-            trace = asyncio.run(turn(folder))
-        rows.append((name, len(trace.files), goal, len(trace.functions), trace.calls))
-    return page.table(("turn", "files", "goal", "functions", "calls"), rows)
+            trace = asyncio.run(followed(turn(folder)))
+        rows.append((name, len(trace.files), len(trace.functions), trace.calls))
+    return page.table(("turn", "files", "functions", "calls"), rows)
 
 
 def main() -> None:
     parser = page.options(__doc__)
     given = parser.parse_args()
-    text = f"Lines and files:\n\n{sizes()}\n\nWhat a turn passes through:\n\n{paths()}"
+    text = f"{sizes()}\n\nWhat a turn passes through:\n\n{paths()}"
     page.report(given, {"size": text}, text)
 
 

@@ -1,4 +1,4 @@
-"""One deterministic agent transcript, as chat messages, for every library that is measured."""
+"""The transcript that all libraries are given: made up, always the same, with tool calls."""
 
 import json
 import random
@@ -9,37 +9,76 @@ from typing import Any
 Entry = tuple[str, str, Sequence[tuple[str, str, Any]], str, str]
 """A message taken apart: role, text, calls (id, tool, arguments), the call it answers, the answering tool."""
 
-ONE_MORE: Entry = (
-    "user",
-    "And which of them are still open, apart from the one that we spoke about?",
-    (),
-    "",
-    "",
-)
+ONE_MORE: Entry = ("user", "And which of them are still open, apart from the one you named?", (), "", "")
 """What is said after any history to make it one longer."""
 
-SUBJECTS = (
-    "the invoice,the booking,our warehouse,the second shipment,this account,the northern depot,a customer"
-)
-VERBS = (
-    "was moved to,depends on,has been checked against,still waits for,does not match,replaces,arrived before"
-)
-OBJECTS = "the order of last week,a refund,the new schedule,two open tickets,the price list,its delivery note"
-ENDS = (
-    "so I would look there first,which explains the delay,as the log shows,and nobody has signed it,for now"
-)
+SUBJECTS = "the invoice,the booking,our warehouse,the second shipment,this account,a customer"
+VERBS = "was moved to,depends on,was checked against,still waits for,does not match,replaces"
+OBJECTS = "the order of last week,a refund,the new schedule,two tickets,the price list,its note"
 TOOLS = "find_orders,read_file,search_tickets,check_stock,route_parcel,list_invoices"
-STATES = "open,paid,late,packed,returned"
 
 
 def messages(count: int, seed: int = 7) -> list[dict[str, Any]]:
-    """The first `count` messages of the transcript, in the shape of OpenAI's chat API."""
-    return _Talk(seed).messages(count)
+    """The first `count` messages of the transcript, in the shape of OpenAI's chat API.
+
+    Every second turn has tools, and no call is without a result. Texts are cut from one long text.
+    """
+    dice, calls = random.Random(seed), 0
+    parts = [part.split(",") for part in (SUBJECTS, VERBS, OBJECTS)]
+    sentences = (" ".join(map(dice.choice, parts)) + f" ({dice.randint(2, 990)})." for _ in range(1_500))
+    prose = " ".join(sentences)
+
+    def words(least: int, most: int) -> str:
+        start = dice.randrange(len(prose) - most)
+        return prose[start : start + dice.randint(least, most)]
+
+    def user() -> dict[str, Any]:
+        return {"role": "user", "content": words(40, 360)}
+
+    def assistant() -> dict[str, Any]:
+        return {"role": "assistant", "content": words(150, 750)}
+
+    def call() -> dict[str, Any]:
+        nonlocal calls
+        calls += 1
+        arguments = json.dumps({"query": words(20, 40), "limit": dice.randint(5, 50)})
+        function = {"name": dice.choice(TOOLS.split(",")), "arguments": arguments}
+        return {"id": f"call_{calls:08x}", "type": "function", "function": function}
+
+    def turn_with_tools() -> Iterator[dict[str, Any]]:
+        made = [call() for _ in range(dice.randint(1, 3))]
+        yield user()
+        yield {"role": "assistant", "content": dice.choice((None, words(40, 160))), "tool_calls": made}
+        for one in made:
+            output = words(2_000, 8_000) if dice.random() < 0.35 else words(80, 700)
+            yield {
+                "role": "tool",
+                "tool_call_id": one["id"],
+                "name": one["function"]["name"],
+                "content": output,
+            }
+        yield assistant()
+
+    said = [{"role": "system", "content": "You look after orders and stock. " + words(500, 600)}]
+    while len(said) < count:
+        said += [user(), assistant()]
+        turn = list(turn_with_tools())
+        said += turn if len(said) + len(turn) <= count else [user(), assistant()]
+    return said[:count]
 
 
 def entries(chat: Sequence[dict[str, Any]], parsed: bool = False) -> list[Entry]:
     """The messages taken apart; `parsed` gives a call's arguments as a dictionary, not as JSON text."""
     return [_entry(message, json.loads if parsed else str) for message in chat]
+
+
+def _entry(message: dict[str, Any], read: Callable[[str], Any]) -> Entry:
+    calls = tuple(
+        (call["id"], call["function"]["name"], read(call["function"]["arguments"]))
+        for call in message.get("tool_calls", ())
+    )
+    role, content = sys.intern(message["role"]), message["content"] or ""
+    return role, content, calls, message.get("tool_call_id", ""), message.get("name", "")
 
 
 def add_all(append: Callable[[Any], Any], chat: Sequence[Entry], kinds: tuple[Any, Any, Any]) -> None:
@@ -70,89 +109,3 @@ def texts(chat: Sequence[Entry]) -> Iterator[str]:
         yield from filter(None, (text, answers, name))
         for call_id, tool, arguments in calls:
             yield from (call_id, tool, arguments)
-
-
-def _entry(message: dict[str, Any], read: Callable[[str], Any]) -> Entry:
-    calls = tuple(
-        (call["id"], call["function"]["name"], read(call["function"]["arguments"]))
-        for call in message.get("tool_calls", ())
-    )
-    role, content = sys.intern(message["role"]), message["content"] or ""
-    return role, content, calls, message.get("tool_call_id", ""), message.get("name", "")
-
-
-class _Talk:
-    """A talk. Texts are cut from stock made once: a hundred thousand messages must be quick."""
-
-    def __init__(self, seed: int) -> None:
-        self.dice = random.Random(seed)
-        self.calls = 0
-        self.prose = " ".join(self._sentence() for _ in range(1500))
-        self.code = [self._line(number) for number in range(800)]
-        self.rows = [self._row(number) for number in range(800)]
-
-    def messages(self, count: int) -> list[dict[str, Any]]:
-        """So many, and no call without a result: what a call that waits costs is another question."""
-        said = [{"role": "system", "content": "You look after orders and stock. " + self._words(600)}]
-        while len(said) < count:
-            said += self._plain_turn()
-            turn = list(self._turn_with_tools())
-            said += turn if len(said) + len(turn) <= count else self._plain_turn()
-        return said[:count]
-
-    def _plain_turn(self) -> Iterator[dict[str, Any]]:
-        yield {"role": "user", "content": self._words(self.dice.randint(40, 360))}
-        yield {"role": "assistant", "content": self._words(self.dice.randint(150, 750))}
-
-    def _turn_with_tools(self) -> Iterator[dict[str, Any]]:
-        yield {"role": "user", "content": self._words(self.dice.randint(40, 360))}
-        calls = [self._call() for _ in range(self.dice.randint(1, 3))]
-        text = self._words(self.dice.randint(40, 160)) if self.dice.random() < 0.5 else None
-        yield {"role": "assistant", "content": text, "tool_calls": calls}
-        for call in calls:
-            name = call["function"]["name"]
-            yield {"role": "tool", "tool_call_id": call["id"], "name": name, "content": self._output()}
-        yield {"role": "assistant", "content": self._words(self.dice.randint(150, 750))}
-
-    def _call(self) -> dict[str, Any]:
-        self.calls += 1
-        arguments = {"query": self._words(30), "limit": self.dice.randint(5, 50), "state": self._pick(STATES)}
-        function = {"name": self._pick(TOOLS), "arguments": json.dumps(arguments)}
-        return {"id": f"call_{self.calls:08x}", "type": "function", "function": function}
-
-    def _output(self) -> str:
-        long = self.dice.random() < 0.35
-        size = self.dice.randint(2000, 8000) if long else self.dice.randint(80, 700)
-        kind = self.dice.random()
-        if kind < 0.5:
-            return '{"rows": [' + ", ".join(self._stock(self.rows, size)) + "]}"
-        if kind < 0.8:
-            return "\n".join(self._stock(self.code, size))
-        return self._words(size)
-
-    def _words(self, size: int) -> str:
-        start = self.prose.index(" ", self.dice.randrange(len(self.prose) - 9000)) + 1
-        return self.prose[start : start + size].rpartition(" ")[0] + "."
-
-    def _stock(self, lines: list[str], size: int) -> list[str]:
-        start = self.dice.randrange(len(lines) - 200)
-        return lines[start : start + max(1, size // (len(lines[start]) + 2))]
-
-    def _pick(self, words: str) -> str:
-        return self.dice.choice(words.split(","))
-
-    def _sentence(self) -> str:
-        said = " ".join(map(self._pick, (SUBJECTS, VERBS, OBJECTS)))
-        end = f", {self._pick(ENDS)}" if self.dice.random() < 0.4 else f" ({self.dice.randint(2, 990)})"
-        return f"{said[0].upper()}{said[1:]}{end}."
-
-    def _row(self, number: int) -> str:
-        row = {"id": number, "state": self._pick(STATES), "total": self.dice.randint(100, 99999) / 100}
-        return json.dumps(
-            row | {"about": f"{self._pick(SUBJECTS)} {self._pick(VERBS)} {self._pick(OBJECTS)}"}
-        )
-
-    def _line(self, number: int) -> str:
-        tool, state = self._pick(TOOLS), self._pick(STATES)
-        indent = "    " * self.dice.randint(0, 3)
-        return f"{indent}if order.{state} > {number}: {tool}(order, limit={number % 37})"

@@ -6,7 +6,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable, Sequence
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from libraries import Adapter
@@ -24,7 +24,7 @@ class Wrong(Exception):
 
 
 def clocked(call: Callable[[Any], object], ready: Callable[[], Any], unit: float, times: int = 1) -> Figures:
-    """Time `call(ready())` for a second, after a garbage collection for each batch.
+    """Take the CPU time of `call(ready())` for a second, after a garbage collection for each batch.
 
     Short calls are timed in batches of things that were made ready before; `times` is how often the call
     repeats its work by itself.
@@ -36,9 +36,9 @@ def clocked(call: Callable[[Any], object], ready: Callable[[], Any], unit: float
         kept: list[object] = []
         gc.collect()
         for thing in things:
-            start = perf_counter()
+            start = process_time()
             result = call(thing)
-            samples.append(perf_counter() - start)
+            samples.append(process_time() - start)
             kept.append(result)  # letting go of a result is not timed
         if samples[-1] > SECONDS:
             break  # the noise of the machine does not matter any more
