@@ -35,13 +35,13 @@ fuzz: .venv/.test ## 100,000 random histories on every wire, and ten times the e
 		$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} --dist worksteal -q -m laws
 
 bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/explanation/benchmarks.md
-	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks.md
-	@$(BIN)/python bench/size.py --page docs/explanation/benchmarks.md
-	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks.md
-	@$(BIN)/python bench/crash.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
+	@$(BIN)/python bench/size.py --page docs/explanation/benchmarks-parts.md
+	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
+	@$(BIN)/python bench/crash.py --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/loop.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks.md
-	@$(BIN)/python bench/load.py --page docs/explanation/benchmarks.md
-	@$(BIN)/python bench/programs.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/load.py --page docs/explanation/benchmarks-parts.md
+	@$(BIN)/python bench/programs.py --page docs/explanation/benchmarks-parts.md
 
 docs: .venv/.docs ## build the documentation into site/; a warning or a broken link fails
 	@$(BIN)/zensical build --clean --strict && echo "documentation: site/index.html; for its search: $(PYTHON) -m http.server --directory site"
