@@ -346,7 +346,12 @@ class _Fit:
 
         The room is measured without the volatile sections, so that the cut does not follow them.
         """
-        frame = sum(self._count(item) for item in self._stays[index] if structural(item))
+        view = self._pieces[index].origin
+        pinned = set[str]()
+        if view is not None:
+            pinned = {view.log.item(p).id for head in view.pins() for p in view.log.group(head, view.end)}
+        always = (item for item in self._stays[index] if structural(item) or item.id in pinned)
+        frame = sum(map(self._count, always))
         steady = (i for i, one in enumerate(self._pieces) if not (one.is_elastic or _is_volatile(one)))
         room = min(self._room - sum(self._sizes[i][0] for i in steady), self._most(index)) - frame
         return frame, int(max(min(room * _FLOOR, (granted - frame) * (1 - _FLOOR)), 0))
