@@ -36,7 +36,7 @@ from quire.errors import (
     cut,
 )
 from quire.items import Item, Message, ToolCall, ToolResult
-from quire.models import AnswerShape, Terms, shape_of, takes_cache
+from quire.models import AnswerShape, Terms, shape_of
 from quire.providers import Finish, Parsed, Rendered
 from quire.session import Session
 from quire.stores.store import is_tombstone
@@ -403,7 +403,7 @@ class Loop:
         while True:
             context = await self._fitted(template)
             with suppress(Forgotten):
-                rendered = context.render(model.wire, model=model.name, cache=takes_cache(model))
+                rendered = context.render(model.wire, model=model.name, cache=getattr(model, "caches", True))
                 self._sent = context.receipt.tokens
                 return context, rendered
 

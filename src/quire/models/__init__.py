@@ -11,7 +11,6 @@ from quire.models.model import (
     asking,
     shape_of as shape_of,
     summarized,
-    takes_cache as takes_cache,
 )
 from quire.models.named import ALIASES, LOCAL as LOCAL, Model, model_of as model_of, read_name as read_name
 from quire.models.requests import (

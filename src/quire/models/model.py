@@ -103,11 +103,6 @@ def shape_of(model: AnyModel, schema: Mapping[str, Any], tools: Sequence[Definit
     return shape._replace(is_enforced=True) if is_local and shape.sent is not None else shape
 
 
-def takes_cache(model: AnyModel) -> bool:
-    """Whether requests to a model are rendered with fields for prompt caches: a model may say `caches`."""
-    return bool(getattr(model, "caches", True))
-
-
 def sent_shape(model: AnyModel, rendered: Rendered, terms: Terms) -> AnswerShape:
     """What is sent of the schema of an answer, beside the tools of a payload."""
     schema = checked(terms).get("output")
@@ -120,7 +115,7 @@ def _rendered(model: AnyModel, items: Sequence[Item], asked: Asked) -> tuple[Ren
         raise WrongType(f"a model is asked with a list of items, not {type(items).__name__}")
     given: Any = {**asked}
     tools, plan = given.pop("tools", ()), given.pop("plan", None)
-    if plan is not None and not takes_cache(model):
+    if plan is not None and not getattr(model, "caches", True):
         plan = replace(plan, keep="none")
     terms = checked(given)
     if (schema := terms.get("output")) and not shape_of(model, schema, tools).is_enforced:

@@ -17,7 +17,7 @@ from quire.agent.window import budget_for
 from quire.context import Template
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireError, StoreError
 from quire.items import Item, Message, ToolCall, ToolResult, new_id, text_of
-from quire.models import Answering, AnswerShape, AnyModel, Terms, answer_text, shape_of, takes_cache
+from quire.models import Answering, AnswerShape, AnyModel, Terms, answer_text, shape_of
 from quire.programs.events import Answered, Asked, Called, Gave, Printed, Started, Tell
 from quire.programs.prompts import RUN, code_message, fault_message, incomplete
 from quire.programs.replay import CallLog, PastCall, take_equal, validated
@@ -62,7 +62,7 @@ async def ask(
         shape = shape_of(model, schema)
         template = template if shape.is_enforced else with_schema(template, schema)
     context = await session.aio.build(template, model=model.name, output=shape.sent)
-    sent = context.render(model.wire, model=model.name, cache=takes_cache(model))
+    sent = context.render(model.wire, model=model.name, cache=getattr(model, "caches", True))
     terms = Terms(output=schema, max_tokens=longest)
     answering = model.send(sent, stream=False, **terms)
     try:

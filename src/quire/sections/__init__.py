@@ -3,7 +3,6 @@
 A section has a name and `async items(ask)`. `Settings` has defaults for the rest.
 """
 
-from quire.sections.history import History, Inbox, Input, Predicate as Predicate
 from quire.sections.section import (
     Ask,
     Candidate as Candidate,
@@ -23,7 +22,17 @@ from quire.sections.section import (
     settings_of,
     stable_id as stable_id,
 )
-from quire.sections.sources import Catalogue, Custom, Instructions, Pooled, ToolGuide
+from quire.sections.standard import (
+    Catalogue,
+    Custom,
+    History,
+    Inbox,
+    Input,
+    Instructions,
+    Pooled,
+    Predicate as Predicate,
+    ToolGuide,
+)
 
 __all__ = [
     "Ask",

@@ -228,7 +228,8 @@ class Turns:
         while not await self._linked(io, context):
             turn, context = await self._fitted(template, asked)
         self._previous = (template, context)
-        context.receipt.advice += tuple(self._compaction.advice(context))
+        if self._compaction.compactor is not None:
+            context.receipt.advice += tuple(self._compaction.advice(context))
         if turn.history is not None and self._compaction.compactor is not None:
             room = context.room(turn.history.section.name)
             waits = not io.is_offloaded or self._log.root is not self._log

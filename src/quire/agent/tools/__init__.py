@@ -1,9 +1,8 @@
 """Tools: functions that a model may call, and how they are called."""
 
-from quire.agent.tools.arguments import Json, Misfit, read_json, read_value
 from quire.agent.tools.call import call_tool, run
 from quire.agent.tools.output import Allowance, Outcome, Room, ends, failed, given_now
-from quire.agent.tools.schema import Fields, read_as, schema_of
+from quire.agent.tools.schema import Fields, Json, Misfit, read_as, read_json, read_value, schema_of
 from quire.agent.tools.tool import Signature, Tool, Toolset, tool, tools_of
 
 __all__ = [

@@ -12,8 +12,8 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, TypeGuard, cast
 
-from quire.agent.tools.arguments import Misfit, read_json
 from quire.agent.tools.output import Allowance, Outcome, Output, Room, ToolOutputError, failed
+from quire.agent.tools.schema import Misfit, read_json
 from quire.agent.tools.tool import Tool
 from quire.errors import WrongType
 from quire.items import replace_surrogates

@@ -24,9 +24,8 @@ from typing import (
 
 import msgspec
 
-from quire.agent.tools.arguments import Json, Misfit, read_json
 from quire.agent.tools.output import MAX_OUTPUT, Allowance
-from quire.agent.tools.schema import Fields, documented
+from quire.agent.tools.schema import Fields, Json, Misfit, documented, read_json
 from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
 from quire.items import MAX_TEXT, freeze
 from quire.providers import read_tools
