@@ -134,7 +134,7 @@ async def test_resume_closes_a_forgotten_call(is_begun: bool) -> None:
     agent = agent_of("Well.", tools=[payments.tool])
     agent.session.append(Message("user", "Pay."), made := pay(5))
     if is_begun:
-        await agent.session.steps.begin(made)
+        await agent.session.aio.begin(made)
     agent.session.forget(made.id)
     assert (await agent.resume()).text == "Well." and payments.paid == []
     assert results(agent)[0].extras.get("uncertain", False) is is_begun

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from quire.providers import PROVIDERS
+
 ANSWERS = {"Suggest a dinner": "Pasta with tomatoes and basil, without peanuts."}
 """Answers to questions that begin so; all others are answered by "Done."."""
 
@@ -74,3 +76,12 @@ def openai_address() -> Iterator[str]:
 def openai_here(openai_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", openai_address)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+
+@pytest.fixture(autouse=True)
+def providers() -> Iterator[None]:
+    """Take out what a page registers."""
+    before = dict(PROVIDERS)
+    yield
+    PROVIDERS.clear()
+    PROVIDERS.update(before)

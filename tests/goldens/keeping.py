@@ -162,7 +162,7 @@ def work(one: Session, step: Json, run: "Playing") -> None:
             )
             writer.compaction.run(room=Room(step["tokens"], FOUR))
         case "begin":
-            wait(one.steps.begin(*calls_of(one, step)))
+            wait(one.aio.begin(*calls_of(one, step)))
         case "hold":
             (result,) = items
             assert isinstance(result, ToolResult)

@@ -121,7 +121,7 @@ async def test_forgotten_and_interrupted_calls_wait_for_nobody() -> None:
     session = office.node.session("clerk", "bob")
     begun, held, asked = (call("refund", "{}", name) for name in ("c1", "c2", "c3"))
     await session.aio.append(Message("user", "My money!"), begun, held)
-    await session.steps.begin(begun, held)
+    await session.aio.begin(begun, held)
     await session.steps.hold(ToolResult("c2", "refund", "given"))
     assert office.node.waiting("clerk", scope="bob") == ()
     await session.aio.append(asked)

@@ -31,7 +31,7 @@ VERBS: dict[str, Callable[[Session, Session], Awaitable[Any]]] = {
     ),
     "compact": lambda one, _: one.aio.compaction.run(),
     "build": lambda one, _: one.aio.build(TEMPLATE),
-    "begin": lambda one, _: one.steps.begin(one.view().pending()[0]),
+    "begin": lambda one, _: one.aio.begin(one.view().pending()[0]),
 }
 
 

@@ -51,11 +51,11 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_holder_comes_too_late(tmp_pa
         one.refresh()
         assert one.steps.is_run(call)
         with pytest.raises(TurnBusy):
-            run(one.steps.begin(call))
+            run(one.aio.begin(call))
         start = time.time()
         with use_clock(lambda: start + 61):  # the other did not renew it: it hangs, or its machine is gone
             assert not one.steps.is_run(call)
-            run(one.steps.begin(call))
+            run(one.aio.begin(call))
             run(one.steps.answer([call], ToolResult(call.call_id, "pay", "paid")))
         other.stdin.write("\n")
         other.stdin.flush()

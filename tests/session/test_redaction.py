@@ -47,7 +47,7 @@ def test_redaction_comes_before_everything() -> None:
     one = session(store, redact=redact)
     assert one.user(CARD).text == "card #"
     call = one.call("look")
-    run(one.steps.begin(call))
+    run(one.aio.begin(call))
     run(one.steps.hold(ToolResult(call.call_id, "look", CARD)))
     one.record(answer(CARD), provider="openai")
     with one.draft() as draft:

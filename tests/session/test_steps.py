@@ -33,15 +33,15 @@ def test_a_call_waits_is_begun_is_held_and_is_answered() -> None:
     async def steps() -> None:
         one, (first, second) = asked("a", "b")
         steps = one.steps
-        assert steps.standing() == [(first, "waiting"), (second, "waiting")]
-        await steps.begin(first, second)
+        assert steps.standing() == [(first, "foreign"), (second, "foreign")]
+        await one.aio.begin(first, second)
         held = await steps.hold(result_of(second), Note("came with it"))
         assert steps.standing() == [(first, "begun"), (second, "held")]
         assert steps.held(second) == held and [type(item) for item in held] == [ToolResult, Note]
         await one.aio.append(result_of(first), *held)
         assert steps.standing() == [] and steps.held(second) == () and len(one.view()) == 6
         version = one.version
-        await steps.begin()
+        await one.aio.begin()
         assert one.version == version
 
     run(steps())
@@ -53,7 +53,7 @@ def test_a_restart_finds_what_was_begun_and_what_was_held(which: int, tmp_path: 
     with SQLiteStore(tmp_path / "a.db") as store:
         one = session(store)
         one.append(*calls)
-        run(one.steps.begin(*calls))
+        run(one.aio.begin(*calls))
         held = run(one.steps.hold(result_of(calls[which]), Note("came with it"), of=calls[which]))
     with SQLiteStore(tmp_path / "a.db") as store:
         again = session(store).steps
@@ -70,11 +70,11 @@ def test_a_call_is_run_by_one_alone() -> None:
             assert not one.steps.is_run(call)
             async with one.steps.running(call):
                 with pytest.raises((TurnBusy, Conflict)):
-                    await other.steps.begin(call)
+                    await other.aio.begin(call)
                 other.refresh()
                 assert one.steps.is_run(call) and other.steps.is_run(call)
             assert not one.steps.is_run(call) and one.steps.standing() == [(call, "begun")]
-            await other.steps.begin(call)
+            await other.aio.begin(call)
 
     run(steps())
 
@@ -112,7 +112,7 @@ def test_only_calls_that_wait_are_begun_and_answered() -> None:
     async def steps() -> None:
         one, (call,) = asked("pay")
         await one.steps.answer([call], result_of(call, "paid"))
-        for again in (one.steps.begin(call), one.steps.answer([call], result_of(call, "paid again"))):
+        for again in (one.aio.begin(call), one.steps.answer([call], result_of(call, "paid again"))):
             with pytest.raises(Conflict):
                 await again
         other = replace(call, id="another", created_at=now())
@@ -150,7 +150,7 @@ def test_a_hook_is_asked_before_a_result_is_held_and_once() -> None:
         one, (call,) = asked("a", store=store, hooks=[refuse])
         with pytest.raises(ValueError):
             await one.steps.hold(result_of(call, "a secret word"))
-        assert one.steps.standing() == [(call, "waiting")] and b"a secret word" not in kept_bytes(store)
+        assert one.steps.standing() == [(call, "foreign")] and b"a secret word" not in kept_bytes(store)
         told = result_of(call, "refused: a secret")
         assert await one.steps.hold(told, asks_hooks=False) == (told,)
         assert await one.steps.answer([call], *one.steps.held(call)) == (told,)
@@ -163,7 +163,7 @@ def test_what_does_not_fit_is_neither_held_nor_recorded(note: Note, error: type[
     async def steps() -> None:
         one, (first, second) = asked("a", "b")
         one.append(THERE)
-        await one.steps.begin(first, second)
+        await one.aio.begin(first, second)
         version, pooled = one.version, [Note("long", key="a")]
         with pytest.raises(error):
             await one.steps.hold(result_of(second), note, of=second, pooled=pooled)

@@ -292,7 +292,7 @@ def undo(
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
-    """Undo an edit of a conversation: a summary, a mask, a cut, a pin, or an undo."""
+    """Undo an edit of a conversation: a summary, a mask, hidden items, a pin, or an undo."""
     with at_store(store, key_file) as found:
         session = session_at(found, existing_place(found, address))
         name = next((one for one in session.transcripts if edit and _has(session.view(one), edit)), "main")

@@ -171,6 +171,9 @@ class Rendered:
     def __getitem__(self, field: str) -> Any:
         return self.payload[field]
 
+    def __contains__(self, field: object) -> bool:
+        return field in self.payload
+
     @cached_property
     def prefix(self) -> str:
         """Digest of the instructions and of the messages before the volatile items.

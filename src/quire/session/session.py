@@ -1,4 +1,4 @@
-"""The session: one conversation's workspace, and the only writer of it.
+"""The session: the workspace of one conversation, through which everything is written.
 
 `AioSession` has the verbs. `Session` has the same verbs as plain functions, and what there is to read.
 """
@@ -29,7 +29,7 @@ from quire.session.redaction import Redact
 from quire.session.rewrites import Rewrite, editing, hiding, retracting
 from quire.session.spending import Caps, Metered, Spending, named_prices
 from quire.session.state import State, Written
-from quire.session.steps import Steps
+from quire.session.steps import Steps, claiming
 from quire.session.turns import BuildOptions, Listening, Turns
 from quire.state import Transcript, View
 from quire.stores import Durability, Place, Store, place_at
@@ -91,9 +91,9 @@ class AioSession:
             call_id, name = call.call_id, name or call.name
         return await self._one(ToolResult(call_id, name or "", content, **fields), to)
 
-    async def pin(self, item_id: str, *, to: str = MAIN) -> Pin:
-        """Keep an item shown, whatever else is cut, masked or summarised."""
-        return await self._one(Pin(item_id), to)
+    async def pin(self, item: Item | str, *, to: str = MAIN) -> Pin:
+        """Keep an item, given itself or by its id, shown, whatever else is cut, masked or summarised."""
+        return await self._one(Pin(_id_of(item)), to)
 
     async def undo(self, edit_id: str | None = None, *, to: str = MAIN) -> Undo:
         """Undo an edit; without an id, the last one in force."""
@@ -101,13 +101,21 @@ class AioSession:
             await self._do(self._log.catch_up)  # the last edit may be another's
         return await self._one(Undo(edit_id or _last_edit(_view(self._log, to).recorded())), to)
 
-    async def hide(self, *ids: str, to: str = MAIN) -> Hide:
+    async def begin(self, *calls: ToolCall) -> None:
+        """Record that calls are about to be run. From here on, a call without a result may have run.
+
+        After a crash, `steps.standing()` says which calls had begun: run none of them again unasked.
+        `TurnBusy` if another runs one of them, `Conflict` if one was answered.
+        """
+        await self._do(lambda: self._log.commit(claiming(calls, new_id())))
+
+    async def hide(self, *items: Item | str, to: str = MAIN) -> Hide:
         """Hide items from now on, each with its group, from recall too; `undo` shows them again.
 
         A call that waits for its result is refused (`CallPending`), and so are the last message of the user
         (`edit` replaces it), pinned items, and items that a summary tells of.
         """
-        return cast(Hide, (await self._rewrite(hiding(ids), to))[0])
+        return cast(Hide, (await self._rewrite(hiding([*map(_id_of, items)]), to))[0])
 
     async def retract(self, *, to: str = MAIN) -> Hide | None:
         """Hide the last answer, so that the question can be answered again; `None` if there is none yet.
@@ -117,7 +125,9 @@ class AioSession:
         made = await self._rewrite(retracting(), to)
         return cast(Hide, made[0]) if made else None
 
-    async def edit(self, /, message_id: str, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
+    async def edit(
+        self, /, message: Item | str, content: Content, *, to: str = MAIN, **fields: Any
+    ) -> Message:
         """Record another message of the user in place of one, and hide that one and all after it.
 
         `undo` shows them again. Tools that ran since are not undone. Instructions, configuration and pinned
@@ -126,9 +136,8 @@ class AioSession:
         """
         if self._log.work is not None and not self._log.work.is_over:
             raise TurnBusy(f"a turn is running in {self._log.place}: interrupt it first")
-        return cast(
-            Message, (await self._rewrite(editing(message_id, Message("user", content, **fields)), to))[0]
-        )
+        edit = editing(_id_of(message), Message("user", content, **fields))
+        return cast(Message, (await self._rewrite(edit, to))[0])
 
     async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
         """Build what the model sees this turn. A receipt is kept of what `context.sent` says was sent.
@@ -302,6 +311,11 @@ class AioSession:
         return await self._io.do(self._log, work)
 
 
+def _id_of(item: Item | str) -> str:
+    checked_type(item, Item | str, "an item is given itself or by its id")
+    return item if isinstance(item, str) else item.id
+
+
 class Options(TypedDict, total=False):
     """The options of a session."""
 
@@ -335,6 +349,7 @@ class Session:
     tool = plain(AioSession.tool)
     pin = plain(AioSession.pin)
     undo = plain(AioSession.undo)
+    begin = plain(AioSession.begin)
     hide = plain(AioSession.hide)
     retract = plain(AioSession.retract)
     edit = plain(AioSession.edit)

@@ -40,6 +40,19 @@ LEASE = 60.0
 """Seconds for which a note of running work is believed after it was written or renewed."""
 
 
+def claiming(calls: Sequence[ToolCall], claim: str) -> Callable[[State], Entries]:
+    """What is written before calls run. `TurnBusy` if another runs one; `Conflict` if one has a result."""
+
+    def claimed(state: State) -> Entries:
+        _check_open(state, calls)
+        for call in calls:
+            if _is_run(state, call):
+                raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
+        return [Written(STEPS, begun(calls, {"claim": claim, **lease()}))] if calls else []
+
+    return claimed
+
+
 class Steps:
     """Open calls of the main transcript: claimed, held and answered. The verbs are awaited."""
 
@@ -54,13 +67,6 @@ class Steps:
 
     # Running calls
 
-    async def begin(self, *calls: ToolCall) -> None:
-        """Record that calls are about to be run. From here on, a call without a result may have run.
-
-        `TurnBusy` if another runs one of them, `Conflict` if one was answered.
-        """
-        await self._claim(calls, new_id())
-
     @asynccontextmanager
     async def running(self, *calls: ToolCall) -> AsyncGenerator[None]:
         """Begin calls, and hold the claim on them for as long as the block takes."""
@@ -73,7 +79,7 @@ class Steps:
             return [Written(STEPS, begun(left, {"claim": claim, **lease()}))] if left else []
 
         try:
-            await self._claim(calls, claim)
+            await AWAITED.do(self._log, lambda: self._log.commit(claiming(calls, claim)))
             async with renewed(self._log, renewal):
                 yield
         finally:
@@ -82,17 +88,6 @@ class Steps:
     def is_run(self, call: ToolCall) -> bool:
         """Whether somebody runs a call: this process, or another that is alive."""
         return _is_run(self._log.state, call)
-
-    async def _claim(self, calls: Sequence[ToolCall], claim: str) -> None:
-        def claimed(state: State) -> Entries:
-            _check_open(state, calls)
-            for call in calls:
-                if _is_run(state, call):
-                    raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
-            return [Written(STEPS, begun(calls, {"claim": claim, **lease()}))]
-
-        if calls:
-            await AWAITED.do(self._log, lambda: self._log.commit(claimed))
 
     # Results
 

@@ -58,7 +58,7 @@ class Opened:
     def __init__(self, open_store: Callable[[], Store], folder: Path, *, is_lasting: bool = True) -> None:
         self._open, self.folder, self.is_lasting = open_store, folder, is_lasting
         self._stores: list[Store] = []
-        self.store = self.open()
+        self.store: Store = self.open()
 
     def open(self) -> Store:
         """One more opening; in memory there is only the one."""

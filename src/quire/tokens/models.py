@@ -177,6 +177,7 @@ _PROVIDER = re.compile("^(?:openai|anthropic|gemini):")
 def bare_name(model: str) -> str:
     """The name in lower case, without `provider:`, `vendor/`, `region.vendor.` or `ft:`, and without tags."""
     name = named(model, "the name of a model").strip().lower()
+    named(name, "the name of a model")  # not of spaces alone
     last = _PROVIDER.sub("", name.rpartition("/")[2])
     for piece in last.split(":"):
         for start in reversed([match.end() for match in _START.finditer(piece)]):
