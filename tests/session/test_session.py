@@ -24,8 +24,8 @@ from quire.stores import MemoryStore
 from tests.session.opened import TEMPLATE, run, said, session, texts, two
 from tests.stores.keeping import kept
 
-PUBLIC = """open place version transcripts view at append user assistant call begin tool pin undo hide retract edit
-    record listen
+PUBLIC = """open place version transcripts view at append user assistant call begin tool pin undo hide
+    retract edit record listen
     build fork child merge draft new forget find follow refresh close pool memory receipts spending compaction
     steps hooks aio"""
 

@@ -96,8 +96,9 @@ def test_processes_that_rewrite_a_file_lose_nothing_of_others(tmp_path: Path) ->
     for writer in writers:
         assert writer.stdin is not None and writer.stdin.write("go\n")
         writer.stdin.flush()
-    for writer in writers:
-        assert writer.communicate(timeout=120) == ("", "")
+    said = [text for writer in writers for text in writer.communicate(timeout=120)]
+    # One of them may find the file that another has just made, and that is still empty.
+    assert not [line for text in said for line in text.splitlines() if "empty file" not in line]
     wanted = [b"{}" if version % 3 == 0 else b'{"n":%d}' % version for version in range(10)]
     for number in range(10):
         with Store.open(tmp_path / f"{number}.jsonl") as store:
