@@ -309,3 +309,9 @@ def test_no_file_is_a_traceback(wire: str, value: Any) -> None:
     ):
         done = run(*command, given=json.dumps(value))
         assert done.exit_code in (0, 1, 2) and isinstance(done.exception, SystemExit | None), done.exception
+
+
+def test_a_history_without_a_provider_is_told_which_one_it_looks_like(tmp_path: Path) -> None:
+    (tmp_path / "history.json").write_text('[{"role": "user", "content": "Hi."}]')
+    result = run("check", str(tmp_path / "history.json"))
+    assert result.exit_code == 2 and "give --provider openai" in result.output + result.stderr

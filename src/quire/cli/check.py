@@ -47,11 +47,16 @@ def check(
 
     Without --provider the file is a store. The exit status is 1 if anything is found.
     """
-    if provider is None:
+    if provider is None and not file.endswith(".json"):
         check_store(file, key_file, salvage, json)
         return
     with errors_reported():
         histories = read_histories(file)
+        if provider is None:  # no store is a .json file
+            looks = format_of(histories[0].payload, None)
+            raise InvalidValue(
+                f"{file} is a history, and it looks like one of {looks}: give --provider {looks}"
+            )
         found = [(history, _faults(history, file, provider, model)) for history in histories]
         to_errors = fix and output in (None, "-")  # standard output is for the repaired history
         if json:

@@ -205,7 +205,7 @@ def receipts_of(log: Log) -> list[Kept]:
     ]
 
 
-class Request(NamedTuple):
+class SentRequest(NamedTuple):
     """A request that is sent.
 
     `sources` are names of transcripts by the identity of their logs. `quoted` are the names of what items
@@ -276,7 +276,7 @@ def _as_json(value: Any) -> Any:
 class _Keeping:
     """Makes the entries of one receipt. `new` are the items that are kept for it, by their marks or names."""
 
-    def __init__(self, request: Request, state: State) -> None:
+    def __init__(self, request: SentRequest, state: State) -> None:
         self._request, self._state = request, state
         self._new: dict[bytes, Item] = {}
 

@@ -39,7 +39,7 @@ from quire.session.compaction import Compaction
 from quire.session.erasure import finish_erasing, link_sources, names_of
 from quire.session.hooks import Added, Adding, Building, Built
 from quire.session.log import Entries, Guard
-from quire.session.receipts import Digests, Request, parameters_of
+from quire.session.receipts import Digests, SentRequest, parameters_of
 from quire.session.redaction import redacted_pieces
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
 from quire.session.state import State, Written, taken
@@ -88,7 +88,7 @@ class _Rendering:
     """
 
     rendered: Rendered
-    request: Request | None = None
+    request: SentRequest | None = None
     guard: Guard | None = None
     is_kept: bool = False
     parameters: Mapping[str, Any] | None = None
@@ -151,7 +151,7 @@ class _Renderings(Observer):
     def rendered(self, context: Context, rendered: Rendered, plan: CachePlan) -> None:
         """Remember a rendering. `Forgotten` if something was forgotten since the context was built."""
         digest = self.turns.checked_digest(self._guard, rendered)
-        request = Request(context, rendered.wire, rendered.model, digest, plan, self._sources)
+        request = SentRequest(context, rendered.wire, rendered.model, digest, plan, self._sources)
         self.all.pop(rendered.wire, None)
         self.all[rendered.wire] = _Rendering(rendered, request, self._guard)
         self.turns.remember(self.all[rendered.wire])

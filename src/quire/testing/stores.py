@@ -295,7 +295,7 @@ class StoreLaws:
             for error, place, one, expected in _wrong_appends():
                 with pytest.raises(error):
                     store.append(place, [one], expected=expected)
-            assert store.read(HERE, after=2**80) == [] and len(store.read(HERE, after=-1)) == 1
+            assert store.read(HERE, after=1_000_000) == [] and len(store.read(HERE, after=-1)) == 1
             for version in (0, -1, 2, 1 << 40):
                 with pytest.raises(OutOfRange):
                     store.replace(HERE, {1: b"{}", version: b"{}"})
