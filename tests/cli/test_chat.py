@@ -268,11 +268,13 @@ def test_interrupts_at_a_terminal(tmp_path: Path) -> None:
 
         def wait_for(words: str, is_interrupted: bool = False) -> None:
             nonlocal unread
+            if is_interrupted:
+                process.send_signal(signal.SIGINT)
             while words not in unread:
-                if is_interrupted:
-                    process.send_signal(signal.SIGINT)  # again, because one that comes too early is lost
-                if not is_interrupted or select.select([ours], [], [], 1.0)[0]:
+                if not is_interrupted or select.select([ours], [], [], 5.0)[0]:
                     unread += os.read(ours, 4096).decode()
+                else:
+                    process.send_signal(signal.SIGINT)  # again, because one that comes too early is lost
             unread = unread.partition(words)[2]
 
         wait_for("> ")

@@ -3,8 +3,9 @@
 import asyncio
 import inspect
 import logging
+import signal
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -164,12 +165,13 @@ class Chat:
         COMMANDS[name][0](self, rest.strip())
 
     def _interrupt(self) -> None:
-        """Stop the answer, and wait until what came of it is recorded."""
-        while True:
-            with suppress(KeyboardInterrupt):
-                wait_for(self.agent.interrupt())
-                self.terminal.note(STOPS["interrupted"])
-                return
+        """Stop the answer, and wait until it is recorded; a second interrupt does not break this off."""
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            wait_for(self.agent.interrupt())
+            self.terminal.note(STOPS["interrupted"])
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def _show(self, delta: Delta) -> None:
         match delta:
