@@ -18,7 +18,7 @@ or content.
     │   └── LastUserMessage              the message the model is asked to answer
     ├── Irreducible (ValueError)         what must stay is larger than what is allowed
     ├── OverBudget (ValueError)          the parts that a request needs do not fit into its budget
-    ├── Downgraded (ValueError)          strict rendering, and the wire cannot carry everything
+    ├── Downgraded (ValueError)          strict rendering, and the provider cannot take everything
     ├── CodecError (ValueError)
     │   ├── Unencodable                  a value no codec can write, with its path
     │   └── Damaged                      bytes that are not what they should be, with the place of the fault
@@ -131,7 +131,7 @@ class OverBudget(QuireError, ValueError):
 
 
 class Downgraded(QuireError, ValueError):
-    """A wire cannot carry everything, and strict rendering was asked for."""
+    """A provider cannot take everything, and strict rendering was asked for."""
 
 
 class CodecError(QuireError, ValueError):

@@ -296,7 +296,7 @@ class ReplyReader(ABC):
             message = "the service broke off the answer"
             return error_text({"type": "server_error", "code": word, "message": message})
         if self._first and not (self.made.all or self.made.has_half_call or self.model or self.reason):
-            return f"no event was of this wire; the first was {_cut(str(self._first), _LONGEST_EVENT)}"
+            return f"no event was of this provider; the first was {_cut(str(self._first), _LONGEST_EVENT)}"
         return None
 
     def _complete_calls(self, finish: Finish, *, has_failed: bool) -> list[Item]:

@@ -34,7 +34,7 @@ HARMLESS: frozenset[Change] = frozenset((*get_args(Renamed), *get_args(Moved), *
 
 
 class Downgrade(NamedTuple):
-    """One change on the way to a wire: the item (None for the payload), the kind of change, the reason."""
+    """One change on the way to a provider: the item (None for the payload), the kind of change, the reason."""
 
     item_id: str | None
     change: Change
@@ -49,7 +49,7 @@ def refuse_losses(downgrades: Sequence[Downgrade]) -> None:
     lost = [downgrade for downgrade in downgrades if downgrade.change not in HARMLESS]
     if lost:
         more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
-        raise Downgraded(f"the wire cannot carry all of this: {lost[0]}{more}")
+        raise Downgraded(f"the provider cannot take all of this: {lost[0]}{more}")
 
 
 class Fault(NamedTuple):

@@ -1,6 +1,6 @@
 """The laws that Quire's own stores, sections, compactors and providers are tested with, for yours.
 
-Subclass a suite in a test module, say what it is to test, and run pytest:
+Subclass one of the classes in a test module, say what it is to test, and run pytest:
 
     class TestFileStore(StoreLaws):
         def open(self, folder: Path) -> Store:

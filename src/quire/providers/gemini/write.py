@@ -66,7 +66,7 @@ class ContentWriter(Writer):
     def _write_instructions(self, item: Item, text: str) -> str | None:
         messages = self.draft.messages
         if messages and messages[-1]["role"] != _SYSTEM:
-            return "this wire has instructions at the start only"
+            return "this provider takes instructions at the start only"
         messages.append({"role": _SYSTEM, "parts": [{"text": text}]})
         return None
 
