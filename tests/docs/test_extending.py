@@ -1,4 +1,4 @@
-"""The pages on extending end with the kit over their example: as a test module, each passes every law."""
+"""The pages on extending end with the laws over their example: as a test module, each passes every law."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from hypothesis import settings
 settings.register_profile("page", max_examples=20, derandomize=True, database=None)
 settings.load_profile("page")
 """
-SUITES = {
+LAWS = {
     "store": testing.StoreLaws,
     "compactor": testing.CompactorLaws,
     "section": testing.SectionLaws,
@@ -24,7 +24,7 @@ SUITES = {
 }
 
 
-@pytest.mark.parametrize("name", SUITES)
+@pytest.mark.parametrize("name", LAWS)
 def test_the_example_of_a_page_passes_every_law(name: str, tmp_path: Path) -> None:
     blocks = BLOCK.findall((PAGES / f"{name}.md").read_text())
     module = tmp_path / "test_page.py"
@@ -35,5 +35,5 @@ def test_the_example_of_a_page_passes_every_law(name: str, tmp_path: Path) -> No
         [*command, "--rootdir", ".", module.name], capture_output=True, text=True, cwd=tmp_path
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    laws = {law for law in dir(SUITES[name]) if law.startswith("test_")}
+    laws = {law for law in dir(LAWS[name]) if law.startswith("test_")}
     assert {law for law in laws if f"::{law}" in run.stdout} == laws

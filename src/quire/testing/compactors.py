@@ -132,12 +132,16 @@ class CompactorLaws:
         transcript, _ = played(ops)
         log, shown = transcript.recorded(), list(transcript.view)
         first, second = (planned(compactor, transcript, room_of(transcript, percent)) for _ in range(2))
-        assert transcript.recorded() == log and list(transcript.view) == shown
-        assert (first is None) == (second is None)
+        assert transcript.recorded() == log and list(transcript.view) == shown, (
+            "plan() changed the transcript"
+        )
+        assert (first is None) == (second is None), "the same view has a plan once, and none the other time"
         if first is not None and second is not None:
-            assert (first.before, first.after) == (second.before, second.after)
-            assert first.before == transcript.view.tokens(TOKENS) and first.saved > 0
-            assert first.edits or first.request is not None
+            sizes = [(plan.before, plan.after) for plan in (first, second)]
+            assert sizes[0] == sizes[1], "two plans for the same view differ in before or after"
+            assert first.before == transcript.view.tokens(TOKENS), "plan.before is not the size of the view"
+            assert first.saved > 0, "the plan saves nothing: it should be None"
+            assert first.edits or first.request is not None, "the plan has neither edits nor a request"
 
     @examples()
     @given(st.data(), HISTORIES, PERCENT, WITHIN)
@@ -156,7 +160,7 @@ class CompactorLaws:
         shown = {item.id: item for item in transcript.view}
         for item in protected(before, plain):
             if not isinstance(item, Summary):
-                assert shown.get(item.id) == item, f"{item} is protected"
+                assert shown.get(item.id) == item, f"{item} is protected, and no longer shown as it was"
         was_shown = {item.id for item in before}
         for position, item in enumerate(plain.log):
             members = {plain.log[p].id for p in plain.group(position)} & was_shown
@@ -175,15 +179,18 @@ class CompactorLaws:
         if plan is None:
             return
         pool = Pool()
-        assert recorded(transcript, plan, pool, much).fate == "kept"
-        assert list(pool) == list(plan.notes)
+        outcome = recorded(transcript, plan, pool, much)
+        assert outcome.fate == "kept", f"the transcript refuses the plan: {outcome.reason}"
+        assert list(pool) == list(plan.notes), "the pool does not have the notes of the plan"
         left = transcript.view.tokens(TOKENS)
-        assert left == plan.after if plan.request is None or much == 1 else left <= plan.after
+        is_exact = plan.request is None or much == 1
+        assert left <= plan.after, f"plan.after is {plan.after}, and the view then has {left} tokens"
+        assert left == plan.after or not is_exact, f"plan.after is {plan.after}, and the view then has {left}"
         restored = Transcript(JSON.decode(JSON.encode(transcript.recorded())))
-        assert list(restored.view) == list(transcript.view)
+        assert list(restored.view) == list(transcript.view), "another view once the transcript is read back"
         for item in transcript.recorded(since=len(plain.log)):
             plain.append(item)
-        assert list(transcript.view) == plain.shown()
+        assert list(transcript.view) == plain.shown(), "the edits have another effect than they should"
 
     @examples()
     @given(st.data(), HISTORIES, PERCENT, ANY_LENGTH)
@@ -201,11 +208,12 @@ class CompactorLaws:
         outcome = recorded(transcript, plan, pool, much)
         left = transcript.view.tokens(TOKENS)
         if outcome.fate == "discarded":
-            assert much > 1 and outcome.reason
-            assert transcript.recorded() == log and not list(pool)
+            assert much > 1, f"a summary of the requested size is discarded: {outcome.reason}"
+            assert transcript.recorded() == log and not list(pool), "a discarded plan changed something"
         else:
-            assert left < before
-            assert left <= room.tokens or plan.after > room.tokens or much > 1
+            assert left < before, f"{before} tokens were shown before the plan, and {left} after it"
+            fits = left <= room.tokens or plan.after > room.tokens or much > 1
+            assert fits, f"plan.after is {plan.after}; the view has {left} tokens, more than the room"
 
     @examples()
     @given(st.data(), HISTORIES, PERCENT, WITHIN)
@@ -218,11 +226,14 @@ class CompactorLaws:
         plan = planned(compactor, transcript, room)
         if plan is None:
             return
-        assert recorded(transcript, plan, much=much).fate == "kept"
+        outcome = recorded(transcript, plan, much=much)
+        assert outcome.fate == "kept", f"the transcript refuses the plan: {outcome.reason}"
         shown = list(transcript.view)
-        assert compactor.plan(transcript.view, room) is None
-        assert recorded(transcript, plan, much=much).fate == "discarded"
-        assert list(transcript.view) == shown
+        assert compactor.plan(transcript.view, room) is None, (
+            "right after a plan was recorded, there is another"
+        )
+        assert recorded(transcript, plan, much=much).fate == "discarded", "a plan was recorded twice"
+        assert list(transcript.view) == shown, "a discarded plan changed the view"
 
     @examples()
     @given(st.data(), HISTORIES, HISTORIES, PERCENT)
@@ -239,11 +250,14 @@ class CompactorLaws:
                 asked = () if plan.request is None else plan.request.items
                 folded = {item for item in asked if isinstance(transcript.get(item), Summary)}
                 now = {item.id for item in transcript.view}
-                assert not folded & now and len(now - shown) == (plan.request is not None)
+                assert not folded & now, "an earlier summary is shown beside the one that contains it"
+                assert len(now - shown) == (plan.request is not None), (
+                    "a plan shows items that were not shown"
+                )
                 for item in transcript.recorded(since=len(plain.log)):
                     plain.append(item)
             go_on(transcript, plain, later, author)
-        assert list(transcript.view) == plain.shown()
+        assert list(transcript.view) == plain.shown(), "the edits have another effect than they should"
 
     @examples()
     @given(st.data(), HISTORIES, PERCENT, st.sampled_from([None, "", " \n\t"]))
@@ -257,8 +271,10 @@ class CompactorLaws:
             return
         log, pool = transcript.recorded(), Pool()
         outcome = record(transcript, plan, text=text, pool=pool)
-        assert outcome.fate == "discarded" and outcome.reason and not outcome.edits
-        assert transcript.recorded() == log and not list(pool)
+        assert outcome.fate == "discarded" and outcome.reason and not outcome.edits, (
+            "an empty summary is kept"
+        )
+        assert transcript.recorded() == log and not list(pool), "an empty summary changed something"
 
     @examples()
     @given(st.data(), HISTORIES, PERCENT, st.integers(0, 3), st.integers(0, 63))
@@ -284,9 +300,12 @@ class CompactorLaws:
         changed = before != [transcript.view.fate(item) for item in plan.request.items]
         shown = list(transcript.view)
         outcome = record(transcript, plan, text="a gist", pool=Pool())
-        assert outcome.fate == ("discarded" if changed else "kept")
+        expected = "discarded" if changed else "kept"
+        assert outcome.fate == expected, (
+            f"its items have {'' if changed else 'not '}changed: {outcome.reason}"
+        )
         if changed:
-            assert list(transcript.view) == shown
+            assert list(transcript.view) == shown, "a discarded summary changed the view"
 
     @examples()
     @given(st.data(), STEPS, STEPS, st.integers(10, 120))
@@ -305,8 +324,10 @@ class CompactorLaws:
                 continue
             if plan is not None:
                 outcome = recorded(talk.transcript, plan, pool, much=0.0)
-                assert outcome.fate == "kept" or (plan.request is not None and plan.request.size < 4)
+                is_tiny = plan.request is not None and plan.request.size < 4
+                assert outcome.fate == "kept" or is_tiny, f"the plan is discarded: {outcome.reason}"
             for wire, models in MODELS.items():
                 provider, model = PROVIDERS[wire], models[0]
                 rendered = provider.render(talk.transcript.view, model=model, tools=TOOLS)
-                assert provider.check(rendered.payload, model) == []
+                faults = provider.check(rendered.payload, model)
+                assert faults == [], f"{wire} would refuse what is left"

@@ -39,7 +39,7 @@ def check_rendering(
 ) -> None:
     """A payload is JSON in which the provider's own check finds no fault."""
     rendered = provider.render(view, model=model, tools=tools, plan=plan)
-    assert provider.check(rendered.payload, model) == []
+    assert provider.check(rendered.payload, model) == [], "check() finds a fault in a rendered payload"
     _encode(rendered.payload)
 
 
@@ -86,7 +86,7 @@ class ProviderLaws:
     """The provider to test."""
 
     models: ClassVar[Sequence[str | None]] = (None,)
-    """Names of models to render for; None applies the rules of the wire alone. Each example draws one."""
+    """Names of models to render for; None applies the rules of the provider alone. Each example draws one."""
 
     history: ClassVar[str] = "messages"
     """The field of a payload that holds the conversation."""
@@ -123,8 +123,9 @@ class ProviderLaws:
         one = self.provider.render(view, model=model, tools=TOOLS, plan=plan)
         with _forgotten(view):
             other = self.provider.render(view, model=model, tools=TOOLS[::-1], plan=plan)
-        assert _encode(one.payload) == _encode(other.payload)
-        assert (one.downgrades, one.prefix) == (other.downgrades, other.prefix)
+        assert _encode(one.payload) == _encode(other.payload), "the same items are rendered in two ways"
+        noted = [(rendered.downgrades, rendered.prefix) for rendered in (one, other)]
+        assert noted[0] == noted[1], "the same items have other downgrades or another prefix"
 
     @examples(2)
     @given(st.data(), STEPS, STEPS, st.booleans())
@@ -141,10 +142,12 @@ class ProviderLaws:
             going_on = self.provider.render(view, model=model, tools=tools, plan=plan)
             with _forgotten(view):
                 anew = self.provider.render(view, model=model, tools=tools, plan=plan)
-            assert _encode(going_on.payload) == _encode(anew.payload)
-            assert (going_on.downgrades, going_on.prefix) == (anew.downgrades, anew.prefix)
+            same = _encode(going_on.payload) == _encode(anew.payload)
+            assert same, "a view that has grown is rendered in another way than from its beginning"
+            noted = [(rendered.downgrades, rendered.prefix) for rendered in (going_on, anew)]
+            assert noted[0] == noted[1], "a view that has grown has other downgrades or another prefix"
             handed.append((going_on.payload, deepcopy(going_on.payload)))
-        assert all(payload == copy for payload, copy in handed)
+        assert all(payload == copy for payload, copy in handed), "a payload was changed by a later rendering"
 
     @examples(2)
     @given(st.data(), STEPS)
@@ -168,7 +171,7 @@ class ProviderLaws:
         lenient = self.provider.render(view, model=model, tools=TOOLS)
         if all(downgrade.change in HARMLESS for downgrade in lenient.downgrades):
             strict = self.provider.render(view, model=model, tools=TOOLS, strict=True)
-            assert _encode(strict.payload) == _encode(lenient.payload)
+            assert _encode(strict.payload) == _encode(lenient.payload), "strict changes the payload"
         else:
             with pytest.raises(Downgraded):
                 self.provider.render(view, model=model, tools=TOOLS, strict=True)
@@ -187,7 +190,8 @@ class ProviderLaws:
             transcript.append(Message("user", content))
             payload = self.provider.render(transcript.view, model=model, tools=TOOLS).payload
             sent = payload[self.history]
-            assert before is None or sent[: len(before)] == before
+            extends = before is None or sent[: len(before)] == before
+            assert extends, "messages that were sent before are rendered in another way in the next turn"
             before = deepcopy(sent)
             transcript.extend(_reply(kind, count, number))
 
@@ -199,7 +203,8 @@ class ProviderLaws:
             items += [Message("user", f"question {number}"), *_reply(kind, count, number)]
         items.append(Message("user", "And now?"))
         payload = self.provider.render(items, model=model, tools=TOOLS).payload
-        assert _outline(self.provider.read_history(payload, model=model)) == _outline(items)
+        read = self.provider.read_history(payload, model=model)
+        assert _outline(read) == _outline(items), "read_history() returns other items than were rendered"
 
     def test_state_of_other_services_is_left_out_with_a_note_and_never_sent(self) -> None:
         for model in self.models:
@@ -213,9 +218,11 @@ class ProviderLaws:
                 ]
                 rendered = self.provider.render(items, model=model, tools=TOOLS)
                 sent = json.dumps(rendered.payload)
-                assert "a foreign thought" not in sent and "Zm9yZWlnbg" not in sent
+                is_sent = "a foreign thought" in sent or "Zm9yZWlnbg" in sent
+                assert not is_sent, f"reasoning or state of {made_on} is sent"
                 changes = {downgrade.change for downgrade in rendered.downgrades}
-                assert {"state_foreign", "reasoning_left_out"} & changes
+                is_noted = {"state_foreign", "reasoning_left_out"} & changes
+                assert is_noted, f"reasoning of {made_on} is left out, and no downgrade says so"
 
     def test_a_reply_is_read_and_goes_back(self) -> None:
         question = [Message("user", "Look it up.")]
@@ -226,15 +233,17 @@ class ProviderLaws:
                 sent = self.provider.render(question, model=model, tools=TOOLS)
                 parsed = self.provider.parse(reply, sent=sent, model=model)
                 assert reply == before, "parse changed the response"
-                assert parsed.items and parsed.error is None
+                assert parsed.items and parsed.error is None, f"parse() reads nothing: {parsed.error}"
                 calls = [item for item in parsed.items if isinstance(item, ToolCall)]
-                assert (parsed.finish == "calls") == bool(calls)
+                is_right = (parsed.finish == "calls") == bool(calls)
+                assert is_right, f"finish is {parsed.finish!r}, with {len(calls)} calls"
                 results = [ToolResult(call.call_id, call.name, "found") for call in calls]
                 went_on = [*question, *parsed.items, *results, Message("user", "And now?")]
                 payload = self.provider.render(went_on, model=model, tools=TOOLS).payload
-                assert self.provider.check(payload, model) == []
+                assert self.provider.check(payload, model) == [], "check() refuses a reply that goes back"
                 for item in parsed.items:
-                    assert not isinstance(item, Message) or item.text in json.dumps(payload)
+                    is_there = not isinstance(item, Message) or item.text in json.dumps(payload)
+                    assert is_there, f"{item} is not in the next request"
 
     @examples()
     @given(st.data())
@@ -243,9 +252,11 @@ class ProviderLaws:
         reader, expected = self.provider.stream(), self.provider.parse(response)
         text = "".join([reader.feed(event) for event in events])
         parsed = reader.close()
-        assert plain(parsed.items) == plain(expected.items)
-        assert parsed[1:] == expected[1:]
-        assert text == _text_of(expected)
+        assert plain(parsed.items) == plain(expected.items), (
+            "a stream has other items than the whole response"
+        )
+        assert parsed[1:] == expected[1:], "a stream has another end or usage than the whole response"
+        assert text == _text_of(expected), "feed() returned other text than the whole response has"
 
     @examples()
     @given(st.data())
@@ -256,9 +267,10 @@ class ProviderLaws:
         kept = events[: data.draw(st.integers(0, len(events) - 1), "events")]
         text = "".join([reader.feed(event) for event in kept])
         parsed = reader.close()
-        assert _text_of(parsed) == text
+        assert _text_of(parsed) == text, "close() has other text than feed() returned"
         assert _calls_in(parsed) <= _calls_in(self.provider.parse(response)), (
-            "a call that is cut off is left out"
+            "a call that was cut off is not left out"
         )
         rendered = self.provider.render([*question, *parsed.items, Message("user", "Go on.")], model=model)
-        assert self.provider.check(rendered.payload, model) == []
+        faults = self.provider.check(rendered.payload, model)
+        assert faults == [], "check() refuses what follows a broken stream"

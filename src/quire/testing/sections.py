@@ -95,10 +95,14 @@ class SectionLaws:
         view = view_after(steps)
         for section in self.sections:
             items = items_from(section, ask_about(view, number))
-            assert items == items_from(section, ask_about(view, number)), f"{section.name} changes"
-            assert {type(item) for item in items} <= KINDS
+            assert items == items_from(section, ask_about(view, number)), (
+                f"{section.name} returns other items to the same ask"
+            )
+            assert {type(item) for item in items} <= KINDS, f"{section.name} gives what is no item"
             assert len({item.id for item in items}) == len(items), f"{section.name} gives an id twice"
-            assert settings_of(section).name == section.name
+            assert settings_of(section).name == section.name, (
+                f"the settings of {section.name} have another name"
+            )
 
     @examples(4, least=20)
     @given(STEPS, _NUMBERS)
@@ -156,11 +160,13 @@ class SectionLaws:
         for section in self.sections:
             items = items_from(section, ask)
             together.update((item.id, item) for item in items)
-            assert not provider.check(provider.render(items, model=model, tools=ask.tools).payload, model)
+            faults = provider.check(provider.render(items, model=model, tools=ask.tools).payload, model)
+            assert not faults, f"{wire[0]} would refuse the items of {section.name}"
         whole = [item for item in ask.view() if item.id in together]
         rest = [item for item in together.values() if item.id not in {one.id for one in whole}]
         rendered = provider.render([*rest, *whole], model=model, tools=ask.tools)
-        assert not provider.check(rendered.payload, model)
+        faults = provider.check(rendered.payload, model)
+        assert not faults, f"{wire[0]} would refuse the items of all sections together"
 
     @examples()
     @given(st.data(), OPS, st.integers(0, 1), OPS, st.integers(0, 40))
@@ -176,19 +182,22 @@ class SectionLaws:
             _check_blame(template, ask, fault)
             return
         sizes = sum(context.tokens.values())
-        assert sizes >= sum(COUNTER.count(item) for item in context.items)
+        counted = sum(COUNTER.count(item) for item in context.items)
+        assert sizes >= counted, "the sections of the receipt have fewer tokens than the items"
         total = COUNTER.total(sizes + context.receipt.schemas)
-        assert context.receipt.tokens == total <= template.budget.available
+        assert context.receipt.tokens == total, "the tokens of the receipt are not the sum of its sections"
+        assert total <= template.budget.available, "the context is over its budget"
         stays: set[str] = set()
         for section in template.sections:
             if isinstance(section, History):
                 stays |= protected(section, ask.view(section.transcript))
             elif settings_of(section).required:
                 stays |= {item.id for item in items_from(section, ask)}
-        assert stays <= {item.id for item in context.items}
+        missing = stays - {item.id for item in context.items}
+        assert not missing, f"required or protected items are left out: {missing}"
         for name, share in ((section.name, settings_of(section).share) for section in template.sections):
             if share is not None and share.maximum is not None and name != "history":
-                assert context.tokens[name] <= share.maximum
+                assert context.tokens[name] <= share.maximum, f"{name} has more than the maximum of its share"
 
     @examples()
     @given(st.data(), OPS, OPS, st.integers(0, 40))
@@ -204,16 +213,17 @@ class SectionLaws:
             return
         entries = context.receipt.entries
         ids = [entry.item_id for entry in entries]
-        assert len(ids) == len(set(ids))
-        assert set(ids) == candidates(template, ask)
+        assert len(ids) == len(set(ids)), "a candidate is on the receipt twice"
+        assert set(ids) == candidates(template, ask), "the receipt does not list exactly the candidates"
         shown = {item.id for item in context.items}
-        assert len(shown) == len(context.items)
-        assert {entry.item_id for entry in entries if entry.fate in ("shown", "pinned", "masked")} == shown
-        assert all(entry.reason and entry.rule and entry.section in context.tokens for entry in entries)
-        for entry in entries:
-            assert context.explain(entry.item_id) == entry
+        assert len(shown) == len(context.items), "an item is shown twice"
+        visible = {entry.item_id for entry in entries if entry.fate in ("shown", "pinned", "masked")}
+        assert visible == shown, "the fates of the receipt are not what is shown"
         sizes = {item.id: COUNTER.count(item) for item in context.items}
-        assert all(entry.tokens == sizes[entry.item_id] for entry in entries if entry.item_id in sizes)
+        for entry in entries:
+            assert entry.reason and entry.rule and entry.section in context.tokens, f"{entry} has no reason"
+            assert context.explain(entry.item_id) == entry, "explain() and the receipt differ"
+            assert entry.tokens == sizes.get(entry.item_id, entry.tokens), f"{entry} has wrong tokens"
 
     @examples()
     @given(st.data(), OPS, _NAMED, OPS, st.integers(0, 40))
@@ -228,10 +238,12 @@ class SectionLaws:
         except OverBudget:
             return
         rendered = context.render(wire[0], model=wire[1])
-        assert PROVIDERS[wire[0]].check(rendered.payload, wire[1]) == []
+        faults = PROVIDERS[wire[0]].check(rendered.payload, wire[1])
+        assert faults == [], f"{wire[0]} would refuse the context"
         again = built(template, ask)
-        assert list(again.items) == list(context.items)
-        assert again.render(wire[0], model=wire[1]).payload == rendered.payload
+        assert list(again.items) == list(context.items), "the same ask gives another context"
+        same = again.render(wire[0], model=wire[1]).payload == rendered.payload
+        assert same, "the same ask gives another request"
 
     def _lists(self) -> list[Section]:
         """The sections that are no histories: the templates have histories of their own."""
@@ -240,10 +252,14 @@ class SectionLaws:
 
 def _check_blame(template: Template, ask: Ask, fault: OverBudget) -> None:
     """With as much room as was missing, the same template fits."""
-    assert fault.over > 0 and (fault.parts or template.budget.available < 40)
-    assert set(fault.parts) <= {*names_of(template), "tool definitions"}
+    assert fault.over > 0, f"OverBudget by {fault.over} tokens"
+    assert fault.parts or template.budget.available < 40, "OverBudget names no section"
+    assert set(fault.parts) <= {*names_of(template), "tool definitions"}, (
+        "OverBudget names what is no section"
+    )
     if fault.parts:
         window = template.budget.window + fault.over
         context = built(Template(*template.sections, budget=Budget(window=window, reserve=1)), ask)
-        assert context.receipt.tokens <= window - 1
-        assert "fork" in names_of(template) or context.receipt.tokens > template.budget.available - 1
+        assert context.receipt.tokens <= window - 1, "OverBudget.over is less than what was missing"
+        is_needed = context.receipt.tokens > template.budget.available - 1
+        assert "fork" in names_of(template) or is_needed, "OverBudget, although the context would have fitted"

@@ -103,18 +103,20 @@ class Oracle:
 
     def check(self, store: Store) -> None:
         """The store holds what it should, and shows nothing else."""
-        assert store.scopes() == sorted({place.scope for place in self.rows})
+        assert store.scopes() == sorted({place.scope for place in self.rows}), "scopes() is wrong"
         for scope in {place.scope for place in self.rows} | {"nobody's"}:
             names = sorted(place.conversation for place in self.rows if place.scope == scope)
             found = store.conversations(scope)
-            assert list(found) == names
+            assert list(found) == names, f"conversations({scope!r}) has other names"
             versions = [self.version(Place(scope, name)) for name in names]
-            assert [found[name].version for name in names] == versions
+            counted = [found[name].version for name in names]
+            assert counted == versions, f"conversations({scope!r}) has other versions"
         for place in self.rows:
-            assert store.version(place) == self.version(place)
-            assert store.read(place) == self.read(place)
-        assert list(store.verify()) == []
-        assert set(store.recover()) == {(place, stored) for place in self.rows for stored in self.read(place)}
+            assert store.version(place) == self.version(place), f"version({place}) is wrong"
+            assert store.read(place) == self.read(place), f"read({place}) returns other entries"
+        assert list(store.verify()) == [], "verify() finds faults in a store that is whole"
+        whole = {(place, stored) for place in self.rows for stored in self.read(place)}
+        assert set(store.recover()) == whole, "recover() returns other entries than there are"
 
 
 class StoreLaws:
@@ -157,7 +159,7 @@ class StoreLaws:
             oracle.check(held.store)
             held.reopen()
             oracle.check(held.store)
-            assert held.store.reports == ()
+            assert held.store.reports == (), "a store that is whole reports damage"
 
     @examples(20)
     @given(data=st.data())
@@ -172,9 +174,9 @@ class StoreLaws:
                 version = held.store.append(place, [Entry("main", body)], expected=version)
             for store in (held.store, held.open()):
                 back = [stored.body for stored in store.read(place)]
-                assert back == written
+                assert back == written, "a body comes back changed"
                 for body, item in zip(back, one_of_each + more, strict=True):
-                    assert same(JSON.decode_item(body), item)
+                    assert same(JSON.decode_item(body), item), f"{item} comes back changed"
 
     def test_an_append_that_expects_another_version_conflicts_and_adds_nothing(self) -> None:
         with self.opened() as held:
@@ -184,7 +186,8 @@ class StoreLaws:
                     _refuse(store, HERE, expected, found=2)
                 with pytest.raises(Conflict):
                     store.append(HERE, [], expected=0)
-                assert [stored[1:] for stored in store.read(HERE)] == [entry("first"), entry("second")]
+                found = [stored[1:] for stored in store.read(HERE)]
+                assert found == [entry("first"), entry("second")], "an append that conflicted changed entries"
 
     @pytest.mark.parametrize("size", [1, 3], ids=["single entries", "batches"])
     def test_concurrent_writers_lose_nothing_and_duplicate_nothing(self, size: int) -> None:
@@ -210,7 +213,7 @@ class StoreLaws:
                 thread.start()
             for thread in threads:
                 thread.join()
-            assert faults == []
+            assert faults == [], "a writer failed"
             _check_written([held.store, *stores, held.open()], size)
 
     def test_nothing_of_one_scope_is_readable_from_another(self) -> None:
@@ -222,39 +225,44 @@ class StoreLaws:
             others += [Place("", "ana/q3"), Place("ana/", "q3"), Place("ana", "Q3"), Place("", "")]
             for place in others:
                 assert store.read(place) == [], f"{secret} was read at {place}"
-                assert store.version(place) == 0
+                assert store.version(place) == 0, f"{place} has the version of {secret}"
                 store.remove(place)
-                assert store.wait(place, 0, 0.0) == 0
+                assert store.wait(place, 0, 0.0) == 0, f"{place} has the version of {secret}"
             for scope in ODD_NAMES:
                 found = {name: at.version for name, at in store.conversations(scope).items()}
-                assert found == ({"q3": 1} if scope == "ana" else {})
-            assert [stored.body for stored in store.read(secret)] == [entry("secret").body]
+                assert found == ({"q3": 1} if scope == "ana" else {}), f"conversations({scope!r}) is wrong"
+            kept = [stored.body for stored in store.read(secret)]
+            assert kept == [entry("secret").body], f"removing other places changed {secret}"
 
     def test_a_waiting_reader_is_told_of_an_append(self) -> None:
         with self.opened() as held:
             reader, heard = held.open(), list[int]()
-            assert reader.wait(HERE, 0, 0.02) == 0
-            assert reader.wait(HERE, 5, 10.0) == 0
+            assert reader.wait(HERE, 0, 0.02) == 0, "wait() returns another version than that of nothing"
+            assert reader.wait(HERE, 5, 10.0) == 0, "wait() returns at once if the version is another"
             waiting = threading.Thread(target=lambda: heard.append(reader.wait(HERE, 0, 20.0)))
             waiting.start()
             time.sleep(0.03)
             held.store.append(HERE, [entry("now")], expected=0)
             waiting.join(20)
-            assert heard == [1]
-            assert reader.read(HERE) == held.store.read(HERE)
+            assert heard == [1], "wait() did not return the version of an append made meanwhile"
+            assert reader.read(HERE) == held.store.read(HERE), "two openings read different entries"
 
     def test_what_is_replaced_or_removed_is_gone_for_every_opening(self) -> None:
         with self.opened() as held:
             other = held.open()
             held.store.append(HERE, [entry("one"), entry("two", "side")], expected=0)
-            assert len(other.read(HERE)) == 2
+            assert len(other.read(HERE)) == 2, "another opening does not read what was appended"
             held.store.replace(HERE, {2: b'{"kind":"gone"}'})
-            assert [stored[1:] for stored in other.read(HERE)] == [entry("one"), ("side", b'{"kind":"gone"}')]
+            found = [stored[1:] for stored in other.read(HERE)]
+            expected = [entry("one"), ("side", b'{"kind":"gone"}')]
+            assert found == expected, "another opening does not read what was replaced"
             other.append(HERE, [entry("three")], expected=2)
             held.store.remove(HERE)
-            assert other.version(HERE) == 0 and other.read(HERE) == [] and other.scopes() == []
-            assert other.append(HERE, [entry("again")], expected=0) == 1
-            assert held.store.read(HERE) == other.read(HERE)
+            is_gone = other.version(HERE) == 0 and other.read(HERE) == [] and other.scopes() == []
+            assert is_gone, "another opening still has what was removed"
+            version = other.append(HERE, [entry("again")], expected=0)
+            assert version == 1, "a conversation does not begin anew after its removal"
+            assert held.store.read(HERE) == other.read(HERE), "two openings read different entries"
 
     def test_scrubbed_content_is_in_no_file(self) -> None:
         """Of the folder. What a server keeps elsewhere is for a test of your own."""
@@ -267,9 +275,11 @@ class StoreLaws:
             store.replace(HERE, dict.fromkeys(range(1, 301, 3), b'{"kind":"gone"}'))
             store.remove(THERE)
             store.scrub()
-            assert held.files_with(b"swordfish") == []
-            assert [stored.version for stored in store.read(HERE)] == list(range(1, 301))
-            assert list(store.verify()) == [] and store.version(THERE) == 0
+            assert held.files_with(b"swordfish") == [], "files have content that was replaced or removed"
+            versions = [stored.version for stored in store.read(HERE)]
+            assert versions == list(range(1, 301)), "scrub() changed the versions of entries"
+            assert list(store.verify()) == [], "verify() finds faults after scrub()"
+            assert store.version(THERE) == 0, "scrub() brought a removed conversation back"
 
     def test_a_scope_lists_its_conversations_and_how_far_each_has_come(self) -> None:
         with self.opened() as held:
@@ -278,12 +288,15 @@ class StoreLaws:
                 store.append(Place("ana", conversation), [entry("one")] * many, expected=0)
             store.append(Place("bo", "q3"), [entry("one")], expected=0)
             before = store.conversations("ana")
-            assert {name: at.version for name, at in before.items()} == {"": 3, "q3": 2, "q4": 1}
+            versions = {name: at.version for name, at in before.items()}
+            assert versions == {"": 3, "q3": 2, "q4": 1}, "conversations() has other names or versions"
             store.remove(Place("ana", "q3"))
-            assert store.conversations("ana") == {name: before[name] for name in ("", "q4")}
+            left = {name: before[name] for name in ("", "q4")}
+            assert store.conversations("ana") == left, "removing one conversation changed the others"
             store.append(Place("ana", "q3"), [entry("one")] * 2, expected=0)
             again = store.conversations("ana")["q3"]
-            assert again.version == 2 and (not again.log or again.log != before["q3"].log)
+            assert again.version == 2, "a removed conversation does not begin anew"
+            assert not again.log or again.log != before["q3"].log, "a new conversation has the log of the old"
 
     def test_wrong_arguments_are_refused_and_change_nothing(self) -> None:
         with self.opened() as held:
@@ -295,15 +308,17 @@ class StoreLaws:
             for error, place, one, expected in _wrong_appends():
                 with pytest.raises(error):
                     store.append(place, [one], expected=expected)
-            assert store.read(HERE, after=1_000_000) == [] and len(store.read(HERE, after=-1)) == 1
+            beyond, all_of_it = store.read(HERE, after=1_000_000), store.read(HERE, after=-1)
+            assert beyond == [] and len(all_of_it) == 1, "read(after=…) returns the wrong entries"
             for version in (0, -1, 2, 1 << 40):
                 with pytest.raises(OutOfRange):
                     store.replace(HERE, {1: b"{}", version: b"{}"})
             for verb in _wrong_calls(store):
                 with pytest.raises(WrongType):
                     verb()
-            assert store.scopes() == ["ana"]
-            assert [stored.body for stored in store.read(HERE)] == [entry("fine").body]
+            assert store.scopes() == ["ana"], "a refused append made a scope"
+            found = [stored.body for stored in store.read(HERE)]
+            assert found == [entry("fine").body], "a refused call changed entries"
 
     def test_a_closed_store_raises_store_failed(self) -> None:
         with self.opened() as held:
@@ -333,21 +348,23 @@ def _step(held: Opened, oracle: Oracle, place: Place, data: st.DataObject) -> No
     match data.draw(st.sampled_from(_STEPS)):
         case "append":
             added = data.draw(st.lists(entries(), max_size=4))
-            assert held.store.append(place, added, expected=version) == version + len(added)
+            now = held.store.append(place, added, expected=version)
+            assert now == version + len(added), "append() returns another version"
             oracle.append(place, added)
         case "stale":
             expected = data.draw(st.integers(0, version + 3).filter(lambda at: at != version))
             _refuse(held.store, place, expected, version)
-            assert held.store.read(place) == oracle.read(place)
+            assert held.store.read(place) == oracle.read(place), "an append that conflicted changed entries"
         case "read":
             after = data.draw(st.integers(0, version + 1))
-            assert held.store.read(place, after=after) == oracle.read(place, after)
+            found = held.store.read(place, after=after)
+            assert found == oracle.read(place, after), f"read(after={after}) returns other entries"
         case "change":
             _change(held.store, oracle, place, data)
         case "remove":
             held.store.remove(place)
             oracle.rows.pop(place, None)
-            assert held.store.version(place) == 0
+            assert held.store.version(place) == 0, "a removed conversation has a version"
         case "scrub":
             held.store.scrub()
         case _:
@@ -357,7 +374,8 @@ def _step(held: Opened, oracle: Oracle, place: Place, data: st.DataObject) -> No
 def _refuse(store: Store, place: Place, expected: int, found: int) -> None:
     with pytest.raises(Conflict) as refused:
         store.append(place, [entry("late")], expected=expected)
-    assert (refused.value.expected, refused.value.found) == (expected, found)
+    told = (refused.value.expected, refused.value.found)
+    assert told == (expected, found), "Conflict has other versions: expected, found"
 
 
 def _change(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> None:
@@ -367,7 +385,7 @@ def _change(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> 
     for version, body in others.items():
         row = oracle.rows[place]
         row[version - 1] = row[version - 1]._replace(body=body)
-    assert store.read(place) == oracle.read(place)
+    assert store.read(place) == oracle.read(place), "replace() left other entries"
 
 
 def _append_after(version: int, store: Store, batch: list[Entry]) -> None:
@@ -377,18 +395,19 @@ def _append_after(version: int, store: Store, batch: list[Entry]) -> None:
             store.append(HERE, batch, expected=version)
             return
         except Conflict as late:
-            assert late.found != late.expected
+            assert late.found != late.expected, "Conflict, although the version was the expected one"
             version = late.found
 
 
 def _check_written(stores: list[Store], size: int) -> None:
     rows = [store.read(HERE) for store in stores]
-    assert all(row == rows[0] for row in rows)
-    assert [stored.version for stored in rows[0]] == list(range(1, 4 * 12 * size + 1))
+    assert all(row == rows[0] for row in rows), "two openings read different entries"
+    versions = [stored.version for stored in rows[0]]
+    assert versions == list(range(1, 4 * 12 * size + 1)), "entries are lost, or there are too many"
     found = [stored.body for stored in rows[0]]
     for writer in range(4):
         mine = [entry(f"{writer}.{number}.{part}").body for number in range(12) for part in range(size)]
-        assert [body for body in found if body in set(mine)] == mine
+        assert [body for body in found if body in set(mine)] == mine, "a writer's entries are out of order"
     for at in range(0, len(found), size):
         batch = {body.rsplit(b".", 1)[0] for body in found[at : at + size]}
         assert len(batch) == 1, "another writer came in between the entries of one append"

@@ -9,7 +9,7 @@ from quire.compactors import Plan, Room
 from quire.items import Hide, Message, Note, Span, ToolCall
 from quire.providers import PROVIDERS, CachePlan, Rendered
 from quire.sections import Ask, Content, Settings
-from quire.state import View
+from quire.state import View, truncate
 from quire.stores import Entry, MemoryStore, Place, Store, Stored
 from quire.testing import CompactorLaws, ProviderLaws, SectionLaws, StoreLaws
 from quire.testing.answers import answer
@@ -81,6 +81,17 @@ class HidesQuestions:
             return None
         edits = (Hide((Span(users[-1].id, users[-1].id),)),)
         return Plan(self.name, "too long", before, before - room.counter.count(users[-1]), edits)
+
+
+class PromisesTooMuch:
+    """Hides the oldest turn, and says that this saves half of the view."""
+
+    name = "promises too much"
+
+    def plan(self, view: View, room: Room) -> Plan | None:
+        edit = truncate(view, tokens=room.tokens, counter=room.counter)
+        before = view.tokens(room.counter)
+        return None if edit is None else Plan(self.name, "too long", before, before // 2, (edit,))
 
 
 class DoesNothing:
@@ -211,6 +222,10 @@ class TestHalfOfAPair(CompactorLaws):
 
 class TestHidesQuestions(CompactorLaws):
     compactors = (HidesQuestions(),)
+
+
+class TestPromisesTooMuch(CompactorLaws):
+    compactors = (PromisesTooMuch(),)
 
 
 class TestDoesNothing(CompactorLaws):
