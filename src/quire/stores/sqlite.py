@@ -1,5 +1,6 @@
 """The SQLite store: one file, safe across threads and processes. The default."""
 
+import json
 import logging
 import os
 import sqlite3
@@ -18,6 +19,7 @@ from quire.stores.store import (
     Damage,
     Durability,
     Entry,
+    Opening,
     Place,
     Standing,
     Store,
@@ -27,10 +29,14 @@ from quire.stores.store import (
     check_process,
     check_version,
     checked_append,
+    checked_checkpoint,
     checked_path,
     checked_start,
+    checked_stream,
+    checked_versions,
     conflict,
     damaged,
+    entries_at,
     entry_sum,
     place_at,
     sum_of,
@@ -38,12 +44,14 @@ from quire.stores.store import (
     this_process,
     verified,
     waits_for_disk,
+    whole_entries,
+    whole_parts,
 )
 
 APPLICATION = 0x51756972
 """SQLite's application id: it tells our databases from those of others."""
 
-VERSION = 3
+VERSION = 4
 """The version of the tables, which is the database's `user_version`."""
 
 PATIENCE = 10.0
@@ -67,6 +75,7 @@ _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 #                    (1 << 32 | 2, 'main', '{"kind":"message",…}', sum of the entry)
 #                    (1 << 32 | 3, '', '', 3)
 # A name is found by either index, so that a damaged index does not hide a conversation.
+# The `at` of a checkpoint's row is number << 32 | part; the head, which is part 0, has a version and needs.
 _TABLES = (
     "CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
     " name TEXT NOT NULL, scope_sum INTEGER NOT NULL, name_sum INTEGER NOT NULL)",
@@ -74,6 +83,8 @@ _TABLES = (
     "CREATE INDEX by_sum ON conversations (scope_sum, name_sum)",
     "CREATE TABLE entries"
     " (at INTEGER PRIMARY KEY, stream TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER NOT NULL)",
+    "CREATE TABLE checkpoints (at INTEGER PRIMARY KEY, version INTEGER NOT NULL, needs TEXT NOT NULL,"
+    " body BLOB NOT NULL, sum INTEGER NOT NULL)",
     "CREATE TRIGGER appended AFTER UPDATE OF stream ON entries"
     f" BEGIN INSERT INTO entries VALUES (new.at + 1, '', x'', new.at + 1 & {_LAST}); END",
 )
@@ -83,6 +94,16 @@ _READ = f"""
     SELECT at & {_LAST}, stream, body, sum FROM conversations JOIN entries
     ON at BETWEEN (number << {_BITS} | ?) + 1 AND number << {_BITS} | {_LAST}
     WHERE scope = ? AND name = ? ORDER BY at"""
+_READ_AT = f"""
+    SELECT at & {_LAST}, stream, body, sum FROM conversations CROSS JOIN json_each(?)
+    CROSS JOIN entries ON at = number << {_BITS} | value WHERE scope = ? AND name = ?"""
+_VERSIONS = f"""
+    SELECT at & {_LAST} FROM conversations JOIN entries
+    ON at BETWEEN number << {_BITS} AND number << {_BITS} | ?
+    WHERE scope = ? AND name = ? AND stream = ? ORDER BY at DESC LIMIT ?"""
+_PARTS = f"""
+    SELECT at & {_LAST}, version, needs, body, sum FROM conversations CROSS JOIN json_each(?)
+    CROSS JOIN checkpoints ON at = number << {_BITS} | value WHERE scope = ? AND name = ?"""
 _STANDING = f"""
     SELECT number, name, scope_sum, name_sum, at & {_LAST}, stream, body, sum
     FROM conversations LEFT JOIN entries ON at = (SELECT at FROM entries
@@ -121,6 +142,8 @@ class SQLiteStore(Store):
     With `durable="process"` the system decides when the disk is written: what was acknowledged survives the
     end of the process, not always the loss of power. With `"power"` every append waits for the disk.
     """
+
+    has_checkpoints = True
 
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
         self._file = _File(path, durable)
@@ -167,8 +190,22 @@ class SQLiteStore(Store):
                     rows = connection.execute(_READ, (start, *place)).fetchall()
                     if not rows and self._standing(connection, place)[1] <= start:
                         return []
-        has_end = bool(rows) and _is_end(rows[-1])
-        return verified(place, start, rows.pop()[0] - 1 if has_end else None, rows)
+        return _verified(place, start, rows)
+
+    def read_at(self, place: Place, versions: Sequence[int]) -> list[Stored]:
+        wanted = checked_versions(place, versions)
+        with self._file.snapshot() as connection:
+            rows = connection.execute(_READ_AT, (str(wanted), *place)).fetchall()
+        return entries_at(place, wanted, whole_entries(place, rows))
+
+    def versions_of(
+        self, place: Place, stream: str, *, before: int | None = None, limit: int | None = None
+    ) -> list[int]:
+        checked_stream(stream)
+        last = min(checked_start(place, _LAST if before is None else before), _LAST) - 1
+        with self._file.snapshot() as connection:
+            values = (last, *place, stream, -1 if limit is None else max(limit, 0))
+            return [row[0] for row in connection.execute(_VERSIONS, values)][::-1]
 
     def version(self, place: Place) -> int:
         check_place(place)
@@ -193,6 +230,45 @@ class SQLiteStore(Store):
             raise StoreDamaged(f"{self.path} is damaged: the names of its scopes are not as written")
         return sorted(found)
 
+    def open_checkpoint(self, place: Place) -> Opening | None:
+        check_place(place)
+        try:
+            with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
+                head = whole_parts(place, connection.execute(_PARTS, ("[0]", *place))).get(0)
+                if head is None:
+                    return None
+                _, version, needs, body, _ = head
+                named = connection.execute(_READ_AT, (needs, *place)).fetchall()
+                rows = connection.execute(_READ, (version - 1, *place)).fetchall()
+            later = _verified(place, version - 1, rows)
+            entries = entries_at(place, json.loads(needs), whole_entries(place, named))
+        except StoreDamaged:
+            return None
+        return Opening(version, body, entries + later) if later else None
+
+    def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
+        wanted = checked_versions(place, parts)
+        try:
+            with self._file.snapshot() as connection:
+                rows = connection.execute(_PARTS, (str(wanted), *place)).fetchall()
+        except StoreDamaged:
+            return {}
+        return {part: body for part, (_, _, _, body, _) in whole_parts(place, rows).items()}
+
+    def write_checkpoint(
+        self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
+    ) -> bool:
+        rows = checked_checkpoint(place, version, head, needs, parts)
+        with self._file.transaction() as connection:
+            number, count = self._standing(connection, place)
+            start = number << _BITS
+            newer = "SELECT 1 FROM checkpoints WHERE at = ? AND version > ? AND version <= ?"
+            if version > count or connection.execute(newer, (start, version, count)).fetchone():
+                return False
+            values = [(start | part, at, str(needs), body, known) for part, at, needs, body, known in rows]
+            connection.executemany("REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)", values)
+        return True
+
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         check_place(place)
         update = f"UPDATE entries SET body = ?, sum = entry_sum(?, ?, at & {_LAST}, stream, ?) WHERE at = ?"
@@ -203,14 +279,15 @@ class SQLiteStore(Store):
                 values = (body, *place, body, number << _BITS | version)
                 if connection.execute(update, values).rowcount != 1:
                     raise damaged(place, version - 1, f"entry {version} is missing")
+            _delete(connection, "checkpoints", number)
 
     def remove(self, place: Place) -> None:
         check_place(place)
         with self._file.transaction() as connection:
             found = "SELECT number FROM conversations WHERE scope = ? AND name = ?"
             for (number,) in connection.execute(found, place).fetchall():
-                start = number << _BITS
-                connection.execute("DELETE FROM entries WHERE at BETWEEN ? AND ?", (start, start | _LAST))
+                _delete(connection, "entries", number)
+                _delete(connection, "checkpoints", number)
                 connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
         self._known.pop(place, None)
 
@@ -271,6 +348,18 @@ class SQLiteStore(Store):
         ):
             raise damaged(place, 0, "its name is missing in an index")
         return 0, 0
+
+
+def _verified(place: Place, after: int, rows: list[Any]) -> list[Stored]:
+    """The entries of all rows after a version, the last of which is the end."""
+    has_end = bool(rows) and _is_end(rows[-1])
+    return verified(place, after, rows.pop()[0] - 1 if has_end else None, rows)
+
+
+def _delete(connection: sqlite3.Connection, table: str, number: int) -> None:
+    """Delete the rows of a conversation."""
+    start = number << _BITS
+    connection.execute(f"DELETE FROM {table} WHERE at BETWEEN ? AND ?", (start, start | _LAST))
 
 
 def _is_end(row: Sequence[Any]) -> bool:

@@ -8,6 +8,7 @@ import os
 import re
 import time
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from importlib import import_module
@@ -57,6 +58,9 @@ _MOST_SEEDS = 10_000
 
 MAX_NAME = 500
 """The longest scope, conversation or stream, in characters."""
+
+MAX_PART = (1 << 31) - 1
+"""The highest number of a part of a checkpoint."""
 
 SEALED = "sealed"
 """The kind of an encrypted entry. The kind comes first in its body."""
@@ -154,6 +158,18 @@ class Standing(NamedTuple):
     log: str = ""
 
 
+class Opening(NamedTuple):
+    """What a checkpoint gives for opening a conversation."""
+
+    version: int
+    """The version that the checkpoint describes."""
+
+    head: bytes
+
+    entries: list[Stored]
+    """The entries that the checkpoint names, and all from its version on, in rising order."""
+
+
 class Damage(NamedTuple):
     """Something in a store that is not what was written to it."""
 
@@ -175,6 +191,9 @@ class Store(ABC):
 
     is_quick: ClassVar[bool] = False
     """Whether a write never waits for a disk or for others, so that it needs no thread."""
+
+    has_checkpoints: bool = False
+    """Whether the store keeps checkpoints."""
 
     reports: tuple[str, ...] = ()
     """What the store repaired since it was opened, such as the unfinished append of a process that died."""
@@ -221,6 +240,24 @@ class Store(ABC):
         `StoreDamaged` unless every entry is there and is as it was written.
         """
 
+    def read_at(self, place: Place, versions: Sequence[int]) -> list[Stored]:
+        """The entries at some versions, in rising order.
+
+        `StoreDamaged` unless each is there and is as it was written.
+        """
+        wanted = checked_versions(place, versions)
+        found = self.read(place, after=wanted[0] - 1) if wanted else []
+        return entries_at(place, wanted, found)
+
+    def versions_of(
+        self, place: Place, stream: str, *, before: int | None = None, limit: int | None = None
+    ) -> list[int]:
+        """The versions of the entries of a stream, below a version, rising; with a limit the highest ones."""
+        checked_stream(stream)
+        found = [stored.version for stored in self.read(place) if stored.stream == stream]
+        below = found if before is None else found[: bisect_left(found, before)]
+        return below if limit is None else below[max(len(below) - limit, 0) :]
+
     @abstractmethod
     def version(self, place: Place) -> int:
         """The number of entries of a conversation."""
@@ -232,6 +269,35 @@ class Store(ABC):
     @abstractmethod
     def scopes(self) -> list[str]:
         """All scopes, sorted: for the operator of the store, never for a tenant."""
+
+    # A checkpoint is made from the entries of a conversation, so that opening it need not read them all. It
+    # has a head, which is part 0, and further parts. It is never the truth: without one, the log is read.
+
+    def open_checkpoint(self, place: Place) -> Opening | None:
+        """The head of a conversation's checkpoint with the entries that opening needs, as of one moment.
+
+        `None` where there is no checkpoint, where it or these entries are damaged, or where the conversation
+        has fewer entries than the version of the checkpoint.
+        """
+        check_place(place)
+        return None
+
+    def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
+        """Parts of the checkpoint as they are now; those that are missing or damaged are left out."""
+        checked_versions(place, parts)
+        return {}
+
+    def write_checkpoint(
+        self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
+    ) -> bool:
+        """Keep the checkpoint of a version, all or nothing, and return whether it was kept.
+
+        `needs` are the versions of entries that `open_checkpoint` returns with the head. `parts` have numbers
+        from 1 on; parts that are not given stay as they are. Nothing is kept where the conversation has fewer
+        entries, or a checkpoint of a higher version. `replace` and `remove` delete the whole checkpoint.
+        """
+        checked_checkpoint(place, version, head, needs, parts)
+        return False
 
     @abstractmethod
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
@@ -327,6 +393,12 @@ def _opened(url: str | Path, durable: Durability) -> Store:
 Row = tuple[int, str, bytes, int]
 """Version, stream, body and sum, as a store read them: of any types, where the store is damaged."""
 
+Part = tuple[int, int, Any, bytes, int]
+"""A part of a checkpoint: its number, version and needs (0 and none but for the head), body and sum.
+
+The needs are a list of versions, or its JSON.
+"""
+
 
 def waits_for_disk(durable: str) -> bool:
     """Whether an append is to wait for the disk."""
@@ -407,6 +479,30 @@ def check_bodies(place: Place, bodies: Mapping[int, bytes], count: int) -> None:
             raise OutOfRange(f"{place} has no version {version}: it has {count}")
 
 
+def checked_versions(place: object, versions: Iterable[object]) -> list[int]:
+    """The versions that a read asks for, rising and once each."""
+    check_place(place)
+    numbers = list[int]()
+    for version in versions:
+        if type(version) is not int:
+            raise WrongType(f"a version is a number, not {type(version).__name__}")
+        numbers.append(version)
+    return sorted(set(numbers))
+
+
+def checked_checkpoint(
+    place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
+) -> list[Part]:
+    """The rows of a checkpoint, if the arguments that describe it are what they should be."""
+    named = checked_versions(place, needs)
+    _check_bytes([head, *parts.values()])
+    if any(not 1 <= number <= MAX_PART for number in checked_versions(place, [version, *parts])):
+        raise OutOfRange(f"versions and parts of a checkpoint have numbers from 1 to {MAX_PART:,}")
+    rows = [(0, version, [at for at in named if at < version], head)]
+    rows += [(part, 0, [], body) for part, body in parts.items()]
+    return [(*row, part_sum(place, *row)) for row in rows]
+
+
 def _check_bytes(bodies: Iterable[object]) -> None:
     for body in bodies:
         if not isinstance(body, bytes):
@@ -432,6 +528,11 @@ def sum_of(text: str) -> int:
 def entry_sum(scope: str, conversation: str, version: int, stream: str, body: bytes) -> int:
     """The sum of an entry."""
     return crc32(body, crc32(f"{version}\0{stream}\0".encode(), _seed(scope, conversation)))
+
+
+def part_sum(place: Place, part: int, version: int, needs: object, body: bytes) -> int:
+    """The sum of a part of a checkpoint."""
+    return entry_sum(*place, part, f".checkpoint {version} {needs}", body)
 
 
 @lru_cache(_MOST_SEEDS)
@@ -464,10 +565,31 @@ def verified(place: Place, after: int, count: int | None, rows: Iterable[Row]) -
     return found
 
 
+def entries_at(place: Place, versions: Sequence[int], found: Iterable[Stored]) -> list[Stored]:
+    """The entries at some versions, of those that are whole; `StoreDamaged` unless each is among them."""
+    whole = {stored.version: stored for stored in found}
+    for version in versions:
+        if version not in whole:
+            raise damaged(place, version - 1, f"entry {version} is missing or not as it was written")
+    return [whole[version] for version in versions]
+
+
 def whole_entries(place: Place, rows: Iterable[Row]) -> list[Stored]:
     """Those entries of a conversation that are as they were written. Later rows replace earlier ones."""
     good = {row[0]: Stored(*row[:3]) for row in rows if _is_whole(place, row[0], row)}
     return [good[version] for version in sorted(good)]
+
+
+def whole_parts(place: Place, rows: Iterable[Part]) -> dict[int, Part]:
+    """Those parts of a checkpoint that are as they were written, by number."""
+    return {row[0]: row for row in rows if _is_whole_part(place, *row)}
+
+
+def _is_whole_part(place: Place, part: int, version: int, needs: object, body: bytes, known: int) -> bool:
+    try:
+        return part_sum(place, part, version, needs, body) == known
+    except (TypeError, UnicodeError):
+        return False
 
 
 def _is_whole(place: Place, version: int, row: Row) -> bool:
