@@ -1,4 +1,4 @@
-"""Broken implementations fail the law that they break; without its extra `quire.testing` says what to install."""
+"""Broken implementations fail the law that they break; without its extra the package says what to install."""
 
 import os
 import subprocess
