@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from quire import Agent, Session
 from quire.errors import NotAuthorized
 from quire.items import Message, Reasoning, ToolCall
-from quire.models import Delta, Model
+from quire.models import Delta, Model, Scripted
 from quire.providers import HISTORY, provider_for
 from quire.stores import Store
 from quire.tokens import Usage
@@ -171,25 +172,33 @@ async def test_a_request_without_the_schema_that_was_refused_has_a_receipt_of_it
     assert [kept.request() for kept in agent.session.receipts] == [refused, answered]
 
 
-@each_wire
-@in_loop
-async def test_an_answer_that_never_ends_has_a_receipt(server: Stage, wire: str, tmp_path: Path) -> None:
-    scene, heard = server.scene(breaks_off(wire, "Well", then=Exchange.wait)), asyncio.Event()
-    async with model_at(scene, wire, api_key="k") as model:
-        agent = Agent(Session.open("ana/q3", store=tmp_path / "kept.db"), model=model)
+LISTENER = """
+import asyncio, sys
+from quire import Agent, Session
+from quire.models import Model
 
-        async def listen() -> None:
-            async for _ in agent.stream("Where?"):
-                heard.set()
+async def listen(name, address, path):
+    session = Session.open("ana/q3", store=path)
+    async with Model(name, base_url=address, api_key="k") as model:
+        async for delta in Agent(session, model=model).stream("Where?"):
+            print("heard", flush=True)
 
-        listening = asyncio.ensure_future(listen())
-        await heard.wait()
-        # Another process finds the receipt while the answer is on its way, and if this one is killed.
-        with Store.open(shutil.copytree(tmp_path, tmp_path / "as it is") / "kept.db") as store:
-            (kept,) = Session.open("ana/q3", store=store).receipts
-            assert "Where?" in str(kept.request()) and (kept.parameters or {})["model"] == model.name
-        listening.cancel()
-        await asyncio.wait([listening])
+asyncio.run(listen(*sys.argv[1:]))
+"""
+
+
+@NEEDS_SDK["openai"]
+def test_a_process_that_is_killed_in_an_answer_leaves_a_receipt(server: Stage, tmp_path: Path) -> None:
+    scene, path = server.scene(breaks_off("openai", "Well", then=Exchange.wait)), tmp_path / "kept.db"
+    command = [sys.executable, "-c", LISTENER, f"openai:{NAMES['openai']}", f"{scene.base_url}/v1", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "heard\n"
+        process.kill()
+    with Store.open(path) as store:
+        session = Session.open("ana/q3", store=store)
+        (receipt,) = session.receipts
+        assert receipt.request() == scene.requests[0].body
+        assert Agent(session, model=Scripted(["Here."])).resume_sync().text == "Here."
 
 
 # --- answers ---------------------------------------------------------------------------------------------
