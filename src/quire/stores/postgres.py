@@ -17,8 +17,10 @@ from quire.errors import (
     StoreFailed,
 )
 from quire.stores.store import (
+    MAX_PART,
     Durability,
     Entry,
+    Opening,
     Place,
     Standing,
     Store,
@@ -28,9 +30,13 @@ from quire.stores.store import (
     check_process,
     check_version,
     checked_append,
+    checked_checkpoint,
     checked_start,
+    checked_stream,
+    checked_versions,
     conflict,
     damaged,
+    entries_at,
     entry_sum,
     place_at,
     summed,
@@ -38,6 +44,7 @@ from quire.stores.store import (
     verified,
     waits_for_disk,
     whole_entries,
+    whole_parts,
 )
 
 try:
@@ -48,7 +55,7 @@ try:
 except ImportError as missing:
     raise MissingExtra("psycopg", "postgres") from missing
 
-VERSION = 3
+VERSION = 4
 """The version of the tables, which is in the table `quire.about`."""
 
 _ONE_AT_A_TIME = 0x51756972
@@ -67,10 +74,15 @@ _TABLES = """
     CREATE INDEX conversations_of_scope ON quire.conversations (scope);
     CREATE TABLE quire.entries (
         conversation bigint, version bigint, stream text NOT NULL, body bytea NOT NULL, sum bigint NOT NULL,
-        PRIMARY KEY (conversation, version))"""
+        PRIMARY KEY (conversation, version));
+    CREATE TABLE quire.checkpoints (
+        conversation bigint, part integer, version bigint NOT NULL, needs bigint[] NOT NULL,
+        body bytea NOT NULL, sum bigint NOT NULL, PRIMARY KEY (conversation, part));
+    ALTER TABLE quire.checkpoints ALTER body SET STORAGE EXTERNAL"""
 # The server would keep samples of content for its plans, also after the content is removed.
 _NO_SAMPLES = """
     ALTER TABLE quire.entries ALTER body SET STATISTICS 0;
+    ALTER TABLE quire.checkpoints ALTER needs SET STATISTICS 0, ALTER body SET STATISTICS 0;
     ALTER TABLE quire.conversations ALTER scope SET STATISTICS 0, ALTER name SET STATISTICS 0"""
 
 # The count is the compare and swap: another append waits for its row, and then finds another version.
@@ -94,6 +106,47 @@ _READ = """
     FROM quire.conversations AS counted
     LEFT JOIN quire.entries ON conversation = number AND entries.version > %s
     WHERE address = %s ORDER BY entries.version"""
+_READ_AT = """
+    SELECT entries.version, stream, body, sum FROM quire.conversations
+    JOIN quire.entries ON conversation = number AND entries.version = ANY(%s::bigint[]) WHERE address = %s"""
+_VERSIONS = """
+    SELECT entries.version FROM quire.conversations
+    JOIN quire.entries ON conversation = number AND entries.version < %s
+    WHERE address = %s AND stream = %s ORDER BY entries.version DESC LIMIT %s"""
+_PARTS = """
+    SELECT part, checkpoints.version, needs, body, sum FROM quire.conversations
+    JOIN quire.checkpoints ON conversation = number AND part = ANY(%s::integer[]) WHERE address = %s"""
+# The head, the entries that it names, and those from its version on. An entry has no count and no needs.
+_OPEN = """
+    WITH head AS (
+        SELECT counted.version AS count, needs, number, checkpoints.version, body, sum
+        FROM quire.conversations AS counted JOIN quire.checkpoints ON conversation = number AND part = 0
+        WHERE address = %s)
+    SELECT count, needs, version, '' AS stream, body, sum FROM head
+    UNION ALL SELECT NULL, NULL, entry.* FROM head, unnest(needs) AS named, LATERAL (
+        SELECT version, stream, body, sum FROM quire.entries
+        WHERE conversation = number AND version = named) AS entry
+    UNION ALL SELECT NULL, NULL, entry.* FROM head, LATERAL (
+        SELECT version, stream, body, sum FROM quire.entries
+        WHERE conversation = number AND version >= head.version) AS entry"""
+# A replacement or removal of the conversation waits for the lock on its row, an append does not. Another who
+# writes a checkpoint waits for the row of the head.
+_KEEP = """
+    WITH counted AS (
+        SELECT number, version FROM quire.conversations WHERE address = %s AND version >= %s FOR KEY SHARE),
+    head AS (
+        INSERT INTO quire.checkpoints AS old (conversation, part, version, needs, body, sum)
+        SELECT number, %s, %s, %s::bigint[], %s, %s FROM counted
+        ON CONFLICT (conversation, part) DO UPDATE
+        SET version = excluded.version, needs = excluded.needs, body = excluded.body, sum = excluded.sum
+        WHERE old.version <= excluded.version OR old.version > (SELECT version FROM counted)
+        RETURNING conversation),
+    others AS (
+        INSERT INTO quire.checkpoints (conversation, part, version, needs, body, sum)
+        SELECT conversation, added.part, 0, '{}', added.body, added.sum
+        FROM head, unnest(%s::integer[], %s::bytea[], %s::bigint[]) AS added (part, body, sum)
+        ON CONFLICT (conversation, part) DO UPDATE SET body = excluded.body, sum = excluded.sum)
+    SELECT count(*) FROM head"""
 
 # All that is committed by now has a lesser number than this.
 _NOW = "SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text"
@@ -115,6 +168,8 @@ class PostgresStore(Store):
     With `durable="process"` an append waits for what the server's `synchronous_commit` says, which is the
     server's disk unless it was changed; with `"power"` it waits for the disk in any case.
     """
+
+    has_checkpoints = True
 
     def __init__(self, url: str, *, durable: Durability = "process") -> None:
         self.link = Link(url, durable)
@@ -145,6 +200,20 @@ class PostgresStore(Store):
         count = rows[0][0] if rows else 0
         return verified(place, min(start, count), count, [row[1:] for row in rows if row[1] is not None])
 
+    def read_at(self, place: Place, versions: Sequence[int]) -> list[Stored]:
+        wanted = checked_versions(place, versions)
+        if wanted and not 1 <= wanted[0] <= wanted[-1] <= _LAST:
+            return entries_at(place, wanted, [])
+        return entries_at(place, wanted, whole_entries(place, self._rows(_READ_AT, wanted, _address(place))))
+
+    def versions_of(
+        self, place: Place, stream: str, *, before: int | None = None, limit: int | None = None
+    ) -> list[int]:
+        checked_stream(stream)
+        last = min(checked_start(place, _LAST if before is None else before), _LAST)
+        rows = self._rows(_VERSIONS, last, _address(place), stream, limit and max(limit, 0))
+        return [row[0] for row in reversed(rows)]
+
     def version(self, place: Place) -> int:
         check_place(place)
         rows = self._rows(_STANDING, _address(place))
@@ -157,6 +226,33 @@ class PostgresStore(Store):
 
     def scopes(self) -> list[str]:
         return sorted(row[0] for row in self._rows("SELECT DISTINCT scope FROM quire.conversations"))
+
+    def open_checkpoint(self, place: Place) -> Opening | None:
+        check_place(place)
+        try:
+            rows = self._rows(_OPEN, _address(place))
+            counts = [row[0] for row in rows if row[0] is not None]
+            heads = [(0, row[2], row[1], *row[4:]) for row in rows if row[0] is not None]
+            for _, version, needs, body, _ in whole_parts(place, heads).values():
+                wanted = [*needs, *range(version, max(version, *counts) + 1)]
+                found = whole_entries(place, [row[2:] for row in rows if row[0] is None])
+                return Opening(version, body, entries_at(place, wanted, found))
+        except StoreDamaged:
+            pass
+        return None
+
+    def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
+        wanted = [part for part in checked_versions(place, parts) if 0 <= part <= MAX_PART]
+        rows = self._rows(_PARTS, wanted, _address(place))
+        return {part: body for part, (_, _, _, body, _) in whole_parts(place, rows).items()}
+
+    def write_checkpoint(
+        self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
+    ) -> bool:
+        first, *others = checked_checkpoint(place, version, head, needs, parts)
+        columns = [[row[column] for row in others] for column in (0, 3, 4)]
+        ((kept,),) = self._rows(_KEEP, _address(place), version, *first, *columns)
+        return bool(kept)
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         check_place(place)
@@ -182,7 +278,8 @@ class PostgresStore(Store):
                 )
             time.sleep(_PAUSE)
         # To shorten the files, VACUUM would wait for transactions that have only read a table.
-        vacuum = f"VACUUM (TRUNCATE {'on' if wait else 'off'}) quire.entries, quire.conversations"
+        tables = "quire.entries, quire.checkpoints, quire.conversations"
+        vacuum = f"VACUUM (TRUNCATE {'on' if wait else 'off'}) {tables}"
         self.link.run(lambda connection: connection.execute(vacuum.encode()))
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
@@ -241,6 +338,7 @@ def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, byt
                 "UPDATE quire.entries SET body = %s, sum = %s WHERE conversation = %s AND version = %s",
                 values,
             )
+        connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", [number])
 
 
 def _remove(connection: Connection[Any], address: bytes) -> None:
@@ -248,6 +346,7 @@ def _remove(connection: Connection[Any], address: bytes) -> None:
         removed = "DELETE FROM quire.conversations WHERE address = %s RETURNING number"
         for row in connection.execute(removed, [address]).fetchall():
             connection.execute("DELETE FROM quire.entries WHERE conversation = %s", row)
+            connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", row)
 
 
 def _address(place: Place) -> bytes:

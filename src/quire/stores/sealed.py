@@ -13,12 +13,14 @@ from quire.errors import InvalidValue, MissingExtra, StoreDamaged
 from quire.stores.store import (
     SEALED,
     Entry,
+    Opening,
     Place,
     Standing,
     Store,
     Stored,
     check_bodies,
     checked_append,
+    checked_checkpoint,
     damaged,
     is_sealed,
 )
@@ -77,6 +79,19 @@ class Seal:
             raise damaged(place, version - 1, reason) from None
         return Stored(version, stream, bytes(clear))
 
+    def seal_part(self, place: Place, part: int, version: int, body: bytes) -> bytes:
+        """An encrypted part of a checkpoint."""
+        nonce = os.urandom(_NONCE_LENGTH)
+        return nonce + bytes(self._cipher.encrypt(nonce, body, _bound_to_part(place, part, version)))
+
+    def unseal_part(self, place: Place, part: int, version: int, body: bytes) -> bytes | None:
+        """A part in clear; `None` where the key is another, or the part was changed or moved."""
+        bound = _bound_to_part(place, part, version)
+        try:
+            return bytes(self._cipher.decrypt(body[:_NONCE_LENGTH], body[_NONCE_LENGTH:], bound))
+        except (self._invalid, ValueError):
+            return None
+
     def opened(self, entries: Iterable[tuple[Place, Stored]]) -> Iterator[tuple[Place, Stored]]:
         """Those entries that this key opens, in clear."""
         for place, stored in entries:
@@ -98,6 +113,7 @@ class Sealed(Store):
         """The store that holds what is encrypted."""
         # Up to which version the key is known to be right: an append need not look again.
         self._known: dict[Place, int] = {}
+        self.has_checkpoints = store.has_checkpoints
 
     def __repr__(self) -> str:
         return f"<Sealed {self.inside!r}>"
@@ -125,6 +141,14 @@ class Sealed(Store):
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         return [self._seal.unseal(place, stored) for stored in self.inside.read(place, after=after)]
 
+    def read_at(self, place: Place, versions: Sequence[int]) -> list[Stored]:
+        return [self._seal.unseal(place, stored) for stored in self.inside.read_at(place, versions)]
+
+    def versions_of(
+        self, place: Place, stream: str, *, before: int | None = None, limit: int | None = None
+    ) -> list[int]:
+        return self.inside.versions_of(place, stream, before=before, limit=limit)
+
     def version(self, place: Place) -> int:
         return self.inside.version(place)
 
@@ -134,10 +158,32 @@ class Sealed(Store):
     def scopes(self) -> list[str]:
         return self.inside.scopes()
 
+    def open_checkpoint(self, place: Place) -> Opening | None:
+        found = self.inside.open_checkpoint(place)
+        head = found and self._seal.unseal_part(place, 0, found.version, found.head)
+        if found is None or head is None:
+            return None
+        return Opening(found.version, head, [self._seal.unseal(place, stored) for stored in found.entries])
+
+    def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
+        found = self.inside.read_parts(place, parts)
+        clear = {part: self._seal.unseal_part(place, part, 0, body) for part, body in found.items()}
+        return {part: body for part, body in clear.items() if body is not None}
+
+    def write_checkpoint(
+        self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
+    ) -> bool:
+        checked_checkpoint(place, version, head, needs, parts)
+        sealed = {part: self._seal.seal_part(place, part, 0, body) for part, body in parts.items()}
+        hidden = self._seal.seal_part(place, 0, version, head)
+        return self.inside.write_checkpoint(place, version, hidden, needs, sealed)
+
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
-        stored = self.inside.read(place)
-        check_bodies(place, bodies, len(stored))
-        sealed = {at: self._seal.seal(place, at, stored[at - 1].stream, body) for at, body in bodies.items()}
+        check_bodies(place, bodies, self.inside.version(place))
+        sealed = {
+            at: self._seal.seal(place, at, stream, bodies[at])
+            for at, stream, _ in self.inside.read_at(place, list(bodies))
+        }
         self.inside.replace(place, sealed)
 
     def remove(self, place: Place) -> None:
@@ -167,3 +213,7 @@ def _shell_of(body: bytes) -> _Shell:
 
 def _bound_to(place: Place, version: int, stream: str, shell: _Shell) -> bytes:
     return json.dumps([*place, version, stream, shell.id, shell.created_at]).encode()
+
+
+def _bound_to_part(place: Place, part: int, version: int) -> bytes:
+    return json.dumps(["checkpoint", *place, part, version]).encode()
