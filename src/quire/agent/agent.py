@@ -59,7 +59,7 @@ def message_of(input: Input, verb: str = "Agent.ask") -> Message:
 
 
 class Agent:
-    """Answers in one conversation. All that is said and done is kept in its session.
+    """Runs a model with its tools in one conversation, and records each step in its session.
 
     The first argument is a session, or the instructions of an agent whose conversation is kept in memory.
     Without a template the model sees the instructions and the history, within its window.
@@ -107,7 +107,7 @@ class Agent:
     # Verbs
 
     async def ask(self, input: Input, **asking: Unpack[Asking]) -> Reply:
-        """The reply to a message of the user.
+        """Send a message of the user, and return the reply.
 
         A turn that still runs in the conversation is interrupted. If a tool has asked the user something, the
         message is the answer to it. See `Asking` for the options.
@@ -119,7 +119,7 @@ class Agent:
         return self._deltas("Agent.stream", message_of(input, "Agent.stream"), asking)
 
     async def resume(self, **asking: Unpack[Asking]) -> Reply:
-        """Go on with a turn that a crash, a limit or an error ended; `TurnBusy` while it still runs."""
+        """Continue a turn that a crash, a limit or an error ended; `TurnBusy` while it still runs."""
         return await self._reply("Agent.resume", {}, asking)
 
     def resume_stream(self, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
@@ -147,7 +147,10 @@ class Agent:
         return self._loop("Agent.waiting", {}).waiting()
 
     async def decide(self, decisions: Decisions, **asking: Unpack[Asking]) -> Reply:
-        """Approve or refuse calls that wait for it, by their ids, and go on."""
+        """Approve or refuse waiting calls, by `call_id` or `id`, and continue the turn.
+
+        `True` runs a call; `False`, or a text with the reason, refuses it.
+        """
         return await self._reply("Agent.decide", _checked_decisions(decisions, "Agent.decide"), asking)
 
     def decide_stream(self, decisions: Decisions, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:

@@ -42,8 +42,8 @@ class Room(msgspec.Struct, frozen=True):
     """How many tokens a view may take, and the counter.
 
     `early` asks for a plan before the ceiling is reached, if the view is above the floor. `reads` is how many
-    tokens the writer of summaries can read at once, its answer included: by default as many as the room has,
-    and 0 if there is no writer.
+    tokens the model that writes summaries can take, prompt and answer together: by default as many as the
+    room has, and at least 4,096. 0 says that there is no such model.
     """
 
     tokens: int
@@ -61,9 +61,9 @@ class Room(msgspec.Struct, frozen=True):
 class Request(NamedTuple):
     """A summary to be written: from `prompt`, in at most `size` tokens, in place of `spans`.
 
-    `items` are the ids of what it is about, and `revision` is that of the view it was planned on. A summary
-    that makes the view larger is discarded, unless there is no `room`. If there is more than the writer can
-    read at once, the request `is_part`: it is about the oldest items, and the next plan is about the rest.
+    `items` are the ids of the items to be summarised, and `revision` is that of the view. A summary that is
+    no shorter than these items is discarded; without a `room` that is not checked. If the model cannot read
+    all of them at once, the request `is_part`: it is for the oldest, and the next plan is for the rest.
     """
 
     prompt: tuple[Item, ...]
@@ -76,7 +76,7 @@ class Request(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What should shrink: `by` which compactor, why, and from how many tokens to how many.
+    """A proposal: `by` which compactor, the `reason`, and the tokens of the view `before` and `after`.
 
     `after` is exact for edits. With a request it assumes a summary of the requested size. A plan is `forced`
     if it compacts again what a person had undone.
@@ -98,7 +98,7 @@ class Plan(NamedTuple):
 
 
 class Compactor(Protocol):
-    """Says what of a view should shrink. It is pure: it records nothing and calls no model."""
+    """Plans how to make a view smaller. It is pure: it records nothing and calls no model."""
 
     @property
     def name(self) -> str:
@@ -106,7 +106,7 @@ class Compactor(Protocol):
         ...
 
     def plan(self, view: View, room: Room) -> Plan | None:
-        """Return what should shrink now, or None while nothing has to.
+        """Return a plan, or None while the view need not shrink.
 
         Raises `Irreducible` if what must stay is too large.
         """

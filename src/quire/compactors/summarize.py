@@ -55,11 +55,11 @@ Rules to keep: what the user wants done or avoided from now on."""
 class Summarize(Limits, frozen=True, kw_only=True):
     """Requests a summary of the oldest turns once the view is above the ceiling; it leads to the floor.
 
-    An earlier summary is folded in. If there is more than the writer can read at once, several requests are
-    made, the oldest items first. The requested `size` is smaller where there is less room. If no summary
-    makes the view smaller, or there is no writer, there is no plan. If the messages or turns that stay are
-    above the room, it goes by tokens. `guidance` is added to the default prompt. A custom `prompt` contains
-    `{conversation}`.
+    An earlier summary is part of the prompt, and is replaced. If there is more than the model can read at
+    once, several summaries are requested, the oldest items first. A smaller `size` is requested if there is
+    little room. If no summary would make the view smaller, or no model can write one, there is no plan. If the
+    messages or turns that stay are larger than the room, limits in tokens are used instead. `guidance` is
+    added to the default prompt. A custom `prompt` contains `{conversation}`.
     """
 
     name = "summarize"

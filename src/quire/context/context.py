@@ -23,7 +23,7 @@ from quire.tokens import Counter, Definition
 
 
 class Line(NamedTuple):
-    """One section in short."""
+    """One line of a printed receipt: a section with its tokens and items."""
 
     section: str
     tokens: int
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 class Receipt:
-    """Why a context is as it is."""
+    """Why a context is as it is: the tokens of each section, and the fate of each candidate."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Observer(Protocol):
 
 
 class Context:
-    """Items in order, with the tools beside them. It never changes.
+    """What the model sees in one request: items in order, and tools. It never changes.
 
     `shared` is how many items from the start it has in common with the context before it: so much can be
     served from a provider's cache. `plan` says so to providers that take cache marks.
@@ -169,7 +169,7 @@ class Context:
     ) -> Rendered:
         """Return the payload for a provider: `**context.render("openai")` are the arguments of its client.
 
-        Without `cache`, it has no fields for prompt caches, which other services of the same wire may refuse.
+        Without `cache`, it has no fields for prompt caches, which services with the same API may refuse.
         """
         wire, plan = provider_for(provider), self.plan if cache else replace(self.plan, keep="none")
         rendered = wire.render(

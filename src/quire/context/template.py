@@ -24,7 +24,7 @@ _MOST_COUNTS = 65_536
 
 
 class Template:
-    """Named slices of what the model sees, in order."""
+    """The sections of a request in order, with a budget. It never changes."""
 
     def __init__(self, *sections: Section, budget: Budget, model: str | None = None) -> None:
         if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]

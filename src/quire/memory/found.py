@@ -16,7 +16,7 @@ Around = Callable[[Leaf, int, int], Sequence[Leaf]]
 
 
 class Hit:
-    """A leaf that was found. The best by terms alone has a score of 1; cues may add to it."""
+    """A leaf that was found. The best match by words has a score of 1; other signals may add to it."""
 
     __slots__ = ("_found", "leaf", "question", "score")
 

@@ -77,14 +77,14 @@ class Source(msgspec.Struct, frozen=True, gc=False):
 
 
 class Remark(NamedTuple):
-    """A remark about a source."""
+    """A failure or a warning about one source."""
 
     source: str
     text: str
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
-    """What became of the sources that were added; `notes` are about those that were read, with a doubt."""
+    """The outcome of adding sources. `notes` are warnings about sources that were read."""
 
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ _LONGEST_NAME = 300
 
 
 class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One thing that can be found, whole or not at all.
+    """The unit of search: a group of items or a piece of a document. It is found whole or not at all.
 
     `source` is the conversation it is of, and `key` the id of its first item. Leaves of one transcript stand
     in `order`; those of one `stretch` follow each other without a long pause, and so may be about the same.

@@ -35,7 +35,7 @@ _lock = Lock()
 
 
 class Memory:
-    """All that is kept in one scope of a store. It reads, and never writes to a conversation.
+    """Search over everything in one scope of a store. It never writes to a conversation.
 
     Every method may be called from any thread, and first takes in what was written since.
     """

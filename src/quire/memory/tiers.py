@@ -48,7 +48,7 @@ def leaves_in(conversation: str | None, *tiers: Tier) -> LeafFilter | None:
 
 
 class Episode(NamedTuple):
-    """What a stretch of talk was about; `by_rule` if no model wrote it."""
+    """A summary of a part of a conversation; `by_rule` if no model wrote it."""
 
     text: str
     source: str

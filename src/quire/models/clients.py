@@ -61,7 +61,7 @@ class Timeouts(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True)
         return cls(connect=min(seconds, 10.0), idle=seconds, total=seconds)
 
     def limits(self, *, stream: bool) -> dict[str, float | None]:
-        """The limits of httpx. Nothing is heard of an answer in one piece until it is there."""
+        """The limits of httpx. An answer in one piece is silent until it is complete."""
         read = self.idle if stream else self.total
         return {"connect": self.connect, "read": read, "write": self.idle, "pool": self.total}
 

@@ -33,7 +33,7 @@ _ASKED = ("tools", "plan", *Terms.__annotations__)
 
 
 class AnyModel(Protocol):
-    """Answers items with items. It records nothing, and keeps nothing that an answer depends on.
+    """A model: takes items, and answers with items. It records nothing, and has no state between requests.
 
     `items` may be a list, a view or a scroll; views and scrolls are rendered incrementally. A request that
     fails raises `ModelFailed`, or `WindowExceeded` if it is larger than the context window. Cancelling or
@@ -47,7 +47,7 @@ class AnyModel(Protocol):
 
     @property
     def wire(self) -> str:
-        """The name of the provider whose wire it speaks."""
+        """The name of its provider, such as `openai`."""
         ...
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:

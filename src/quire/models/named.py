@@ -71,8 +71,8 @@ class Model(Asks):
     """A model by name: `openai:…`, `anthropic:…`, `google:…`, `local`, or one of the known names.
 
     Making one needs no key, no network and no SDK: they are looked up at the first request, which fails if
-    one is missing. `base_url` is the address of any service that speaks the wire. One object may be used in
-    several event loops; `close`, or the end of `async with`, closes the connections of the running one.
+    one is missing. `base_url` is the address of any service with the provider's API. One object may be used
+    in several event loops; `close`, or the end of `async with`, closes the connections of the running one.
     """
 
     def __init__(

@@ -35,14 +35,14 @@ _UNKNOWN_OUTPUT = 8192
 
 
 class Terms(TypedDict, total=False):
-    """What an answer has to keep to. What is left out, or None, is left to the model and its service."""
+    """Requirements for an answer. Those that are absent or None are left to the service."""
 
     max_tokens: int | None
-    """The length of the answer at most."""
+    """The longest answer, in tokens."""
     output: Mapping[str, Any] | None
-    """A JSON schema that the text of the answer fits."""
+    """A JSON schema for the text of the answer."""
     options: Mapping[str, Any] | None
-    """Anything else that the API of the wire takes, by the name it has there."""
+    """Any other field of the provider's API, by its name there."""
 
 
 def checked(terms: Terms) -> Terms:

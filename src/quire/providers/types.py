@@ -34,7 +34,7 @@ HARMLESS: frozenset[Change] = frozenset((*get_args(Renamed), *get_args(Moved), *
 
 
 class Downgrade(NamedTuple):
-    """One change on the way to a provider: the item (None for the payload), the kind of change, the reason."""
+    """One change that a provider required: the item (None for the payload), the kind of change, the reason."""
 
     item_id: str | None
     change: Change

@@ -95,7 +95,7 @@ class AioCompaction:
         self._compaction = compaction
 
     async def run(self, *, by: Compactor | None = None, room: Room | None = None) -> Outcome | None:
-        """Compact now, also if there is room left; returns the outcome, or `None` if nothing was to be done.
+        """Compact now, also if there is room left; returns the outcome, or `None` if there was no plan.
 
         Automatic compaction leaves alone what an undo shows again, as long as the rest can make room; this
         verb does not. An outcome that was not kept says why, and counts as false. `by` is another compactor
@@ -114,7 +114,7 @@ class AioCompaction:
 
 
 class Compaction:
-    """Keeps the main transcript small, by a compactor and a model that writes for it."""
+    """Keeps the main transcript small with a compactor, and a model that writes summaries."""
 
     run = plain(AioCompaction.run, BLOCKING)
 
@@ -139,7 +139,7 @@ class Compaction:
         return self.known.metrics
 
     def use(self, compactor: Compactor, model: AnyModel | str | None = None) -> None:
-        """Compact by this compactor from now on, and by a model, or the name of one, that writes for it."""
+        """Use a compactor from now on, and a model, or the name of one, to write summaries."""
         self.compactor = checked_compactor(compactor)
         self.model = self.model if model is None else self.checked_writer(model)
 

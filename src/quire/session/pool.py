@@ -60,7 +60,7 @@ class AioPool:
         return dropped[0]
 
     async def clear(self) -> list[Note]:
-        """Drop all notes, and return them. What is kept while hooks hear of it stays."""
+        """Drop all notes, and return them. Notes that hooks add meanwhile stay."""
         await self._io.do(self._log, self._log.catch_up)
         heard, dropped = {note.id: note for note in self._pool}, list[Note]()
 

@@ -47,7 +47,7 @@ _SUMMARY = ("provider", "model", "tokens", "available", "sections", "digest")
 
 
 class Kept:
-    """One request that was sent: when, to whom, how large, with which parameters, and why it was so."""
+    """The receipt of a request that was sent: when, to whom, how large, and the fate of each candidate."""
 
     def __init__(self, version: int, note: Note, state: State, made: Mapping[int, Item]) -> None:
         content = note.content

@@ -56,9 +56,10 @@ class AioSession:
         self._writer, self._log = pool.writer, pool.writer.log
 
     async def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
-        """Record items, all or none; returns them as they were kept.
+        """Record items, all or none, and return them as they were recorded.
 
-        What others wrote meanwhile comes before them. With an `expected` version, that is a `Conflict`.
+        Items that others wrote meanwhile come before them. With an `expected` version, others must not have
+        written since that version: otherwise `Conflict` is raised, and nothing is recorded.
         """
         return await self._writer.append(self._io, items, to, expected)
 
@@ -84,7 +85,7 @@ class AioSession:
     async def tool(
         self, /, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
     ) -> ToolResult:
-        """Record the result of a call. Its id is the provider's own; the name is that of the open call."""
+        """Record the result of the open call with this `call_id`. The name is taken from the call."""
         to, has_name = checked_name(to), name is not None
         call = await self._do(lambda: _open_call(self._log, call_id, to, has_name))
         if call is not None:
@@ -92,11 +93,11 @@ class AioSession:
         return await self._one(ToolResult(call_id, name or "", content, **fields), to)
 
     async def pin(self, item: Item | str, *, to: str = MAIN) -> Pin:
-        """Keep an item, given itself or by its id, shown, whatever else is cut, masked or summarised."""
+        """Show an item, given by itself or its id, in every request, whatever else is cut or summarised."""
         return await self._one(Pin(_id_of(item)), to)
 
     async def undo(self, edit_id: str | None = None, *, to: str = MAIN) -> Undo:
-        """Undo an edit; without an id, the last one in force."""
+        """Undo an edit; without an id, the last one that still applies."""
         if edit_id is None:
             await self._do(self._log.catch_up)  # the last edit may be another's
         return await self._one(Undo(edit_id or _last_edit(_view(self._log, to).recorded())), to)
@@ -104,8 +105,8 @@ class AioSession:
     async def begin(self, *calls: ToolCall) -> None:
         """Record that calls are about to be run. From here on, a call without a result may have run.
 
-        After a crash, `steps.standing()` says which calls had begun: run none of them again unasked.
-        `TurnBusy` if another runs one of them, `Conflict` if one was answered.
+        After a crash, `steps.standing()` says which calls had begun: they may have run.
+        `TurnBusy` if another process runs one of them, `Conflict` if one has a result.
         """
         await self._do(lambda: self._log.commit(claiming(calls, new_id())))
 
@@ -113,7 +114,7 @@ class AioSession:
         """Hide items from now on, each with its group, from recall too; `undo` shows them again.
 
         A call that waits for its result is refused (`CallPending`), and so are the last message of the user
-        (`edit` replaces it), pinned items, and items that a summary tells of.
+        (`edit` replaces it), pinned items, and items that are summarised.
         """
         return cast(Hide, (await self._rewrite(hiding([*map(_id_of, items)]), to))[0])
 
@@ -140,10 +141,10 @@ class AioSession:
         return cast(Message, (await self._rewrite(edit, to))[0])
 
     async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
-        """Build what the model sees this turn. A receipt is kept of what `context.sent` says was sent.
+        """Build the context of the next request. Nothing is sent, and no receipt is kept.
 
-        See `BuildOptions`. The plain verb runs async sections on an event loop of its own, and blocks one
-        that runs here.
+        `record` or `context.sent` keep the receipt. See `BuildOptions` for the options. `Session.build` runs
+        async sections on an event loop of its own; in a coroutine use `session.aio.build`.
         """
         return await self._turns.build(self._io, template, **asked)
 
@@ -156,14 +157,17 @@ class AioSession:
         sent: Any = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> Parsed:
-        """Record a client's response: an object, JSON, a stream, or a `Parsed` of one of our models.
+        """Record the response of a provider's client: an object, its JSON, a stream, or a `Parsed`.
 
-        It answers `sent`, a context or a rendering of it: by default, what this session rendered last, or
-        rendered last for `provider`. A receipt of it is kept with the response, if `context.sent` kept none,
-        with the `parameters` that were sent beside it. Without a rendering, `provider` says how to read the
-        response. Its usage
-        is added to the spending and calibrates the token counter. A response that is only an error raises
-        `ModelFailed`. If a stream breaks, what came is recorded as interrupted, and its error is raised.
+        `sent` is the context that it answers, or a rendering of it: by default, what this session rendered
+        last, or rendered last for `provider`. If nothing was rendered, `provider` says how to read the
+        response. The receipt of the request is kept with the response, if `context.sent` did not keep it.
+        `parameters` are what was sent beside the rendering, such as the model and the temperature; without
+        them the receipt marks the parameters as unknown.
+
+        The usage is added to the spending, and calibrates the token counter. A response that is only an error
+        raises `ModelFailed`. If a stream breaks, what came is recorded as interrupted, and its error is
+        raised.
         """
         return await self._turns.record(self._io, response, provider, to, sent, parameters)
 
@@ -192,7 +196,7 @@ class AioSession:
         tools: Iterable[str] | None = None,
         of: str = MAIN,
     ) -> "Session":
-        """Begin another conversation with this one's past, at `conversation/name`; its length costs nothing.
+        """Begin another conversation at `conversation/name` with the past of this one. Nothing is copied.
 
         The past ends now, or `at` an earlier version, or with the item of that id. It can be narrowed to the
         last so many turns of the user, and to some tools. Open calls are closed in it. It has the notes of
@@ -219,7 +223,7 @@ class AioSession:
         model: AnyModel | str | None = None,
         agent_id: str | None = None,
     ) -> tuple[Item, ...]:
-        """Take in what a fork did: all of it, its final answer ("result"), or a "summary" by a model.
+        """Record here what a fork did: all of it, its final answer ("result"), or a "summary" by a model.
 
         The child may be any conversation of the same scope and store. Returns what was recorded here.
         """
@@ -245,7 +249,7 @@ class AioSession:
         return await self._do(lambda: find(self._log, wanted))
 
     async def refresh(self) -> list[Written]:
-        """Take in what other processes have written, and return it."""
+        """Read what other processes have written, and return it."""
         root = self._log.root
         written = await self._do(root.catch_up)
         if root.state.is_erasing:
@@ -264,16 +268,16 @@ class AioSession:
 
     @property
     def pool(self) -> AioPool:
-        """`keep`, `drop` and `clear`."""
+        """The verbs of the pool, to be awaited: `keep`, `drop` and `clear`."""
         return AioPool(self._pool, self._io)
 
     @property
     def compaction(self) -> AioCompaction:
-        """`run`."""
+        """The verb of compaction, to be awaited: `run`."""
         return AioCompaction(self._compaction)
 
     def draft(self) -> "Draft[Session]":
-        """`Session.draft`."""
+        """See `Session.draft`."""
         return Draft(self._pool, self._like)
 
     def _like(self, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False) -> "Session":
@@ -322,9 +326,9 @@ class Options(TypedDict, total=False):
     hooks: Iterable[Hook] | Hooks
     """Functions that are called for events."""
     redact: Redact | None
-    """Changes each item before it is kept or sent."""
+    """Changes each item before it is recorded or sent."""
     caps: Caps | None
-    """Stop a turn before it is sent."""
+    """What the conversation may spend; a request over it is not sent."""
     prices: Mapping[str, Prices]
     """Prices of models that the list of models does not have."""
     pool_limit: int | None
@@ -379,11 +383,11 @@ class Session:
         self._log = log
         self.pool = SessionPool(writer, options.get("pool_limit"))
         """The notes of the session, by key."""
-        """Tool calls on their way."""
         self.compaction = Compaction(writer, caps, prices)
         """Keeps the main transcript small."""
         self._turns = Turns(writer, self.compaction, caps, prices)
         self.steps = Steps(writer, self.pool, self._turns.record_taken)
+        """Tool calls in progress."""
         self._plain = AioSession(self.pool, self.compaction, self._turns, INLINE)
         self.aio = self._verbs(AWAITED)
         """The same verbs to be awaited."""
@@ -435,7 +439,7 @@ class Session:
 
     @property
     def memory(self) -> Memory:
-        """What the scope of this conversation remembers: all its conversations and documents."""
+        """The memory of the scope: search over all its conversations and documents."""
         return Memory.of(self._log.root.store, self.place.scope)
 
     @property
@@ -490,7 +494,7 @@ class Session:
         return self.aio.draft()
 
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
-        """What is appended from now on, or after a version, by whomever."""
+        """Yield what any process appends, from now on or after a version."""
         return follow(self._log, self.version if after is None else after)
 
     def __enter__(self) -> Self:

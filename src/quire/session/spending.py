@@ -61,7 +61,7 @@ class Spending(msgspec.Struct, frozen=True):
         return Spending(usage, self.cost + other.cost, requests, dict(unknown))
 
     def since(self, earlier: "Spending") -> "Spending":
-        """What was added since it was another."""
+        """The difference to an earlier spending."""
         fields = self.usage.__struct_fields__
         usage = {name: getattr(self.usage, name) - getattr(earlier.usage, name) for name in fields}
         return Spending(

@@ -54,7 +54,7 @@ def claiming(calls: Sequence[ToolCall], claim: str) -> Callable[[State], Entries
 
 
 class Steps:
-    """Open calls of the main transcript: claimed, held and answered. The verbs are awaited."""
+    """Calls in progress: claims on calls that run, results that are held, and results that are recorded."""
 
     def __init__(
         self, writer: Writer, pool: SessionPool, record: Callable[[Parsed], Coroutine[Any, Any, Parsed]]
@@ -86,7 +86,7 @@ class Steps:
             _running.discard(claim)
 
     def is_run(self, call: ToolCall) -> bool:
-        """Whether somebody runs a call: this process, or another that is alive."""
+        """Whether this process, or another that is alive, runs a call."""
         return _is_run(self._log.state, call)
 
     # Results
@@ -159,7 +159,7 @@ class Steps:
     # What is known
 
     def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Progress]]:
-        """The open calls of a transcript, and how far each has come."""
+        """The calls without a result, each with its progress: waiting, begun, held or foreign."""
         self._log.check_not_forgotten()
         with self._log.applying:
             transcript = self._log.state.transcripts.get(name)

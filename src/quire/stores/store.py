@@ -133,14 +133,14 @@ def _checked(name: object, what: str, longest: int = MAX_NAME) -> str:
 
 
 class Entry(NamedTuple):
-    """What is given to a store: the name of a stream, and an item as JSON, which is an object."""
+    """An entry to be stored: the name of a stream, and an item as a JSON object."""
 
     stream: str
     body: bytes
 
 
 class Stored(NamedTuple):
-    """What a store gives back."""
+    """An entry that was read: its version, stream and body."""
 
     version: int
     stream: str
@@ -183,7 +183,7 @@ class Damage(NamedTuple):
 
 
 class Store(ABC):
-    """Where entries rest. Every verb may be called from any thread.
+    """Stores the entries of conversations. Every verb may be called from any thread.
 
     A store raises `Conflict`, errors of its arguments (`WrongType`, `InvalidValue`, `OutOfRange`) and
     `StoreError`, and no others.

@@ -61,8 +61,8 @@ def failed(words: str, stop_reason: StopReason = "error") -> Outcome:
 class Allowance(NamedTuple):
     """How many characters of a call's output a model is shown, if there is room for them.
 
-    A tool with a parameter of this type gives no more than that, and says how to go on. Of longer output of
-    other tools the beginning and the end are shown.
+    A tool with a parameter of this type should return no more than that, and say how to read on. Of longer
+    output of other tools, the beginning and the end are shown.
     """
 
     most: int
