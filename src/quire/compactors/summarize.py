@@ -57,9 +57,9 @@ class Summarize(Limits, frozen=True, kw_only=True):
 
     An earlier summary is part of the prompt, and is replaced. If there is more than the model can read at
     once, several summaries are requested, the oldest items first. A smaller `size` is requested if there is
-    little room. If no summary would make the view smaller, or no model can write one, there is no plan. If the
-    messages or turns that stay are larger than the room, limits in tokens are used instead. `guidance` is
-    added to the default prompt. A custom `prompt` contains `{conversation}`.
+    little room. If no summary would make the view smaller, or no model can write one, there is no plan. If
+    the messages or turns that stay are larger than the room, limits in tokens are used instead. `guidance`
+    is added to the default prompt. A custom `prompt` contains `{conversation}`.
     """
 
     name = "summarize"

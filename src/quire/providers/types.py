@@ -34,7 +34,7 @@ HARMLESS: frozenset[Change] = frozenset((*get_args(Renamed), *get_args(Moved), *
 
 
 class Downgrade(NamedTuple):
-    """One change that a provider required: the item (None for the payload), the kind of change, the reason."""
+    """One change that a provider requires: the item (None for the payload), the kind of change, and why."""
 
     item_id: str | None
     change: Change
