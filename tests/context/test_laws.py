@@ -96,6 +96,22 @@ def fitted(view: View, section: Any, window: int, *more: Any) -> Context | None:
 
 
 @pytest.mark.laws
+@given(TURNS, st.integers(1, 60), st.integers(20, 900), st.sampled_from([None, 300]), st.booleans())
+def test_the_reason_names_closely_only_if_closely_would_show_the_item(
+    turns: list[tuple[int, list[int], int]], question: int, window: int, most: int | None, is_apart: bool
+) -> None:
+    view, more = talk(turns, question).view, [Input()] if is_apart else []
+    share = None if most is None else Share(maximum=most)
+    steps = fitted(view, History(share=share), window, *more)
+    closely = fitted(view, History(share=share, closely=True), window, *more)
+    if steps is None or closely is None:
+        return
+    for entry in steps.receipt.entries:
+        if "closely=True" in entry.reason:
+            assert closely.explain(entry.item_id).fate == "shown"
+
+
+@pytest.mark.laws
 @given(TURNS, st.integers(1, 60), st.integers(20, 500), st.sampled_from(sorted(CUT)), st.booleans())
 def test_a_turn_is_shown_whole_or_by_its_question_and_newest_groups_or_not_at_all(
     turns: list[tuple[int, list[int], int]], question: int, window: int, kind: str, is_apart: bool

@@ -69,15 +69,11 @@ class Receipt:
 
     def lines(self) -> list[Line]:
         """Return a line for each section."""
-        return [_line(fitted, self._free) for fitted in self._fitted]
-
-    @property
-    def _free(self) -> int:
-        return self.available - self.tokens
+        return [_line(fitted) for fitted in self._fitted]
 
     def parts(self) -> list[Part]:
         """Return what explains the request, section by section."""
-        return [part_of(fitted, self.counter, self._free) for fitted in self._fitted]
+        return [part_of(fitted, self.counter) for fitted in self._fitted]
 
     @cached_property
     def _explanation(self) -> Explanation:
@@ -112,10 +108,10 @@ class Receipt:
         return "\n".join((*lines, *(f"! {note}" for note in self.advice)))
 
 
-def _line(fitted: Fitted, free: int) -> Line:
+def _line(fitted: Fitted) -> Line:
     note = fitted.piece.failure or fitted.rule
-    if fitted.cut and not fitted.piece.section.closely and free > 0:
-        note += f"; {free:,} tokens stay free until the cut moves"
+    if fitted.cut and fitted.free:
+        note += f"; {fitted.free:,} tokens stay free until the cut moves"
     if fitted.answers:
         note = "; ".join(filter(None, (note, f"{fitted.answers:,} tokens answer calls that wait")))
     shown = len(fitted.shown) if fitted.selection is None else len(fitted.selection)

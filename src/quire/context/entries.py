@@ -11,7 +11,7 @@ from quire.compactors import FORCED, FORCED_REASON
 from quire.context.fit import ELSEWHERE, Fitted
 from quire.errors import UnknownId, cut
 from quire.items import Item, kind_of
-from quire.state import EDIT, View
+from quire.state import EDIT, View, groups
 from quire.tokens import Counter
 
 Fate = Literal["shown", "pinned", "masked", "summarised", "hidden", "left out"]
@@ -27,9 +27,13 @@ _REASONS = {
     "hidden": "an edit leaves it out",
 }
 
+_BEFORE_CUT = (
+    "it is before the cut of {name!r}: it and the items up to the cut need {needed:,} tokens, and {free:,} "
+    "are free"
+)
 _HELD = (
-    "it is before the cut of {name!r}, which stays where it is until the room is full, so that a prompt "
-    "cache can serve what follows; {free:,} tokens are free, and closely=True fills them"
+    "; the cut stays where it is until the room is full, so that a prompt cache can serve what follows, and "
+    "closely=True would show the item"
 )
 
 Identity = tuple[str, float]
@@ -64,7 +68,7 @@ class Part(NamedTuple):
 
     `length` is how many items of the request are of the section. `view` is that of a history. `rows` are the
     candidates of other sections that are not among the `shown`; of a selection, all of them. `free` are the
-    tokens that a cut left free; 0 if the section is not cut in steps.
+    tokens that a cut in steps left free.
     """
 
     name: str
@@ -86,29 +90,57 @@ class Part(NamedTuple):
             yield self._entry(item, "shown", "in full", counter.count(item))
         yield from self.rows
 
-    def left_out(self, item: Item, tokens: int) -> Explained:
-        """Return the entry of an item for which there was no room."""
-        reason = f"there was no room for all of {self.name!r}"
-        if self.cut and self.free > 0:
-            reason = _HELD.format(name=self.name, free=self.free)
-        return self._entry(item, "left out", self.rule, tokens, reason)
+    def left_out(self, items: Sequence[Item], counter: Counter) -> list[Explained]:
+        """Return the entries of those items of a list that are not shown."""
+        shown, rows = {item.id for item in self.shown}, list[tuple[int, Explained]]()
+        for number, group in enumerate(groups(items)):
+            left = (item for item in group.items if item.id not in shown)
+            rows += [(number, self._left_out(item, counter.count(item))) for item in left]
+        return self._with_needed(rows)
 
-    def _of_history(self, view: View, counter: Counter) -> Iterator[Explained]:
+    def _left_out(self, item: Item, tokens: int) -> Explained:
+        return self._entry(item, "left out", self.rule, tokens, f"there was no room for all of {self.name!r}")
+
+    def _with_needed(self, rows: Sequence[tuple[int, Explained]]) -> list[Explained]:
+        """Return entries that are given with their groups; those before the cut say what room they need."""
+        left = [(group, row.entry) for group, row in rows if row.entry.rule == self.rule]
+        if not (self.cut and self.free and left):
+            return [row for _, row in rows]
+        sizes, needed, so_far = dict[int, int](), dict[int, int](), 0
+        for group, entry in left:
+            sizes[group] = sizes.get(group, 0) + entry.tokens
+        for group, _ in reversed(left):
+            so_far += sizes.pop(group, 0)  # a group is shown whole
+            needed[group] = so_far
+        reasons = {entry.item_id: self._before_cut(needed[group]) for group, entry in left}
+        return [
+            Explained(at, entry._replace(reason=reasons.get(entry.item_id, entry.reason)))
+            for _, (at, entry) in rows
+        ]
+
+    def _before_cut(self, needed: int) -> str:
+        reason = _BEFORE_CUT.format(name=self.name, needed=needed, free=self.free)
+        return reason + _HELD if needed <= self.free else reason
+
+    def _of_history(self, view: View, counter: Counter) -> list[Explained]:
         shown = {item.id: item for item in self.shown}
         position_of_cut = view.log.find(self.cut, view.end) if self.cut else None
         end = view.end if position_of_cut is None else position_of_cut
+        rows: list[tuple[int, Explained]] = []
         for position, item in _candidates(view):
             fate, rule, reason = _fate_in(view, item)
             run = view.run_at(position)
             as_shown = shown.get(item.id) or (None if run is None else run.stand_in) or item
             tokens = counter.count(as_shown)
             if fate not in VISIBLE or item.id in shown:
-                yield self._entry(item, fate, rule, tokens, reason)
+                row = self._entry(item, fate, rule, tokens, reason)
             elif self.is_filtered and (self.rule in ("", ELSEWHERE) or position >= end):
                 reason = f"{self.name!r} did not choose it"
-                yield self._entry(item, "left out", "not chosen", tokens, reason)
+                row = self._entry(item, "left out", "not chosen", tokens, reason)
             else:
-                yield self.left_out(item, tokens)
+                row = self._left_out(item, tokens)
+            rows.append((view.log.head(position), row))
+        return self._with_needed(rows)
 
     def _entry(self, item: Item, fate: Fate, rule: str, tokens: int, reason: str = "") -> Explained:
         reason = reason or _REASONS[fate]
@@ -117,20 +149,18 @@ class Part(NamedTuple):
         )
 
 
-def part_of(fitted: Fitted, counter: Counter, free: int) -> Part:
+def part_of(fitted: Fitted, counter: Counter) -> Part:
     """Return what explains a section that was fitted."""
     name, content = fitted.name, fitted.piece.content
     if fitted.selection is not None:
         return Part(name, len(fitted.shown), fitted.rule, rows=list(_selected(fitted, counter)))
     view = content if isinstance(content, View) else fitted.piece.source
-    free = 0 if fitted.piece.section.closely else max(free, 0)
     is_filtered = view is not None and content is not view
-    part = Part(name, len(fitted.shown), fitted.rule, fitted.shown, view, is_filtered, fitted.cut, free)
-    if view is not None or len(fitted.shown) == len(content) or fitted.rule == ELSEWHERE:
+    shown = fitted.shown
+    part = Part(name, len(shown), fitted.rule, shown, view, is_filtered, fitted.cut, fitted.free)
+    if view is not None or len(shown) == len(content) or fitted.rule == ELSEWHERE:
         return part  # what is shown elsewhere is explained there
-    shown = {item.id for item in fitted.shown}
-    rows = [part.left_out(item, counter.count(item)) for item in content if item.id not in shown]
-    return part._replace(rows=rows)
+    return part._replace(rows=part.left_out(content, counter))
 
 
 def _selected(fitted: Fitted, counter: Counter) -> Iterator[Explained]:

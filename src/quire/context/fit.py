@@ -86,7 +86,8 @@ class Fitted(NamedTuple):
     """One section as it is shown: its items, their tokens, and the `rule` that left others out.
 
     Of what is `counted`, `answers` are for results that rendering adds for pending calls. `selection` is what
-    was selected of candidates. `cut` is the id of the item before which a history is cut.
+    was selected of candidates. `cut` is the id of the item before which a history is cut; `free` are the
+    tokens that it could take if it were cut `closely`.
     """
 
     piece: Piece
@@ -96,6 +97,7 @@ class Fitted(NamedTuple):
     answers: int = 0
     selection: Selection | None = None
     cut: str = ""
+    free: int = 0
 
     @property
     def name(self) -> str:
@@ -216,7 +218,9 @@ class _Fit:
         is_within = all(one.counted <= self._most(index) for index, one in enumerate(once))
         if is_within and sum(one.counted for one in once) <= self._room:
             return tuple(self._with_candidates(once, {}))
-        return tuple(self._cut_down(found))
+        cut_down = self._cut_down(found)
+        left = self._room - sum(one.counted for one in cut_down)
+        return tuple(one._replace(free=min(one.free, left)) if one.free else one for one in cut_down)
 
     def _cut_down(self, found: list[Fitted]) -> list[Fitted]:
         """Fit the pieces in less room than they need: what is required, what must stay, then by shares."""
@@ -310,7 +314,9 @@ class _Fit:
             shown = self._from_last_cut(index, granted) or self._cut_anew(index, granted)
         cut = shown.view[shown.start].id if shown.view is not None and shown.start < len(shown.view) else ""
         shown = shown if isinstance(content, View) else Scroll(tuple(shown))
-        return Fitted(piece, shown, shown.counted(self._sums) + answers, "oldest left out", answers, cut=cut)
+        counted = shown.counted(self._sums)
+        free = 0 if piece.section.closely else granted - counted
+        return Fitted(piece, shown, counted + answers, "oldest left out", answers, cut=cut, free=free)
 
     def _from_last_cut(self, index: int, granted: int) -> Scroll | None:
         """Return what is shown from the last cut on; None if that is too much, or less than the floor."""
