@@ -27,7 +27,7 @@ from quire.compactors import (
     plan_around_undone,
     record,
 )
-from quire.context import DEFAULT_MODEL, Context
+from quire.context import DEFAULT_MODEL
 from quire.errors import InvalidValue, Irreducible, QuireError, WindowExceeded
 from quire.items import Hide, Note, Span, now
 from quire.models import AnyModel, model_of, summarized
@@ -123,6 +123,7 @@ class Compaction:
         self.prices, self._caps = prices, caps
         self.known = _known.setdefault(self.log.root, _Known())
         self._task: _Task | None = None
+        self._work: _Work | None = None
         self.room: Room | None = None
         """What the last context left to the main transcript."""
         self.is_forced = False
@@ -174,13 +175,18 @@ class Compaction:
             view, guard = self.shown()
         return await self._begin(view, guard, room, by, raises=True, is_asked=is_asked)
 
-    def advice(self, context: Context) -> list[str]:
-        """Lines for a receipt: a compaction was forced, or a summary is not written yet."""
-        lines = [f"the history was compacted: {FORCED_REASON}"] if self.is_forced else []
-        self.is_forced = False
-        if context.cuts and self._is_leased:
-            lines.append("a summary of the history is still being written: its oldest items are left out")
-        return lines
+    def forced_advice(self) -> list[str]:
+        """The line for a receipt if a forced plan was recorded since the last one."""
+        is_forced, self.is_forced = self.is_forced, False
+        return [f"the history was compacted: {FORCED_REASON}"] if is_forced else []
+
+    async def is_writing(self) -> bool:
+        """Whether a model writes a summary now, here or for another process; waits for a plan being made."""
+        work, task = self._work, self._task
+        if work is None or task is None or task.get_loop() is not asyncio.get_running_loop():
+            return self._is_leased
+        await work.planned.wait()
+        return self._is_leased or (work.needs_model and not task.done())
 
     @property
     def _is_leased(self) -> bool:
@@ -235,8 +241,10 @@ class Compaction:
     ) -> _Task:
         """Begin to compact; errors are logged, or with `raises` raised to the caller that waits."""
         plans = compactor.plan if is_asked else partial(plan_around_undone, compactor)
-        shrinking = _Work(self, plans).shrink(view, guard, room)
+        self._work = work = _Work(self, plans)
+        shrinking = work.shrink(view, guard, room)
         self._task = asyncio.get_running_loop().create_task(shrinking if raises else self._quiet(shrinking))
+        self._task.add_done_callback(lambda _: work.planned.set())
         return self._task
 
     async def _quiet(self, shrinking: Coroutine[Any, Any, Outcome | None]) -> Outcome | None:
@@ -266,6 +274,7 @@ class _Work:
         self._log, self._writer, self._known = compaction.log, compaction.writer, compaction.known
         model = compaction.model
         self._model = None if model is None else Metered(model, compaction.prices)
+        self.planned, self.needs_model = asyncio.Event(), False
 
     async def shrink(self, view: View, guard: Guard, room: Room) -> Outcome | None:
         """Plan and carry out, in several steps if there is more to read than the model reads at once.
@@ -276,6 +285,8 @@ class _Work:
         while True:
             reads = self._reads
             plan = await AWAITED.do(self._log, lambda: self._plan(view, replace(room, reads=reads)))  # noqa: B023
+            self.needs_model = isinstance(plan, Plan) and plan.request is not None
+            self.planned.set()
             if not isinstance(plan, Plan):
                 return plan if outcome is None else outcome
             latest = await self._carry_out(plan, guard)

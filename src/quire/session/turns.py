@@ -224,17 +224,32 @@ class Turns:
         if self.caps is not None:
             spent = self._log.root.state.spending + self._log.spent_apart
             check_caps(self.caps, spent, self.prices, asked.get("model") or template.model)
-        turn, context = await self._fitted(template, asked)
-        while not await self._linked(io, context):
-            turn, context = await self._fitted(template, asked)
-        self._previous = (template, context)
+        turn, context = await self._fitted(io, template, asked)
         if self._compaction.compactor is not None:
-            context.receipt.advice += tuple(self._compaction.advice(context))
-        if turn.history is not None and self._compaction.compactor is not None:
-            room = context.room(turn.history.section.name)
-            waits = not io.is_offloaded or self._log.root is not self._log
-            await self._compaction.consider(turn.ask.views[MAIN], room, guard=turn.guard, waits=waits)
+            context = await self._compacted(io, turn, context, template, asked)
+        self._previous = (template, context)
         await io.fire(self._writer.hooks, [Built(self._log.place, context)])
+        return context
+
+    async def _compacted(
+        self, io: IO, turn: _Turn, context: Context, template: Template, asked: BuildOptions
+    ) -> Context:
+        """Begin a compaction if one is due; returns the context with what its receipt says about it.
+
+        A plain verb and a draft wait for the compaction and show what it left: the event loop of the one does
+        not run between verbs, and the other is soon over.
+        """
+        compaction, view = self._compaction, turn.ask.views[MAIN]
+        advice, waits = compaction.forced_advice(), not io.is_offloaded or self._log.root is not self._log
+        if turn.history is not None:
+            room = context.room(turn.history.section.name)
+            await compaction.consider(view, room, guard=turn.guard, waits=waits)
+        if waits and self._log.state.transcripts[MAIN].revision != view.revision:
+            _, context = await self._fitted(io, template, asked)
+            advice += compaction.forced_advice()
+        if context.cuts and await compaction.is_writing():
+            advice.append("a summary of the history is still being written: its oldest items are left out")
+        context.receipt.advice += tuple(advice)
         return context
 
     async def _catch_up(self, io: IO) -> None:
@@ -245,7 +260,14 @@ class Turns:
             await io.do(root, lambda: finish_erasing(root))
         self._log.check_not_forgotten()
 
-    async def _fitted(self, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
+    async def _fitted(self, io: IO, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
+        """What the sections show, fitted; the conversations that it quotes know of it."""
+        turn, context = await self._fit_or_compact(template, asked)
+        while not await self._linked(io, context):
+            turn, context = await self._fit_or_compact(template, asked)
+        return turn, context
+
+    async def _fit_or_compact(self, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
         """What the sections show, fitted; the main transcript is compacted if it does not fit otherwise."""
         turn = await self._gathered(template, asked)
         try:
