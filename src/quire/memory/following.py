@@ -20,12 +20,14 @@ from itertools import chain
 from threading import RLock
 from typing import NamedTuple
 
+import msgspec
+
 from quire.compactors import part_text
-from quire.items import EDITS, Hide, Item, Message, Note, Span, Summary, ToolCall, ToolResult, Undo
+from quire.items import EDITS, JSON, Hide, Item, Message, Note, Span, Summary, ToolCall, ToolResult, Undo
 from quire.memory.index import Index, LeafFilter, Mark
 from quire.memory.knowledge import Knowledge
 from quire.memory.leaf import KNOWLEDGE, Kind, Leaf, leaves_of_document
-from quire.state import Answers
+from quire.state import Grouping
 from quire.stores import Place, Standing, Store, Stored, items_in
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import FORGOTTEN, POOL
@@ -49,10 +51,12 @@ _SUMMARIES_AT = 1 << 30
 _APART = 8
 """The distance between the orders of leaves that lend each other no words: summaries and kept notes."""
 
-_MOST_OPEN = 64
 _KINDS: dict[type, Kind] = {ToolCall: "done", ToolResult: "done", Summary: "summary", Note: "note"}
 _ERROR, _QUESTION = 0.9, 0.65
 _IMPORTANCE: dict[type, float] = {Summary: 0.8, Note: 0.8, ToolResult: 0.75, ToolCall: 0.7, Message: 0.5}
+_PAUSE_BETWEEN = Message("user", "", id="-")
+"""Between the items of two groups, so that the second does not join the first."""
+
 _SPEAKERS = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 
 
@@ -75,6 +79,12 @@ class Follower:
                 mark = self.index.marks.get(name)
                 if mark is None or not self._is_read(name, mark, standing):
                     self._read(name, mark, standing)
+
+    def catch_up_to_save(self) -> None:
+        """Catch up, and note in the index where each conversation continues."""
+        with self._lock:
+            self.catch_up()
+            self.index.states |= {name: log.state() for name, log in self._logs.items()}
 
     def _is_read(self, name: str, mark: Mark, standing: Standing) -> bool:
         if (mark.version, mark.log) != (standing.version, standing.log):
@@ -100,15 +110,11 @@ class Follower:
 
     def _read_on(self, name: str, mark: Mark) -> bool:
         """Take in what follows a mark; return whether that was possible."""
-        log = self._logs.pop(name, None)
-        if log is not None:
-            stored = self._entries(name, mark.version - 1)
-        else:  # the index was saved by another process
-            log, all_entries = LogLeaves(Place(self._scope, name)), self._entries(name)
-            log.take(all_entries[: mark.version])
-            stored = all_entries[mark.version - 1 :]
-        changes = log.take(stored[1:]) if _continues(stored, mark) else None
-        if changes is None:
+        log, stored = self._logs.pop(name, None), self._entries(name, mark.version - 1)
+        if log is None and name in self.index.states:  # the index was saved by another process
+            log = LogLeaves.of_state(Place(self._scope, name), self.index.states[name])
+        changes = log.take(stored[1:]) if log is not None and _continues(stored, mark) else None
+        if log is None or changes is None:
             return False
         self.index.update(name, _mark_at(stored, mark.log), gone=changes.gone, leaves=changes.leaves)
         self._logs[name] = log
@@ -164,8 +170,20 @@ class LogLeaves:
         self._place = place
         self._streams: dict[str, TranscriptLeaves] = {}
 
+    @classmethod
+    def of_state(cls, place: Place, state: bytes) -> "LogLeaves":
+        """Continue where `state` was taken."""
+        log = cls(place)
+        for stream, one in _decode_states(state).items():
+            log._streams[stream] = TranscriptLeaves.of_state(place.conversation, stream, one)
+        return log
+
+    def state(self) -> bytes:
+        """What is needed to take the next entries: numbers and digests, and the items of unfinished groups."""
+        return _encode({stream: one.state() for stream, one in self._streams.items()})
+
     def take(self, stored: Sequence[Stored]) -> Changes | None:
-        """Return what entries change; none if they undo an earlier edit: then all is to be read again."""
+        """Return what entries change; none if they change what earlier ones did: then read all again."""
         said = [entry for entry in stored if entry.stream == POOL or not is_own(entry.stream)]
         rows: dict[str, list[Item]] = {}
         for entry, item in zip(said, items_in(self._place, said), strict=True):
@@ -182,50 +200,109 @@ class LogLeaves:
         return Changes(leaves, gone)
 
 
+class _State(msgspec.Struct, array_like=True):
+    """Where a transcript continues. `joined` are the items that others may join: head, position, item."""
+
+    order: int
+    summaries: int
+    stretch: int
+    until: float | None
+    ids: bytes
+    order_at: bytes
+    areas: dict[str, list[tuple[int, int]]]
+    keyed: dict[str, str]
+    gone: set[str]
+    orders: dict[int, tuple[int, int]]
+    joined: list[tuple[int, int, bytes]]
+    is_replying: bool
+
+
 class TranscriptLeaves:
     """The leaves of one transcript, or of the pool."""
 
     def __init__(self, source: str, transcript: str) -> None:
         self._source, self._transcript = source, transcript
-        self._answers = Answers()
-        self._groups: dict[int, list[Item]] = {}  # by head, as long as something may join
+        self._grouping = Grouping()
+        self._groups: dict[int, dict[int, Item]] = {}  # by head, then by position; those that others may join
         self._orders: dict[int, tuple[int, int]] = {}  # by head: the order and the stretch of the leaf
         self._order, self._summaries, self._stretch = 0, 0, 0
         self._until: float | None = None
-        self._ids: list[str] = []
-        self._positions: dict[str, int] = {}
-        self._order_at = array("q")  # by position: the order of the next leaf
+        self._positions: dict[str, int] = {}  # of the items that are being taken
+        self._ids = array("q")  # by position: the digest of the item's id
+        self._order_at = array("i")  # by position: the order of the next leaf
         self._areas: dict[str, list[tuple[int, int]]] = {}  # by summary: the positions that it covers
         self._keyed: dict[str, str] = {}
-        self._gone: set[str] = set()
+        self._gone: set[str] = set()  # also of earlier items, if their groups may still change
+
+    @classmethod
+    def of_state(cls, source: str, transcript: str, state: _State) -> "TranscriptLeaves":
+        """Continue where `state` was taken."""
+        one = cls(source, transcript)
+        one._order, one._summaries, one._stretch = state.order, state.summaries, state.stretch
+        one._until, one._areas, one._keyed, one._gone = state.until, state.areas, state.keyed, state.gone
+        one._ids, one._order_at, one._orders = array("q", state.ids), array("i", state.order_at), state.orders
+        for head, position, body in state.joined:
+            if head == position:
+                one._grouping.add(_PAUSE_BETWEEN, position)
+            one._grouping.add(item := JSON.decode_item(body), position)
+            one._groups.setdefault(head, {})[position] = item
+        if not state.is_replying:
+            one._grouping.add(_PAUSE_BETWEEN, len(one._ids))
+        return one
+
+    def state(self) -> _State:
+        """What is needed to take the next items."""
+        groups = self._groups.items()
+        joined = sorted((at, head, item) for head, group in groups for at, item in group.items())
+        return _State(
+            self._order,
+            self._summaries,
+            self._stretch,
+            self._until,
+            self._ids.tobytes(),
+            self._order_at.tobytes(),
+            self._areas,
+            self._keyed,
+            self._gone,
+            self._orders,
+            [(head, at, JSON.encode_item(item)) for at, head, item in joined],
+            self._grouping.reply >= 0,
+        )
 
     def take(self, items: Sequence[Item]) -> Changes | None:
-        """Return what items change; none if they undo an earlier edit."""
-        undone = _undone_by(items)
-        if not undone.isdisjoint(self._positions):
+        """Return what items change; none if they undo an earlier edit, or hide earlier items from recall."""
+        undone, known = _undone_by(items), len(self._ids)
+        self._positions = {item.id: position for position, item in enumerate(items, known)}
+        if known and not undone <= self._positions.keys():
             return None
         before, touched = set(self._gone), dict[int, None]()
         is_pool = self._transcript == POOL
-        for item in items:
-            self._positions[item.id] = len(self._ids)
-            self._ids.append(item.id)
-            self._answers.add(item)
+        for position, item in enumerate(items, known):
+            self._ids.append(_digest_of(item.id))
+            head = self._grouping.add(item, position)
             is_edit = type(item) in EDITS
             if not is_edit or (isinstance(item, Summary) and item.id not in undone):
-                head = self._answers.heads[-1]
-                self._groups.setdefault(head, []).append(item)
+                self._groups.setdefault(head, {})[position] = item
                 if _has_words(item):
                     self._give_order(head, item)
                 if head in self._orders:
                     touched[head] = None
             self._order_at.append(self._order)
-            if (is_edit or is_pool) and item.id not in undone:
-                self._withdraw(item, is_pool)
+            if not (is_edit or is_pool) or item.id in undone:
+                continue
+            if isinstance(item, Hide) and not is_pool:
+                if item.extras.get(RECALL) is False:
+                    for start, stop in self._area(item.spans):
+                        if start < known:
+                            return None
+                        self._gone.update(one.id for one in items[start - known : stop - known])
+            else:
+                self._withdraw(item)
         made = filter(None, map(self._leaf, touched))
-        leaves = [leaf for leaf in made if leaf.key not in self._gone]
-        if len(self._groups) > _MOST_OPEN:
-            self._close_groups()
-        return Changes(leaves, self._gone - before)
+        changes = Changes([leaf for leaf in made if leaf.key not in self._gone], self._gone - before)
+        self._close_groups()
+        self._positions = {}
+        return changes
 
     def _give_order(self, head: int, item: Item) -> None:
         if head in self._orders:
@@ -242,21 +319,18 @@ class TranscriptLeaves:
             self._order += _APART if self._transcript == POOL else 1
         self._orders[head] = order, self._stretch
 
-    def _withdraw(self, item: Item, is_pool: bool) -> None:
-        """Note which leaves an edit, or a note in the pool, withdraws."""
+    def _withdraw(self, item: Item) -> None:
+        """Note which leaves a summary, or an item of the pool, withdraws."""
         match item:
-            case Hide() if is_pool:
-                self._gone.update(span.first for span in item.spans)
-            case Hide() if item.extras.get(RECALL) is False:
-                for start, stop in self._area(item.spans):
-                    self._gone.update(self._ids[start:stop])
             case Summary():
                 own = self._positions[item.id]
                 area = self._area(item.spans) or [(own, own + 1)]
                 self._gone.update(one for one, other in self._areas.items() if _is_within(other, area))
                 self._areas = {one: other for one, other in self._areas.items() if one not in self._gone}
                 self._areas[item.id] = area
-            case Note(key=str(key)) if is_pool:
+            case Hide():
+                self._gone.update(span.first for span in item.spans)
+            case Note(key=str(key)):
                 if key in self._keyed:
                     self._gone.add(self._keyed[key])
                 self._keyed[key] = item.id
@@ -266,16 +340,22 @@ class TranscriptLeaves:
 
     def _area(self, spans: Iterable[Span]) -> list[tuple[int, int]]:
         """Return the positions of spans; items before the beginning of this log have none."""
-        found = [
-            (max(self._positions.get(span.first, -1), 0), self._positions.get(span.last, -1) + 1)
-            for span in spans
-        ]
+        found = [(max(self._position(one.first), 0), self._position(one.last) + 1) for one in spans]
         return [(start, stop) for start, stop in found if stop > start]
+
+    def _position(self, item_id: str) -> int:
+        """Return where an item is, or -1."""
+        if item_id in self._positions:
+            return self._positions[item_id]
+        try:
+            return self._ids.index(_digest_of(item_id))
+        except ValueError:
+            return -1
 
     def _leaf(self, head: int) -> Leaf | None:
         items = [
             item
-            for item in self._groups[head]
+            for item in self._groups[head].values()
             if not _is_recall(item) and not (item.extras and is_tombstone(item))
         ]
         text = "\n".join(filter(None, map(_words, items)))
@@ -300,15 +380,29 @@ class TranscriptLeaves:
     def _covers_until(self, item: Item) -> int:
         """Return the order of the first leaf that a summary does not cover."""
         spans = item.spans if isinstance(item, Summary) else ()
-        last = max((self._positions.get(span.last, -1) for span in spans), default=-1)
+        last = max((self._position(span.last) for span in spans), default=-1)
         return self._order_at[last] if last >= 0 else 0
 
     def _close_groups(self) -> None:
-        """Keep only groups that an item may still join: the latest, and those with open calls."""
-        heads = self._answers.heads
-        still = {heads[position] for position in self._answers.open_calls()} | {heads[-1]}
-        self._groups = {head: items for head, items in self._groups.items() if head in still}
+        """Keep only what the next items may change: the reply that goes on, and groups with open calls."""
+        calls, replying = set(self._grouping.open_calls()), self._grouping.reply
+        still = {
+            head: group
+            for head, group in self._groups.items()
+            if head == replying or not calls.isdisjoint(group)
+        }
+        self._groups = still
         self._orders = {head: order for head, order in self._orders.items() if head in still}
+        self._gone &= {item.id for group in still.values() for item in group.values()}
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_states = msgspec.msgpack.Decoder(dict[str, _State]).decode
+
+
+def _digest_of(item_id: str) -> int:
+    digest = blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 def _undone_by(items: Sequence[Item]) -> set[str]:

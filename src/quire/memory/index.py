@@ -81,6 +81,7 @@ class _Snapshot(msgspec.Struct, array_like=True):
     leaves: list[bytes]
     vectors: dict[int, bytes]
     marks: dict[str, Mark]
+    states: dict[str, bytes]
     postings: Packed
 
 
@@ -104,6 +105,8 @@ class Index:
         self.vectors: dict[int, array[float]] = {}
         self.marks: dict[str, Mark] = {}
         """How far each source was read."""
+        self.states: dict[str, bytes] = {}
+        """Where reading continues in each source, as of the last snapshot."""
         self.changes = 0
         """How many leaves were put or removed."""
         self.saved = 0
@@ -149,8 +152,10 @@ class Index:
                 self.drop(source)
             self.remove(source, gone)
             self.put(leaves)
-            self.marks.pop(source, None)
-            if mark is not None:
+            if mark is None:
+                self.marks.pop(source, None)
+                self.states.pop(source, None)
+            else:
                 self.marks[source] = mark
 
     def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
@@ -289,6 +294,7 @@ class Index:
                     leaves=[one if isinstance(one, bytes) else _encode(one) for one in leaves],
                     vectors={number: vector.tobytes() for number, vector in self.vectors.items()},
                     marks=self.marks,
+                    states=self.states,
                     postings=self.postings.packed(),
                 )
             )
@@ -298,6 +304,7 @@ class Index:
         """The index that a snapshot was made of; `ValueError` where the bytes are not a snapshot."""
         kept, index = _decode_snapshot(snapshot), cls()
         index._sources, index._last_row, index.marks = kept.sources, kept.last_row, kept.marks
+        index.states = kept.states
         index.numbers, index._times = array("q", kept.numbers), array("d", kept.times)
         index.at = dict(zip(index.numbers, index._times, strict=True))
         index._leaves = dict(zip(index.at, kept.leaves, strict=True))

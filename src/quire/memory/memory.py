@@ -93,7 +93,7 @@ class Memory:
             known = None if shared is None else shared.alive.get(scope)
         if known is not None:
             known.catch_up()
-        forget_saved(store, scope, lambda: (known or Memory(store, scope))._caught_up())
+        forget_saved(store, scope, lambda: (known or Memory(store, scope))._caught_up(to_save=True))
 
     @property
     def weight(self) -> int:
@@ -154,11 +154,11 @@ class Memory:
         """Use an index that is up to date."""
         index = self._caught_up()
         if self._is_saved:
-            save_index(self._store, self.scope, index, self._follower.catch_up)
+            save_index(self._store, self.scope, index, self._follower.catch_up_to_save)
         return work(index)
 
-    def _caught_up(self) -> Index:
-        self._follower.catch_up()
+    def _caught_up(self, *, to_save: bool = False) -> Index:
+        (self._follower.catch_up_to_save if to_save else self._follower.catch_up)()
         self._is_read = True
         return self._follower.index
 

@@ -35,7 +35,7 @@ SMALL = 2_000
 LEAST_CHANGES, _SHARE = 500, 32
 """A snapshot is written when so many leaves changed, and one in so many."""
 
-_FORMAT = 3
+_FORMAT = 4
 _PATIENCE = 10.0
 _SUM = 4
 

@@ -26,6 +26,7 @@ from quire.state.groups import (
     MERGED as MERGED,
     Answers as Answers,
     Group,
+    Grouping as Grouping,
     answered as answered,
     checked_items as checked_items,
     groups,
