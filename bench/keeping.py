@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -83,17 +82,12 @@ def appends(size: int, durable: Any, count: int, rounds: int) -> tuple[object, .
 
 
 def stored_turn(size: int, rounds: int) -> tuple[object, ...]:
-    """Milliseconds of a turn on a stored conversation: append, open, fit to a tenth, render.
-
-    Warm is another request in a process that has read the conversation before; cold is a process that reads
-    it for the first time.
-    """
+    """Milliseconds of a turn on a stored conversation that is in memory: append, fit to a tenth, render."""
     filled = items(messages(size))
     counted = Session.open("bench/one", store="memory:")
     counted.append(*filled)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "ours.db")
-        store = Store.open(path)
+        store = Store.open(Path(folder, "ours.db"))
         Session.open("bench/one", store=store).append(*filled)
         whole = Template(History(), budget=Budget(window=10**9), model="gpt-5.6")
         tenth = counted.build(whole).receipt.tokens // 10
@@ -101,16 +95,14 @@ def stored_turn(size: int, rounds: int) -> tuple[object, ...]:
             Instructions("Be brief."), History(), budget=Budget(window=tenth), model="gpt-5.6"
         )
 
-        def turn(cold: bool) -> None:
-            with Store.open(path) if cold else nullcontext(store) as at:  # a new store has read nothing
-                Session.open("bench/one", store=at).user(WORDS)
-                Session.open("bench/one", store=at).build(template).render("openai")
+        def turn() -> None:
+            Session.open("bench/one", store=store).user(WORDS)
+            Session.open("bench/one", store=store).build(template).render("openai")
 
-        turn(False)
-        warm = [timed(lambda: turn(False)) * 1e3 for _ in range(rounds * 4)]
-        cold = [timed(lambda: turn(True)) * 1e3 for _ in range(rounds)]
+        turn()
+        warm = [timed(turn) * 1e3 for _ in range(rounds * 4)]
         store.close()
-    return size, spread(warm), spread(cold)
+    return size, spread(warm)
 
 
 def of_a_peer(python: str | None, size: int) -> float | None:
@@ -137,7 +129,7 @@ def main() -> None:
             rows.append((*row, peer if durable == "process" else None))
     turns = [stored_turn(size, options.rounds) for size in options.sizes if size <= 10_000]
     head = ("N", "durable", "raw sqlite3, µs", "ours, µs", "ratio", "pydantic-ai-harness, CPU µs")
-    parts = [page.table(head, rows, left=2), page.table(("N", "stored turn, warm, ms", "cold, ms"), turns)]
+    parts = [page.table(head, rows, left=2), page.table(("N", "stored turn, warm, ms"), turns)]
     page.report(options, {"keeping": "\n\n".join(parts)}, {"appends": rows, "turns": turns})
 
 
