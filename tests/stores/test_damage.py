@@ -25,6 +25,8 @@ def filled(shelf: Shelf, chance: Random, count: int = 60) -> Log:
                 f'{{"kind":"message","n":{number},"text":"{chance.randbytes(SIZES[number % 4] // 2).hex()}"}}'
             )
             store.append(place, [Entry("main", body.encode())], expected=number // 3)
+        for place in PLACES:
+            store.write_checkpoint(place, 15, chance.randbytes(3_000), [1], {1: chance.randbytes(9_000)})
         return {place: store.read(place) for place in PLACES}
 
 
@@ -36,6 +38,9 @@ def is_refused_or_whole(shelf: Shelf, log: Log) -> bool:
             with shelf.open() as store:
                 assert store.read(place) == log[place] or store.reports
                 assert store.version(place) == len(log[place]) or store.reports
+                opened = store.open_checkpoint(place)
+                assert opened is None or opened.entries == [log[place][0], *log[place][14:]]
+                assert all(len(body) == 9_000 for body in store.read_parts(place, [1]).values())
                 found = {
                     Place(scope, name) for scope in store.scopes() for name in store.conversations(scope)
                 }

@@ -23,6 +23,10 @@ LAWS = {
         "test_scrubbed_content_is_in_no_file",
         "files have content that was replaced or removed",
     ),
+    "KeepsStaleCheckpoints": (
+        "test_what_is_replaced_or_removed_is_gone_for_every_opening",
+        "a checkpoint outlives the entries that it was made from",
+    ),
     "ForgetsAtRestart": ("test_it_holds_what_a_dictionary_of_lists_would", "AssertionError: "),
     "HalfOfAPair": ("test_protected_items_stay_and_groups_stay_whole", "the edit takes part of the group"),
     "HidesQuestions": ("test_compacting_twice_changes_nothing", "is the message to be answered"),

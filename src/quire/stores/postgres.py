@@ -36,12 +36,12 @@ from quire.stores.store import (
     checked_versions,
     conflict,
     damaged,
-    entries_at,
     entry_sum,
     place_at,
     summed,
     this_process,
     verified,
+    verified_at,
     waits_for_disk,
     whole_entries,
     whole_parts,
@@ -108,11 +108,12 @@ _READ = """
     WHERE address = %s ORDER BY entries.version"""
 _READ_AT = """
     SELECT entries.version, stream, body, sum FROM quire.conversations
-    JOIN quire.entries ON conversation = number AND entries.version = ANY(%s::bigint[]) WHERE address = %s"""
+    JOIN quire.entries ON conversation = number AND entries.version = ANY(%s::bigint[])
+    WHERE address = %s ORDER BY entries.version"""
 _VERSIONS = """
-    SELECT entries.version FROM quire.conversations
-    JOIN quire.entries ON conversation = number AND entries.version < %s
-    WHERE address = %s AND stream = %s ORDER BY entries.version DESC LIMIT %s"""
+    SELECT version FROM quire.entries
+    WHERE conversation = (SELECT number FROM quire.conversations WHERE address = %s)
+        AND version < %s AND stream = %s ORDER BY version DESC LIMIT %s"""
 _PARTS = """
     SELECT part, checkpoints.version, needs, body, sum FROM quire.conversations
     JOIN quire.checkpoints ON conversation = number AND part = ANY(%s::integer[]) WHERE address = %s"""
@@ -128,7 +129,8 @@ _OPEN = """
         WHERE conversation = number AND version = named) AS entry
     UNION ALL SELECT NULL, NULL, entry.* FROM head, LATERAL (
         SELECT version, stream, body, sum FROM quire.entries
-        WHERE conversation = number AND version >= head.version) AS entry"""
+        WHERE conversation = number AND version >= head.version) AS entry
+    ORDER BY count, version"""
 # A replacement or removal of the conversation waits for the lock on its row, an append does not. Another who
 # writes a checkpoint waits for the row of the head.
 _KEEP = """
@@ -203,15 +205,15 @@ class PostgresStore(Store):
     def read_at(self, place: Place, versions: Sequence[int]) -> list[Stored]:
         wanted = checked_versions(place, versions)
         if wanted and not 1 <= wanted[0] <= wanted[-1] <= _LAST:
-            return entries_at(place, wanted, [])
-        return entries_at(place, wanted, whole_entries(place, self._rows(_READ_AT, wanted, _address(place))))
+            return verified_at(place, wanted, [])
+        return verified_at(place, wanted, self._rows(_READ_AT, wanted, _address(place)))
 
     def versions_of(
         self, place: Place, stream: str, *, before: int | None = None, limit: int | None = None
     ) -> list[int]:
         checked_stream(stream)
         last = min(checked_start(place, _LAST if before is None else before), _LAST)
-        rows = self._rows(_VERSIONS, last, _address(place), stream, limit and max(limit, 0))
+        rows = self._rows(_VERSIONS, _address(place), last, stream, limit and max(limit, 0))
         return [row[0] for row in reversed(rows)]
 
     def version(self, place: Place) -> int:
@@ -230,16 +232,16 @@ class PostgresStore(Store):
     def open_checkpoint(self, place: Place) -> Opening | None:
         check_place(place)
         try:
-            rows = self._rows(_OPEN, _address(place))
-            counts = [row[0] for row in rows if row[0] is not None]
-            heads = [(0, row[2], row[1], *row[4:]) for row in rows if row[0] is not None]
-            for _, version, needs, body, _ in whole_parts(place, heads).values():
-                wanted = [*needs, *range(version, max(version, *counts) + 1)]
-                found = whole_entries(place, [row[2:] for row in rows if row[0] is None])
-                return Opening(version, body, entries_at(place, wanted, found))
+            head, *rows = self._rows(_OPEN, _address(place)) or [()]
+            if not head or not whole_parts(place, [(0, head[2], head[1], *head[4:])]):
+                return None
+            count, needs, version, _, body, _ = head
+            entries = [row[2:] for row in rows]
+            named = verified_at(place, needs, entries[: len(needs)])
+            later = verified(place, version - 1, count, entries[len(needs) :])
+            return Opening(version, body, named + later) if later else None
         except StoreDamaged:
-            pass
-        return None
+            return None
 
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
         wanted = [part for part in checked_versions(place, parts) if 0 <= part <= MAX_PART]

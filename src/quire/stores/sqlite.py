@@ -36,15 +36,14 @@ from quire.stores.store import (
     checked_versions,
     conflict,
     damaged,
-    entries_at,
     entry_sum,
     place_at,
     sum_of,
     summed,
     this_process,
     verified,
+    verified_at,
     waits_for_disk,
-    whole_entries,
     whole_parts,
 )
 
@@ -196,7 +195,7 @@ class SQLiteStore(Store):
         wanted = checked_versions(place, versions)
         with self._file.snapshot() as connection:
             rows = connection.execute(_READ_AT, (str(wanted), *place)).fetchall()
-        return entries_at(place, wanted, whole_entries(place, rows))
+        return verified_at(place, wanted, rows)
 
     def versions_of(
         self, place: Place, stream: str, *, before: int | None = None, limit: int | None = None
@@ -241,7 +240,7 @@ class SQLiteStore(Store):
                 named = connection.execute(_READ_AT, (needs, *place)).fetchall()
                 rows = connection.execute(_READ, (version - 1, *place)).fetchall()
             later = _verified(place, version - 1, rows)
-            entries = entries_at(place, json.loads(needs), whole_entries(place, named))
+            entries = verified_at(place, json.loads(needs), named)
         except StoreDamaged:
             return None
         return Opening(version, body, entries + later) if later else None

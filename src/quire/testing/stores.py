@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,9 +12,9 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.errors import Conflict, InvalidValue, OutOfRange, StoreFailed, WrongType
+from quire.errors import Conflict, InvalidValue, OutOfRange, StoreDamaged, StoreFailed, WrongType
 from quire.items import JSON, Item
-from quire.stores import Entry, Place, Store, Stored
+from quire.stores import Entry, Opening, Place, Store, Stored
 from quire.testing.examples import examples
 from quire.testing.items import FIELDS, items, of_kind, same
 
@@ -89,6 +90,8 @@ class Oracle:
 
     def __init__(self) -> None:
         self.rows: dict[Place, list[Entry]] = {}
+        self.checkpoints: dict[Place, Opening] = {}
+        self.parts: dict[Place, dict[int, bytes]] = {}
 
     def version(self, place: Place) -> int:
         return len(self.rows.get(place, []))
@@ -100,6 +103,27 @@ class Oracle:
     def append(self, place: Place, entries: list[Entry]) -> None:
         if entries:
             self.rows.setdefault(place, []).extend(entries)
+
+    def write_checkpoint(
+        self, place: Place, version: int, head: bytes, needs: list[int], parts: dict[int, bytes]
+    ) -> bool:
+        kept = self.checkpoints.get(place)
+        if version > self.version(place) or (kept is not None and kept.version > version):
+            return False
+        named = [
+            stored for stored in self.read(place) if stored.version in needs and stored.version < version
+        ]
+        self.checkpoints[place] = Opening(version, head, named)
+        self.parts.setdefault(place, {}).update(parts)
+        return True
+
+    def open_checkpoint(self, place: Place) -> Opening | None:
+        kept = self.checkpoints.get(place)
+        return kept and kept._replace(entries=kept.entries + self.read(place, kept.version - 1))
+
+    def drop_checkpoint(self, place: Place) -> None:
+        self.checkpoints.pop(place, None)
+        self.parts.pop(place, None)
 
     def check(self, store: Store) -> None:
         """The store holds what it should, and shows nothing else."""
@@ -114,9 +138,16 @@ class Oracle:
         for place in self.rows:
             assert store.version(place) == self.version(place), f"version({place}) is wrong"
             assert store.read(place) == self.read(place), f"read({place}) returns other entries"
+            self.check_checkpoint(store, place)
         assert list(store.verify()) == [], "verify() finds faults in a store that is whole"
         whole = {(place, stored) for place in self.rows for stored in self.read(place)}
         assert set(store.recover()) == whole, "recover() returns other entries than there are"
+
+    def check_checkpoint(self, store: Store, place: Place) -> None:
+        """The checkpoint is the newest of those that were written since the last change."""
+        assert store.open_checkpoint(place) == self.open_checkpoint(place), "another checkpoint is opened"
+        parts = self.parts.get(place, {})
+        assert store.read_parts(place, [1, 2, 3, 4]) == parts, "read_parts() returns other parts"
 
 
 class StoreLaws:
@@ -216,6 +247,40 @@ class StoreLaws:
             assert faults == [], "a writer failed"
             _check_written([held.store, *stores, held.open()], size)
 
+    def test_concurrent_checkpoints_leave_the_newest_and_all_of_it(self) -> None:
+        with self.opened() as held:
+            if not held.store.has_checkpoints:
+                return
+            stores = [held.store, held.open()]
+            held.store.append(HERE, [entry(str(number)) for number in range(40)], expected=0)
+
+            def write(writer: int) -> None:
+                for version in range(1 + writer, 41, 2):
+                    body = str(version).encode()
+                    stores[writer].write_checkpoint(HERE, version, body, [1], {1: body, 2: body})
+
+            def opened(store: Store) -> int:
+                found = store.open_checkpoint(HERE)
+                version = found.version if found else 0
+                assert found is None or found.head == str(version).encode(), "the head is of another version"
+                versions = [1, *range(max(version, 2), 41)]
+                is_right = found is None or [stored.version for stored in found.entries] == versions
+                assert is_right, "a checkpoint is opened with other entries than it needs"
+                return version
+
+            with ThreadPoolExecutor(2) as threads:
+                writing = [threads.submit(write, writer) for writer in range(2)]
+                seen = [opened(stores[1])]
+                while not all(one.done() for one in writing):
+                    seen.append(opened(stores[1]))
+            for one in writing:
+                one.result()
+            assert seen == sorted(seen), "an older checkpoint replaced a newer one"
+            for store in (*stores, held.open()):
+                assert opened(store) == 40, "another checkpoint than the newest is there"
+                parts = store.read_parts(HERE, [1, 2, 3])
+                assert parts == {1: b"40", 2: b"40"}, "the parts are not those of the newest checkpoint"
+
     def test_nothing_of_one_scope_is_readable_from_another(self) -> None:
         with self.opened() as held:
             store, secret = held.store, Place("ana", "q3")
@@ -252,16 +317,20 @@ class StoreLaws:
             other = held.open()
             held.store.append(HERE, [entry("one"), entry("two", "side")], expected=0)
             assert len(other.read(HERE)) == 2, "another opening does not read what was appended"
+            held.store.write_checkpoint(HERE, 2, b"head", [1], {1: b"part"})
             held.store.replace(HERE, {2: b'{"kind":"gone"}'})
+            _check_no_checkpoint(other)
             found = [stored[1:] for stored in other.read(HERE)]
             expected = [entry("one"), ("side", b'{"kind":"gone"}')]
             assert found == expected, "another opening does not read what was replaced"
             other.append(HERE, [entry("three")], expected=2)
+            other.write_checkpoint(HERE, 1, b"head", [], {1: b"part"})
             held.store.remove(HERE)
             is_gone = other.version(HERE) == 0 and other.read(HERE) == [] and other.scopes() == []
             assert is_gone, "another opening still has what was removed"
             version = other.append(HERE, [entry("again")], expected=0)
             assert version == 1, "a conversation does not begin anew after its removal"
+            _check_no_checkpoint(other)
             assert held.store.read(HERE) == other.read(HERE), "two openings read different entries"
 
     def test_scrubbed_content_is_in_no_file(self) -> None:
@@ -272,6 +341,8 @@ class StoreLaws:
                 text = "swordfish " * (1 + number % 40) if number % 3 == 0 else "x" * (number * 7 % 900)
                 for place in (HERE, THERE):
                     store.append(place, [entry(text)], expected=number)
+                    if number % 20 == 0:
+                        store.write_checkpoint(place, 1, b"swordfish" * 200, [], {number + 1: text.encode()})
             store.replace(HERE, dict.fromkeys(range(1, 301, 3), b'{"kind":"gone"}'))
             store.remove(THERE)
             store.scrub()
@@ -329,6 +400,8 @@ class StoreLaws:
             for verb in (
                 lambda: store.append(HERE, [entry("two")], expected=1),
                 lambda: store.read(HERE),
+                lambda: store.read_at(HERE, [1]),
+                lambda: store.versions_of(HERE, "main"),
                 lambda: store.version(HERE),
                 lambda: store.conversations("ana"),
                 store.scopes,
@@ -340,7 +413,10 @@ class StoreLaws:
                     verb()
 
 
-_STEPS = ["append", "append", "append", "stale", "read", "change", "remove", "scrub", "reopen"]
+_STEPS = [
+    *("append", "append", "append", "stale", "read", "checkpoint", "checkpoint"),
+    *("change", "remove", "scrub", "reopen"),
+]
 
 
 def _step(held: Opened, oracle: Oracle, place: Place, data: st.DataObject) -> None:
@@ -359,11 +435,15 @@ def _step(held: Opened, oracle: Oracle, place: Place, data: st.DataObject) -> No
             after = data.draw(st.integers(0, version + 1))
             found = held.store.read(place, after=after)
             assert found == oracle.read(place, after), f"read(after={after}) returns other entries"
+            _read_some(held.store, oracle, place, data)
+        case "checkpoint":
+            _write_checkpoint(held.store, oracle, place, data)
         case "change":
             _change(held.store, oracle, place, data)
         case "remove":
             held.store.remove(place)
             oracle.rows.pop(place, None)
+            oracle.drop_checkpoint(place)
             assert held.store.version(place) == 0, "a removed conversation has a version"
         case "scrub":
             held.store.scrub()
@@ -378,10 +458,43 @@ def _refuse(store: Store, place: Place, expected: int, found: int) -> None:
     assert told == (expected, found), "Conflict has other versions: expected, found"
 
 
+def _read_some(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> None:
+    whole = oracle.read(place)
+    wanted = data.draw(st.lists(st.sampled_from(whole), max_size=4)) if whole else []
+    found = store.read_at(place, [stored.version for stored in wanted])
+    assert found == sorted(set(wanted)), "read_at() returns other entries than read()"
+    with pytest.raises(StoreDamaged):
+        store.read_at(place, [len(whole) + 1])
+    stream, limit = data.draw(st.sampled_from(STREAMS)), data.draw(st.none() | st.integers(0, 3))
+    before = data.draw(st.none() | st.integers(0, len(whole) + 2))
+    below = whole if before is None else [stored for stored in whole if stored.version < before]
+    versions = [stored.version for stored in below if stored.stream == stream]
+    expected = versions if limit is None else versions[max(len(versions) - limit, 0) :]
+    found_of = store.versions_of(place, stream, before=before, limit=limit)
+    assert found_of == expected, "versions_of() returns other versions than read()"
+
+
+def _write_checkpoint(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> None:
+    count = oracle.version(place)
+    version, head = data.draw(st.integers(1, count + 2)), data.draw(st.binary(max_size=4))
+    needs = data.draw(st.lists(st.integers(1, max(count, 1)), max_size=3))
+    parts = data.draw(st.dictionaries(st.integers(1, 3), st.binary(max_size=4), max_size=2))
+    kept = store.has_checkpoints and oracle.write_checkpoint(place, version, head, needs, parts)
+    written = store.write_checkpoint(place, version, head, needs, parts)
+    assert written == kept, f"write_checkpoint() of version {version} of {count} returns {written}"
+    oracle.check_checkpoint(store, place)
+
+
+def _check_no_checkpoint(store: Store) -> None:
+    is_gone = store.open_checkpoint(HERE) is None and store.read_parts(HERE, [1]) == {}
+    assert is_gone, "a checkpoint outlives the entries that it was made from"
+
+
 def _change(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> None:
     versions = st.integers(1, max(1, oracle.version(place)))
     others = data.draw(st.dictionaries(versions, bodies(), max_size=3)) if oracle.version(place) else {}
     store.replace(place, others)
+    oracle.drop_checkpoint(place)
     for version, body in others.items():
         row = oracle.rows[place]
         row[version - 1] = row[version - 1]._replace(body=body)
@@ -439,6 +552,12 @@ def _wrong_calls(store: Store) -> Iterable[Callable[[], Any]]:
         *(lambda: store.append(text, [entry("not")], expected=0), lambda: list(store.verify(text))),
         *(lambda: store.remove(Place(here, text)), lambda: store.read(HERE, after=text)),
         *(lambda: store.replace(HERE, {1: text}), lambda: store.replace(HERE, {text: b"{}"})),
+        *(lambda: store.read_at(text, [1]), lambda: store.read_at(HERE, [text])),
+        *(lambda: store.versions_of(text, "main"), lambda: store.versions_of(HERE, here)),
+        *(lambda: store.open_checkpoint(text), lambda: store.read_parts(HERE, [text])),
+        *(lambda: store.write_checkpoint(HERE, 1, text, [], {}), lambda: store.read_parts(text, [1])),
+        *(lambda: store.write_checkpoint(HERE, text, b"", [], {}),),
+        *(lambda: store.write_checkpoint(HERE, 1, b"", [text], {1: text}),),
         lambda: store.append(pair, [entry("not")], expected=1),
         lambda: store.conversations(here),
     ]

@@ -10,7 +10,7 @@ from quire.items import Hide, Message, Note, Span, ToolCall
 from quire.providers import PROVIDERS, CachePlan, Rendered
 from quire.sections import Ask, Content, Settings
 from quire.state import View, truncate
-from quire.stores import Entry, MemoryStore, Place, Store, Stored
+from quire.stores import Entry, MemoryStore, Opening, Place, Store, Stored
 from quire.testing import CompactorLaws, ProviderLaws, SectionLaws, StoreLaws
 from quire.testing.answers import answer
 
@@ -53,6 +53,26 @@ class ReplacesHalf(MemoryStore):
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         for version, body in bodies.items():
             super().replace(place, {version: body})
+
+
+class KeepsStaleCheckpoints(MemoryStore):
+    """Opens a checkpoint that was written before its conversation was changed."""
+
+    has_checkpoints = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heads: dict[Place, tuple[int, bytes]] = {}
+
+    def write_checkpoint(
+        self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
+    ) -> bool:
+        self._heads[place] = (version, head)
+        return version <= self.version(place)
+
+    def open_checkpoint(self, place: Place) -> Opening | None:
+        version, head = self._heads.get(place, (0, b""))
+        return Opening(version, head, self.read(place, after=version - 1)) if version else None
 
 
 class HalfOfAPair:
@@ -204,6 +224,10 @@ class TestIgnoresCase(InMemory):
 
 class TestReplacesHalf(InMemory):
     kind = ReplacesHalf
+
+
+class TestKeepsStaleCheckpoints(InMemory):
+    kind = KeepsStaleCheckpoints
 
 
 class TestKeepsWhatWasReplaced(InMemory):

@@ -1,0 +1,195 @@
+"""Checkpoints: derived from the log, all or nothing, and as if missing where they are damaged."""
+
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from typing import Any
+
+import psycopg
+import pytest
+
+from quire.errors import OutOfRange
+from quire.stores import MemoryStore, Opening, Place, Sealed, Store
+from quire.stores.salvage import check, salvage
+from tests.stores.keeping import FILES, HERE, KEY, LASTING, POSTGRES, THERE, Kept, Shelf, entry, kept
+
+pytestmark = pytest.mark.laws
+KEEPING = [name for name in LASTING if "json" not in name]
+WRITE_FOR_EVER = """
+import sys
+from quire.stores import Entry, Place, Store
+here, key = Place("ana", "q3"), bytes.fromhex(sys.argv[2]) or None
+store = Store.open(sys.argv[1], key=key)
+version = store.version(here)
+while True:
+    version = store.append(here, [Entry("main", b'{"n":%d}' % version)], expected=version)
+    body = b"%08d" % version
+    assert store.write_checkpoint(here, version, body * 500, [1], dict.fromkeys(range(1, 5), body * 2000))
+    print(version, flush=True)
+"""
+
+
+def filled(store: Store) -> Opening:
+    """A conversation of nine entries with a checkpoint of the sixth and two parts."""
+    for place in (HERE, THERE):
+        store.append(place, [entry(f"{place} {number}") for number in range(9)], expected=0)
+        assert store.write_checkpoint(place, 6, b"head", [1, 3], {1: b"part one", 2: b"part two"})
+    found = store.open_checkpoint(HERE)
+    assert found is not None and found.head == b"head"
+    assert found.entries == [one for one in store.read(HERE) if one.version in (1, 3, 6, 7, 8, 9)]
+    return found
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_a_kill_leaves_the_old_checkpoint_or_the_new_one(name: str) -> None:
+    with kept(name) as held:
+        held.store.close()
+        for _ in range(3):
+            acknowledged = killed(held.shelf)
+            held.store = held.open()
+            found = held.store.open_checkpoint(HERE)
+            assert found is not None and acknowledged <= found.version <= acknowledged + 1
+            body = b"%08d" % found.version
+            assert found.head == body * 500
+            assert held.store.read_parts(HERE, range(1, 6)) == dict.fromkeys(range(1, 5), body * 2000)
+            assert list(held.store.verify()) == []
+            held.store.close()
+
+
+def killed(shelf: Shelf) -> int:
+    """The last version whose checkpoint was acknowledged before the writer was killed."""
+    command = [sys.executable, "-c", WRITE_FOR_EVER, shelf.url, (shelf.key or b"").hex()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        first = writer.stdout.readline()
+        time.sleep(random.uniform(0, 0.05))
+        writer.kill()
+        return int([first, *writer.stdout.read().split()][-1])
+
+
+HEAD, PART = "the head", "a part"
+DAMAGE = {
+    "a head's body": (HEAD, "UPDATE {checkpoints} SET body = {zero} WHERE {head}"),
+    "a head's version": (HEAD, "UPDATE {checkpoints} SET version = 5 WHERE {head}"),
+    "a head's needs": (HEAD, "UPDATE {checkpoints} SET needs = {needs} WHERE {head}"),
+    "a head that is gone": (HEAD, "DELETE FROM {checkpoints} WHERE {head}"),
+    "a named entry": (HEAD, "UPDATE {entries} SET body = {zero} WHERE {third}"),
+    "a later entry": (HEAD, "UPDATE {entries} SET body = {zero} WHERE {last}"),
+    "a shorter log": (HEAD, "{shorten}"),
+    "a part's body": (PART, "UPDATE {checkpoints} SET body = {zero} WHERE {part}"),
+    "a part of another": (PART, "UPDATE {checkpoints} SET {moved} WHERE {part}"),
+}
+SQLITE = {
+    **{"checkpoints": "checkpoints", "entries": "entries", "zero": "x'00'", "needs": "'[1]'"},
+    **{"head": "at = 1 << 32", "part": "at = (1 << 32) + 1", "moved": "at = (1 << 32) + 3"},
+    **{"third": "at = (1 << 32) + 3", "last": "at = (1 << 32) + 9"},
+    "shorten": "DELETE FROM entries WHERE at > (1 << 32) + 5 AND at < 2 << 32",
+}
+SERVER = {
+    **{"checkpoints": "quire.checkpoints", "entries": "quire.entries", "zero": "'0'", "needs": "'{1}'"},
+    **{"head": "conversation = 1 AND part = 0", "part": "conversation = 1 AND part = 1"},
+    **{"moved": "part = 3", "third": "conversation = 1 AND version = 3"},
+    **{"last": "conversation = 1 AND version = 9"},
+    "shorten": "UPDATE quire.conversations SET version = 5 WHERE number = 1",
+}
+
+
+def damage(held: Kept, statement: str) -> None:
+    if held.shelf.url.startswith("postgres"):
+        with psycopg.connect(held.shelf.url, autocommit=True) as direct:
+            direct.execute(statement.format(**SERVER).encode())
+    else:
+        with closing(sqlite3.connect(held.shelf.url)) as file, file:
+            file.execute(statement.format(**SQLITE))
+
+
+@pytest.mark.parametrize("name", KEEPING)
+@pytest.mark.parametrize("way", DAMAGE)
+def test_a_damaged_checkpoint_is_as_if_missing(name: str, way: str) -> None:
+    what, statement = DAMAGE[way]
+    with kept(name) as held:
+        whole = filled(held.store)
+        damage(held, statement)
+        assert held.store.open_checkpoint(HERE) == (None if what == HEAD else whole)
+        others = held.store.read_parts(HERE, [1, 2, 3])
+        assert others == ({2: b"part two"} if what == PART else {1: b"part one", 2: b"part two"})
+        there = held.store.open_checkpoint(THERE)
+        assert there is not None and there.version == 6
+        if "checkpoints" in statement:
+            assert list(held.store.verify()) == []
+            assert held.store.write_checkpoint(HERE, 9, b"new", [], {1: b"again"})
+            assert held.store.open_checkpoint(HERE) == (9, b"new", held.store.read(HERE, after=8))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_salvaged_store_has_the_entries_and_no_checkpoint(name: str) -> None:
+    with kept(name) as held:
+        store = held.store
+        store.append(HERE, [entry(f"{number}") for number in range(9)], expected=0)
+        assert store.write_checkpoint(HERE, 6, b"head", [1], {1: b"part" * 3000}) == store.has_checkpoints
+        wanted = store.read(HERE)
+        store.close()
+        assert check(held.shelf.url, key=held.shelf.key) == []
+        if name.endswith("sqlite"):  # so that it is read page by page
+            damage(held, "DELETE FROM {entries} WHERE {last}")
+        with Store.open(held.folder / "new.db", key=held.shelf.key) as target:
+            salvage(held.shelf.url, target, key=held.shelf.key)
+            assert target.read(HERE)[:8] == wanted[:8] and target.open_checkpoint(HERE) is None
+
+
+@pytest.mark.parametrize("name", ["sqlite", POSTGRES])
+def test_a_sealed_checkpoint_shows_nothing_and_opens_where_it_was_written_with_its_key(name: str) -> None:
+    with kept(name) as held:
+        inside, sealed = held.store, Sealed(held.store, KEY)
+        assert sealed.has_checkpoints and not Sealed(MemoryStore(), KEY).has_checkpoints
+        filled(sealed)
+        found, parts = inside.open_checkpoint(HERE), inside.read_parts(HERE, [1, 2])
+        assert found is not None and b"head" not in found.head
+        assert not any(b"part" in body for body in parts.values())
+        assert Sealed(inside, bytes(32)).open_checkpoint(HERE) is None
+        assert Sealed(inside, bytes(32)).read_parts(HERE, [1, 2]) == {}
+        assert inside.write_checkpoint(HERE, 6, found.head, [1], {1: parts[2]})
+        assert sealed.read_parts(HERE, [1, 2]) == {2: b"part two"}
+        assert inside.write_checkpoint(HERE, 7, found.head, [1], {})
+        assert sealed.open_checkpoint(HERE) is None
+        assert inside.write_checkpoint(THERE, 6, found.head, [1], {2: parts[2]})
+        assert sealed.open_checkpoint(THERE) is None and sealed.read_parts(THERE, [2]) == {}
+
+
+@pytest.mark.parametrize("name", [*KEEPING, "json lines"])
+def test_parts_have_numbers_from_one_on(name: str) -> None:
+    with kept(name) as held:
+        held.store.append(HERE, [entry("one")], expected=0)
+        for number in (0, -1, 1 << 31, 1 << 70):
+            with pytest.raises(OutOfRange):
+                held.store.write_checkpoint(HERE, 1, b"", [], {number: b""})
+        with pytest.raises(OutOfRange):
+            held.store.write_checkpoint(HERE, 0, b"", [], {})
+        assert held.store.read_parts(HERE, [-1, 1 << 31, 1 << 32, 1 << 70]) == {}
+        assert held.store.write_checkpoint(Place("", "none"), 1, b"", [], {}) is False
+
+
+def test_each_verb_is_one_query_on_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    execute = psycopg.Connection[Any].execute
+
+    def counted(self: Any, query: Any, *values: Any, **options: Any) -> Any:
+        asked.append(query)
+        return execute(self, query, *values, **options)
+
+    with kept(POSTGRES) as held:
+        filled(held.store)
+        monkeypatch.setattr(psycopg.Connection, "execute", counted)
+        for verb in (
+            lambda: held.store.open_checkpoint(HERE),
+            lambda: held.store.read_at(HERE, range(1, 10)),
+            lambda: held.store.read_parts(HERE, [1, 2]),
+            lambda: held.store.versions_of(HERE, "main"),
+            lambda: held.store.write_checkpoint(HERE, 9, b"head", [1, 2], {1: b"a", 3: b"b"}),
+        ):
+            asked.clear()
+            assert verb()
+            assert len(asked) == 1
