@@ -8,7 +8,7 @@ import pytest
 
 from quire.errors import DuplicateId, UnknownId, WrongType
 from quire.items import Hide, Item, Mask, Message, Pin, Span, Summary, ToolCall, ToolResult
-from quire.state import Log, Segment, Transcript, keep_memo, memos, truncate
+from quire.state import Transcript, keep_memo, memos, truncate
 from quire.testing.plain import FourCharacters
 from tests.counting import Items
 
@@ -122,29 +122,6 @@ def test_readers_count_while_a_writer_appends() -> None:
     for reader in readers:
         for length, tokens in reader.result()[:: max(1, len(reader.result()) // 20)]:
             assert tokens == fresh.at(length).tokens(FourCharacters())
-
-
-def test_a_lazy_segment_is_loaded_when_its_items_are_needed() -> None:
-    past = filled(300)
-    past.extend([Mask("00000007", "[cleared]", id="m"), ToolCall("c", "slow", id="call")])
-    loads: list[int] = []
-
-    def load() -> Segment:
-        loads.append(1)
-        return past.view.log.segments[0]
-
-    ids = [item.id for item in past.recorded()]
-    transcript = Transcript.resume(Log((Segment(0, max(ids), load),)), past.tip)
-    transcript.append(Message("user", "new", id="new"))
-    assert len(transcript) == 303 and len(transcript.view) == 302
-    assert transcript.view[-1].id == "new" and not loads
-    with pytest.raises(DuplicateId):
-        transcript.append(Message("user", "again", id="00000123"))
-    transcript.append(ToolResult("c", "slow", "done", id="result"))
-    past.extend([Message("user", "new", id="new"), ToolResult("c", "slow", "done", id="result")])
-    assert [group.items[0].id for group in transcript.view.groups()][-2:] == ["call", "new"]
-    assert shown(transcript) == shown(past) and len(loads) == 1
-    assert [item.id for item in transcript.at(301)] == ids[:300]
 
 
 def test_a_reader_continues_from_where_an_earlier_view_ended() -> None:

@@ -136,8 +136,7 @@ async def make_room(session: Session, template: Template, model: AnyModel, over:
 
 def _protected(view: View, counter: Counter) -> int:
     """The tokens of what a history must show."""
-    runs = ((position, view.run_at(position)) for position in set(protected_positions(view)))
-    shown = (run.stand_in or view.log.item(position) for position, run in runs if run is not None)
+    shown = filter(None, map(view.shown_at, set(protected_positions(view))))
     return counter.total(sum(map(counter.count, shown)))
 
 

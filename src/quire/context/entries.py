@@ -129,9 +129,7 @@ class Part(NamedTuple):
         rows: list[tuple[int, Explained]] = []
         for position, item in _candidates(view):
             fate, rule, reason = _fate_in(view, item)
-            run = view.run_at(position)
-            as_shown = shown.get(item.id) or (None if run is None else run.stand_in) or item
-            tokens = counter.count(as_shown)
+            tokens = counter.count(shown.get(item.id) or view.shown_at(position) or item)
             if fate not in VISIBLE or item.id in shown:
                 row = self._entry(item, fate, rule, tokens, reason)
             elif self.is_filtered and (self.rule in ("", ELSEWHERE) or position >= end):

@@ -182,7 +182,7 @@ class Shown:
         position = None if view is None else view.log.find(item_id, view.end)
         if view is None or position is None:
             return False
-        if item_id in view.shape.summaries():
+        if view.shows_summary(position):
             return True  # a summary is never left out
         return view.run_at(position) is not None and view.index_of(position) >= self._start
 

@@ -403,17 +403,12 @@ def _done(family: _Family, mark: str, state: State) -> Entries:
     ]
     for name, transcript in state.transcripts.items():
         trial = transcript.copy()
-        while shown := [one for one in _summaries(trial) if one.spans and is_tombstone(one)]:
+        while shown := [one for one in trial.view.summaries() if one.spans and is_tombstone(one)]:
             for summary in shown:  # others under it may show now
                 undo = Undo(summary.id, extras={AUTOMATIC: True})
                 trial.append(undo)
                 ends.append(Written(name, undo))
     return ends
-
-
-def _summaries(transcript: Transcript) -> list[Summary]:
-    view = transcript.view
-    return [item for item in map(view.get, view.shape.summaries()) if isinstance(item, Summary)]
 
 
 def _left(entries: Entries, ids: Collection[str]) -> Iterator[tuple[int, Item]]:

@@ -4,7 +4,7 @@ Each is an edit that is recorded like any other. Nothing leaves the log, and `un
 tools have done is not undone, and a call that waits for its result cannot be hidden.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from quire.errors import CallPending, EditRefused, InvalidValue, cut
@@ -82,7 +82,7 @@ def editing(message_id: str, message: Message) -> Rewrite:
         log, now = view.log, view
         gone = {p for p in range(start, view.end) if _goes(view, p, start)}
         undone: list[Undo] = []
-        while crossing := [one for one in _summaries(now) if _crosses(now, one, gone)]:
+        while crossing := [one for one in now.summaries() if _crosses(now, one, gone)]:
             undone.append(undo(crossing[-1].id))
             now = view_after(now, undone[-1:])
         return [message, *undone, hide(spans_over(view, (log.item(position) for position in sorted(gone))))]
@@ -107,7 +107,7 @@ def _group_of(view: View, item_id: str) -> list[Item]:
     position = view.position(item_id)
     if view.log.head(position) != EDIT:
         return [view.log.item(member) for member in view.log.group(position, view.end)]
-    if item_id not in view.shape.summaries():
+    if not view.shows_summary(position):
         raise EditRefused(f"{cut(item_id)!r} is an edit: undo it")
     return [view.get(item_id)]
 
@@ -125,11 +125,6 @@ def _goes(view: View, position: int, start: int) -> bool:
     item, head = view.log.item(position), view.log.head(position)
     is_kept = instructions(item) or isinstance(item, ConfigChange)
     return head != EDIT and head >= start and not is_kept
-
-
-def _summaries(view: View) -> Iterable[Summary]:
-    items = map(view.get, view.shape.summaries())
-    return (item for item in items if isinstance(item, Summary))
 
 
 def _crosses(view: View, summary: Summary, gone: set[int]) -> bool:

@@ -13,6 +13,14 @@ Terms:
 - sort: an index of positions that a log keeps: of user messages, of structural items, of edits.
 """
 
+from quire.state.archive import (
+    Loader as Loader,
+    Outline as Outline,
+    Page as Page,
+    archived as archived,
+    needed_positions as needed_positions,
+    reopened as reopened,
+)
 from quire.state.cut import (
     newest as newest,
     newest_between as newest_between,
@@ -21,7 +29,7 @@ from quire.state.cut import (
     truncate,
     without_last as without_last,
 )
-from quire.state.edits import MASKED as MASKED, view_after
+from quire.state.edits import view_after
 from quire.state.groups import (
     MERGED as MERGED,
     Answers as Answers,
@@ -38,7 +46,7 @@ from quire.state.groups import (
     pending_calls,
     structural,
 )
-from quire.state.log import EDIT as EDIT, Log as Log, Segment as Segment
+from quire.state.log import EDIT as EDIT, MASKED as MASKED, Log as Log, Segment as Segment
 from quire.state.merge import (
     TASK as TASK,
     SummaryPlan,

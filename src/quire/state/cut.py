@@ -120,7 +120,7 @@ class _Cut:
         self._protected = frozenset(protected)
         self._keeps_question = keeps_question
         shown = (view.index_of(p) for p in self._protected if view.run_at(p) is not None)
-        summaries = (view.index_of(run.start) - 1 for run in view.shape.summaries().values())
+        summaries = (view.index_of(run.start) - 1 for run in view.shape.summaries())
         self._stays = sorted((*shown, *summaries))  # indexes in the view
         self._scattered = view.log.scattered(view.end)
 

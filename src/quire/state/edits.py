@@ -4,18 +4,13 @@ A plain edit costs what it touches. An `Undo` applies all edits that stay in for
 the one that goes may be under another.
 """
 
-from collections.abc import Iterable, Sequence
-
-import msgspec
+from collections.abc import Iterable, Mapping, Sequence
 
 from quire.errors import CallPending, DuplicateId, EditRefused, LastUserMessage, SplitsGroup, cut
-from quire.items import Edit, Hide, Item, Mask, Message, Opaque, Pin, Summary, ToolResult, Undo
-from quire.state.log import EDIT
+from quire.items import Edit, Hide, Mask, Pin, Summary, Undo
+from quire.state.log import EDIT, masked
 from quire.state.shape import Interval, Run, Shape, contains, singles, united, without
 from quire.state.view import EditsInForce, View
-
-MASKED = "masked"
-"""The prefix of the state of a masked reply. No digest equals it, so the state does not go back."""
 
 
 def view_after(view: View, edits: Iterable[Edit]) -> View:
@@ -37,28 +32,32 @@ def edited(view: View, edit: Edit) -> Shape:
     if isinstance(edit, Undo):
         return _undone(view, edit)
     _check(view, edit)
-    return _masked(view, [edit]) if isinstance(edit, Mask) else _applied(view, edit)
+    return _masked(view, {view.end: edit}) if isinstance(edit, Mask) else _applied(view, edit, view.end)
 
 
-def _applied(view: View, edit: Hide | Pin | Summary) -> Shape:
+def _applied(view: View, edit: Hide | Pin | Summary, at: int) -> Shape:
+    """The shape with an edit, which is or will be at a position of the log."""
     if isinstance(edit, Pin):
         area = _group_area(view, [view.log.head(view.log.locate(edit.target, view.end))])
         return _changed(view, area, [Run(start, stop, pinned=True) for start, stop in area])
     area = view.log.area(edit, view.end)
     pinned = _group_area(view, (head for head in view.pins() if contains(area, head)))
-    summary = [Run(area[0][0], area[0][0], edit)] if isinstance(edit, Summary) else []
+    summary = [Run(area[0][0], area[0][0], at)] if isinstance(edit, Summary) else []
     return _changed(view, without(area, pinned), summary, _folded(view, edit, area))
 
 
-def _masked(view: View, masks: Iterable[Mask]) -> Shape:
-    """The shape with stubs; the stub of an item that is hidden or pinned is shown once it is not."""
-    stubs: list[Run] = []
-    for mask in masks:
+def _masked(view: View, masks: Mapping[int, Mask]) -> Shape:
+    """The shape with stubs; the stub of an item that is hidden or pinned is shown once it is not.
+
+    Masks are given by their positions. Of several of one item the last counts.
+    """
+    stubs: dict[int, Run] = {}
+    for at, mask in masks.items():
         position = view.log.locate(mask.target, view.end)
         shown = view.run_at(view.log.head(position))
         if shown is not None and not shown.pinned:
-            stubs.append(Run(position, position + 1, masked(view.log.item(position), mask)))
-    return _changed(view, singles(run.start for run in stubs), stubs)
+            stubs[position] = Run(position, position + 1, at)
+    return _changed(view, singles(stubs), list(stubs.values()))
 
 
 def _folded(view: View, edit: Hide | Summary, area: Sequence[Interval]) -> list[Run]:
@@ -70,16 +69,15 @@ def _folded(view: View, edit: Hide | Summary, area: Sequence[Interval]) -> list[
     if all(run is not None and not run.pinned and stop <= run.stop for run, stop in runs):
         return []  # content that is shown without a pin is under no summary
     folded: list[Run] = []
-    for run in view.shape.summaries().values():
-        assert isinstance(run.stand_in, Summary)
-        covered = view.log.area(run.stand_in, view.end)
+    for run in view.shape.summaries():
+        summary = view.log.item(run.by)
+        assert isinstance(summary, Summary)
+        covered = view.log.area(summary, view.end)
         left = without(covered, area)
         if not left:
             folded.append(run)
         elif left != covered and isinstance(edit, Summary):
-            raise EditRefused(
-                f"the summary must cover all that {cut(run.stand_in.id)!r} covers, or nothing of it"
-            )
+            raise EditRefused(f"the summary must cover all that {cut(summary.id)!r} covers, or nothing of it")
     return folded
 
 
@@ -94,13 +92,13 @@ def _undone(view: View, edit: Undo) -> Shape:
     content = without([(0, end)], singles(log.positions("edits", 0, end)))
     shape = Shape(tail=end + 1).spliced([], [Run(start, stop) for start, stop in content], [])
     after = View(log, shape, end, view.open_calls())
-    for other in kept.edits:
+    for at, other in kept.edits.items():
         if isinstance(other, Hide | Pin | Summary):
-            after = View(log, _applied(after, other), end, view.open_calls())
+            after = View(log, _applied(after, other, at), end, view.open_calls())
     # A group may have grown while a pin, or the undo of another edit, kept it shown.
     covered = united(interval for _, area in kept.covers for interval in area)
     _check_area(view, without(covered, _group_area(view, after.pins())))
-    return _masked(after, kept.masks.values())
+    return _masked(after, {at: edit for at, edit in kept.edits.items() if isinstance(edit, Mask)})
 
 
 def _changed(view: View, area: list[Interval], runs: Sequence[Run], gone: Sequence[Run] = ()) -> Shape:
@@ -144,15 +142,3 @@ def _check_area(view: View, area: Sequence[Interval]) -> None:
     for head, positions in members.items():
         if any(contains(area, position) != contains(area, head) for position in positions):
             raise SplitsGroup(f"the edit takes part of the group of {cut(log.item(head).id)!r}")
-
-
-def masked(item: Item, mask: Mask) -> Item:
-    """The item with a stub for its content; a reply of the model is also marked as not its own words."""
-    if isinstance(item, Message) and item.role == "assistant":
-        state = msgspec.structs.replace(item.state or Opaque("quire", ""), prefix=MASKED)
-        return msgspec.structs.replace(item, content=mask.stub, state=state)
-    if isinstance(item, ToolResult) or (isinstance(item, Message) and item.role == "user"):
-        return msgspec.structs.replace(item, content=mask.stub)
-    raise EditRefused(
-        f"{cut(item.id)!r} is not a result or a message of the conversation: it cannot be masked"
-    )

@@ -4,8 +4,10 @@ The rules for what joins what are here alone. A transcript applies them as items
 to any sequence.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeGuard
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeGuard
+
+import msgspec
 
 from quire.errors import WrongType
 from quire.items import (
@@ -102,6 +104,17 @@ def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[in
     return max(able, key=fitness, default=-1)
 
 
+class PackedGrouping(msgspec.Struct, array_like=True, frozen=True):
+    """A grouping without items: open calls are given by their positions, with the heads of their groups."""
+
+    reply: int
+    agent_id: str | None
+    merge: Any
+    spoke: bool
+    called: bool
+    waiting: list[tuple[int, int]]
+
+
 class Grouping:
     """The end of a sequence, as far as it decides the group of the next item."""
 
@@ -121,6 +134,23 @@ class Grouping:
         twin.call, twin.reply, twin._agent_id, twin._merge = -1, self.reply, self._agent_id, self._merge
         twin._spoke, twin._called, twin._open = self._spoke, self._called, self._open.copy()
         return twin
+
+    def packed(self) -> PackedGrouping:
+        """The same without items."""
+        waiting = sorted((position, head) for calls in self._open.values() for position, head, _ in calls)
+        return PackedGrouping(self.reply, self._agent_id, self._merge, self._spoke, self._called, waiting)
+
+    @classmethod
+    def unpacked(cls, packed: PackedGrouping, item: Callable[[int], Item]) -> "Grouping":
+        """The grouping that was packed; `item` returns the item at a position."""
+        grouping = cls()
+        grouping.reply, grouping._agent_id, grouping._merge = packed.reply, packed.agent_id, packed.merge
+        grouping._spoke, grouping._called = packed.spoke, packed.called
+        for position, head in packed.waiting:
+            call = item(position)
+            assert isinstance(call, ToolCall)
+            grouping._open[call.call_id] = (*grouping._open.get(call.call_id, ()), (position, head, call))
+        return grouping
 
     def open_calls(self) -> tuple[int, ...]:
         """The positions of the calls that wait for their results, in order."""

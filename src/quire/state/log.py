@@ -7,141 +7,210 @@ the first item of the whole log. A log does not know where it ends: every reader
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Any, Literal
 
+import msgspec
+
 from quire.errors import EditRefused, UnknownId, cut
-from quire.items import Hide, Item, Span, Summary
-from quire.state.groups import is_user_message, structural
-from quire.state.shape import Interval, Shape, united
+from quire.items import Hide, Item, Mask, Message, Opaque, Span, Summary, ToolResult
+from quire.state.groups import Grouping, is_user_message, structural
+from quire.state.shape import Interval, Run, Shape, united
 from quire.tokens import Counter
 
 EDIT = 0xFFFFFFFF
 """The head of an item that belongs to no group because it is an edit."""
 
+MASKED = "masked"
+"""The prefix of the state of a masked reply. No digest equals it, so the state does not go back."""
+
 Sort = Literal["users", "marks", "edits"]
 """Messages of users; structural items (instructions, configuration, handoffs, plain summaries); edits."""
 
-_SMALL = 256  # a fork copies a segment up to this length instead of adding one, so that chains stay short
+PAGE = 1024
+"""How many items a page of an archive has. Segments remember the grouping where one begins."""
 
-_CONTENT = ("edits", "far", "heads", "ids", "items", "marks", "shapes", "users")
+_SMALL = 256  # a fork copies a segment up to this length instead of adding one, so that chains stay short
 
 
 class Segment:
     """Items in order of arrival, and what is known about each by its position.
 
     While each id is higher than all before it, as those of `new_id` are, bisection finds an id. From the
-    first that is not, all are in a dictionary. With `load` the content is fetched when it is needed.
+    first that is not, all are in a dictionary. An `Archive` is a segment that is loaded as it is read.
     """
 
-    __slots__ = ("_load", "highest", "memos", "start", "sums", *_CONTENT)
+    __slots__ = (
+        "_heads",
+        "_ids",
+        "_items",
+        "_shapes",
+        "_users",
+        "counters",
+        "edits",
+        "far",
+        "heads",
+        "highest",
+        "items",
+        "marks",
+        "memos",
+        "start",
+        "sums",
+        "tips",
+    )
 
-    def __init__(self, start: int, highest: str = "", load: "Callable[[], Segment] | None" = None) -> None:
+    def __init__(self, start: int, highest: str = "") -> None:
         self.start = start
         self.highest = highest  # no id in this segment or in one before it is higher
-        self.sums: dict[str, array[int]] = {}  # by counter: tokens of all items before an offset
+        self._items: list[Item] = []
+        self.items: Sequence[Item] = self._items
+        self._heads = array("I")
+        self.heads: Sequence[int] = self._heads  # for each item the position of the first of its group
+        self.far: dict[int, list[int]] = {}  # by head: members after a gap or in a later segment
+        self.marks, self.edits = array("I"), array("I")  # positions of each sort
+        self._users = array("I")
+        self._ids: dict[str, int] | None = None  # the positions, if the ids are not in rising order
+        self.sums: dict[str, array[int]] = {}  # by the key of a counter: tokens before an offset
+        self.counters: dict[str, Counter] = {}  # those that counted here
+        self._shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
+        self.tips: dict[int, Grouping] = {}  # at the positions where pages begin
         self.memos: dict[Hashable, Any] = {}  # what readers of views computed and can continue from
-        self._load = load
-        if load is None:
-            self.items: list[Item] = []
-            self.ids: dict[str, int] | None = None  # the positions, if the ids are not in rising order
-            self.heads = array("I")  # for each item the position of the first member of its group
-            self.far: dict[int, list[int]] = {}  # by head: members after a gap or in a later segment
-            self.users, self.marks, self.edits = array("I"), array("I"), array("I")  # positions of each sort
-            self.shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
 
-    def __getattr__(self, name: str) -> Any:
-        # Python calls this for attributes that are not set: those of a segment before it is loaded.
-        if self._load is None:
-            raise AttributeError(name)
-        loaded = self._load()
-        for attribute in _CONTENT:
-            setattr(self, attribute, getattr(loaded, attribute))
-        return getattr(self, name)
-
-    def copy_until(self, end: int) -> "Segment":
-        """The same segment up to a position, free to grow on its own."""
+    def copy_until(self, end: int) -> "Segment | None":
+        """The same up to a position, free to grow on its own; None if it is too long to be copied."""
         length = end - self.start
+        if length > _SMALL:
+            return None
         copy = Segment(self.start, self.highest)
-        copy.items, copy.heads = self.items[:length], self.heads[:length]
-        copy.ids = None if self.ids is None else self._positions(copy.items)
-        copy.users = self.users[: bisect_left(self.users, end)]
+        copy._items.extend(self._items[:length])
+        copy._heads.extend(self._heads[:length])
+        copy._ids = None if self._ids is None else self._positions(copy._items)
+        copy._users = self._users[: bisect_left(self._users, end)]
         copy.marks = self.marks[: bisect_left(self.marks, end)]
         copy.edits = self.edits[: bisect_left(self.edits, end)]
         copy.far = {head: [p for p in members if p < end] for head, members in self.far.copy().items()}
         copy.sums = {key: sums[: length + 1] for key, sums in self.sums.copy().items()}
-        copy.shapes = [entry for entry in self.shapes if entry[0] <= end]
+        copy.counters = self.counters.copy()
+        copy._shapes = [entry for entry in self._shapes if entry[0] <= end]
+        copy.tips = {position: tip for position, tip in self.tips.items() if position <= end}
         return copy
 
     def record(self, item: Item, head: int) -> None:
         """Add one item at the end, as a member of the group of `head`."""
-        position = self.start + len(self.items)
+        position = self.start + len(self._items)
         if head == EDIT:
             self.edits.append(position)
         elif head != position:
             # Where the group began in an earlier segment, its members here are found by their head.
-            if head < self.start or self.heads[-1] != head or head in self.far:
+            if head < self.start or self._heads[-1] != head or head in self.far:
                 self.far.setdefault(head, []).append(position)
         elif is_user_message(item):
-            self.users.append(position)
+            self._users.append(position)
         elif structural(item):
             self.marks.append(position)
         if item.id > self.highest:
             self.highest = item.id
-        elif self.ids is None:
-            self.ids = self._positions(self.items)
-        if self.ids is not None:
-            self.ids[item.id] = position
-        self.items.append(item)
-        self.heads.append(head)
+        elif self._ids is None:
+            self._ids = self._positions(self._items)
+        if self._ids is not None:
+            self._ids[item.id] = position
+        self._items.append(item)
+        self._heads.append(head)
+
+    def record_shape(self, shape: Shape) -> None:
+        """Remember what is shown since the last item."""
+        self._shapes.append((self.start + len(self._items), shape))
 
     def _positions(self, items: Iterable[Item]) -> dict[str, int]:
         return {item.id: position for position, item in enumerate(items, self.start)}
 
     def find(self, item_id: str, end: int) -> int | None:
         """The position of the item with this id, if it is before `end`."""
-        if self.ids is not None:
-            position = self.ids.get(item_id)
+        if self._ids is not None:
+            position = self._ids.get(item_id)
             return position if position is not None and position < end else None
-        position = self.start + bisect_left(self.items, item_id, 0, end - self.start, key=_id_of)
-        is_found = position < end and self.items[position - self.start].id == item_id
+        position = self.start + bisect_left(self._items, item_id, 0, end - self.start, key=_id_of)
+        is_found = position < end and self._items[position - self.start].id == item_id
         return position if is_found else None
 
-    def count(self, counter: Counter, length: int) -> "array[int]":
-        """Running token totals of at least the first `length` items. Each item is counted once, ever."""
+    def id_at(self, offset: int) -> str:
+        """The id of an item."""
+        return self._items[offset].id
+
+    def ids(self, start: int, stop: int) -> list[str]:
+        """The ids of the items between two offsets."""
+        return [item.id for item in self._items[start:stop]]
+
+    def counts_between(self, key: str, start: int, stop: int) -> Sequence[int]:
+        """The tokens of each item between two offsets, up to the first that was not counted."""
+        sums = self.sums.get(key, ())
+        return [after - before for before, after in pairwise(sums[start : stop + 1])]
+
+    def tokens(self, counter: Counter, start: int, stop: int) -> int:
+        """The tokens of the items between two offsets. Each item is counted once, ever."""
         sums = self.sums.get(counter.key)
         if sums is None:
             sums = self.sums.setdefault(counter.key, array("q", (0,)))
+            self.counters[counter.key] = counter
         known = len(sums)
-        if known <= length:
+        if known <= stop:
             more = array("q")
             total = sums[known - 1]
-            for item in self.items[known - 1 : length]:
+            for item in self._items[known - 1 : stop]:
                 total += counter.count(item)
                 more.append(total)
             # Two threads may arrive here at once; both write the same numbers to the same places.
             sums[known : known + len(more)] = more
-        return sums
+        return sums[stop] - sums[start]
+
+    def positions(self, sort: Sort, start: int, stop: int) -> Sequence[int]:
+        """The positions of one sort from one to before another."""
+        kept = self._users if sort == "users" else self.marks if sort == "marks" else self.edits
+        return kept[bisect_left(kept, start) : bisect_left(kept, stop)]
+
+    def last_user(self, end: int) -> int | None:
+        """The position of the last message of the user in this segment before `end`."""
+        index = bisect_left(self._users, end)
+        return self._users[index - 1] if index else None
+
+    def shape_at(self, revision: int, _log: "Log") -> Shape | None:
+        """What was shown at a revision, if an edit in this segment decided it."""
+        index = bisect_right(self._shapes, revision, key=lambda entry: entry[0])
+        return self._shapes[index - 1][1] if index else None
+
+    def grouping_before(self, end: int, _log: "Log") -> tuple[int, Grouping] | None:
+        """The last position up to `end` for which the grouping is known, and that grouping."""
+        tip = self.tips.get(end // PAGE * PAGE)
+        if tip is not None:
+            return end // PAGE * PAGE, tip.copy()
+        return None if self.start else (0, Grouping())
 
 
 class Log:
     """Segments in a row."""
 
-    __slots__ = ("segments", "starts")
+    __slots__ = ("_stubs", "segments", "starts")
 
     def __init__(self, segments: tuple[Segment, ...]) -> None:
         self.segments = segments
         self.starts = tuple([segment.start for segment in segments])
+        self._stubs: dict[tuple[int, int], Item] = {}  # masked items, by their runs
 
     def forked_at(self, end: int) -> "Log":
         """A log with the same items up to a position and a last segment that nobody else writes to."""
         index = self._index(max(end - 1, 0))
         last = self.segments[index]
-        if end - last.start <= _SMALL:
-            return Log((*self.segments[:index], last.copy_until(end)))
-        return Log((*self.segments[: index + 1], Segment(end, last.highest)))
+        copy = last.copy_until(end)
+        if copy is not None:
+            return Log((*self.segments[:index], copy))
+        return self.followed_by(Segment(end, last.highest))
+
+    def followed_by(self, segment: Segment) -> "Log":
+        """A log with the same items up to where a segment begins, and then that segment."""
+        index = self._index(max(segment.start - 1, 0)) if segment.start else -1
+        return Log((*self.segments[: index + 1], segment))
 
     def _index(self, position: int) -> int:
         return bisect_right(self.starts, position) - 1
@@ -150,6 +219,25 @@ class Log:
         """The item at a position."""
         segment = self.segments[self._index(position)]
         return segment.items[position - segment.start]
+
+    def id_at(self, position: int) -> str:
+        """The id of the item at a position."""
+        segment = self.segments[self._index(position)]
+        return segment.id_at(position - segment.start)
+
+    def shown(self, run: Run) -> Sequence[Item]:
+        """The items that are shown for a run."""
+        if run.by < 0:
+            return self.items(run.start, run.stop)
+        if run.start == run.stop:
+            return (self.item(run.by),)
+        key = (run.start, run.by)
+        stub = self._stubs.get(key)
+        if stub is None:
+            mask = self.item(run.by)
+            assert isinstance(mask, Mask)
+            stub = self._stubs[key] = masked(self.item(run.start), mask)
+        return (stub,)
 
     def head(self, position: int) -> int:
         """The position of the first member of the item's group, or `EDIT`."""
@@ -172,11 +260,7 @@ class Log:
 
     def tokens(self, start: int, stop: int, counter: Counter) -> int:
         """The tokens of a range."""
-        total = 0
-        for segment, a, b in self.pieces(start, stop):
-            sums = segment.count(counter, b)
-            total += sums[b] - sums[a]
-        return total
+        return sum(segment.tokens(counter, a, b) for segment, a, b in self.pieces(start, stop))
 
     def find(self, item_id: str, end: int) -> int | None:
         """The position of the item with this id, if it is before `end`."""
@@ -251,28 +335,48 @@ class Log:
 
     def positions(self, sort: Sort, start: int, end: int) -> list[int]:
         """The positions of one sort in a range."""
-        found: list[int] = []
-        for segment, a, b in self.pieces(start, end):
-            kept: array[int] = getattr(segment, sort)
-            found.extend(kept[bisect_left(kept, segment.start + a) : bisect_left(kept, segment.start + b)])
-        return found
+        return [
+            position
+            for segment, a, b in self.pieces(start, end)
+            for position in segment.positions(sort, segment.start + a, segment.start + b)
+        ]
 
     def last_user(self, end: int) -> int | None:
         """The position of the last message of the user before `end`."""
-        for segment, _, stop in reversed(list(self.pieces(0, end))):
-            users = segment.users
-            index = bisect_left(users, segment.start + stop)
-            if index:
-                return users[index - 1]
-        return None
+        found = (one.last_user(one.start + stop) for one, _, stop in self._back_from(end))
+        return next((position for position in found if position is not None), None)
 
     def shape_at(self, revision: int) -> Shape:
         """What was shown at a revision."""
-        for segment, _, stop in reversed(list(self.pieces(0, revision))):
-            index = bisect_right(segment.shapes, segment.start + stop, key=lambda entry: entry[0])
-            if index:
-                return segment.shapes[index - 1][1]
-        return Shape()
+        found = (one.shape_at(one.start + stop, self) for one, _, stop in self._back_from(revision))
+        return next((shape for shape in found if shape is not None), Shape())
+
+    def grouping_at(self, revision: int) -> Grouping:
+        """The grouping at a revision: the open calls then, and the reply that the next output may join."""
+        known = (one.grouping_before(one.start + stop, self) for one, _, stop in self._back_from(revision))
+        start, grouping = next((found for found in known if found is not None), (0, Grouping()))
+        edits = set(self.positions("edits", start, revision))
+        for position, item in enumerate(self.items(start, revision), start):
+            if position not in edits:
+                grouping.add(item, position)
+            elif grouping.reply >= 0 and self.shape_at(position + 1).run_at(grouping.reply, position) is None:
+                grouping.reply = -1
+        return grouping
+
+    def _back_from(self, end: int) -> Iterator[tuple[Segment, int, int]]:
+        return reversed(list(self.pieces(0, end)))
+
+
+def masked(item: Item, mask: Mask) -> Item:
+    """The item with a stub for its content; a reply of the model is also marked as not its own words."""
+    if isinstance(item, Message) and item.role == "assistant":
+        state = msgspec.structs.replace(item.state or Opaque("quire", ""), prefix=MASKED)
+        return msgspec.structs.replace(item, content=mask.stub, state=state)
+    if isinstance(item, ToolResult) or (isinstance(item, Message) and item.role == "user"):
+        return msgspec.structs.replace(item, content=mask.stub)
+    raise EditRefused(
+        f"{cut(item.id)!r} is not a result or a message of the conversation: it cannot be masked"
+    )
 
 
 _id_of = attrgetter("id")

@@ -84,8 +84,7 @@ def _outside(view: View, cut: int, tools: Collection[str] | None) -> list[Interv
         heads.update(log.head(position) for position, item in calls if item.name not in tools)
     shown = (head for head in heads if view.run_at(head) is not None)
     groups = singles(p for head in shown for p in log.group(head, end))
-    found = map(view.get, view.shape.summaries())
-    summaries = (log.area(item, end) for item in found if isinstance(item, Summary) and item.spans)
+    summaries = (log.area(item, end) for item in view.summaries() if item.spans)
     earlier = (interval for area in summaries if area[-1][1] <= cut for interval in area)
     return united([*without(before, given), *groups, *earlier])
 

@@ -1,9 +1,9 @@
 """What of a log is shown, as runs of positions: an edit rebuilds what it touches and shares the rest.
 
-A run is a stretch of the log shown word for word, one item with a stand-in (a masked result), or a stand-in
-of no width (a summary, which stands before the first item it covers). Runs are sorted by position and kept in
-leaves. After the last leaf comes the tail: all that was appended since the last edit, which grows without
-anything here being touched.
+A run is a stretch of the log shown word for word, one item that a mask replaced, or a summary: a run of no
+width, before the first item that it covers. Runs hold positions alone. They are sorted and kept in leaves.
+After the last leaf comes the tail: all that was appended since the last edit, which grows without anything
+here being touched.
 """
 
 from bisect import bisect_left, bisect_right
@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
-
-from quire.items import Item
 
 Interval = tuple[int, int]
 """Positions from the first to before the second."""
@@ -22,17 +20,17 @@ _LEAF = 32
 
 
 class Run(NamedTuple):
-    """One stretch of what is shown."""
+    """One stretch of what is shown. `by` is the position of its mask or summary; below zero without one."""
 
     start: int
     stop: int
-    stand_in: Item | None = None
+    by: int = -1
     pinned: bool = False
 
     @property
     def width(self) -> int:
         """How many items are shown for it."""
-        return self.stop - self.start if self.stand_in is None else 1
+        return self.stop - self.start if self.by < 0 else 1
 
 
 class Leaf:
@@ -67,10 +65,9 @@ class Shape:
             self._offsets = list(accumulate((leaf.count for leaf in self.leaves), initial=0))
         return self._offsets
 
-    def summaries(self) -> dict[str, Run]:
-        """The runs of summaries that are shown in place of others, by the id of the summary."""
-        notable = (run for leaf in self.leaves for run in leaf.notable)
-        return {run.stand_in.id: run for run in notable if run.stand_in is not None}
+    def summaries(self) -> list[Run]:
+        """The runs of summaries that are shown in place of what they cover."""
+        return [run for leaf in self.leaves for run in leaf.notable if run.by >= 0]
 
     def leaf_at(self, position: int) -> int:
         """The index of the leaf in which a position belongs."""
@@ -121,16 +118,16 @@ def _pieces(run: Run, area: Sequence[Interval]) -> list[Run]:
     pieces = list(subtracted((run.start, run.stop), area))
     if pieces == [(run.start, run.stop)]:
         return [run]  # the same object, so that shapes of two revisions share it
-    return [Run(start, stop, run.stand_in, run.pinned) for start, stop in pieces]
+    return [Run(start, stop, run.by, run.pinned) for start, stop in pieces]
 
 
 def _joined(runs: Iterable[Run]) -> list[Run]:
     """Runs with neighbours that are shown word for word in one piece."""
     joined: list[Run] = []
     for run in runs:
-        start, stop, stand_in, pinned = joined[-1] if joined else (0, -1, None, False)
-        if stop == run.start and stand_in is run.stand_in is None and pinned == run.pinned:
-            joined[-1] = Run(start, run.stop, None, pinned)
+        start, stop, by, pinned = joined[-1] if joined else (0, -1, -1, False)
+        if stop == run.start and max(by, run.by) < 0 and pinned == run.pinned:
+            joined[-1] = Run(start, run.stop, pinned=pinned)
         else:
             joined.append(run)
     return joined

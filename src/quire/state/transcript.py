@@ -11,7 +11,7 @@ from quire.errors import DuplicateId, OutOfRange, WrongType, cut
 from quire.items import EDITS, KINDS, ConfigChange, Edit, Item, Message, Summary, ToolResult
 from quire.state.edits import edited
 from quire.state.groups import Grouping, is_edit
-from quire.state.log import EDIT, Log, Segment
+from quire.state.log import EDIT, PAGE, Log, Segment
 from quire.state.shape import Shape
 from quire.state.view import View
 from quire.tokens import whole
@@ -47,7 +47,7 @@ class Transcript:
 
     @classmethod
     def resume(cls, log: Log, tip: Tip) -> "Transcript":
-        """A transcript over an existing log, whose segments may be lazy. It does not write to the log."""
+        """A transcript over an existing log. It does not write to the log."""
         transcript = cls.__new__(cls)
         transcript._segment, transcript._log, transcript._owned = log.segments[-1], log, False
         transcript._end, transcript._shape, transcript._grouping = tip
@@ -93,6 +93,12 @@ class Transcript:
         self._check_revision(revision)
         return View(self._log, self._log.shape_at(revision), revision)
 
+    def past(self, revision: int) -> "Transcript":
+        """A transcript that goes on from an earlier revision."""
+        self._check_revision(revision)
+        tip = Tip(revision, self._log.shape_at(revision), self._log.grouping_at(revision))
+        return Transcript.resume(self._log, tip)
+
     def _check_revision(self, revision: int) -> None:
         if not 0 <= whole(revision, "a revision") <= self._end:
             raise OutOfRange(f"there are revisions 0 to {self._end}; there is none {revision}")
@@ -113,14 +119,18 @@ class Transcript:
             return
         segment.record(item, self._grouping.add(item, self._end))
         self._end += 1
+        if not self._end % PAGE:
+            segment.tips[self._end] = self._grouping.copy()
 
     def _append_edit(self, edit: Edit) -> None:
         self._shape = edited(self.view, edit)
         self._segment.record(edit, EDIT)
         self._end += 1
-        self._segment.shapes.append((self._end, self._shape))
+        self._segment.record_shape(self._shape)
         if self._grouping.reply >= 0 and self._shape.run_at(self._grouping.reply, self._end) is None:
             self._grouping.reply = -1  # nothing joins a reply that is not shown
+        if not self._end % PAGE:
+            self._segment.tips[self._end] = self._grouping.copy()
 
     def extend(self, items: Iterable[Item]) -> None:
         """Record several items, all or none."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 from quire.errors import OutOfRange
 from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, Undo
-from quire.state.groups import Answers, Group, gathered, is_edit, is_output
+from quire.state.groups import Group, gathered, is_output
 from quire.state.log import EDIT, Log
 from quire.state.shape import Interval, Leaf, Run, Shape, contains, singles, united
 from quire.tokens import Counter, checked_counter, whole
@@ -57,9 +57,9 @@ class EditsInForce:
         for position, edit in reversed(edits):
             if isinstance(edit, Undo) and position not in self.undone:
                 self.undone.add(log.locate(edit.target, end))
-        self.edits = [edit for position, edit in edits if position not in self.undone]
-        self.masks = {edit.target: edit for edit in self.edits if isinstance(edit, Mask)}
-        self.covers = [(e, log.area(e, end)) for e in self.edits if isinstance(e, Hide | Summary)]
+        self.edits = {position: edit for position, edit in edits if position not in self.undone}
+        covering = (edit for edit in self.edits.values() if isinstance(edit, Hide | Summary))
+        self.covers = [(edit, log.area(edit, end)) for edit in covering]
 
 
 class View(ItemRow):
@@ -104,10 +104,10 @@ class View(ItemRow):
         return self.shape.size + max(self.end - self.shape.tail, 0)
 
     def __iter__(self) -> Iterator[Item]:
-        return chain.from_iterable(map(self._shown_by, self.runs()))
+        return chain.from_iterable(map(self.log.shown, self.runs()))
 
     def __reversed__(self) -> Iterator[Item]:
-        return chain.from_iterable(reversed(self._shown_by(run)) for run in reversed(self.runs()))
+        return chain.from_iterable(reversed(self.log.shown(run)) for run in reversed(self.runs()))
 
     def __repr__(self) -> str:
         return f"<View of {len(self)} items at revision {self.end}>"
@@ -117,19 +117,37 @@ class View(ItemRow):
         runs = [run for leaf in self.shape.leaves for run in leaf.runs]
         return [*runs, Run(self.shape.tail, self.end)] if self.end > self.shape.tail else runs
 
-    def _shown_by(self, run: Run) -> Sequence[Item]:
-        return (run.stand_in,) if run.stand_in is not None else self.log.items(run.start, run.stop)
+    def shown_at(self, position: int) -> Item | None:
+        """The item at a position as it is shown; None if it is not."""
+        run = self.run_at(position)
+        return None if run is None else self.log.item(position) if run.by < 0 else self.log.shown(run)[0]
+
+    def summaries(self) -> list[Summary]:
+        """The summaries that are shown in place of what they cover."""
+        items = [self.log.item(run.by) for run in self.shape.summaries()]
+        return [item for item in items if isinstance(item, Summary)]
+
+    def shows_summary(self, position: int) -> bool:
+        """Whether the edit at a position is a summary that is shown."""
+        return any(run.by == position for run in self.shape.summaries())
 
     def _slice(self, start: int, stop: int) -> list[Item]:
         found: list[Item] = []
         for at, run in self._runs_from(start):
             if at >= stop:
                 break
-            if run.stand_in is not None:
-                found.append(run.stand_in)
+            if run.by >= 0:
+                found += self.log.shown(run)
             else:
                 found += self.log.items(run.start + max(start - at, 0), min(run.start + stop - at, run.stop))
         return found
+
+    def last_position(self) -> int | None:
+        """The position of the last item that is shown and is no summary."""
+        if self.end > self.shape.tail:
+            return self.end - 1
+        runs = (run for leaf in reversed(self.shape.leaves) for run in reversed(leaf.runs))
+        return next((run.stop - 1 for run in runs if run.stop > run.start), None)
 
     def _runs_from(self, index: int) -> Iterator[tuple[int, Run]]:
         """The runs from the leaf on that shows an index, each with the index of its first item."""
@@ -202,8 +220,8 @@ class View(ItemRow):
         if counter.key not in leaf.sums:
             sizes = (
                 self.log.tokens(run.start, run.stop, counter)
-                if run.stand_in is None
-                else counter.count(run.stand_in)
+                if run.by < 0
+                else counter.count(self.log.shown(run)[0])
                 for run in leaf.runs
             )
             leaf.sums[counter.key] = list(accumulate(sizes, initial=0))
@@ -221,13 +239,13 @@ class View(ItemRow):
         return gathered(
             (self.log.head(position) if run.start < run.stop else -1 - position, item)
             for run in self.runs()
-            for position, item in enumerate(self._shown_by(run), run.start)
+            for position, item in enumerate(self.log.shown(run), run.start)
         )
 
     def open_calls(self) -> tuple[int, ...]:
         """The positions of the calls that still wait for their result."""
         if self._open_calls is None:
-            self._open_calls = _open_calls_at(self.log, self.end)
+            self._open_calls = self.log.grouping_at(self.end).open_calls()
         return self._open_calls
 
     def pending(self) -> list[ToolCall]:
@@ -264,25 +282,17 @@ class View(ItemRow):
         position = self.position(item_id)
         head = self.log.head(position)
         if head == EDIT:
-            return Fate("shown" if item_id in self.shape.summaries() else "edit")
+            return Fate("shown" if self.shows_summary(position) else "edit")
         run = self.run_at(position)
         if run is not None and head in self.pins():
             return Fate("pinned")
-        if run is not None and run.stand_in is None:
-            return Fate("shown")
+        if run is not None:
+            return Fate("shown") if run.by < 0 else Fate("masked", self.log.id_at(run.by))
         if self._edits_in_force is None:
             self._edits_in_force = EditsInForce(self.log, self.end)
-        edits = self._edits_in_force
-        if run is not None:
-            return Fate("masked", edits.masks[item_id].id)
-        edit = next(edit for edit, area in reversed(edits.covers) if contains(area, position))
+        covers = reversed(self._edits_in_force.covers)
+        edit = next(edit for edit, area in covers if contains(area, position))
         return Fate("covered" if isinstance(edit, Summary) else "hidden", edit.id)
-
-
-def _open_calls_at(log: Log, end: int) -> tuple[int, ...]:
-    """The positions of the calls that waited at an earlier revision."""
-    content = [(p, item) for p, item in enumerate(log.items(0, end)) if not is_edit(item)]
-    return tuple(content[index][0] for index in Answers(item for _, item in content).open_calls())
 
 
 def protected_positions(view: View) -> Iterator[int]:
@@ -298,7 +308,7 @@ def protected_positions(view: View) -> Iterator[int]:
     last = log.last_user(end)
     if last is not None:
         yield last
-    newest = next((run.stop - 1 for run in reversed(view.runs()) if run.stop > run.start), None)
+    newest = view.last_position()
     if newest is not None and isinstance(log.item(newest), ToolResult):
         yield from log.group(newest, end)
 
@@ -310,9 +320,8 @@ AUTOMATIC = "quire.automatic"
 def undone_groups(view: View) -> set[int]:
     """The heads of the groups that are shown, or under an earlier summary, because a person undid an edit."""
     log, end, heads = view.log, view.end, set[int]()
-    shown = [run.stand_in for run in view.shape.summaries().values()]
-    summaries = [(log.locate(one.id, end), log.area(one, end)) for one in shown if isinstance(one, Summary)]
-    for undo in EditsInForce(log, end).edits:
+    summaries = [(log.locate(one.id, end), log.area(one, end)) for one in view.summaries()]
+    for undo in EditsInForce(log, end).edits.values():
         if not isinstance(undo, Undo) or AUTOMATIC in undo.extras:
             continue
         position = log.locate(undo.target, end)

@@ -1,0 +1,448 @@
+"""Archives: a transcript of any length, of which only what is read is in memory.
+
+An archive is a segment of a log. It has an outline, which grows by a few bytes for each page of 1,024 items,
+and a loader that is handed in. The loader returns pages, which say what is known of each item, and the items
+themselves. Outlines and pages hold ids, positions and numbers, and no content.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Protocol, overload
+
+import msgspec
+
+from quire.items import Edit, Item
+from quire.state.edits import edited
+from quire.state.groups import Grouping, PackedGrouping, is_edit
+from quire.state.log import EDIT, PAGE, Log, Segment, Sort
+from quire.state.shape import Leaf, Run, Shape
+from quire.state.transcript import Tip, Transcript
+from quire.state.view import View
+from quire.tokens import Counter
+
+_MOST_RUNS = 2048
+"""A page does not say what was shown before it if that was in more runs; then an earlier page does."""
+
+_MOST_KEPT = 4 * PAGE
+"""Items of a longer stretch are not kept in memory after they were read."""
+
+
+class PackedShape(msgspec.Struct, array_like=True, frozen=True):
+    """A shape as numbers: the runs of each leaf, four numbers for each run, and their tokens by counter."""
+
+    size: int = 0
+    tail: int = 0
+    leaves: list[int] = []
+    runs: bytes = b""
+    counts: dict[str, bytes] = {}
+
+
+class Page(msgspec.Struct, array_like=True, frozen=True):
+    """What is known of up to 1,024 items in a row: ids, heads of groups, user messages, tokens by counter.
+
+    `shape` and `grouping` are those before the first item; a shape of too many runs is left out.
+    """
+
+    ids: list[str]
+    heads: bytes
+    users: bytes
+    counts: dict[str, bytes]
+    shape: PackedShape | None
+    grouping: PackedGrouping
+
+
+class Outline(msgspec.Struct, array_like=True, frozen=True):
+    """What an archive knows without its pages, from `start` to `end`.
+
+    By page: the lowest and highest id, the last user message before it (plus one; 0 if there is none), and by
+    counter the tokens before it, as far as they were counted. `sizes` are the tokens of single items that
+    are shown in every request.
+    """
+
+    start: int
+    end: int
+    highest: str
+    lows: list[str]
+    highs: list[str]
+    users: bytes
+    marks: bytes
+    edits: bytes
+    far: dict[int, list[int]]
+    totals: dict[str, bytes]
+    sizes: dict[str, dict[int, int]]
+    shape: PackedShape
+    grouping: PackedGrouping
+
+    @property
+    def first_page(self) -> int:
+        """The number of the first page; pages count from the beginning of the whole log."""
+        return self.start // PAGE
+
+
+class Loader(Protocol):
+    """Returns what an archive has not in memory."""
+
+    def page(self, number: int) -> Page:
+        """The page of a number."""
+        ...
+
+    def items(self, start: int, stop: int) -> list[Item]:
+        """The items from a position to before another."""
+        ...
+
+
+class Archive(Segment):
+    """A segment whose items and pages are loaded when they are read. Any thread may read."""
+
+    def __init__(self, outline: Outline, loader: Loader) -> None:
+        super().__init__(outline.start, outline.highest)
+        self.outline = outline
+        self.items, self.heads = _Items(self), _Heads(self)
+        self.marks, self.edits = _numbers(outline.marks), _numbers(outline.edits)
+        self.far = outline.far
+        self.totals = {key: array("q", total) for key, total in outline.totals.items()}
+        self._loader = loader
+        self._users_before = _numbers(outline.users)
+        self._pages: dict[int, Page] = {}
+        self._read: dict[int, Item] = {}  # by position
+        self._heads_of: dict[int, array[int]] = {}
+        self._counts: dict[tuple[str, int], array[int]] = {}
+        self._sums_of: dict[tuple[str, int], list[int]] = {}
+
+    def copy_until(self, end: int) -> None:
+        """An archive is not copied: a fork goes on after it."""
+
+    def page(self, number: int) -> Page:
+        """The page of a number."""
+        found = self._pages.get(number)
+        if found is None:
+            found = self._pages[number] = self._loader.page(number)
+        return found
+
+    def read(self, start: int, stop: int) -> list[Item]:
+        """The items from a position to before another; what is missing is loaded at once."""
+        known = self._read
+        missing = [position for position in range(start, stop) if position not in known]
+        if missing:
+            first = missing[0]
+            loaded = self._loader.items(first, missing[-1] + 1)
+            if len(loaded) > _MOST_KEPT:
+                rest = range(first + len(loaded), stop)
+                return [known[p] for p in range(start, first)] + loaded + [known[p] for p in rest]
+            for position, item in enumerate(loaded, first):
+                known.setdefault(position, item)
+        return [known[position] for position in range(start, stop)]
+
+    def head_at(self, position: int) -> int:
+        """The head of the group of an item."""
+        number = position // PAGE
+        heads = self._heads_of.get(number)
+        if heads is None:
+            heads = self._heads_of[number] = _numbers(self.page(number).heads)
+        return heads[position - self._start_of(number)]
+
+    def ids(self, start: int, stop: int) -> list[str]:
+        return [self.id_at(offset) for offset in range(start, stop)]
+
+    def counts_between(self, key: str, start: int, stop: int) -> Sequence[int]:
+        found: list[int] = []
+        for offset in range(start, stop):
+            number = (self.start + offset) // PAGE
+            counts, within = self.counts(key, number), self.start + offset - self._start_of(number)
+            if within >= len(counts):
+                break
+            found.append(counts[within])
+        return found
+
+    def find(self, item_id: str, end: int) -> int | None:
+        lows, highs = self.outline.lows, self.outline.highs
+        for index in reversed(range(len(lows))):
+            if lows[index] <= item_id <= highs[index]:
+                number = self.outline.first_page + index
+                ids = self.page(number).ids
+                if item_id in ids:
+                    position = self._start_of(number) + ids.index(item_id)
+                    return position if position < min(end, self.outline.end) else None
+        return None
+
+    def id_at(self, offset: int) -> str:
+        number = (self.start + offset) // PAGE
+        return self.page(number).ids[self.start + offset - self._start_of(number)]
+
+    def tokens(self, counter: Counter, start: int, stop: int) -> int:
+        if stop == start + 1:
+            size = self.outline.sizes.get(counter.key, {}).get(self.start + start)
+            if size is not None:
+                return size
+        return self._before(counter, self.start + stop) - self._before(counter, self.start + start)
+
+    def _before(self, counter: Counter, position: int) -> int:
+        """The tokens of the items of this archive before a position."""
+        number, key = position // PAGE, counter.key
+        index, within = number - self.outline.first_page, position - self._start_of(number)
+        if len(self.totals.get(key, ())) <= index or (within and len(self.counts(key, number)) < within):
+            self._count_until(counter, index, within)
+        return self.totals[key][index] + (self._sums(key, number)[within] if within else 0)
+
+    def _count_until(self, counter: Counter, index: int, within: int) -> None:
+        """Count what was not counted before, page by page: once for each counter."""
+        totals = array("q", self.totals.get(counter.key, (0,)))
+        while len(totals) <= index:
+            totals.append(totals[-1] + sum(self._count_page(counter, len(totals) - 1)))
+        if within:
+            self._count_page(counter, index)
+        self.totals[counter.key], self.counters[counter.key] = totals, counter
+
+    def _count_page(self, counter: Counter, index: int) -> "array[int]":
+        number = self.outline.first_page + index
+        counts, stop = self.counts(counter.key, number), self._start_of(number + 1)
+        missing = self._start_of(number) + len(counts), stop
+        if missing[0] < stop:
+            # A new array, because another thread may count the same page.
+            counts = counts + array("I", map(counter.count, self._loader.items(*missing)))
+            self._counts[counter.key, number] = counts
+        return counts
+
+    def counts(self, key: str, number: int) -> "array[int]":
+        """The tokens of the items of a page, as far as they were counted."""
+        found = self._counts.get((key, number))
+        if found is None:
+            start, stop = self._start_of(number), self._start_of(number + 1)
+            counted = self.page(number).counts.get(key, b"") if start < stop else b""
+            found = self._counts.setdefault((key, number), _numbers(counted)[: stop - start])
+        return found
+
+    def _sums(self, key: str, number: int) -> list[int]:
+        """The running sums within a page."""
+        counts, known = self.counts(key, number), self._sums_of.get((key, number), [])
+        if len(known) <= len(counts):
+            known = self._sums_of[key, number] = list(accumulate(counts, initial=0))
+        return known
+
+    def _start_of(self, number: int) -> int:
+        """The first position of a page, within this archive."""
+        return min(max(number * PAGE, self.start), self.outline.end)
+
+    def positions(self, sort: Sort, start: int, stop: int) -> Sequence[int]:
+        if sort != "users":
+            return super().positions(sort, start, stop)
+        numbers = range(start // PAGE, -(-min(stop, self.outline.end) // PAGE))
+        users = (position for number in numbers for position in _numbers(self.page(number).users))
+        return [position for position in users if start <= position < stop]
+
+    def last_user(self, end: int) -> int | None:
+        number = (end - 1) // PAGE
+        users = _numbers(self.page(number).users)
+        index = bisect_left(users, end)
+        if index:
+            return users[index - 1]
+        before = self._users_before[number - self.outline.first_page]
+        return before - 1 if before else None
+
+    def shape_at(self, revision: int, log: Log) -> Shape | None:
+        if revision == self.outline.end:
+            return unpacked_shape(self.outline.shape)
+        number = revision // PAGE
+        while number > self.outline.first_page and self.page(number).shape is None:
+            number -= 1
+        shape = unpacked_shape(self.page(number).shape or PackedShape())
+        for position in self.positions("edits", self._start_of(number), revision):
+            shape = edited(View(log, shape, position, ()), _edit_at(log, position))
+        return shape
+
+    def grouping_before(self, end: int, log: Log) -> tuple[int, Grouping]:
+        is_end = end == self.outline.end
+        packed = self.outline.grouping if is_end else self.page(end // PAGE).grouping
+        return end if is_end else self._start_of(end // PAGE), Grouping.unpacked(packed, log.item)
+
+
+class _Items(Sequence[Item]):
+    """The items of an archive, by offset."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def __len__(self) -> int:
+        return self._archive.outline.end - self._archive.start
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        start = self._archive.start
+        if isinstance(index, slice):
+            first, last, _ = index.indices(len(self))
+            return self._archive.read(start + first, start + last)
+        return self._archive.read(start + index, start + index + 1)[0]
+
+
+class _Heads(Sequence[int]):
+    """The heads of the groups of an archive, by offset."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def __len__(self) -> int:
+        return self._archive.outline.end - self._archive.start
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        start = self._archive.start
+        if isinstance(index, slice):
+            return [self._archive.head_at(start + one) for one in range(*index.indices(len(self)))]
+        return self._archive.head_at(start + index)
+
+
+# Making an archive, and going on from one
+
+
+def archived(transcript: Transcript, start: int = 0) -> tuple[Outline, dict[int, Page]]:
+    """The outline of a transcript from a position on, and the pages that its archive does not have yet."""
+    view, tip = transcript.view, transcript.tip
+    log, end = view.log, view.end
+    own = [segment for segment, _, _ in log.pieces(start, end)]
+    before = next((one.outline for one in own if isinstance(one, Archive)), None)
+    counters = {key: counter for segment in own for key, counter in segment.counters.items()}
+    for counter in counters.values():
+        view.counted(counter)
+        log.tokens(start, end, counter)
+    first = start // PAGE if before is None else before.end // PAGE
+    numbers = range(first, -(-end // PAGE) if end > start else first)
+    keys = {*counters, *(before.totals if before else ())}
+    pages = {number: _page_of(log, number, start, end, keys) for number in numbers}
+    kept = 0 if before is None else first - before.first_page
+    users = (log.last_user(max(number * PAGE, start)) for number in numbers)
+    users_before = array("I", [] if before is None else _numbers(before.users)[:kept])
+    users_before.extend(0 if user is None or user < start else user + 1 for user in users)
+    scattered = {head: [p for p in found if p >= start] for head, found in log.scattered(end).items()}
+    outline = Outline(
+        start=start,
+        end=end,
+        highest=log.segments[-1].highest,
+        lows=[*(before.lows[:kept] if before else ()), *(min(page.ids) for page in pages.values())],
+        highs=[*(before.highs[:kept] if before else ()), *(max(page.ids) for page in pages.values())],
+        users=users_before.tobytes(),
+        marks=array("I", log.positions("marks", start, end)).tobytes(),
+        edits=array("I", log.positions("edits", start, end)).tobytes(),
+        far={head: found for head, found in scattered.items() if found},
+        totals={key: _totals(key, before, kept, pages, end) for key in keys},
+        sizes={key: _sizes(view, start, counter) for key, counter in counters.items()},
+        shape=packed_shape(tip.shape),
+        grouping=tip.grouping.packed(),
+    )
+    return outline, pages
+
+
+def _page_of(log: Log, number: int, start: int, end: int, keys: Iterable[str]) -> Page:
+    first, stop = max(number * PAGE, start), min((number + 1) * PAGE, end)
+    pieces = list(log.pieces(first, stop))
+    heads = array("I", [head for segment, a, b in pieces for head in segment.heads[a:b]])
+    shape = log.shape_at(first)
+    is_small = sum(len(leaf.runs) for leaf in shape.leaves) <= _MOST_RUNS
+    return Page(
+        ids=[item_id for segment, a, b in pieces for item_id in segment.ids(a, b)],
+        heads=heads.tobytes(),
+        users=array("I", log.positions("users", first, stop)).tobytes(),
+        counts={key: _counts(pieces, key).tobytes() for key in keys},
+        shape=packed_shape(shape) if is_small or first == start else None,
+        grouping=log.grouping_at(first).packed(),
+    )
+
+
+def _counts(pieces: Iterable[tuple[Segment, int, int]], key: str) -> "array[int]":
+    """The tokens of items, up to the first that was not counted."""
+    counts = array("I")
+    for segment, a, b in pieces:
+        found = segment.counts_between(key, a, b)
+        counts.extend(found)
+        if len(found) < b - a:
+            break
+    return counts
+
+
+def _totals(key: str, before: Outline | None, kept: int, pages: Mapping[int, Page], end: int) -> bytes:
+    """The tokens before each page, up to the first that is not full, or not counted to its end."""
+    totals = array("q", (0,) if before is None else before.totals.get(key, array("q", (0,)).tobytes()))
+    if len(totals) > kept:
+        del totals[kept + 1 :]
+        for number, page in pages.items():
+            counts = _numbers(page.counts[key])
+            if len(counts) < len(page.ids) or (number + 1) * PAGE > end:
+                break
+            totals.append(totals[-1] + sum(counts))
+    return totals.tobytes()
+
+
+def _sizes(view: View, start: int, counter: Counter) -> dict[int, int]:
+    """The tokens of items that are shown in every request."""
+    always = [p for p in needed_positions(view) if p >= start and view.log.head(p) != EDIT]
+    return {position: view.log.tokens(position, position + 1, counter) for position in always}
+
+
+def needed_positions(view: View) -> list[int]:
+    """The positions of what every request shows, and of calls that wait."""
+    log, end = view.log, view.end
+    held = (member for head in view.held_groups() for member in log.group(head, end))
+    summaries = (run.by for run in view.shape.summaries())
+    return sorted({*log.positions("marks", 0, end), *held, *summaries})
+
+
+def reopened(outline: Outline, loader: Loader, before: Transcript | None = None) -> Transcript:
+    """The transcript of an outline, which goes on from another where that ends."""
+    log = Log((Segment(0),)) if before is None else before.view.log
+    if outline.end > outline.start:
+        log = log.followed_by(Archive(outline, loader))
+    grouping = Grouping.unpacked(outline.grouping, log.item)
+    return Transcript.resume(log, Tip(outline.end, unpacked_shape(outline.shape), grouping))
+
+
+def packed_shape(shape: Shape) -> PackedShape:
+    """A shape as numbers."""
+    runs = [run for leaf in shape.leaves for run in leaf.runs]
+    keys = set.intersection(*(set(leaf.sums) for leaf in shape.leaves)) if shape.leaves else ()
+    return PackedShape(
+        shape.size,
+        shape.tail,
+        [len(leaf.runs) for leaf in shape.leaves],
+        array("q", [number for run in runs for number in run]).tobytes(),
+        {key: _packed_sums(shape, key) for key in keys},
+    )
+
+
+def _packed_sums(shape: Shape, key: str) -> bytes:
+    counts = (after - before for leaf in shape.leaves for before, after in pairwise(leaf.sums[key]))
+    return array("q", counts).tobytes()
+
+
+def unpacked_shape(packed: PackedShape) -> Shape:
+    """The shape that was packed."""
+    numbers, counts = array("q", packed.runs), {key: array("q", one) for key, one in packed.counts.items()}
+    runs = [
+        Run(start, stop, by, bool(pinned))
+        for start, stop, by, pinned in zip(*(numbers[at::4] for at in range(4)), strict=True)
+    ]
+    leaves: list[Leaf] = []
+    first = 0
+    for length in packed.leaves:
+        leaf = Leaf(runs[first : first + length])
+        for key, found in counts.items():
+            leaf.sums[key] = list(accumulate(found[first : first + length], initial=0))
+        leaves.append(leaf)
+        first += length
+    return Shape(tuple(leaves), packed.size, packed.tail)
+
+
+def _edit_at(log: Log, position: int) -> Edit:
+    edit = log.item(position)
+    assert is_edit(edit)
+    return edit
+
+
+def _numbers(packed: bytes) -> "array[int]":
+    return array("I", packed)

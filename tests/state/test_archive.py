@@ -1,0 +1,156 @@
+"""A transcript that is opened from an outline, page by page, is the transcript that was read whole."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from hypothesis import given, strategies as st
+
+from quire.errors import DuplicateId, EditRefused, Irreducible, UnknownId
+from quire.items import Item, Mask, Message, Pin, Span, Summary, ToolCall, ToolResult
+from quire.state import Outline, Page, Transcript, View, archived, config_at, newest, reopened, truncate
+from quire.testing.histories import OPS, Author, Op
+from quire.testing.plain import FourCharacters
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_pages() -> Iterator[None]:
+    """Let a page have four items."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("log", "transcript", "archive"):
+            patch.setattr(f"quire.state.{module}.PAGE", 4)
+        yield
+
+
+class Kept:
+    """Outlines and pages as bytes, and the items: what a store would keep."""
+
+    def __init__(self) -> None:
+        self.pages: dict[int, bytes] = {}
+        self.all: list[Item] = []
+        self.outline = b""
+        self.start = 0
+        self.read = 0
+
+    def keep(self, transcript: Transcript, start: int = 0) -> None:
+        outline, pages = archived(transcript, start)
+        self.outline, self.start = msgspec.msgpack.encode(outline), start
+        self.pages |= {number: msgspec.msgpack.encode(page) for number, page in pages.items()}
+        self.all = transcript.recorded(start)
+
+    def reopened(self, before: Transcript | None = None) -> Transcript:
+        return reopened(msgspec.msgpack.decode(self.outline, type=Outline), self, before)
+
+    def page(self, number: int) -> Page:
+        return msgspec.msgpack.decode(self.pages[number], type=Page)
+
+    def items(self, start: int, stop: int) -> list[Item]:
+        self.read += stop - start
+        return self.all[start - self.start : stop - self.start]
+
+
+def check_same(lazy: Transcript, whole: Transcript) -> None:
+    assert lazy.recorded() == whole.recorded()
+    check_same_view(lazy.view, whole.view)
+    for revision in range(len(whole) + 1):
+        check_same_view(lazy.at(revision), whole.at(revision))
+        assert lazy.past(revision).tip.grouping.packed() == whole.past(revision).tip.grouping.packed()
+
+
+def check_same_view(lazy: View, whole: View) -> None:
+    counter = FourCharacters()
+    assert len(lazy) == len(whole) and list(lazy) == list(whole)
+    assert [*reversed(lazy)] == [*reversed(whole)]
+    assert lazy.pending() == whole.pending() and lazy.pins() == whole.pins()
+    assert lazy.groups() == whole.groups() and lazy.late_results() == whole.late_results()
+    assert config_at(lazy) == config_at(whole)
+    for index in range(len(whole) + 1):
+        assert lazy.counted_before(index, counter) == whole.counted_before(index, counter)
+        assert lazy.position_at(index) == whole.position_at(index)
+    for item in whole.recorded():
+        assert lazy.fate(item.id) == whole.fate(item.id)
+    for tokens in (20, 60, 200):
+        assert _cut(lazy, tokens) == _cut(whole, tokens)
+
+
+def _cut(view: View, tokens: int) -> tuple[object, object]:
+    try:
+        shown = list(newest(view, tokens=tokens, counter=FourCharacters()))
+        hidden = truncate(view, tokens=tokens, counter=FourCharacters())
+        return shown, None if hidden is None else hidden.spans
+    except Irreducible as fault:
+        return fault.parts, None
+
+
+def extend(ops: list[Op], author: Author, whole: Transcript, *others: Transcript) -> None:
+    """Record what operations stand for; what one transcript refuses, the others refuse too."""
+    for op in ops:
+        item = author.item(whole, op)
+        if item is None:
+            continue
+        try:
+            whole.append(item)
+        except (EditRefused, DuplicateId, UnknownId) as fault:
+            for other in others:
+                with pytest.raises(type(fault)):
+                    other.append(item)
+        else:
+            for other in others:
+                other.append(item)
+
+
+@pytest.mark.laws
+@given(OPS, OPS, OPS, st.booleans())
+def test_an_archive_is_the_transcript_at_every_revision(
+    first: list[Op], second: list[Op], third: list[Op], is_counted: bool
+) -> None:
+    whole, author, kept = Transcript(), Author(), Kept()
+    extend(first, author, whole)
+    for ops in (second, third):
+        if is_counted:
+            whole.view.tokens(FourCharacters())
+        lazy = whole if not kept.outline else kept.reopened()
+        if kept.outline:  # it goes on from an archive, and becomes one again
+            lazy.extend(whole.recorded(len(lazy)))
+            if is_counted:
+                lazy.view.tokens(FourCharacters())
+        kept.keep(lazy)
+        lazy = kept.reopened()
+        extend(ops, author, whole, lazy)
+        check_same(lazy, whole)
+
+
+@pytest.mark.laws
+@given(OPS, OPS, OPS)
+def test_an_archive_follows_the_past_of_a_fork(first: list[Op], second: list[Op], third: list[Op]) -> None:
+    parent, author = Transcript(), Author()
+    extend(first, author, parent)
+    whole, past, kept = parent.fork(), Kept(), Kept()
+    extend(second, author, whole)
+    past.keep(parent)
+    kept.keep(whole, len(parent))
+    lazy = kept.reopened(past.reopened())
+    extend(third, author, whole, lazy)
+    check_same(lazy, whole)
+
+
+def test_what_is_asked_is_loaded_and_no_more() -> None:
+    whole, kept = Transcript(), Kept()
+    whole.append(Message("system", "Be brief.", id="00"))
+    whole.extend(
+        Message("user" if n % 2 else "assistant", f"message {n}", id=f"{n:02}") for n in range(1, 60)
+    )
+    whole.extend([Pin("07"), Mask("09", "[cleared]", id="mask"), ToolCall("c", "slow", id="call")])
+    whole.view.tokens(FourCharacters())
+    kept.keep(whole)
+    lazy = kept.reopened()
+    calls = kept.read
+    assert len(lazy.view) == len(whole.view) and calls == 1  # the call that waits
+    assert lazy.view.tokens(FourCharacters()) == whole.view.tokens(FourCharacters())
+    assert lazy.view.pins() == whole.view.pins() and "55" in lazy and "zz" not in lazy
+    assert kept.read == calls
+    assert lazy.view[-5:] == whole.view[-5:] and kept.read == calls + 4
+    assert lazy.view.get("20") == whole.get("20") and kept.read == calls + 5
+    lazy.append(Summary("Earlier: much.", (Span("01", "06"),), id="summary"))
+    lazy.append(ToolResult("c", "slow", "done", id="result"))
+    assert kept.read < 30
