@@ -80,7 +80,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 def send(context: Context, wire: str = "openai", **parameters: Any) -> Rendered:
     """What a context is rendered as, and says that it was sent."""
     rendered = context.render(wire)
-    context.sent(**parameters)
+    context.sent(parameters=parameters or None)
     return rendered
 
 

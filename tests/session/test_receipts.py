@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from quire import Budget, Session, Template
 from quire.context import Entry
-from quire.errors import Forgotten, InvalidValue, OverBudget, QuireError, UnknownId
+from quire.errors import Forgotten, InvalidValue, OverBudget, QuireError, UnknownId, WrongType
 from quire.items import Item, Message, Note, ToolCall
 from quire.memory import Recall
 from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
@@ -43,7 +43,9 @@ def test_a_receipt_has_the_parameters_that_were_given() -> None:
         context = one.build(TEMPLATE)
         payload = context.render("openai").payload
         if how in ("sent", "both"):
-            context.sent(temperature=0.2, stop=["."], extra_headers={"authorization": "key"})
+            context.sent(
+                parameters={"temperature": 0.2, "stop": ["."], "extra_headers": {"authorization": "key"}}
+            )
         given = {"temperature": 0.2, "extra_body": {"stop": ["."]}, "timeout": 3}
         one.record(answer("Well."), sent=context, parameters=None if how in ("sent", "neither") else given)
         known = None if how == "neither" else {"temperature": 0.2, "stop": ["."]}
@@ -58,10 +60,10 @@ def test_a_field_of_the_payload_that_was_sent_otherwise_is_in_the_parameters() -
     context = one.build(TEMPLATE, tools=[{"name": "look"}])
     config = {**context.render("gemini")["config"], "temperature": 0.5}
     request: dict[str, Any] = {**context.render("gemini"), "config": config}
-    context.sent(**request)
+    context.sent(parameters=request)
     kept = one.receipts[0]
     assert kept.request()["config"] == config and kept.parameters == {"config": {"temperature": 0.5}}
-    context.sent(config={"system_instruction": "other"})
+    context.sent(parameters={"config": {"system_instruction": "other"}})
     assert one.receipts[1].request()["config"] == {
         **context.render("gemini")["config"],
         "system_instruction": "other",
@@ -73,7 +75,7 @@ def test_the_receipt_of_one_of_several_renderings() -> None:
     context = one.build(TEMPLATE, model="claude-sonnet-5")
     context.render("anthropic")
     context.render("openai", model="gpt-5.6", cache=False)
-    context.sent("anthropic", max_tokens=100)
+    context.sent("anthropic", parameters={"max_tokens": 100})
     context.sent()
     first, second = one.receipts
     assert (first.provider, first.model, first.parameters) == (
@@ -93,14 +95,27 @@ def test_what_cannot_be_a_receipt() -> None:
     context.render("openai")
     with pytest.raises(InvalidValue, match="gemini"):
         context.sent("gemini")
-    context.sent(temperature=1)
-    with pytest.raises(InvalidValue, match="other parameters"):
-        one.record(answer("Well."), parameters={"temperature": 0})
+    given: Any = [("temperature", 1)]
+    with pytest.raises(WrongType, match="mapping"):
+        context.sent(parameters=given)
     with pytest.raises(InvalidValue, match="no session"):
         built(TEMPLATE, Ask(views={"main": one.view()})).sent()
     with pytest.raises(InvalidValue, match="parameters"):
         session().record(answer("Well."), provider="openai", parameters={"temperature": 0})
-    assert len(one.receipts) == 1 and one.receipts[0].parameters == {"temperature": 1}
+    assert one.receipts == []
+
+
+@pytest.mark.parametrize("first", [None, {"temperature": 1}])
+def test_an_answer_is_recorded_whatever_parameters_come_with_it(
+    first: dict[str, Any] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = asked()
+    context = one.build(TEMPLATE)
+    context.render("openai")
+    context.sent(parameters=first)
+    one.record(answer("Well."), parameters={"temperature": 0})
+    assert texts(one.view())[-1] == "Well." and [kept.parameters for kept in one.receipts] == [first]
+    assert "other parameters" in caplog.text
 
 
 def test_the_receipt_of_a_response_that_is_refused_and_of_a_stream_that_breaks() -> None:
@@ -126,7 +141,7 @@ def test_parameters_and_explanations_are_forgotten_with_what_they_may_hold() -> 
     one.user(f"What is {SECRET.split()[-1]}?")
     context = one.build(shown, input=one.view()[-1])
     context.render("openai")
-    context.sent(prediction={"content": SECRET})
+    context.sent(parameters={"prediction": {"content": SECRET}})
     kept = one.receipts[0]
     assert kept.explain(secret).reason and kept.parameters == {"prediction": {"content": SECRET}}
     monday.forget(secret.id)

@@ -37,7 +37,7 @@ async def keep_receipts(context: Context, rendered: Rendered, answering: Answeri
     """Keep a receipt of each request of an answer, just before it is sent."""
 
     async def keep(request: Mapping[str, Any]) -> None:
-        await STORE.do(partial(context.sent, rendered.wire, **request))
+        await STORE.do(partial(context.sent, rendered.wire, parameters=request))
 
     await answering.on_send(keep, terms)
 

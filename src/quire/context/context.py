@@ -175,15 +175,15 @@ class Context:
             self.observer.rendered(self, rendered, plan)
         return rendered
 
-    def sent(self, provider: str | None = None, **parameters: Any) -> None:
+    def sent(self, provider: str | None = None, *, parameters: Mapping[str, Any] | None = None) -> None:
         """Keep a receipt of this request in its session: it is about to be sent, or was sent.
 
         The request is the last rendering of the context, or the last one for a `provider`. The parameters are
-        those that went with it, such as `temperature=0.2`; without any, they are kept as unknown.
+        what is sent beside the payload, such as `{"temperature": 0.2}`; without them, they are unknown.
         """
         if self.observer is None:
             raise InvalidValue("no session built this context: there is none that could keep a receipt")
-        self.observer.sent(provider, parameters or None)
+        self.observer.sent(provider, parameters)
 
     def room(self, section: str = "history") -> Room:
         """Return the room that a section may take while all else stays as it is, for a compactor."""

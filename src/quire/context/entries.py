@@ -27,14 +27,11 @@ _REASONS = {
     "hidden": "an edit leaves it out",
 }
 
-_BEFORE_CUT = (
-    "it is before the cut of {name!r}: it and the items up to the cut need {needed:,} tokens, and {free:,} "
-    "are free"
-)
 _HELD = (
-    "; the cut stays where it is until the room is full, so that a prompt cache can serve what follows, and "
-    "closely=True would show the item"
+    "it is before the cut of {name!r}, which stays where it is until the room is full, so that a prompt "
+    "cache can serve what follows; {free:,} tokens are free, and closely=True would show it"
 )
+_TOO_LARGE = "it is before the cut of {name!r}: the next group needs {needed:,} tokens, and {left:,} are left"
 
 Identity = tuple[str, float]
 """An item by its id and time: two conversations may use one id for two items."""
@@ -96,31 +93,31 @@ class Part(NamedTuple):
         for number, group in enumerate(groups(items)):
             left = (item for item in group.items if item.id not in shown)
             rows += [(number, self._left_out(item, counter.count(item))) for item in left]
-        return self._with_needed(rows)
+        return self._with_reasons(rows)
 
     def _left_out(self, item: Item, tokens: int) -> Explained:
         return self._entry(item, "left out", self.rule, tokens, f"there was no room for all of {self.name!r}")
 
-    def _with_needed(self, rows: Sequence[tuple[int, Explained]]) -> list[Explained]:
-        """Return entries that are given with their groups; those before the cut say what room they need."""
-        left = [(group, row.entry) for group, row in rows if row.entry.rule == self.rule]
-        if not (self.cut and self.free and left):
+    def _with_reasons(self, rows: Sequence[tuple[int, Explained]]) -> list[Explained]:
+        """Return entries that are given with their groups; those before the cut say what holds them."""
+        before_cut = [(group, row.entry) for group, row in rows if row.entry.rule == self.rule]
+        if not (self.cut and self.free and before_cut):
             return [row for _, row in rows]
-        sizes, needed, so_far = dict[int, int](), dict[int, int](), 0
-        for group, entry in left:
+        sizes: dict[int, int] = {}  # by group, the last one first
+        for group, entry in reversed(before_cut):
             sizes[group] = sizes.get(group, 0) + entry.tokens
-        for group, _ in reversed(left):
-            so_far += sizes.pop(group, 0)  # a group is shown whole
-            needed[group] = so_far
-        reasons = {entry.item_id: self._before_cut(needed[group]) for group, entry in left}
+        reason_of, left = dict[int, str](), self.free
+        reason = _HELD.format(name=self.name, free=self.free)
+        for group, size in sizes.items():
+            if left >= 0 and size > left:
+                reason = _TOO_LARGE.format(name=self.name, needed=size, left=left)
+            reason_of[group] = reason
+            left -= size
+        reasons = {entry.item_id: reason_of[group] for group, entry in before_cut}
         return [
             Explained(at, entry._replace(reason=reasons.get(entry.item_id, entry.reason)))
             for _, (at, entry) in rows
         ]
-
-    def _before_cut(self, needed: int) -> str:
-        reason = _BEFORE_CUT.format(name=self.name, needed=needed, free=self.free)
-        return reason + _HELD if needed <= self.free else reason
 
     def _of_history(self, view: View, counter: Counter) -> list[Explained]:
         shown = {item.id: item for item in self.shown}
@@ -138,7 +135,7 @@ class Part(NamedTuple):
             else:
                 row = self._left_out(item, tokens)
             rows.append((view.log.head(position), row))
-        return self._with_needed(rows)
+        return self._with_reasons(rows)
 
     def _entry(self, item: Item, fate: Fate, rule: str, tokens: int, reason: str = "") -> Explained:
         reason = reason or _REASONS[fate]

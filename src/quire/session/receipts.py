@@ -101,9 +101,9 @@ class Kept:
         return given
 
     def request(self) -> dict[str, Any]:
-        """The request as it was sent: the payload with the parameters, as far as they are known.
+        """The arguments of the client's method: the payload with the parameters, as far as they are known.
 
-        Through a `Model` these are the arguments with which the SDK was called: the body of the request.
+        The client makes the body of the request of them: the SDK of Gemini, for one, has other names for it.
         """
         payload, given = self.payload().payload, self.parameters or {}
         both = {name: payload[name] for name, value in given.items() if _are_mappings(payload, name, value)}

@@ -106,7 +106,7 @@ class _Rendering:
             receipt.counter.learn(receipt.counted, reported)
 
     def with_parameters(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """The parameters of the request, as they are kept; an error if other ones were kept."""
+        """The parameters of the request, as they are kept; those of a receipt that was kept do not change."""
         if given is None:
             return self.parameters
         checked_type(given, Mapping, "the parameters of a request are a mapping")
@@ -114,9 +114,8 @@ class _Rendering:
             raise InvalidValue("parameters are given with what was sent: a context that this session built")
         parameters = parameters_of(given, self.rendered.payload)
         if self.is_kept and parameters != self.parameters:
-            raise InvalidValue(
-                "the receipt was kept with other parameters: give all of them to `context.sent`"
-            )
+            logger.warning("the receipt was kept with other parameters: give all of them to `context.sent`")
+            return self.parameters
         return parameters
 
     def receipt(self, parameters: Mapping[str, Any] | None, conversation: str, state: State) -> Entries:
@@ -158,6 +157,7 @@ class _Renderings(Observer):
 
     def sent(self, provider: str | None, parameters: Mapping[str, Any] | None) -> None:
         """Keep a receipt of a rendering that is sent."""
+        checked_type(parameters, Mapping | None, "the parameters of a request are a mapping")
         rendering = self.find(provider)
         if rendering is None:
             to = f" for {cut(provider)!r}" if provider else ""
