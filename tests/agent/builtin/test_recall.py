@@ -12,8 +12,9 @@ from quire import Agent, Budget, Session, Template, ToolCall
 from quire.agent import Limits, run, tool
 from quire.agent.builtin import bringing_back_tools, recall_tools
 from quire.context import DEFAULT_MODEL
+from quire.errors import WrongType
 from quire.items import Message
-from quire.memory import Knowledge
+from quire.memory import Knowledge, Memory
 from quire.models import Scripted
 from quire.providers import Rendered
 from quire.sections import History, Instructions
@@ -93,6 +94,18 @@ def test_documents_alone() -> None:
     assert "[handbook/desk.md]" in told and "at the desk" in told and "heliotrope" not in told
     both = asked(session, "How does a locker open, and what is its code?")
     assert "at the desk" in both and "heliotrope" in both
+
+
+def test_documents_of_a_shared_scope_and_no_conversation_of_another_person() -> None:
+    store = MemoryStore()
+    lived(store, "ana/one")
+    Knowledge(store, "handbook").add_text("Lockers open with a key at the desk.", source="desk.md")
+    ben = Session.open("ben/one", store=store)
+    for one in recall_tools(memory=Memory.of(store, "handbook")):
+        told = asyncio.run(run(one, {"question": "How does a locker open?"}, session=ben)).content
+        assert "at the desk" in str(told) and "heliotrope" not in str(told)
+    with pytest.raises(WrongType):
+        recall_tools(memory="handbook")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.laws

@@ -9,8 +9,9 @@ from msgspec import Meta
 from quire.agent.tools import Allowance, Tool, tool
 from quire.compactors import READ_BACK, read_back
 from quire.context import DEFAULT_MODEL
+from quire.errors import WrongType
 from quire.items import Message
-from quire.memory import Quote, Quotes, SelectedQuotes, Shorten, recalled
+from quire.memory import Memory, Quote, Quotes, SelectedQuotes, Shorten, recalled
 from quire.session import Session, handle_of
 from quire.tokens import counter_for, whole
 
@@ -23,12 +24,14 @@ _CANDIDATES = 3
 _Limit = Annotated[int, Meta(ge=1, le=50)]
 
 
-def recall_tools(*, tokens: int = _TOKENS) -> list[Tool]:
+def recall_tools(*, tokens: int = _TOKENS, memory: Memory | None = None) -> list[Tool]:
     """Tools by which a model looks up what was said before and documents, with answers of so many tokens.
 
-    They search the scope of the conversation that calls them.
+    They search the scope of the conversation that calls them, or that of `memory`.
     """
-    found = _Recall(whole(tokens, "tokens", least=1))
+    if not isinstance(memory, Memory | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"memory must be a Memory, not {type(memory).__name__}")
+    found = _Recall(whole(tokens, "tokens", least=1), memory)
     return [tool(one, idempotent=True) for one in (found.recall, found.search_knowledge)]
 
 
@@ -61,8 +64,8 @@ def bringing_back_tools(*, tokens: int = _TOKENS_BACK) -> list[Tool]:
 class _Recall:
     """The tools, with answers of so many tokens."""
 
-    def __init__(self, tokens: int) -> None:
-        self._tokens = tokens
+    def __init__(self, tokens: int, memory: Memory | None) -> None:
+        self._tokens, self._memory = tokens, memory
 
     def recall(self, question: str, session: Session, limit: _Limit = 10) -> str:
         """Look up what was said or done before, here or in other conversations, and what documents say.
@@ -73,7 +76,8 @@ class _Recall:
         """
         here = session.place.conversation
         asked_in = [(here, item) for item in _this_turn(session)]
-        find = partial(recalled, session.memory, question, conversation=here, asked_in=asked_in)
+        memory = self._memory or session.memory
+        find = partial(recalled, memory, question, conversation=here, asked_in=asked_in)
         return self._answer(find, session, limit)
 
     def search_knowledge(self, question: str, session: Session, limit: _Limit = 10) -> str:
@@ -83,7 +87,8 @@ class _Recall:
             question: What you want to know, with the words that are probably used in them.
             limit: How many passages to give at most.
         """
-        return self._answer(partial(recalled, session.memory, question, documents=True), session, limit)
+        memory = self._memory or session.memory
+        return self._answer(partial(recalled, memory, question, documents=True), session, limit)
 
     def _answer(self, find: Callable[..., Sequence[Quote]], session: Session, limit: int) -> str:
         """The best quotes in order of time."""
