@@ -100,7 +100,7 @@ class Seal:
 
 
 class Sealed(Store):
-    """Encrypts bodies with a key of 32 bytes that only the caller keeps.
+    """Encrypts bodies and checkpoints with a key of 32 bytes that only the caller keeps.
 
     Names of scopes, conversations and streams, ids, times and sizes stay readable. A wrong key is
     `StoreDamaged`, also for an append, before anything is written. So is an entry that was written without a
