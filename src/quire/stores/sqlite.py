@@ -385,6 +385,13 @@ _NOT_DAMAGE = {
 _files: "WeakSet[_File]" = WeakSet()
 
 
+class _Connection(sqlite3.Connection):
+    """A connection that needs no closing: from Python 3.13 on, dropping an open one is a warning."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class _File:
     """A file with one connection that writes and one that reads. A caller holds `writing` or `reading`.
 
@@ -517,7 +524,12 @@ class _File:
             raise StoreFailed(f"{self.path} was closed")
         address = f"file:{quote(self.path)}?mode=rw"
         connection = sqlite3.connect(
-            address, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True
+            address,
+            timeout=PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=_Connection,
+            uri=True,
         )
         try:
             connection.create_function("entry_sum", 5, entry_sum, deterministic=True)
