@@ -99,7 +99,7 @@ def answer(session: Any) -> None:
 
 def record(session: Any, context: Any) -> None:
     """The rest of a turn: a receipt, and a reply with its usage."""
-    context.sent(temperature=0.2)
+    context.sent()
     usage = {"prompt_tokens": context.receipt.tokens, "completion_tokens": 120, "total_tokens": 0}
     said = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": REPLY}}
     session.record({"object": "chat.completion", "model": "gpt-5.6", "choices": [said], "usage": usage})
