@@ -111,7 +111,7 @@ def with_a_tool(_folder: str) -> Callable[[], Awaitable[None]]:
     def answer(sent: Rendered) -> ToolCall | str:
         return next(calls) if sent.payload["messages"][-1]["role"] == "user" else "Four."
 
-    agent = Agent("You keep a shop.", model=Instant(answer), tools=[stock])
+    agent = Agent(instructions="You keep a shop.", model=Instant(answer), tools=[stock])
 
     async def turn() -> None:
         await agent.ask("How many lamps are there?")

@@ -139,9 +139,9 @@ def model() -> Scripted:
 
 
 WRONG: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda a: a.Agent(), "Agent.__init__() missing"),
-    (lambda a: a.Agent(opened()), "Agent.__init__() missing 1 required keyword-only argument: 'model'"),
-    (lambda a: a.Agent(opened(), template(), model=model()), "Agent.__init__() takes"),
+    (lambda a: a.Agent(), "Agent() missing"),
+    (lambda a: a.Agent(opened()), "Agent() missing 1 required keyword-only argument: 'model'"),
+    (lambda a: a.Agent(opened(), template(), model=model()), "Agent() takes"),
     (lambda a: a.Agent(opened(), model=3), "Agent(model=…) is a model, or the name of one, not int"),
     (lambda a: a.Session(), 'a session is made by Session.open("scope/conversation"'),
     (lambda a: a.Session("ana/x"), 'a session is made by Session.open("scope/conversation"'),

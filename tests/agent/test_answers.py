@@ -52,7 +52,7 @@ GOOD = Form("a", "```b```", 1)
 )
 async def test_a_text_is_read_as_a_value(kind: Any, text: str, value: Any) -> None:
     model = Scripted([text])
-    agent = Agent("Ask.", model=model)
+    agent = Agent(instructions="Ask.", model=model)
     assert (await agent.ask("go", output=kind)).output == value and len(model.requests) == 1
     assert (await agent.resume(output=kind)).output == value  # of the answer that is there
 
@@ -72,7 +72,7 @@ async def test_a_wrong_answer_is_asked_for_again_with_its_fault(
 ) -> None:
     right = {Form: FORM, Checked: '{"size": 3}'}.get(kind, '{"value": []}')
     model = Scripted([wrong, right])
-    reply = await Agent("Ask.", model=model).ask("go", output=kind)
+    reply = await Agent(instructions="Ask.", model=model).ask("go", output=kind)
     correction = [one for one in model.requests[1].payload["messages"] if "not what was asked" in str(one)]
     assert reply.stop == "done" and all(word in str(correction) for word in told)
 
@@ -80,7 +80,7 @@ async def test_a_wrong_answer_is_asked_for_again_with_its_fault(
 @pytest.mark.parametrize("name", ["gpt-5.6", "somebody-elses"])
 async def test_the_schema_is_sent_by_the_wire_or_in_words_at_the_end_and_not_recorded(name: str) -> None:
     model = Scripted([FORM, FORM], name=name)
-    agent = Agent("Ask.", model=model)
+    agent = Agent(instructions="Ask.", model=model)
     await agent.ask("one", output=Form)
     await agent.ask("two", output=Form)
     texts = [json.dumps(sent.payload["messages"]).count("fits this schema") for sent in model.requests]

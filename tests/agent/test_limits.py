@@ -35,7 +35,7 @@ def priced(*replies: str | ToolCall, name: str = NAME) -> Scripted:
 
 
 async def price() -> float:
-    return (await Agent("x", model=priced("x")).ask("x")).cost
+    return (await Agent(instructions="x", model=priced("x")).ask("x")).cost
 
 
 def test_wrong_limits_are_errors_that_name_them() -> None:
@@ -77,7 +77,7 @@ async def test_a_limit_of_cost_stops_them_too() -> None:
 
 
 async def test_an_agent_that_a_tool_asks_is_counted_however_it_is_asked() -> None:
-    inner = Agent("Within.", model=priced("x"))
+    inner = Agent(instructions="Within.", model=priced("x"))
 
     @tool
     async def streamed() -> str:
@@ -87,7 +87,7 @@ async def test_an_agent_that_a_tool_asks_is_counted_however_it_is_asked() -> Non
     @tool
     def in_a_thread() -> str:
         """Ask another from a thread."""
-        return str(Agent("Within.", model=priced("x")).ask_sync("x"))
+        return str(Agent(instructions="Within.", model=priced("x")).ask_sync("x"))
 
     for one in (streamed, in_a_thread):
         assert (await boss(call(one.name), tools=[one]).ask("go")).usage.output == 3 * USED.output, one.name
@@ -103,7 +103,7 @@ async def test_a_turn_that_a_tool_left_for_later_is_not_limited_by_it() -> None:
         return "remembered"
 
     assert (await boss(call("remember"), tools=[remember], cost=await price()).ask("go")).stop == "cost"
-    later = Agent("x", model=priced("Later.")).ask("x")
+    later = Agent(instructions="x", model=priced("Later.")).ask("x")
     task = asyncio.get_running_loop().create_task(later, context=contexts[0])
     assert (await task).text == "Later."
 
@@ -114,7 +114,7 @@ def unpriced(*replies: Any, kind: type[Scripted] = Scripted) -> Scripted:
 
 async def test_a_cost_limit_with_an_unknown_price_is_an_error_before_the_next_request() -> None:
     model = unpriced(call("look"), "Looked.")
-    agent = Agent("x", model=model, tools=[look])
+    agent = Agent(instructions="x", model=model, tools=[look])
     with pytest.raises(InvalidValue, match=r"Limits\.cost.*'own-model'"):
         await agent.ask("look", limits=Limits(cost=1.0))
     assert len(model.requests) == 1

@@ -158,39 +158,32 @@ async def test_wrong_values_at_public_verbs_are_errors_that_name_the_verb() -> N
 
 def test_wrong_parts_of_an_agent_are_errors() -> None:
     model: Any = Scripted([])
-    wrong: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
-        ((3,), {"model": model}, "a Session or instructions, not int"),
-        (("x",), {"model": model, "template": 3}, "is a Template, not int"),
-        (("x",), {"model": 3}, "a model, or the name of one"),
-        (("x",), {"model": model, "name": ""}, "the name of an agent is empty"),
-        (("x",), {"model": model, "limits": 3}, "Agent(limits=…) is a Limits, not int"),
-        (("x",), {"model": model, "tools": 3}, "Agent(tools=…) is a list, not int"),
-        (("x",), {"model": model, "handoffs": [3]}, "a list of agents, not int"),
-        (("x",), {"model": model, "approver": 3}, "Agent(approver=…) is a function, not int"),
-        (("Be kind.",), {"model": model, "instructions": "Be brief."}, "instructions are given twice"),
-        (("",), {"model": model, "instructions": 3}, "Agent(instructions=…) is a text, not int"),
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"model": model, "session": 3}, "Agent(...): the first argument is a Session, not int"),
+        ({"model": model, "template": 3}, "is a Template, not int"),
+        ({"model": 3}, "a model, or the name of one"),
+        ({"model": model, "name": ""}, "the name of an agent is empty"),
+        ({"model": model, "limits": 3}, "Agent(limits=…) is a Limits, not int"),
+        ({"model": model, "tools": 3}, "Agent(tools=…) is a list, not int"),
+        ({"model": model, "handoffs": [3]}, "a list of agents, not int"),
+        ({"model": model, "approver": 3}, "Agent(approver=…) is a function, not int"),
+        ({"model": model, "instructions": 3}, "Agent(instructions=…) is a text, not int"),
     ]
-    for given, named, error in wrong:
+    for given, error in wrong:
         with pytest.raises(QuireError, match=re.escape(error)):
-            Agent(*given, **named)
+            Agent(**given)
 
 
-@pytest.mark.parametrize("text", ["ana/pens", "ana@example.org/2026-01-02", "a.b/c%2Fd"])
-def test_an_address_is_not_taken_for_instructions(text: str) -> None:
-    with pytest.raises(QuireError, match=re.escape(f"Agent(Session.open({text!r}, store=…), model=…)")):
-        Agent(text, model=Scripted([]))
-
-
-@pytest.mark.parametrize(
-    "text", ["Be brief.", "Answer yes/no.", "Help", "简短回答是/否", "Read docs/a/b first"]
-)
-def test_sentences_are_instructions(text: str) -> None:
-    system = Agent(text, model=Scripted([])).preview_sync().items[0]
-    assert isinstance(system, Message) and system.text == text
+@pytest.mark.parametrize("text", ["ana/pens", "pens", "tenant:ana/my pens", "Be brief."])
+def test_a_text_in_the_place_of_the_session_is_an_error_that_names_both_ways(text: str) -> None:
+    given: Any = text
+    for way in ("Agent(Session.open(", "Agent(instructions=…)", repr(text)):
+        with pytest.raises(QuireError, match=re.escape(way)):
+            Agent(given, model=Scripted([]))
 
 
 async def test_a_question_may_have_parts_and_agents_of_instructions_share_nothing() -> None:
-    one, other = (Agent("Be brief.", model=Scripted(["Seen."])) for _ in range(2))
+    one, other = (Agent(instructions="Be brief.", model=Scripted(["Seen."])) for _ in range(2))
     picture = Image(media_type="image/png", data=b"\x89PNG")
     assert (await one.ask(["Look:", picture])).text == "Seen."
     assert len(other.session.view()) == 0

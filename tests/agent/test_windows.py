@@ -142,7 +142,7 @@ def dumping(kind: str, size: int, times: int = 1) -> list[ToolCall]:
 
 @pytest.mark.parametrize("kind", TEXTS)
 async def test_a_long_output_leaves_room_and_is_kept_in_the_pool(kind: str) -> None:
-    agent = Agent("Help.", model=Small([dumping(kind, 1_000_000), "Done."]), tools=[dump])
+    agent = Agent(instructions="Help.", model=Small([dumping(kind, 1_000_000), "Done."]), tools=[dump])
     assert (await agent.ask("dump it")).text == "Done."
     assert sum(len(str(note.content)) for note in agent.session.pool) > 999_900
     shown, key = results(agent)[0].text, str(next(iter(agent.session.pool)).key)
@@ -152,11 +152,15 @@ async def test_a_long_output_leaves_room_and_is_kept_in_the_pool(kind: str) -> N
 
 async def test_outputs_of_one_reply_leave_room_together() -> None:
     model = Scripted([dumping("prose", 49_000, 20), "Done."])
-    agent = Agent("Help.", model=model, tools=[dump])
+    agent = Agent(instructions="Help.", model=model, tools=[dump])
     assert (await agent.ask("compare them")).text == "Done."
     assert "compare them" in str(model.requests[-1].payload["messages"])
     assert all(one.text.startswith(TEXTS["prose"]) for one in results(agent))  # none had to be moved out
-    whole = Agent("Help.", model=Scripted([dumping("prose", 40_000), "Done."], name="gpt-5.6"), tools=[dump])
+    whole = Agent(
+        instructions="Help.",
+        model=Scripted([dumping("prose", 40_000), "Done."], name="gpt-5.6"),
+        tools=[dump],
+    )
     await whole.ask("dump it")
     assert len(results(whole)[0].text) > 39_900 and len(whole.session.pool) == 0
 
@@ -170,6 +174,6 @@ async def test_results_that_leave_no_room_are_moved_to_the_pool() -> None:
     assert (await agent.resume()).text == "Done."
     sent, kept = str(model.requests[-1].payload["messages"]), [str(note.key) for note in session.pool]
     assert "compare them" in sent and 0 < len(kept) < 3 and all(key in sent for key in kept)
-    small = Agent("Help.", model=Small(["Never."]))
+    small = Agent(instructions="Help.", model=Small(["Never."]))
     with pytest.raises(OverBudget):
         await small.ask("why? " * 5_000)

@@ -31,7 +31,7 @@ async def add(a: int, b: int) -> int:
 async def test_a_call_is_run_and_its_result_sent_back(server: Stage, wire: str, how: str) -> None:
     scene = server.scene(says(wire, "Let me see.", calls=[ADD, ADD]), says(wire, "It is", " three."))
     async with model_at(scene, wire) as model:
-        agent = Agent("Be brief.", model=model, tools=[add])
+        agent = Agent(instructions="Be brief.", model=model, tools=[add])
         if how == "whole":
             reply = await agent.ask("1 + 2?")
         else:

@@ -35,7 +35,8 @@ AGENT = """
 from quire import Agent
 from quire.models import Scripted
 
-agent = Agent("Say it louder.", model=Scripted(["```python\\noutput = input.upper()\\n```"]), name="louder")
+model = Scripted(["```python\\noutput = input.upper()\\n```"])
+agent = Agent(instructions="Say it louder.", model=model, name="louder")
 """
 GIVEN = ("--input", "number=21", "--input", "why=12", "--candidates", "1")
 

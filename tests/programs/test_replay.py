@@ -240,7 +240,7 @@ async def asks_agent() -> str:
             raise ModelFailed("too much to do")
         return ToolCall("c1", "pay", '{"amount": 5}')
 
-    return str(await Agent("Pay.", model=Scripted(failing), tools=[pay]).ask("Pay 5."))
+    return str(await Agent(instructions="Pay.", model=Scripted(failing), tools=[pay]).ask("Pay 5."))
 
 
 @pytest.mark.parametrize(

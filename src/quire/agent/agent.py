@@ -1,7 +1,6 @@
 """The agent: it answers in one conversation, with a model, tools, and a template of what the model sees."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, TypedDict, Unpack, cast
@@ -16,7 +15,7 @@ from quire.agent.tools import Tool
 from quire.agent.turn import Emit, Turn, begin_turn, no_reader
 from quire.compactors import Compactor
 from quire.context import Context, Template
-from quire.errors import InvalidValue, WrongType
+from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Content, Message, Part, ToolCall
 from quire.models import AnyModel, model_of
 from quire.session import Session, check_names, checked_type, wait_for
@@ -25,10 +24,6 @@ from quire.tokens import named
 
 Input = str | Message | Part | Sequence[Part]
 """A question: a text, parts of content, or a message of the user."""
-
-
-_ADDRESS = re.compile(r"[\w.@+%-]{1,80}/[\w.@+%-]{1,80}", re.ASCII)
-"""An address as most are. Instructions have spaces, or are in a language without them, which is not ASCII."""
 
 
 class Asking(TypedDict, total=False):
@@ -61,13 +56,13 @@ def message_of(input: Input, verb: str = "Agent.ask") -> Message:
 class Agent:
     """Runs a model with its tools in one conversation, and records each step in its session.
 
-    The first argument is a session, or the instructions of an agent whose conversation is kept in memory.
-    Without a template the model sees the instructions and the history, within its window.
+    Without a session, the conversation is kept in memory. Without a template the model sees the instructions
+    and the history, within its window.
     """
 
     def __init__(
         self,
-        session: Session | str,
+        session: Session | None = None,
         *,
         model: AnyModel | str,
         template: Template | None = None,
@@ -80,9 +75,12 @@ class Agent:
         handoffs: "Sequence[Agent]" = (),
     ) -> None:
         if isinstance(session, str):
-            _check_instructions(session, instructions)
-            instructions, session = session or instructions, Session.open(store=MemoryStore())
-        self.session = checked_type(session, Session, "Agent(...): first comes a Session or instructions")
+            raise WrongType(
+                f"Agent({cut(session)!r}): the first argument is a Session, as in "
+                "Agent(Session.open(address, store=…)); instructions are given as Agent(instructions=…)"
+            )
+        session = Session.open(store=MemoryStore()) if session is None else session
+        self.session = checked_type(session, Session, "Agent(...): the first argument is a Session")
         self.model = model_of(model, "Agent(model=…)")
         self.limits = checked_type(limits, Limits | None, "Agent(limits=…) is a Limits") or Limits()
         self.speaker = speaker_of(
@@ -240,13 +238,7 @@ async def _answer(turn: Turn, loop: Loop, question: Question, emit: Emit = no_re
             raise
 
 
-def _check_instructions(text: str, others: str) -> None:
-    """Raise an error if a text that is given for a session is an address, or beside other instructions."""
-    if _ADDRESS.fullmatch(text):
-        opened = f"Agent(Session.open({text!r}, store=…), model=…)"
-        raise InvalidValue(f"Agent({text!r}): this is an address, not instructions; use {opened}")
-    if text and others:
-        raise InvalidValue("Agent(...): instructions are given twice, first and as instructions=…")
+Agent.__init__.__qualname__ = "Agent"  # in errors about missing arguments
 
 
 def _checked_decisions(decisions: Any, verb: str) -> Decisions:

@@ -208,7 +208,9 @@ def test_a_sub_agent_that_asks_is_found_again_after_a_restart(sees: Any) -> None
         assert list(sub_agents(later.session)) == ["checker-1", "checker-2"]
         assert Session.open("ana/one%2Fchecker-1", store=store).steps.standing() == []
         assert_whole(later)
-        elsewhere = Agent("Other.", model=Scripted([given("checker-1"), "x"]), tools=delegating_tools(role))
+        elsewhere = Agent(
+            instructions="Other.", model=Scripted([given("checker-1"), "x"]), tools=delegating_tools(role)
+        )
         await elsewhere.ask("go")
         assert "nobody is called 'checker-1'" in results(elsewhere)[0].text
 
