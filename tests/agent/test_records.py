@@ -113,8 +113,9 @@ async def test_a_result_that_is_held_is_kept_and_its_tool_does_not_run_again() -
     await asyncio.gather(asking, return_exceptions=True)
     assert [one.text for one in results(agent)][1:] == ["paid 1"]
     again = agent_of("Well.", tools=[slow.tool, payments.tool], store=copy)
-    await again.resume()
+    reply = await again.resume()
     first, second = results(again)
+    assert reply.items[:-1] == (first, second) and reply.items[-1].id == again.session.view()[-1].id
     assert payments.paid == [1] and "uncertain" in first.extras and second.text == "paid 1"
     assert_whole(again)
 
@@ -175,7 +176,9 @@ async def test_an_approver_decides_imported_calls(verdict: bool, paid: list[int]
 async def test_a_message_closes_an_imported_call_as_uncertain() -> None:
     payments = Payments()
     agent = imported("Well.", payments=payments)
-    assert (await agent.ask("Did you pay?")).text == "Well." and payments.paid == []
+    reply = await agent.ask("Did you pay?")
+    assert [type(item) for item in reply.items] == [ToolResult, Message]
+    assert reply.text == "Well." and payments.paid == []
     assert "no agent of this conversation has run it" in results(agent)[0].text
     assert results(agent)[0].extras["uncertain"] is True
     assert_whole(agent)

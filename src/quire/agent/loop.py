@@ -223,7 +223,8 @@ class Loop:
                 closed[call.id] = not_run(call, _SUPERSEDED)
         said = [message] if question is None else []
         calls = [call for call in left if call.id in closed]
-        await steps.answer(calls, *closed.values(), *said, if_unclaimed=True)
+        recorded = await steps.answer(calls, *closed.values(), *said, if_unclaimed=True)
+        self.items += [item for item in recorded if item.id != message.id]
         return waiting
 
     async def _runnable_calls(self, decisions: Decisions) -> list[ToolCall]:
@@ -248,7 +249,7 @@ class Loop:
                 closed.append((call, [result]))
         self._decided = self._decisions_by_item(decisions, left)
         for call, items in closed:
-            await self._close_call(call, items)
+            self.items += await self._close_call(call, items)
         return left
 
     def _decisions_by_item(self, decisions: Decisions, left: Sequence[ToolCall]) -> Decisions:

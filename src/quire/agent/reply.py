@@ -13,8 +13,9 @@ limit was reached, the model ran out of output tokens, or its provider refused t
 class Reply(NamedTuple):
     """The reply to a question. `str(reply)` is its text.
 
-    `items` are all items that the turn recorded. `waiting` are calls that a person has to answer or approve.
-    `output` is the value if a type was asked for. `agent` is the name of the agent that replied.
+    `items` are all items that the turn recorded, except the message that it answers. `waiting` are calls that
+    a person has to answer or approve. `output` is the value if a type was asked for. `agent` is the name of
+    the agent that replied.
     """
 
     items: tuple[Item, ...]
