@@ -225,7 +225,7 @@ def test_a_request_is_explained_later_as_it_was_then(
     one.pool.keep(Note("a figure", key="report", description="figures"))
     sections = (Instructions("Be brief."), HISTORIES[history], *BESIDE[beside])
     template = Template(*sections, budget=Budget(window=window), model="gpt-5.6")
-    explained: list[dict[str, Entry]] = []
+    explained: list[tuple[str, dict[str, Entry]]] = []
     for ops in turns:
         question = one.user("And then?")
         for op in ops:
@@ -240,9 +240,10 @@ def test_a_request_is_explained_later_as_it_was_then(
             continue
         entries = {entry.item_id: context.explain(entry.item_id) for entry in context.receipt.entries}
         send(context, wire, max_tokens=10)
-        explained.append(entries)
+        explained.append((str(context.receipt), entries))
     for again in (one, session(twin(store))):
-        for receipt, entries in zip(again.receipts, explained, strict=True):
+        for receipt, (table, entries) in zip(again.receipts, explained, strict=True):
+            assert str(receipt) == table
             assert {one.item_id: receipt.explain(one.item_id) for one in receipt.entries} == entries
             assert receipt.request()["max_tokens"] == 10
             with pytest.raises(UnknownId):

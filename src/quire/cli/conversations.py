@@ -103,7 +103,9 @@ def show(
     at: Annotated[int | None, typer.Option(min=0, help="as it was at this version")] = None,
     receipt: Annotated[
         str | None,
-        typer.Option(help="what the model saw: the version of a request in `quire log`, or last"),
+        typer.Option(
+            help="what the model saw: a request by its version in `quire log`; last; or -2, the last but one"
+        ),
     ] = None,
     key_file: KeyFile = None,
     json: AsJson = False,
@@ -152,15 +154,16 @@ def _view_as_data(session: Session, transcript: str, version: int, view: View) -
 
 
 def request_of(session: Session, asked: str) -> Kept:
-    """The request that was kept at a version, or the last."""
+    """The request that was kept at a version, or by its place from the end: -1 is the last."""
     kept = session.receipts
     if not kept:
         raise UnknownId(f"no request was kept in {session.place}")
-    found = kept[-1:] if asked == "last" else [one for one in kept if str(one.version) == asked]
-    if not found:
+    named_by = {str(one.version): one for one in kept} | {"last": kept[-1]}
+    named_by |= {str(-place): one for place, one in enumerate(reversed(kept), 1)}
+    if asked not in named_by:
         known = ", ".join(str(one.version) for one in kept[-10:])
         raise UnknownId(f"no request was kept at version {cut(asked)!r}; the last are {known}")
-    return found[0]
+    return named_by[asked]
 
 
 def _show_request(kept: Kept, json: bool) -> None:
@@ -170,14 +173,12 @@ def _show_request(kept: Kept, json: bool) -> None:
         return
     to = " ".join(named(name) for name in (kept.provider, kept.model) if name)
     say(f"request of version {kept.version:,}, {moment(kept.created_at)} UTC, to {to}")
-    sections = ", ".join(f"{named(name)} {n:,}" for name, n in kept.sections.items())
-    say(f"{kept.tokens:,} of {kept.available:,} tokens: {sections}")
     known = kept.parameters
     say(f"parameters: {'unknown' if known is None else msgspec.json.encode(known).decode()}")
-    say(f"sha256 of the payload {kept.digest}\n")
+    say(f"sha256 of the payload {kept.digest}\n\n{kept}\n")
     for row in item_rows(kept.items, kept.model or COUNTED_AS):
         say(row)
-    for line in (*kept.advice, *_not_shown(kept)):
+    for line in _not_shown(kept):
         say(line)
 
 

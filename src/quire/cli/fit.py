@@ -85,7 +85,7 @@ def explain(
     ],
     budget: Annotated[int | None, typer.Option(min=1, help="tokens that the request may take")] = None,
     receipt: Annotated[
-        str | None, typer.Option(help="a request that was sent: its version in `quire log`, or last")
+        str | None, typer.Option(help="a request that was sent: its version in `quire log`, last, or -2")
     ] = None,
     store: StoreUrl = None,
     key_file: KeyFile = None,

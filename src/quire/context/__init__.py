@@ -5,6 +5,7 @@ from quire.context.context import (
     Line,
     Observer as Observer,
     Receipt,
+    receipt_table as receipt_table,
     shared_prefix as shared_prefix,
 )
 from quire.context.entries import (

@@ -69,7 +69,7 @@ class Receipt:
 
     def lines(self) -> list[Line]:
         """Return a line for each section."""
-        return [_line(fitted) for fitted in self._fitted]
+        return [_line(fitted, self.available - self.tokens) for fitted in self._fitted]
 
     def parts(self) -> list[Part]:
         """Return what explains the request, section by section."""
@@ -91,27 +91,40 @@ class Receipt:
         """
         return self._explanation.of(item)
 
+    @property
+    def beside(self) -> Mapping[str, int]:
+        """The tokens of tool definitions and of the answer schema, if there are any."""
+        return {name: tokens for name, tokens in ((TOOLS, self.schemas), (ANSWER, self.output)) if tokens}
+
     def __str__(self) -> str:
-        rows = [("section", "tokens", "shown", "left out", "")]
-        rows += [(s, f"{tokens:,}", f"{n:,}", f"{gone:,}", note) for s, tokens, n, gone, note in self.lines()]
-        beside = ((TOOLS, self.schemas), (ANSWER, self.output))
-        rows += [(name, f"{tokens:,}", "", "", "") for name, tokens in beside if tokens]
-        if overhead := self.tokens - self.counted:
-            rows.append(("overhead", f"{overhead:,}", "", "", "framing, and calibration by reported usage"))
-        rows.append(("in all", f"{self.tokens:,}", "", "", f"of {self.available:,}"))
-        first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
-        lines = [
-            "  ".join((name.ljust(first), *map(str.rjust, cells, widths), note)).rstrip()
-            for name, *cells, note in rows
-        ]
-        lines.insert(1, "-" * max(map(len, lines)))
-        return "\n".join((*lines, *(f"! {note}" for note in self.advice)))
+        return receipt_table(self.lines(), self.beside, self.tokens, self.available, self.advice)
 
 
-def _line(fitted: Fitted) -> Line:
+def receipt_table(
+    lines: Sequence[Line], beside: Mapping[str, int], tokens: int, available: int, advice: Sequence[str]
+) -> str:
+    """Return a receipt as a table whose rows add up to `tokens`, followed by its advice."""
+    rows = [("section", "tokens", "shown", "left out", "")]
+    rows += [(name, f"{size:,}", f"{shown:,}", f"{gone:,}", note) for name, size, shown, gone, note in lines]
+    rows += [(name, f"{size:,}", "", "", "") for name, size in beside.items()]
+    if overhead := tokens - sum(line.tokens for line in lines) - sum(beside.values()):
+        less = "the provider reports fewer tokens than are counted here"
+        note = "framing, and calibration by reported usage" if overhead > 0 else less
+        rows.append(("overhead", f"{overhead:,}", "", "", note))
+    rows.append(("in all", f"{tokens:,}", "", "", f"of {available:,}"))
+    first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+    texts = [
+        "  ".join((name.ljust(first), *map(str.rjust, cells, widths), note)).rstrip()
+        for name, *cells, note in rows
+    ]
+    texts.insert(1, "-" * max(map(len, texts)))
+    return "\n".join((*texts, *(f"! {note}" for note in advice)))
+
+
+def _line(fitted: Fitted, free: int) -> Line:
     note = fitted.piece.failure or fitted.rule
     if fitted.cut and fitted.free:
-        note += f"; {fitted.free:,} tokens stay free until the cut moves"
+        note += f"; {free:,} tokens stay free until the cut moves"
     if fitted.answers:
         note = "; ".join(filter(None, (note, f"{fitted.answers:,} tokens answer calls that wait")))
     shown = len(fitted.shown) if fitted.selection is None else len(fitted.selection)

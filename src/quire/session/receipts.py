@@ -17,7 +17,7 @@ import msgspec
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from quire.context import DEFAULT_MODEL, Context, Entry, Explained, Explanation, Part
+from quire.context import DEFAULT_MODEL, Context, Entry, Explained, Explanation, Line, Part, receipt_table
 from quire.errors import Forgotten, StoreDamaged, UnknownId
 from quire.items import Item, Note, Unknown
 from quire.providers import CachePlan, Rendered, provider_for
@@ -67,6 +67,15 @@ class Kept:
 
     def __repr__(self) -> str:
         return f"<Kept request of version {self.version}, {self.tokens:,} tokens to {self.provider}>"
+
+    def __str__(self) -> str:
+        """The table of the receipt, as it was then."""
+        if self._content.get("is_bare"):
+            return repr(self)
+        rows: Sequence[Mapping[str, Any]] = self._content.get("parts", ())
+        lines = [Line(row["name"], self.sections[row["name"]], *row["line"]) for row in rows]
+        beside = self._content.get("beside", {})
+        return receipt_table(lines, beside, self.tokens, self.available, self.advice)
 
     @property
     def items(self) -> Scroll:
@@ -283,6 +292,7 @@ class _Keeping:
     def entries(self) -> Entries:
         """The receipt, and before it what it names."""
         request, context = self._request, self._request.context
+        receipt, lines = context.receipt, context.receipt.lines()
         scroll, plan = context.items, request.plan
         source = None if scroll.view is None else request.sources.get(id(scroll.view.log))
         if scroll.view is not None and source is None:  # it is in no log of ours
@@ -293,24 +303,25 @@ class _Keeping:
             "before": [self._name(item, n < plan.static) for n, item in enumerate(scroll.before)],
             "after": [self._name(item) for item in scroll.after],
             "start": scroll.start,
-            "parts": [self._part(part) for part in context.receipt.parts()],
+            "parts": [self._part(part, line) for part, line in zip(receipt.parts(), lines, strict=True)],
+            "beside": dict(receipt.beside),
         }
         if context.model != request.model:
             content["counted_for"] = context.model
-        if context.receipt.advice:
-            content["advice"] = list(context.receipt.advice)
+        if receipt.advice:
+            content["advice"] = list(receipt.advice)
         if context.tools:
             content["tools"] = self._keep_detail(context.tools)
         if request.parameters is not None:
             content["parameters"] = self._keep_detail(request.parameters, [ALL])
         if scroll.view is not None and source is not None:
             content |= {"transcript": source, "revision": scroll.view.revision}
-        receipt = Note(content=content, description=RECEIPT)
-        return [Written(RECEIPTS, item) for item in (*self._new.values(), receipt)]
+        note = Note(content=content, description=RECEIPT)
+        return [Written(RECEIPTS, item) for item in (*self._new.values(), note)]
 
-    def _part(self, part: Part) -> dict[str, Any]:
+    def _part(self, part: Part, line: Line) -> dict[str, Any]:
         """What explains a section: a history by its view, others by their candidates that are not shown."""
-        row: dict[str, Any] = {"name": part.name, "shown": part.length}
+        row: dict[str, Any] = {"name": part.name, "shown": part.length, "line": [*line[2:]]}
         source = None if part.view is None else self._request.sources.get(id(part.view.log))
         rows, is_foreign = part.rows, part.view is not None and source is None
         if is_foreign:
