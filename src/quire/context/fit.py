@@ -5,7 +5,7 @@ others leave: their newest items in whole groups. Candidates are selected last.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from quire.errors import Irreducible, OverBudget, cut
@@ -41,8 +41,11 @@ _ELASTIC = Share(weight=4)
 _FLOOR = 0.42
 """How much of its room a history that is cut shows at least, give or take the group at the cut."""
 
+_ROUNDING = 8
+"""The room for steps is rounded down to eighths of the whole: small changes beside it do not move them."""
+
 Content = View | Sequence[Item]
-"""A view, items, or candidates that are selected last."""
+"""A view or items; items that are `Candidates` are selected last."""
 
 
 class Piece(NamedTuple):
@@ -71,15 +74,15 @@ class Piece(NamedTuple):
         """Whether it is shown whole or the build fails."""
         return self.section.required and not (self.is_elastic or isinstance(self.content, Candidates))
 
-    def stays(self) -> Collection[str] | None:
-        """Return the ids of items of a list that must stay because of the source, if there is one."""
+    def protected_ids(self) -> Collection[str] | None:
+        """Return the ids that the source of a list protects; None if the list or view itself says it."""
         if self.source is None or isinstance(self.content, View):
             return None
         return {self.source.log.item(position).id for position in protected_positions(self.source)}
 
     def protected(self) -> Sequence[Item]:
         """Return the items that no cut leaves out."""
-        return newest_from(self.content, len(self.content), self.stays()).before
+        return newest_from(self.content, len(self.content), self.protected_ids()).before
 
 
 class Fitted(NamedTuple):
@@ -125,7 +128,7 @@ def fit(
     Raises `OverBudget` if what is required does not fit. `count` counts one item, if there is a faster way
     than the counter's. `cuts` say where sections were cut in the turn before: a cut stays where it is as long
     as all fits, so that caches hold. An input that ends a history is fitted as its last item, and then shown
-    by its own section. If something follows it, it stays in the history: after that it would be another
+    by its own section. If something follows it, it stays in the history: at the end it would be a new
     question.
     """
     count, beside = count or counter.count, {TOOLS: schemas, ANSWER: output}
@@ -210,7 +213,11 @@ class _Fit:
         self._sums = Tally(counter.key, count)  # the parts of a request are totalled as a whole
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
         self._sizes = [self._measure(piece.content, piece.source) for piece in pieces]
-        self._stays: dict[int, Sequence[Item]] = {}
+
+    @cached_property
+    def _protected(self) -> Mapping[int, Sequence[Item]]:
+        """The items of the elastic sections that no cut leaves out."""
+        return {i: piece.protected() for i, piece in enumerate(self._pieces) if piece.is_elastic}
 
     def fitted(self) -> tuple[Fitted, ...]:
         found = [self._whole(index) for index in range(len(self._pieces))]
@@ -224,23 +231,22 @@ class _Fit:
 
     def _cut_down(self, found: list[Fitted]) -> list[Fitted]:
         """Fit the pieces in less room than they need: what is required, what must stay, then by shares."""
-        pieces = enumerate(self._pieces)
-        self._stays = stays = {i: piece.protected() for i, piece in pieces if piece.is_elastic}
-        cores = {i: sum(map(self._count, items)) + found[i].answers for i, items in stays.items()}
+        elastic = self._protected
+        cores = {i: sum(map(self._count, items)) + found[i].answers for i, items in elastic.items()}
         required = {i: one.counted for i, one in enumerate(found) if one.piece.is_required}
         room = self._room - sum(required.values())
         if sum(cores.values()) > room:
             raise self._over(required | cores)
-        before = [shown for i in stays if (shown := self._from_last_cut(i, room)) is not None]
+        before = [shown for i in elastic if (shown := self._from_last_cut(i, room)) is not None]
         wanted = {i: self._wanted(i, before) for i in range(len(found)) if i not in required}
         grants = self._grants(room, wanted, {})
         if any(grants[index] < core for index, core in cores.items()):
             grants = self._grants(room, wanted, cores)
-        for index in stays:
+        for index in elastic:
             found[index] = self._newest(index, grants[index])
-        optional = {i: size for i, size in wanted.items() if i not in stays}
+        optional = {i: size for i, size in wanted.items() if i not in elastic}
         # What the elastic sections leave, because they are cut in steps, is for the optional ones.
-        left = room - sum(found[index].counted for index in stays)
+        left = room - sum(found[index].counted for index in elastic)
         grants = self._grants(left, optional, {}) if optional else {}
         for index in optional:
             found[index] = self._first(index, grants[index])
@@ -307,7 +313,7 @@ class _Fit:
         piece, (counted, answers) = self._pieces[index], self._sizes[index]
         if counted <= grant:
             return self._whole(index)
-        granted, content, stays = max(grant - answers, 0), piece.content, piece.stays()
+        granted, content, stays = max(grant - answers, 0), piece.content, piece.protected_ids()
         if piece.section.closely:
             shown = newest(content, tokens=granted, counter=self._sums, stays=stays, closely=True)
         else:
@@ -322,45 +328,58 @@ class _Fit:
         """Return what is shown from the last cut on; None if that is too much, or less than the floor."""
         piece = self._pieces[index]
         cut = self._cuts.get(piece.section.name)
-        shown = newest_since(piece.content, cut, piece.stays()) if cut else None
+        shown = newest_since(piece.content, cut, piece.protected_ids()) if cut else None
         counted = 0 if shown is None else shown.counted(self._sums)
         return shown if sum(self._floor(index, granted)) <= counted <= granted else None
 
     def _cut_anew(self, index: int, granted: int) -> Scroll:
-        """Cut far enough that the cut can stay where it is for some turns.
-
-        Without a cut of the turn before, the cut moves in steps that count from the start of the log, so that
-        the next turn finds the same.
-        """
-        piece, (frame, floor) = self._pieces[index], self._floor(index, granted)
-        least, (counted, answers) = floor, self._sizes[index]
+        """Cut so deep that the cut can stay where it is for some turns: down to the floor."""
+        piece, (always, floor) = self._pieces[index], self._floor(index, granted)
+        least, stays = floor, piece.protected_ids()
         if piece.section.name not in self._cuts:
-            unit = max(self._room // 8, 1)
-            room = (granted - frame) // unit * unit or granted - frame
-            surplus, step = counted - answers - frame - room, max(int(room * (1 - _FLOOR)), 1)
-            least = max(room + surplus - -(-surplus // step) * step, floor)
-        stays, usual = piece.stays(), min(frame + least + floor, granted)
+            least = max(self._least_by_steps(index, granted - always), floor)
+        # The turn at the cut is shown whole, unless it alone takes more than the floor.
+        with_whole_turn = min(always + least + floor, granted)
         try:
             return newest_between(
-                piece.content, frame + least, usual, granted, counter=self._sums, stays=stays
+                piece.content, always + least, with_whole_turn, granted, counter=self._sums, stays=stays
             )
         except Irreducible:
             return newest(piece.content, tokens=granted, counter=self._sums, stays=stays)
 
+    def _least_by_steps(self, index: int, room: int) -> int:
+        """Return what a history without an earlier cut shows at least, beside what it always shows.
+
+        What is left out grows in steps that count from the start of the log: so turns that know nothing of
+        each other, such as those of a server that keeps no sessions, are cut at the same place.
+        """
+        unit = max(self._room // _ROUNDING, 1)
+        room = room // unit * unit or room
+        step = max(int(room * (1 - _FLOOR)), 1)
+        counted, answers = self._sizes[index]
+        length = counted - answers - self._always(index)
+        steps = -((room - length) // step)  # rounded up
+        return length - steps * step
+
     def _floor(self, index: int, granted: int) -> tuple[int, int]:
         """Return the count of what a history always shows, and of what it shows beside that at least.
 
-        The room is measured without the volatile sections, so that the cut does not follow them.
+        The room is measured without the volatile sections, so that the cut does not follow them. Where they
+        leave the history little of the room, the floor is lower, so that the cut need not move in each turn.
         """
+        always = self._always(index)
+        steady = (i for i, one in enumerate(self._pieces) if not (one.is_elastic or _is_volatile(one)))
+        room = min(self._room - sum(self._sizes[i][0] for i in steady), self._most(index)) - always
+        return always, int(max(min(room * _FLOOR, (granted - always) * (1 - _FLOOR)), 0))
+
+    def _always(self, index: int) -> int:
+        """Return the count of what a history shows wherever it is cut: instructions, summaries and pins."""
         view = self._pieces[index].origin
         pinned = set[str]()
         if view is not None:
             pinned = {view.log.item(p).id for head in view.pins() for p in view.log.group(head, view.end)}
-        always = (item for item in self._stays[index] if structural(item) or item.id in pinned)
-        frame = sum(map(self._count, always))
-        steady = (i for i, one in enumerate(self._pieces) if not (one.is_elastic or _is_volatile(one)))
-        room = min(self._room - sum(self._sizes[i][0] for i in steady), self._most(index)) - frame
-        return frame, int(max(min(room * _FLOOR, (granted - frame) * (1 - _FLOOR)), 0))
+        protected = self._protected[index]
+        return sum(self._count(item) for item in protected if structural(item) or item.id in pinned)
 
     def _each_once(self, fitted: Sequence[Fitted]) -> list[Fitted]:
         """Show each item in one place only: in a history, if it is in one, else in the first that has it.
@@ -411,8 +430,8 @@ class _Fit:
         sizes = {name: size for name, size in {**sizes, **self._beside}.items() if size}
         parts = sorted(sizes, key=lambda name: -sizes[name])
         over = self._counter.total(sum(sizes.values())) - self._budget.available
-        worst = [index for index in self._stays if self._pieces[index].section.name in parts[:1]]
-        largest = max((i for index in worst for i in self._stays[index]), key=self._count, default=None)
+        worst = [index for index in self._protected if self._pieces[index].section.name in parts[:1]]
+        largest = max((i for index in worst for i in self._protected[index]), key=self._count, default=None)
         item = f"; the largest is item {cut(largest.id)!r} with {self._count(largest):,}" if largest else ""
         return OverBudget(
             f"what is required takes {over:,} tokens more than the {self._budget.available:,} available: "
