@@ -476,6 +476,7 @@ def checked_append(place: Place, entries: Sequence[Entry], expected: int) -> Pla
 
 def check_bodies(place: Place, bodies: Mapping[int, bytes], count: int) -> None:
     """Refuse bodies that cannot be put into a conversation of so many entries."""
+    check_place(place)
     _check_bytes(bodies.values())
     for version in bodies:
         if type(version) is not int:

@@ -170,6 +170,8 @@ class StoreLaws:
     @contextmanager
     def opened(self) -> Generator[Opened]:
         """A fresh store."""
+        if self.is_lasting and not self._is_shared:
+            self._check_shared()
         with TemporaryDirectory() as name:
             folder = Path(name)
             held = Opened(lambda: self.open(folder), folder, is_lasting=self.is_lasting)
@@ -178,6 +180,25 @@ class StoreLaws:
             finally:
                 held.close()
                 self.drop(folder)
+
+    _is_shared: ClassVar[bool] = False
+
+    def _check_shared(self) -> None:
+        """Fail if two openings of a folder have nothing in common: every law would fail for that reason."""
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            stores = [self.open(folder), self.open(folder)]
+            try:
+                stores[0].append(HERE, [entry("one")], expected=0)
+                assert stores[1].version(HERE) == 1, (
+                    "of two stores that open(folder) returned, the second does not read what was appended to "
+                    f"the first; for a store in memory, set {type(self).__name__}.is_lasting = False"
+                )
+            finally:
+                for store in stores:
+                    store.close()
+                self.drop(folder)
+        type(self)._is_shared = True
 
     @examples(10)
     @given(data=st.data())
@@ -195,11 +216,11 @@ class StoreLaws:
     @examples(20)
     @given(data=st.data())
     def test_items_of_every_kind_come_back_byte_for_byte(self, data: st.DataObject) -> None:
-        one_of_each: list[Item] = [data.draw(of_kind(kind)) for kind in FIELDS]
-        more = data.draw(st.lists(items(), max_size=3))
-        place = data.draw(places())
-        written = [JSON.encode_item(item) for item in one_of_each + more]
         with self.opened() as held:
+            one_of_each: list[Item] = [data.draw(of_kind(kind)) for kind in FIELDS]
+            more = data.draw(st.lists(items(), max_size=3))
+            place = data.draw(places())
+            written = [JSON.encode_item(item) for item in one_of_each + more]
             version = held.store.append(place, [Entry("main", body) for body in written[:5]], expected=0)
             for body in written[5:]:
                 version = held.store.append(place, [Entry("main", body)], expected=version)
@@ -517,7 +538,9 @@ def _check_written(stores: list[Store], size: int) -> None:
     rows = [store.read(HERE) for store in stores]
     assert all(row == rows[0] for row in rows), "two openings read different entries"
     versions = [stored.version for stored in rows[0]]
-    assert versions == list(range(1, 4 * 12 * size + 1)), "entries are lost, or there are too many"
+    count = 4 * 12 * size
+    assert len(versions) == count, f"{count} entries were appended, and {len(versions)} are read"
+    assert versions == list(range(1, count + 1)), "the versions of entries do not rise by one"
     found = [stored.body for stored in rows[0]]
     for writer in range(4):
         mine = [entry(f"{writer}.{number}.{part}").body for number in range(12) for part in range(size)]
