@@ -113,7 +113,7 @@ _READ_AT = """
 _VERSIONS = """
     SELECT version FROM quire.entries
     WHERE conversation = (SELECT number FROM quire.conversations WHERE address = %s)
-        AND version < %s AND stream = %s ORDER BY version DESC LIMIT %s"""
+        AND version < %s AND stream = %s ORDER BY version DESC"""
 _PARTS = """
     SELECT part, checkpoints.version, needs, body, sum FROM quire.conversations
     JOIN quire.checkpoints ON conversation = number AND part = ANY(%s::integer[]) WHERE address = %s"""
@@ -124,9 +124,9 @@ _OPEN = """
         FROM quire.conversations AS counted JOIN quire.checkpoints ON conversation = number AND part = 0
         WHERE address = %s)
     SELECT count, needs, version, '' AS stream, body, sum FROM head
-    UNION ALL SELECT NULL, NULL, entry.* FROM head, unnest(needs) AS named, LATERAL (
+    UNION ALL SELECT NULL, NULL, entry.* FROM head, LATERAL (
         SELECT version, stream, body, sum FROM quire.entries
-        WHERE conversation = number AND version = named) AS entry
+        WHERE conversation = number AND version = ANY(needs)) AS entry
     UNION ALL SELECT NULL, NULL, entry.* FROM head, LATERAL (
         SELECT version, stream, body, sum FROM quire.entries
         WHERE conversation = number AND version >= head.version) AS entry
@@ -206,15 +206,16 @@ class PostgresStore(Store):
         wanted = checked_versions(place, versions)
         if wanted and not 1 <= wanted[0] <= wanted[-1] <= _LAST:
             return verified_at(place, wanted, [])
-        return verified_at(place, wanted, self._rows(_READ_AT, wanted, _address(place)))
+        return verified_at(place, wanted, self._rows(_READ_AT, _array(wanted), _address(place)))
 
     def versions_of(
         self, place: Place, stream: str, *, before: int | None = None, limit: int | None = None
     ) -> list[int]:
         checked_stream(stream)
         last = min(checked_start(place, _LAST if before is None else before), _LAST)
-        rows = self._rows(_VERSIONS, _address(place), last, stream, limit and max(limit, 0))
-        return [row[0] for row in reversed(rows)]
+        # The limit is no parameter: the server plans a prepared statement for a limit of many rows.
+        query = _VERSIONS if limit is None else f"{_VERSIONS} LIMIT {checked_start(place, limit)}"
+        return [row[0] for row in reversed(self._rows(query, _address(place), last, stream))]
 
     def version(self, place: Place) -> int:
         check_place(place)
@@ -251,9 +252,10 @@ class PostgresStore(Store):
     def write_checkpoint(
         self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
     ) -> bool:
-        first, *others = checked_checkpoint(place, version, head, needs, parts)
+        (part, at, named, *first), *others = checked_checkpoint(place, version, head, needs, parts)
         columns = [[row[column] for row in others] for column in (0, 3, 4)]
-        ((kept,),) = self._rows(_KEEP, _address(place), version, *first, *columns)
+        values = (_address(place), version, part, at, _array(named), *first, *columns)
+        ((kept,),) = self._rows(_KEEP, *values)
         return bool(kept)
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
@@ -349,6 +351,11 @@ def _remove(connection: Connection[Any], address: bytes) -> None:
         for row in connection.execute(removed, [address]).fetchall():
             connection.execute("DELETE FROM quire.entries WHERE conversation = %s", row)
             connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", row)
+
+
+def _array(numbers: Sequence[int]) -> str:
+    """Numbers for the server: the driver takes longer to write a list of them."""
+    return f"{{{','.join(map(str, numbers))}}}"
 
 
 def _address(place: Place) -> bytes:

@@ -203,7 +203,7 @@ class SQLiteStore(Store):
         checked_stream(stream)
         last = min(checked_start(place, _LAST if before is None else before), _LAST) - 1
         with self._file.snapshot() as connection:
-            values = (last, *place, stream, -1 if limit is None else max(limit, 0))
+            values = (last, *place, stream, -1 if limit is None else checked_start(place, limit))
             return [row[0] for row in connection.execute(_VERSIONS, values)][::-1]
 
     def version(self, place: Place) -> int:
