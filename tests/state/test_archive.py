@@ -33,7 +33,8 @@ class Kept:
         self.read = 0
 
     def keep(self, transcript: Transcript, start: int = 0) -> None:
-        outline, pages = archived(transcript, start)
+        before = msgspec.msgpack.decode(self.outline, type=Outline) if self.outline else None
+        outline, pages = archived(transcript, start, before)
         self.outline, self.start = msgspec.msgpack.encode(outline), start
         self.pages |= {number: msgspec.msgpack.encode(page) for number, page in pages.items()}
         self.all = transcript.recorded(start)

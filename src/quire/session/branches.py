@@ -95,19 +95,18 @@ def begin_fork(
     log.catch_up()
     finish_erasing(log)
     with log.lock:
-        state = log.state
+        parent, pool = log.state.transcripts.get(of, Transcript()), log.state.pool
         if at is not None:
-            state = log.state_at(at if isinstance(at, int) else state.version_of(at, of))
-        parent = state.transcripts.get(of, Transcript())
+            parent, pool = log.past_at(at if isinstance(at, int) else log.state.version_of(at, of), of)
         child = fork_scoped(parent, turns=turns, tools=None if tools is None else list(tools))
         content = {
             "conversation": log.place.conversation,
             "transcript": of,
             "revision": len(parent),
-            "last": parent.view.log.item(len(parent) - 1).id if len(parent) else None,
+            "last": parent.view.log.id_at(len(parent) - 1) if len(parent) else None,
         }
         own = [Written(MAIN, item) for item in child.recorded(len(parent))]
-        notes = [Written(POOL, note) for note in state.pool]
+        notes = [Written(POOL, note) for note in pool]
     fork = open_log(log.store, place)
     try:
         fork.commit(lambda _: [Written(ORIGIN, Note(content=content)), *own, *notes], expected=0)
@@ -296,12 +295,11 @@ class Draft(Generic[S]):
         """
         if entries:
             draft.check_not_forgotten()
-        changed = (state.versions(stream) for stream in (*state.transcripts, POOL))
-        if any(versions and versions[-1] > draft.began_at for versions in changed):
+        if any(state.latest.get(stream, 0) > draft.began_at for stream in (*state.transcripts, POOL)):
             _check_answers(entries, state)
             receipts = _bare_receipts(entries)
         else:  # they come first, so that it is known which versions they will have
-            versions = {old: state.version + n for n, old in enumerate(draft.state.versions(RECEIPTS), 1)}
+            versions = {old: state.version + n for n, old in enumerate(draft.versions_of(RECEIPTS), 1)}
             sent = [item for stream, item in entries if stream == RECEIPTS]
             receipts = [Written(RECEIPTS, renumbered(item, versions)) for item in sent]
         changes = [Change(receipts), self._pool_change(draft, entries, state)]
@@ -340,8 +338,8 @@ def _left_of(entries: Entries, log: Log, began_at: int, state: State) -> Entries
         *(entry for entry in entries if entry.stream == USAGE),
         *_bare_receipts(entries),
     ]
-    new = [v for stream in (USAGE, RECEIPTS) for v in state.versions(stream) if v > began_at]
-    known = {item.id for item in log.read_at(sorted(new))} if left else set[str]()
+    written = log.recorded(began_at) if left and state.version > began_at else []
+    known = {item.id for stream, item in written if stream in (USAGE, RECEIPTS)}
     return [entry for entry in left if entry.item.id not in known]
 
 

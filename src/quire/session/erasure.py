@@ -142,7 +142,7 @@ def _relatives(logs: Sequence[Log]) -> list[Log]:
 
 def _related_names(log: Log) -> list[str]:
     """The names of a conversation, of where it was forked, and of those it was merged with."""
-    notes = [log.state.origin, *log.read_at(log.state.versions(MERGED))]
+    notes = [log.state.origin, *log.read_stream(MERGED)]
     others = [one.content["conversation"] for one in notes if isinstance(one, Note) and one.content]
     return [log.place.conversation, *others]
 
@@ -216,7 +216,7 @@ def finish_erasing(log: Log, *, waits: bool = False) -> None:
         _scrub(_relatives([log]), waits=waits)
     if log.state.origin is not None:  # what was forgotten where a fork began while it was being made
         parent = open_log(log.store, Place(log.place.scope, log.state.origin.content["conversation"]))
-        notes = log.read_at(log.state.versions(POOL)) if parent.state.gone else []
+        notes = log.read_stream(POOL) if parent.state.gone else []
         gone = {note.id for note in notes if note.id in parent.state.gone and not is_tombstone(note)}
         if gone:
             forget(log, sorted(gone))

@@ -29,11 +29,12 @@ from quire.errors import (
     cut,
 )
 from quire.items import JSON, Item, Note, ToolResult
+from quire.session.checkpoint import Checkpoint
 from quire.session.spending import Spending
 from quire.session.state import State, Written
-from quire.state import Transcript
+from quire.state import Pool, Transcript
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
-from quire.stores.streams import FORGOTTEN, holds_content, tombstone
+from quire.stores.streams import FORGOTTEN, LINKS, POOL, holds_content, tombstone
 from quire.stores.threads import FOLLOWING
 from quire.tokens import whole
 
@@ -73,9 +74,36 @@ class Log:
         """Held while the state changes. Code that only reads the state in an event loop takes this lock."""
         self._begin = begin
         self._last = b""  # the body of the last entry that was applied
+        self._checkpoint = Checkpoint(store, place)
         self.state = begin()
         self.work: Work | None = None  # the turn that is on its way in this process
-        self.catch_up()
+        if not self._open_checkpoint():
+            self.catch_up()
+
+    def _open_checkpoint(self) -> bool:
+        """Open the last checkpoint and apply what follows; return whether that was possible."""
+        opened = self._checkpoint.open(self.state)
+        if opened is None:
+            self.state = self._begin()  # it may have been changed in part
+            return False
+        self._last, stored = opened
+        self._apply(self.state, read_entries(self.place, stored))
+        if stored:
+            self._last = stored[-1].body
+        return True
+
+    @property
+    def is_checkpoint_due(self) -> bool:
+        """Whether the log has grown by many entries since the last checkpoint, or many were counted."""
+        return self._checkpoint.is_due(self.state) and self.place.conversation != LINKS
+
+    def save_checkpoint(self) -> None:
+        """Write a checkpoint. A failure is logged: a checkpoint only makes the next opening quicker."""
+        with self.lock:
+            try:
+                self._checkpoint.write(self.state, self._last)
+            except StoreError as fault:
+                logger.warning("no checkpoint of %s was written: %s", self.place, fault)
 
     @property
     def root(self) -> "Log":
@@ -127,28 +155,35 @@ class Log:
             stored = self.store.read(self.place)
             entries = read_entries(self.place, stored)
             state = self._begin()
+            self._checkpoint.drop()
             self._apply(state, entries)
             self.state, self._last = state, stored[-1].body if stored else b""
             return entries
 
-    def state_at(self, version: int) -> State:
-        """The state at an earlier version, computed from what is stored."""
+    def past_at(self, version: int, name: str) -> tuple[Transcript, Pool]:
+        """A transcript and the pool as they were at an earlier version."""
         self.state.check_version(version)
-        state = self._begin()
-        self._apply(state, self.recorded()[:version])
-        return state
+        known, notes = self.state.transcripts.get(name), State()
+        transcript = Transcript() if known is None else known.past(self.state.revision_at(version, name))
+        versions = self.store.versions_of(self.place, POOL, before=version + 1)
+        notes.apply([Written(POOL, item) for item in self.read_at(versions)])
+        return transcript, notes.pool
 
-    def recorded(self) -> Entries:
-        """All entries as they are stored."""
-        return read_entries(self.place, self.store.read(self.place))
+    def recorded(self, after: int = 0) -> Entries:
+        """The entries after a version, as they are stored."""
+        return read_entries(self.place, self.store.read(self.place, after=after))
+
+    def versions_of(self, stream: str) -> list[int]:
+        """The versions of the entries of a stream."""
+        return self.store.versions_of(self.place, stream)
 
     def read_at(self, versions: Sequence[int]) -> list[Item]:
         """The items at some versions, in order, as they are stored."""
-        if not versions:
-            return []
-        wanted = set(versions)
-        stored = self.store.read(self.place, after=min(versions) - 1)
-        return [item for _, item in read_entries(self.place, [e for e in stored if e.version in wanted])]
+        return items_in(self.place, self.store.read_at(self.place, versions)) if versions else []
+
+    def read_stream(self, stream: str) -> list[Item]:
+        """All items of a stream, as they are stored."""
+        return self.read_at(self.versions_of(stream))
 
     def append(self, name: str, item: I) -> I:
         """Write one item that is neither an edit nor a result: the common case, without a trial."""
@@ -166,6 +201,8 @@ class Log:
                     with self.applying:
                         state.take(name, item)
                     self._last = body
+                    if self._checkpoint.has_grown(state) and self.is_checkpoint_due:
+                        self.save_checkpoint()
                     return item
             return cast(I, self.commit(lambda _: [Written(name, item)])[0].item)
 
@@ -240,6 +277,8 @@ class Log:
         with self.applying:
             self.state.apply(entries)
         self._last = stored[-1].body
+        if self.is_checkpoint_due:
+            self.save_checkpoint()
         return entries
 
     def _apply(self, state: State, entries: Entries) -> None:
@@ -359,8 +398,8 @@ def open_log(store: Store, place: Place) -> Log:
     return log
 
 
-def _past_of(store: Store, scope: str, origin: Note) -> Transcript:
-    """The past of a fork, from the conversation that it was forked from."""
+def _past_of(store: Store, scope: str, origin: Note) -> tuple[Transcript, int]:
+    """The past of a fork, and how often something was forgotten in the conversation that it is from."""
     content = origin.content
     parent = open_log(store, Place(scope, content["conversation"]))
     with parent.lock:
@@ -368,12 +407,12 @@ def _past_of(store: Store, scope: str, origin: Note) -> Transcript:
         revision, last = content["revision"], content.get("last")
         is_past = len(transcript) >= revision
         if is_past and last is not None:
-            is_past = transcript.view.log.item(revision - 1).id == last
+            is_past = transcript.view.log.id_at(revision - 1) == last
         if not is_past:
             raise Forgotten("the conversation that this one was forked from was removed from the store")
-        if len(transcript) == revision:
-            return transcript.copy()
-        return Transcript(transcript.recorded()[:revision])
+        is_latest = len(transcript) == revision
+        past = transcript.copy() if is_latest else transcript.past(revision)
+        return past, parent.state.forgotten
 
 
 def close_stores() -> None:

@@ -205,7 +205,7 @@ def receipts_of(log: Log) -> list[Kept]:
     """The requests that were sent in a conversation, oldest first."""
     with log.lock:
         state = log.state
-        versions = state.versions(RECEIPTS)
+        versions = log.versions_of(RECEIPTS)
         made = dict(zip(versions, log.read_at(versions), strict=True))
     return [
         Kept(version, item, state, made)

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import groupby
+from itertools import count, groupby
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeGuard
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, cut
 from quire.items import EDITS, JSON, Hide, Item, Mask, Message, Note, ToolCall, ToolResult
 from quire.session.spending import Spending
-from quire.state import Pool, Transcript, View
+from quire.state import PAGE, Outline, Pool, Transcript, View
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import (
     FORGOTTEN,
@@ -36,6 +36,10 @@ _BEGUN, _HELD, _TAKEN = "begun", "held", "taken"
 
 RECEIPT, _DETAIL, _CANDIDATES = "receipt", "receipt detail", "receipt candidates"
 """Descriptions of receipts, and of notes that receipts name."""
+
+
+_TRACKED = frozenset((ORIGIN, POOL, PLANS, STEPS))
+"""The streams of which some entries are needed later by their versions."""
 
 
 class Written(NamedTuple):
@@ -79,8 +83,63 @@ def sources_of(item: Item) -> Collection[str]:
     return extras.get(OF, ()) if extras else ()
 
 
-Past = Callable[[Note], Transcript]
-"""Returns the past of a fork, given its note of origin."""
+Past = Callable[[Note], tuple[Transcript, int]]
+"""Returns the past of a fork, given its note of origin, and how often something was forgotten there."""
+
+_MOST_MADE = 512
+"""How many of the latest items that receipts name are known by their marks, to be kept once."""
+
+
+class Versions:
+    """The versions of the items of a transcript, in order. Those of an archive are read page by page."""
+
+    def __init__(
+        self,
+        outline: Outline | None = None,
+        firsts: Sequence[int] = (),
+        of_page: Callable[[int], Sequence[int]] = lambda _: (),
+    ) -> None:
+        self._start, self._length = (
+            (0, 0) if outline is None else (outline.start, outline.end - outline.start)
+        )
+        self._firsts, self._of_page = firsts, of_page  # the first version of each page
+        self._own = array("Q")
+
+    def __len__(self) -> int:
+        return self._length + len(self._own)
+
+    def __getitem__(self, index: int) -> int:
+        return self.between(index, index + 1)[0]
+
+    def append(self, version: int) -> None:
+        """Add the version of one more item."""
+        self._own.append(version)
+
+    def extend(self, versions: Iterable[int]) -> None:
+        """Add the versions of more items."""
+        self._own.extend(versions)
+
+    def between(self, first: int, last: int) -> list[int]:
+        """The versions of the items from an index to before another."""
+        found: list[int] = []
+        while first < min(last, self._length):
+            number = (self._start + first) // PAGE
+            begin = max(number * PAGE - self._start, 0)
+            page = self._of_page(number)[first - begin : min(last, self._length) - begin]
+            found += page
+            first += len(page)
+        return [*found, *self._own[max(first - self._length, 0) : max(last - self._length, 0)]]
+
+    def count_until(self, version: int) -> int:
+        """How many items were recorded up to a version."""
+        if self._own and version >= self._own[0]:
+            return self._length + bisect_right(self._own, version)
+        index = bisect_right(self._firsts, version) - 1
+        if index < 0:
+            return 0
+        number = self._start // PAGE + index
+        begin = max(number * PAGE - self._start, 0)
+        return min(begin + bisect_right(self._of_page(number), version), self._length)
 
 
 class StepsState:
@@ -107,6 +166,7 @@ class StepsState:
         """Results that came before their turn, each with the items that came with it."""
         self.heard: set[str] = set()
         """Ids of held results that hooks have heard of."""
+        self._entries: dict[str, set[str]] = {}  # by call, the ids of the items above that concern it
         self._held_last = ""  # the call of the last result (2): the items that follow (3) came with it
         self._announced: str | None = None  # the call of the next result, by its note (1)
 
@@ -117,21 +177,35 @@ class StepsState:
         self.taken &= waiting
         self.held = {call: came for call, came in self.held.items() if call in waiting}
         self.heard &= {came[0].id for came in self.held.values()}
+        self._entries = {call: ids for call, ids in self._entries.items() if call in waiting}
         for item in items:
-            if isinstance(item, ToolResult):
-                if self._announced is not None:
-                    self.heard.add(item.id)
-                self._held_last = self._announced or self.call_of(item, pending) or ""
-                self._announced = None
-                self.held[self._held_last] = (item,)
-            elif not is_step(item):
-                self.held[self._held_last] = (*self.held.get(self._held_last, ()), item)
-            elif _HELD in item.content:
-                self._announced = item.content[_HELD]
-            elif _TAKEN in item.content:
-                self.taken.update(item.content[_TAKEN])
-            else:
-                self.begun |= dict.fromkeys(item.content[_BEGUN], item)
+            for call in self._take(item, pending):
+                self._entries.setdefault(call, set()).add(item.id)
+
+    def _take(self, item: Item, pending: Sequence[ToolCall]) -> Collection[str]:
+        """Apply one item, and return the calls that it concerns."""
+        if isinstance(item, ToolResult):
+            if self._announced is not None:
+                self.heard.add(item.id)
+            self._held_last = self._announced or self.call_of(item, pending) or ""
+            self._announced = None
+            self.held[self._held_last] = (item,)
+            return (self._held_last,)
+        if not is_step(item):
+            self.held[self._held_last] = (*self.held.get(self._held_last, ()), item)
+            return (self._held_last,)
+        if _HELD in item.content:
+            self._announced = item.content[_HELD]
+            return (self._announced or "",)
+        if _TAKEN in item.content:
+            self.taken.update(item.content[_TAKEN])
+            return tuple(item.content[_TAKEN])
+        self.begun |= dict.fromkeys(item.content[_BEGUN], item)
+        return tuple(item.content[_BEGUN])
+
+    def entries(self) -> set[str]:
+        """The ids of the items that have to be applied again to arrive at the same."""
+        return {item_id for ids in self._entries.values() for item_id in ids}
 
     def as_held(self, items: Iterable[Item]) -> list[Item]:
         """The items, with what is held in place of results that are held: it may be a tombstone by now."""
@@ -204,7 +278,16 @@ class State:
         """Marks of what was forgotten and may still be in the files of the store."""
         self.gone: set[str] = set()
         """Names of all that was ever forgotten: what names one of these is a tombstone when it is written."""
-        self._versions: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
+        self.forgotten = 0
+        """How often something was forgotten."""
+        self.past_forgotten = 0
+        """Of a fork: how often something was forgotten where it began."""
+        self.latest: dict[str, int] = {}
+        """The version of the last entry of each stream."""
+        self.own_versions: defaultdict[str, Versions] = defaultdict(Versions)
+        """The versions of the items of each transcript that are in this log."""
+        self.versions_by_id: dict[str, int] = {}
+        """The versions of entries of the session's own, by the ids of their items, as far as they matter."""
         self._inherited: dict[str, int] = {}  # how many items of a transcript are from before this log
 
     def apply(self, written: Sequence[Written]) -> None:
@@ -215,7 +298,8 @@ class State:
     def take(self, name: str, item: Item) -> None:
         """Apply one item of a known transcript: the common case."""
         self.version += 1
-        self._versions[name].append(self.version)
+        self.own_versions[name].append(self.version)
+        self.latest[name] = self.version
         self.transcripts[name].append(item)
 
     def check(self, written: Sequence[Written]) -> None:
@@ -224,20 +308,15 @@ class State:
         by_stream: dict[str, list[Item]] = {}
         for stream, item in written:
             if stream == ORIGIN:
-                transcripts = {MAIN: self._past_of(item)}
+                transcripts = {MAIN: self._past_of(item)[0]}
             elif not is_own(stream):
                 by_stream.setdefault(stream, []).append(item)
         for stream, items in by_stream.items():
             _check(transcripts.get(stream), items)
 
-    def versions(self, stream: str) -> Sequence[int]:
-        """The versions of the entries of a stream, in order."""
-        return self._versions.get(stream, ())
-
-    @property
-    def forgotten(self) -> int:
-        """How often something was forgotten."""
-        return len(self.versions(FORGOTTEN))
+    def inherited_length(self, name: str) -> int:
+        """How many items of a transcript are from before this log."""
+        return self._inherited.get(name, 0)
 
     @property
     def is_erasing(self) -> bool:
@@ -247,12 +326,13 @@ class State:
     def at(self, version: int) -> dict[str, View]:
         """What each transcript showed at an earlier version; one without items then is left out."""
         self.check_version(version)
-        revisions = {
-            name: self._inherited.get(name, 0) + bisect_right(self.versions(name), version)
-            for name in self.transcripts
-        }
+        revisions = {name: self.revision_at(version, name) for name in self.transcripts}
         shown = {name: revision for name, revision in revisions.items() if revision or name == MAIN}
         return {name: self.transcripts[name].at(revision) for name, revision in shown.items()}
+
+    def revision_at(self, version: int, name: str) -> int:
+        """How many items a transcript had at a version."""
+        return self.inherited_length(name) + self.own_versions[name].count_until(version)
 
     def check_version(self, version: int) -> None:
         """Raise `OutOfRange` if there is no such version."""
@@ -266,7 +346,7 @@ class State:
             raise OutOfRange(
                 f"{cut(item_id)!r} is from before this conversation began: fork where it is from"
             )
-        return self.versions(name)[own]
+        return self.own_versions[name][own]
 
     def inherited(self, item_id: str) -> Iterator[Item]:
         """The item of an id from before this log began, in each transcript that has one."""
@@ -302,8 +382,11 @@ class State:
     def _apply(self, stream: str, items: list[Item]) -> None:
         first = self.version + 1
         self.version += len(items)
-        self._versions[stream].extend(range(first, self.version + 1))
+        self.latest[stream] = self.version
+        if stream in _TRACKED:
+            self.versions_by_id.update(zip((item.id for item in items), count(first), strict=False))
         if not is_own(stream):
+            self.own_versions[stream].extend(range(first, self.version + 1))
             self.transcripts.setdefault(stream, Transcript()).extend(items)
         elif stream == POOL:
             self._apply_to_pool(items)
@@ -312,6 +395,7 @@ class State:
         elif stream == RECEIPTS:
             self._apply_receipts(items, first)
         else:
+            self.forgotten += len(items) if stream == FORGOTTEN else 0
             for item in items:
                 if not is_tombstone(item):
                     self._note(stream, item)
@@ -322,12 +406,15 @@ class State:
                 parts = item.content.get("parts", ())
                 self.cuts |= {part["name"]: part["cut"] for part in parts if "cut" in part}
             elif not isinstance(item, Note) or item.description != _CANDIDATES:
-                self.made[mark_of(item)] = version
+                self.made.pop(mark := mark_of(item), None)
+                self.made[mark] = version
+        for mark in list(self.made)[:-_MOST_MADE]:
+            del self.made[mark]
 
     def _note(self, stream: str, item: Item) -> None:
         """Apply an entry of one of the session's own streams."""
         if stream == ORIGIN:
-            self.transcripts[MAIN] = self._past_of(item)
+            self.transcripts[MAIN], self.past_forgotten = self._past_of(item)
             self._inherited[MAIN] = len(self.transcripts[MAIN])
             self.origin = item if isinstance(item, Note) else None
         elif stream == PLANS and isinstance(item, Hide):
@@ -366,7 +453,7 @@ class State:
         for key in [str(note.key) for note in self.pool if note.id == note_id]:
             self.pool.remove(key)
 
-    def _past_of(self, origin: Item) -> Transcript:
+    def _past_of(self, origin: Item) -> tuple[Transcript, int]:
         if self._past is None or not isinstance(origin, Note):
             raise StoreDamaged("the conversation that this one was forked from is not known")
         return self._past(origin)

@@ -229,6 +229,9 @@ class Turns:
             context = await self._compacted(io, turn, context, template, asked)
         self._previous = (template, context)
         await io.fire(self._writer.hooks, [Built(self._log.place, context)])
+        root = self._log.root
+        if root.is_checkpoint_due:  # all items were counted for the first time
+            await io.do(root, root.save_checkpoint)
         return context
 
     async def _compacted(

@@ -46,7 +46,7 @@ from quire.state.groups import (
     pending_calls,
     structural,
 )
-from quire.state.log import EDIT as EDIT, MASKED as MASKED, Log as Log, Segment as Segment
+from quire.state.log import EDIT as EDIT, MASKED as MASKED, PAGE as PAGE, Log as Log, Segment as Segment
 from quire.state.merge import (
     TASK as TASK,
     SummaryPlan,

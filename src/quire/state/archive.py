@@ -156,6 +156,13 @@ class Archive(Segment):
             found.append(counts[within])
         return found
 
+    def counted_items(self) -> int:
+        first = self.outline.first_page
+        return sum(
+            PAGE * (len(totals) - 1) + len(self.counts(key, first + len(totals) - 1))
+            for key, totals in self.totals.items()
+        )
+
     def find(self, item_id: str, end: int) -> int | None:
         lows, highs = self.outline.lows, self.outline.highs
         for index in reversed(range(len(lows))):
@@ -302,17 +309,21 @@ class _Heads(Sequence[int]):
 # Making an archive, and going on from one
 
 
-def archived(transcript: Transcript, start: int = 0) -> tuple[Outline, dict[int, Page]]:
-    """The outline of a transcript from a position on, and the pages that its archive does not have yet."""
+def archived(
+    transcript: Transcript, start: int = 0, before: Outline | None = None
+) -> tuple[Outline, dict[int, Page]]:
+    """The outline of a transcript from a position on, and the pages that an earlier outline has not."""
     view, tip = transcript.view, transcript.tip
     log, end = view.log, view.end
     own = [segment for segment, _, _ in log.pieces(start, end)]
-    before = next((one.outline for one in own if isinstance(one, Archive)), None)
     counters = {key: counter for segment in own for key, counter in segment.counters.items()}
     for counter in counters.values():
         view.counted(counter)
         log.tokens(start, end, counter)
-    first = start // PAGE if before is None else before.end // PAGE
+    first = start // PAGE
+    if before is not None:  # pages that were not counted by all counters in use are made again
+        counted = (len(array("q", before.totals.get(key, bytes(8)))) - 1 for key in counters)
+        first = min([before.end // PAGE, *(before.first_page + pages for pages in counted)])
     numbers = range(first, -(-end // PAGE) if end > start else first)
     keys = {*counters, *(before.totals if before else ())}
     pages = {number: _page_of(log, number, start, end, keys) for number in numbers}
@@ -368,7 +379,7 @@ def _counts(pieces: Iterable[tuple[Segment, int, int]], key: str) -> "array[int]
 
 def _totals(key: str, before: Outline | None, kept: int, pages: Mapping[int, Page], end: int) -> bytes:
     """The tokens before each page, up to the first that is not full, or not counted to its end."""
-    totals = array("q", (0,) if before is None else before.totals.get(key, array("q", (0,)).tobytes()))
+    totals = array("q", bytes(8) if before is None else before.totals.get(key, bytes(8)))
     if len(totals) > kept:
         del totals[kept + 1 :]
         for number, page in pages.items():

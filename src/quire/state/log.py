@@ -165,6 +165,10 @@ class Segment:
             sums[known : known + len(more)] = more
         return sums[stop] - sums[start]
 
+    def counted_items(self) -> int:
+        """How many items were counted, by all counters."""
+        return sum(len(sums) - 1 for sums in self.sums.values())
+
     def positions(self, sort: Sort, start: int, stop: int) -> Sequence[int]:
         """The positions of one sort from one to before another."""
         kept = self._users if sort == "users" else self.marks if sort == "marks" else self.edits

@@ -1,0 +1,306 @@
+"""Checkpoints: what opening a conversation needs, kept beside its log, which then need not be read whole.
+
+A checkpoint is made from the log and is never the truth. Where it is missing, damaged, of another format, or
+older than something that was forgotten, the log is read. It holds ids, versions and numbers: content is read
+from the entries that it names, or when it is asked for.
+
+Its head has the outline of each transcript, and names the entries that every opening needs: notes of the
+pool, open plans and calls, instructions, pins, summaries, and the window of the last request. Its other parts
+are the pages of the transcripts.
+"""
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from itertools import islice
+
+import msgspec
+
+from quire.errors import QuireError, StoreFailed
+from quire.items import Item, Note
+from quire.session.spending import Spending
+from quire.session.state import State, Versions, Written
+from quire.state import (
+    PAGE,
+    Outline,
+    Page,
+    Pool,
+    Transcript,
+    View,
+    archived,
+    needed_positions,
+    reopened,
+)
+from quire.stores import Opening, Place, Store, Stored, items_in
+from quire.stores.streams import FORGOTTEN, MAIN
+
+EVERY = 256
+"""A checkpoint is written when a log has grown by so many entries."""
+
+_FORMAT = 1
+_MOST_TRANSCRIPTS = 256
+_WINDOW = 512
+"""Items that an opening reads at once if no request says how many are shown."""
+
+
+class _Part(msgspec.Struct, array_like=True, frozen=True):
+    """A page, and the versions of its items."""
+
+    versions: bytes
+    page: Page
+
+
+class _Saved(msgspec.Struct, array_like=True, frozen=True):
+    """A transcript: its outline, the version of the first item of each page, and its last pages."""
+
+    outline: Outline
+    first_versions: bytes
+    pages: dict[int, _Part]
+
+
+class _Head(msgspec.Struct, array_like=True, frozen=True):
+    """The state of a conversation at a version. Entries are given by their versions.
+
+    `last` is the digest of the last entry. `past` is how much of the main transcript is from before the log,
+    and how often something was forgotten where that is from.
+    """
+
+    format: int
+    last: bytes
+    past: tuple[int, int]
+    transcripts: dict[str, _Saved]
+    origin: int
+    pool: list[int]
+    plans: list[int]
+    steps: list[int]
+    named: list[str]
+    spending: Spending
+    made: list[tuple[bytes, int]]
+    cuts: dict[str, str]
+    gone: list[str]
+    unwiped: list[str]
+    forgotten: int
+    latest: dict[str, int]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_head = msgspec.msgpack.Decoder(_Head).decode
+_decode_part = msgspec.msgpack.Decoder(_Part).decode
+
+
+class Checkpoint:
+    """The last checkpoint of a conversation that this process has opened or written."""
+
+    def __init__(self, store: Store, place: Place) -> None:
+        self._store, self._place = store, place
+        self.version = 0
+        self._counted = 0  # items that were counted then
+        self._saved: dict[str, _Saved] = {}
+
+    def open(self, state: State) -> tuple[bytes, list[Stored]] | None:
+        """Bring an empty state to the checkpoint, if there is one that can be used.
+
+        Returns the body of its last entry, and the entries that follow.
+        """
+        opening = self._store.open_checkpoint(self._place)
+        if opening is None:
+            return None
+        try:
+            head = _decode_head(opening.head)
+        except msgspec.MsgspecError:
+            return None
+        entries = {stored.version: stored for stored in opening.entries}
+        last, after = entries.get(opening.version), [v for v in entries if v > opening.version]
+        is_of_log = last is not None and _digest(last.body) == head.last and head.format == _FORMAT
+        if last is None or not is_of_log or any(entries[v].stream == FORGOTTEN for v in after):
+            return None
+        try:
+            self._restore(head, opening, entries, state)
+        except (QuireError, KeyError):  # for example, the conversation that this one was forked from is gone
+            return None
+        if state.past_forgotten != head.past[1]:
+            return None
+        self.version, self._saved, self._counted = opening.version, head.transcripts, _counted(state)
+        return last.body, [entries[version] for version in after]
+
+    def _restore(self, head: _Head, opening: Opening, entries: Mapping[int, Stored], state: State) -> None:
+        def named(versions: Sequence[int]) -> list[Item]:
+            return items_in(self._place, [entries[version] for version in versions])
+
+        if head.origin:
+            state.apply([Written(entries[head.origin].stream, item) for item in named([head.origin])])
+        past = state.transcripts[MAIN]
+        for index, (name, saved) in enumerate(head.transcripts.items()):
+            loader = _Pages(self._store, self._place, name, index, saved, entries)
+            loader.past = past if name == MAIN and head.past[0] else None
+            state.transcripts[name] = reopened(saved.outline, loader, loader.past)
+            state.own_versions[name] = Versions(saved.outline, loader.first_versions, loader.versions)
+        state.version = opening.version
+        state.pool = Pool.restored([note for note in named(head.pool) if isinstance(note, Note)])
+        state.plans = {note.id: note for note in named(head.plans) if isinstance(note, Note)}
+        state.steps.take(named(head.steps), state.pending())
+        state.steps.take((), state.pending())  # a note may also be about calls that were answered
+        for versions in (head.pool, head.plans, head.steps, [head.origin] if head.origin else []):
+            ids = (item.id for item in named(versions))
+            state.versions_by_id.update(zip(ids, versions, strict=True))
+        state.named, state.spending, state.made = set(head.named), head.spending, dict(head.made)
+        state.cuts, state.gone, state.unwiped = head.cuts, set(head.gone), set(head.unwiped)
+        state.forgotten, state.latest = head.forgotten, head.latest
+
+    def has_grown(self, state: State) -> bool:
+        """Whether a state has many more entries."""
+        return state.version - self.version >= EVERY
+
+    def is_due(self, state: State) -> bool:
+        """Whether a state has many more entries, or many items were counted since."""
+        if not self._store.has_checkpoints or state.is_erasing or state.version < EVERY:
+            return False
+        return self.has_grown(state) or _counted(state) - self._counted >= EVERY
+
+    def drop(self) -> None:
+        """Forget what was opened or written: entries were replaced, so the next one is written whole."""
+        self.version, self._saved, self._counted = 0, {}, 0
+
+    def write(self, state: State, last: bytes) -> None:
+        """Write a checkpoint of a state whose last entry has this body."""
+        self.version = state.version
+        if len(state.transcripts) > _MOST_TRANSCRIPTS:
+            return
+        parts: dict[int, bytes] = {}
+        needs: set[int] = set()
+        for index, (name, transcript) in enumerate(state.transcripts.items()):
+            saved, pages = self._save(name, transcript, state)
+            self._saved[name] = saved
+            parts |= {_part_of(number, index): _encode(page) for number, page in pages.items()}
+            versions, start = state.own_versions[name], saved.outline.start
+            view, window = transcript.view, _window(transcript.view, state.cuts)
+            positions = {*needed_positions(view), *window, *_masks(view, window)}
+            needs.update(versions[position - start] for position in positions if position >= start)
+        pool, steps = [state.versions_by_id[note.id] for note in state.pool], state.steps.entries()
+        head = _Head(
+            format=_FORMAT,
+            last=_digest(last),
+            past=(state.inherited_length(MAIN), state.past_forgotten),
+            transcripts={name: self._saved[name] for name in state.transcripts},
+            origin=state.versions_by_id[state.origin.id] if state.origin is not None else 0,
+            pool=pool,
+            plans=[state.versions_by_id[note_id] for note_id in state.plans],
+            steps=sorted(state.versions_by_id[item_id] for item_id in steps),
+            named=sorted(state.named),
+            spending=state.spending,
+            made=list(state.made.items()),
+            cuts=state.cuts,
+            gone=sorted(state.gone),
+            unwiped=sorted(state.unwiped),
+            forgotten=state.forgotten,
+            latest=state.latest,
+        )
+        own = {*head.pool, *head.plans, *head.steps, head.origin} - {0}
+        state.versions_by_id = {one: at for one, at in state.versions_by_id.items() if at in own}
+        self._counted = _counted(state)
+        self._store.write_checkpoint(self._place, state.version, _encode(head), sorted(needs | own), parts)
+
+    def _save(self, name: str, transcript: Transcript, state: State) -> tuple[_Saved, dict[int, _Part]]:
+        start, before = state.inherited_length(name), self._saved.get(name)
+        outline, pages = archived(transcript, start, None if before is None else before.outline)
+        versions = state.own_versions[name]
+        parts: dict[int, _Part] = {}
+        first_versions = array("Q", b"" if before is None else before.first_versions)
+        for number, page in pages.items():
+            first = max(number * PAGE, start) - start
+            of_page = array("Q", versions.between(first, first + len(page.ids)))
+            parts[number] = _Part(of_page.tobytes(), page)
+            del first_versions[number - outline.first_page :]
+            first_versions.append(of_page[0])
+        known = {**({} if before is None else before.pages), **parts}
+        last = dict(sorted(known.items())[-2:])
+        return _Saved(outline, first_versions.tobytes(), last), parts
+
+
+class _Pages:
+    """Loads the pages and the items of one transcript."""
+
+    past: Transcript | None = None
+    """What the transcript goes on from, if that is of another conversation."""
+
+    def __init__(
+        self, store: Store, place: Place, name: str, index: int, saved: _Saved, read: Mapping[int, Stored]
+    ) -> None:
+        self._store, self._place, self._name, self._index = store, place, name, index
+        self._outline, self._parts = saved.outline, dict(saved.pages)
+        self._read = {version: stored for version, stored in read.items() if stored.stream == name}
+        self.first_versions = array("Q", saved.first_versions)
+
+    def page(self, number: int) -> Page:
+        """The page of a number."""
+        return self._part(number).page
+
+    def items(self, start: int, stop: int) -> list[Item]:
+        """The items from a position to before another, read at once."""
+        first, versions = self._outline.start, list[int]()
+        for number in range(start // PAGE, -(-stop // PAGE)):
+            begin = max(number * PAGE, first)
+            versions += self.versions(number)[max(start - begin, 0) : stop - begin]
+        missing = [version for version in versions if version not in self._read]
+        found = self._store.read_at(self._place, missing) if missing else []
+        new = {stored.version: stored for stored in found}
+        return items_in(self._place, [self._read.get(version) or new[version] for version in versions])
+
+    def versions(self, number: int) -> "array[int]":
+        """The versions of the items of a page."""
+        return array("Q", self._part(number).versions)
+
+    def _part(self, number: int) -> _Part:
+        if number not in self._parts:
+            part = _part_of(number, self._index)
+            try:
+                self._parts[number] = _decode_part(self._store.read_parts(self._place, [part])[part])
+            except (KeyError, msgspec.MsgspecError):
+                self._parts |= self._from_log()
+        return self._parts[number]
+
+    def _from_log(self) -> dict[int, _Part]:
+        """All pages, made again from the log: the checkpoint is damaged, or something was forgotten since."""
+        own = [stored for stored in self._store.read(self._place) if stored.stream == self._name]
+        length = self._outline.end - self._outline.start
+        transcript = Transcript() if self.past is None else self.past.copy()
+        transcript.extend(items_in(self._place, own[:length]))
+        if len(own) < length:
+            raise StoreFailed(f"{self._place} was removed while it was open")
+        _, pages = archived(transcript, self._outline.start)
+        versions = iter(stored.version for stored in own)
+        return {
+            number: _Part(array("Q", islice(versions, len(page.ids))).tobytes(), page)
+            for number, page in pages.items()
+        }
+
+
+def _counted(state: State) -> int:
+    views = ((one.view, state.inherited_length(name)) for name, one in state.transcripts.items())
+    return sum(
+        segment.counted_items() for view, start in views for segment, _, _ in view.log.pieces(start, view.end)
+    )
+
+
+def _window(view: View, cuts: Mapping[str, str]) -> range:
+    """The positions that the next request probably shows: those from the last cut on."""
+    found = [view.log.find(item_id, view.end) for item_id in cuts.values()]
+    known = [position for position in found if position is not None]
+    return range(max(min(known, default=view.end - _WINDOW), view.end - 2 * PAGE, 0), view.end)
+
+
+def _masks(view: View, window: range) -> Iterator[int]:
+    """The positions of the masks of what is shown in a window."""
+    for leaf in reversed(view.shape.leaves):
+        yield from (run.by for run in leaf.runs if run.by >= 0 and run.start in window)
+        if leaf.start < window.start:
+            return
+
+
+def _part_of(number: int, index: int) -> int:
+    """The part of a checkpoint for a page of the transcript of an index; part 0 is the head."""
+    return number * _MOST_TRANSCRIPTS + index + 1
+
+
+def _digest(body: bytes) -> bytes:
+    return blake2b(body, digest_size=8).digest()

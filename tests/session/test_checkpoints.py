@@ -1,0 +1,181 @@
+"""A conversation that is opened from its checkpoint is the one that is read whole from its log."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from quire import Session
+from quire.errors import OverBudget, QuireError
+from quire.items import Note
+from quire.state import Transcript
+from quire.testing.histories import OPS, Author, Op
+from quire.testing.plain import FourCharacters
+from tests.session.opened import SECRET, TEMPLATE, answer, send, session, talk, texts, watch
+from tests.stores.keeping import kept
+
+KINDS = pytest.mark.parametrize("kind", ("sqlite", "sealed sqlite", "postgres"))
+FEW = settings(max_examples=max(6, settings().max_examples // 5))
+VERBS = ("keep", "drop", "begin", "result", "send", "record", "fork", "merge", "other", "forget", "undo")
+STEPS = st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 9)), max_size=8)
+Step = tuple[str, int]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_pages() -> Iterator[None]:
+    """Let a page have four items, and write a checkpoint with every third entry."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (
+            "state.log",
+            "state.transcript",
+            "state.archive",
+            "session.state",
+            "session.checkpoint",
+        ):
+            patch.setattr(f"quire.{module}.PAGE", 4)
+        patch.setattr("quire.session.checkpoint.EVERY", 3)
+        yield
+
+
+def play(world: list[Session], author: Author, ops: list[Op], steps: list[Step]) -> None:
+    """A random conversation: items, edits, and what sessions do beside them."""
+    for index, op in enumerate(ops):
+        one = world[index % len(world)]
+        item = author.item(Transcript(one.view().recorded()), op)
+        with suppress(QuireError):
+            if item is not None:
+                one.append(item)
+        if index < len(steps):
+            with suppress(QuireError):
+                step(world, one, *steps[index])
+
+
+def step(world: list[Session], one: Session, verb: str, number: int) -> None:
+    items = one.view().recorded()
+    match verb:
+        case "keep":
+            one.pool.keep(Note(f"note {number}", key=f"k{number % 3}"))
+        case "drop":
+            one.pool.drop(f"k{number % 3}")
+        case "begin":
+            one.begin(*one.view().pending()[:2])
+        case "send":
+            send(one.build(TEMPLATE, model="gpt-5.6"), temperature=number)
+        case "record":
+            send(one.build(TEMPLATE, model="gpt-5.6"))
+            one.record(answer(f"answer {number}"))
+        case "fork":
+            at = one.version - number % 3 if number % 2 else None
+            world.append(one.fork(f"fork{len(world)}", at=at))
+        case "merge":
+            world[0].merge(world[-1])
+        case "other":
+            one.user(f"aside {number}", to=f"other{number % 2}")
+        case "forget":
+            one.forget(*(item.id for item in items[number % 5 :][:1]))
+        case _:
+            one.undo()
+
+
+def seen(one: Session) -> dict[str, Any]:
+    """All that can be seen of a conversation."""
+    counter = FourCharacters()
+    views = [one.at(version) for version in range(one.version + 1)]
+    return {
+        "version": one.version,
+        "recorded": {name: one.view(name).recorded() for name in one.transcripts},
+        "at": [{name: list(view) for name, view in at.items()} for at in views],
+        "pending": [{name: view.pending() for name, view in at.items()} for at in views],
+        "tokens": {name: one.view(name).tokens(counter) for name in one.transcripts},
+        "fates": [one.view().fate(item.id) for item in one.view().recorded()],
+        "pool": list(one.pool),
+        "steps": one.steps.standing(),
+        "spending": one.spending,
+        "receipts": [(one.version, one.digest, _request(one)) for one in one.receipts],
+        "shown": _shown(one),
+        "found": one.find("question"),
+    }
+
+
+def _shown(one: Session) -> Any:
+    try:
+        return [item.id for item in one.build(TEMPLATE, model="gpt-5.6").items]
+    except OverBudget as fault:
+        return str(fault)
+
+
+def _request(kept: Any) -> Any:
+    try:
+        return kept.request()
+    except QuireError as fault:
+        return type(fault)
+
+
+@pytest.mark.laws
+@KINDS
+@FEW
+@given(ops=OPS, steps=STEPS, more=OPS)
+def test_a_conversation_opened_from_a_checkpoint_is_the_whole(
+    kind: str, ops: list[Op], steps: list[Step], more: list[Op]
+) -> None:
+    with kept(kind) as held:
+        author, world = Author(), [session(held.store)]
+        play(world, author, ops, steps)
+        names = [one.place.conversation for one in world]
+        lazy = [Session.open(scope="ana", conversation=name, store=held.reopen()) for name in names]
+        play(lazy, author, more, [])  # it goes on from where it was opened
+        store = held.reopen()
+        for name in names:
+            opened = seen(Session.open(scope="ana", conversation=name, store=store))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(type(store), "open_checkpoint", lambda *_: None)
+                assert opened == seen(Session.open(scope="ana", conversation=name, store=held.open()))
+
+
+@KINDS
+def test_a_long_conversation_is_opened_from_its_checkpoint(kind: str) -> None:
+    with kept(kind) as held:
+        talk(session(held.store), 40)
+        store, read = held.reopen(), list[str]()
+        watch(store, lambda step, _: read.append(step), ("read", "read_at", "read_parts"))
+        one = session(store)
+        assert len(one.view()) == 80 and texts(one.view()[-1:]) == ["x answer 39"]
+        assert one.view().pending() == [] and read == []
+        assert texts(one.view()[3:4]) == ["x answer 1"]
+
+
+@KINDS
+def test_nothing_of_a_forgotten_item_is_in_a_checkpoint(kind: str) -> None:
+    with kept(kind) as held:
+        one = session(held.store)
+        talk(one, 5)
+        secret = one.user(SECRET)
+        talk(one, 5)
+        place = one.place
+        assert held.store.open_checkpoint(place) is not None
+        one.forget(secret.id)
+        opening = held.store.open_checkpoint(place)
+        assert opening is None or all(b"swordfish" not in stored.body for stored in opening.entries)
+        again = session(held.reopen())
+        assert texts([again.view().get(secret.id)]) == ["[forgotten]"]
+
+
+@KINDS
+@pytest.mark.parametrize("harm", ("part", "head", "format"))
+def test_a_checkpoint_that_cannot_be_used_is_not(kind: str, harm: str) -> None:
+    with kept(kind) as held:
+        one = session(held.store)
+        talk(one, 20)
+        opening = held.store.open_checkpoint(one.place)
+        assert opening is not None
+        head = opening.head[:9] if harm == "head" else opening.head
+        with pytest.MonkeyPatch.context() as patch:
+            if harm == "format":
+                patch.setattr("quire.session.checkpoint._FORMAT", 99)
+            parts = dict.fromkeys(range(1, 2000, 256), b"harm") if harm == "part" else {}
+            needs = [stored.version for stored in opening.entries if stored.version < opening.version]
+            held.store.write_checkpoint(one.place, opening.version, head, needs, parts)
+            again = session(held.reopen())
+            assert texts(again.view()) == texts(one.view())
