@@ -81,50 +81,38 @@ _KINDS: dict[str, tuple[Any, str]] = {
 
 
 @dataclass(eq=False)
-class _Rendering:
-    """One rendering, which a response may answer; `request` is there if it is of a context of this session.
+class _Request:
+    """One rendering, which may be sent and answered.
 
-    `parameters` are those of the receipt that was kept of it last.
+    `sent` is what a receipt says of it; None if it is not of a context of this session. `parameters` are
+    those of the last receipt that was kept of it.
     """
 
     rendered: Rendered
-    request: SentRequest | None = None
+    sent: SentRequest | None = None
     guard: Guard | None = None
-    is_kept: bool = False
+    has_receipt: bool = False
     parameters: Mapping[str, Any] | None = None
     is_learned: bool = False
 
     def learn(self, model: str | None, reported: int) -> None:
-        """Calibrate the counter by the tokens that the model asked reported, once for each rendering."""
+        """Calibrate the counter by the tokens that the model asked reported, once for each request."""
         asked = self.rendered.model
         is_asked = asked is None or model is None or _is_same_model(asked, model)
-        if self.request is None or self.is_learned or not is_asked:
+        if self.sent is None or self.is_learned or not is_asked:
             return
-        receipt = self.request.context.receipt
+        receipt = self.sent.context.receipt
         if receipt.counted and reported and isinstance(receipt.counter, Calibrated):
             self.is_learned = True
             receipt.counter.learn(receipt.counted, reported)
 
-    def with_parameters(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """The parameters of the request, as they are kept; those of a receipt that was kept do not change."""
-        if given is None:
-            return self.parameters
-        checked_type(given, Mapping, "the parameters of a request are a mapping")
-        if self.request is None:
-            raise InvalidValue("parameters are given with what was sent: a context that this session built")
-        parameters = parameters_of(given, self.rendered.payload)
-        if self.is_kept and parameters != self.parameters:
-            logger.warning("the receipt was kept with other parameters: give all of them to `context.sent`")
-            return self.parameters
-        return parameters
-
     def receipt(self, parameters: Mapping[str, Any] | None, conversation: str, state: State) -> Entries:
         """The entries of the receipt; if something was forgotten since, it does not say what was sent."""
-        if self.request is None or self.guard is None:
+        if self.sent is None or self.guard is None:
             return []
         if not self.guard.is_intact:
-            return self.request.bare_entries()
-        selections = _quotes_in(self.request.context)
+            return self.sent.bare_entries()
+        selections = _quotes_in(self.sent.context)
         quoted = {
             one.items[0].id: names_of(one.quotes, conversation) for one in selections.values() if one.items
         }
@@ -132,40 +120,40 @@ class _Rendering:
             name: names_of((quote for quote in one.found if quote.source != conversation), conversation)
             for name, one in selections.items()
         }
-        request = self.request._replace(quoted=quoted, found=found, parameters=parameters)
-        return request.entries(state)
+        sent = self.sent._replace(quoted=quoted, found=found, parameters=parameters)
+        return sent.entries(state)
 
-    def mark_kept(self, parameters: Mapping[str, Any] | None) -> None:
+    def mark_receipt(self, parameters: Mapping[str, Any] | None) -> None:
         """Remember that a receipt was kept."""
-        self.is_kept, self.parameters = True, parameters
+        self.has_receipt, self.parameters = True, parameters
 
 
-class _Renderings(Observer):
-    """The renderings of one context, by provider, the last one at the end."""
+class _Requests(Observer):
+    """The requests that are rendered from one context, by provider, the last one at the end."""
 
     def __init__(self, turns: "Turns", sources: Mapping[int, str], guard: Guard) -> None:
         self.turns, self._sources, self._guard = turns, sources, guard
-        self.all: dict[str, _Rendering] = {}
+        self.all: dict[str, _Request] = {}
 
     def rendered(self, context: Context, rendered: Rendered, plan: CachePlan) -> None:
         """Remember a rendering. `Forgotten` if something was forgotten since the context was built."""
         digest = self.turns.checked_digest(self._guard, rendered)
-        request = SentRequest(context, rendered.wire, rendered.model, digest, plan, self._sources)
+        sent = SentRequest(context, rendered.wire, rendered.model, digest, plan, self._sources)
         self.all.pop(rendered.wire, None)
-        self.all[rendered.wire] = _Rendering(rendered, request, self._guard)
+        self.all[rendered.wire] = _Request(rendered, sent, self._guard)
         self.turns.remember(self.all[rendered.wire])
 
     def sent(self, provider: str | None, parameters: Mapping[str, Any] | None) -> None:
-        """Keep a receipt of a rendering that is sent."""
+        """Keep a receipt of a request that is sent."""
         checked_type(parameters, Mapping | None, "the parameters of a request are a mapping")
-        rendering = self.find(provider)
-        if rendering is None:
+        request = self.find(provider)
+        if request is None:
             to = f" for {cut(provider)!r}" if provider else ""
             raise InvalidValue(f"nothing of this context was rendered{to}: render it before it is sent")
-        self.turns.keep_receipt(rendering, parameters)
+        self.turns.keep_receipt(request, parameters)
 
-    def find(self, provider: str | None) -> _Rendering | None:
-        """The last rendering, or the last one for a provider."""
+    def find(self, provider: str | None) -> _Request | None:
+        """The last request, or the last one for a provider."""
         return self.all.get(provider) if provider else next(reversed(self.all.values()), None)
 
 
@@ -208,7 +196,7 @@ class Turns:
         self._counters: dict[str, Calibrated] = {}
         self._previous: tuple[Template, Context] | None = None
         self._digests = Digests()
-        self._last: dict[str, _Rendering] = {}  # by provider, the last rendering at the end
+        self._last: dict[str, _Request] = {}  # by provider, the last one at the end
 
     # Contexts
 
@@ -324,7 +312,7 @@ class Turns:
             counter=counter,
             previous=previous[1] if previous is not None and previous[0] is template else None,
             cuts=self._log.state.cuts,
-            observer=_Renderings(self, sources, turn.guard),
+            observer=_Requests(self, sources, turn.guard),
             output=asked.get("output"),
         )
 
@@ -342,11 +330,11 @@ class Turns:
 
     # Receipts
 
-    def remember(self, rendering: _Rendering) -> None:
-        """Remember the last rendering for a provider."""
-        name = rendering.rendered.wire
+    def remember(self, request: _Request) -> None:
+        """Remember the last request for a provider."""
+        name = request.rendered.wire
         self._last.pop(name, None)  # the last one is at the end
-        self._last[name] = rendering
+        self._last[name] = request
 
     def checked_digest(self, guard: Guard, rendered: Rendered) -> str:
         """The digest of a payload; `Forgotten` if something was forgotten since its context was built."""
@@ -354,14 +342,14 @@ class Turns:
         guard.check("the context was built")
         return self._digests.of(rendered.payload, rendered.wire)
 
-    def keep_receipt(self, rendering: _Rendering, parameters: Mapping[str, Any] | None) -> None:
-        """Keep a receipt of a rendering that is sent."""
+    def keep_receipt(self, request: _Request, parameters: Mapping[str, Any] | None) -> None:
+        """Keep a receipt of a request that is sent."""
         if parameters is not None:
-            parameters = parameters_of(parameters, rendering.rendered.payload)
+            parameters = parameters_of(parameters, request.rendered.payload)
         if self._log.root is not self._log:
             self._log.root.catch_up()  # what a draft shows is forgotten there
-        self._log.commit(lambda state: rendering.receipt(parameters, self._conversation, state))
-        rendering.mark_kept(parameters)
+        self._log.commit(lambda state: request.receipt(parameters, self._conversation, state))
+        request.mark_receipt(parameters)
 
     @property
     def _conversation(self) -> str:
@@ -375,18 +363,20 @@ class Turns:
         """The body of `Session.record`."""
         reply, response = _Reply(self, io, provider, to, sent, parameters), _decoded(response)
         if isinstance(response, Parsed):
-            return await reply.keep(response)
+            return await reply.record(response)
         if not _is_stream(response):
-            return await reply.keep(reply.wire.parse(response, sent=reply.rendered))
+            return await reply.record(reply.wire.parse(response, sent=reply.rendered))
         if hasattr(response, "__aiter__") and not io.is_offloaded:
             raise WrongType("an async stream is recorded by `await session.aio.record(stream)`")
         async for _ in reply.pass_on(response):
             pass
-        return reply.kept
+        return reply.recorded
 
     async def record_taken(self, response: Parsed) -> Parsed:
         """Record a response to the last request, and that the turn of an agent runs its calls."""
-        return await self.keep(AWAITED, response, MAIN, self.rendering_of(None, None), takes_calls=True)
+        return await self.record_parsed(
+            AWAITED, response, MAIN, self.request_for(None, None), takes_calls=True
+        )
 
     def listen(
         self, io: IO, events: Any, provider: str | None, to: str, sent: Any, parameters: Any = None
@@ -395,39 +385,39 @@ class Turns:
         checked_type(events, Iterable | AsyncIterable, "the events of a stream are iterated")
         return _Reply(self, io, provider, to, sent, parameters).pass_on(events)
 
-    def rendering_of(self, sent: Any, provider: str | None) -> _Rendering | None:
-        """The rendering that a response answers: `sent`, or the last one, of a `provider` if one is named."""
+    def request_for(self, sent: Any, provider: str | None) -> _Request | None:
+        """The request that a response answers: `sent`, or the last one, of a `provider` if one is named."""
         if isinstance(sent, Rendered):
             known = [one for one in self._last.values() if one.rendered.is_of(sent)]
-            return known[0] if known else _Rendering(sent)
+            return known[0] if known else _Request(sent)
         if sent is None:
             return self._last.get(provider) if provider else next(reversed(self._last.values()), None)
         if not isinstance(sent, Context):
             raise WrongType(f"what was sent is a context or a rendering of it, not {type(sent).__name__}")
-        renderings = sent.observer
-        if not isinstance(renderings, _Renderings) or renderings.turns is not self or not renderings.all:
+        requests = sent.observer
+        if not isinstance(requests, _Requests) or requests.turns is not self or not requests.all:
             raise InvalidValue("this session has rendered nothing of the context that is given as sent")
-        return renderings.find(provider)
+        return requests.find(provider)
 
-    async def keep(
+    async def record_parsed(
         self,
         io: IO,
         parsed: Parsed,
         to: str,
-        sent: _Rendering | None,
+        request: _Request | None,
         parameters: Mapping[str, Any] | None = None,
         *,
         takes_calls: bool = False,
     ) -> Parsed:
         """Record the items of a response and what it used; if it is refused, what it used.
 
-        The receipt of what it answers comes first, if it was not kept yet. With `takes_calls` a note follows
+        The receipt of the request comes first, if it was not kept yet. With `takes_calls` a note follows
         that the turn of an agent runs the calls.
         """
-        model = parsed.model or (None if sent is None else sent.rendered.model)
+        model = parsed.model or (None if request is None else request.rendered.model)
         usage = [] if parsed.usage is None else [usage_note(parsed.usage, model, self.prices)]
         used = [Written(USAGE, note) for note in usage]
-        unkept = sent if sent is not None and not sent.is_kept else None
+        unkept = request if request is not None and not request.has_receipt else None
 
         def commit(items: Sequence[Item]) -> tuple[Item, ...]:
             def entries(state: State) -> Entries:
@@ -437,10 +427,10 @@ class Turns:
                 steps = [Written(STEPS, taken(calls))] if takes_calls and calls else []
                 return [*receipt, *written, *steps, *used]
 
-            kept = tuple(item for stream, item in self._log.commit(entries) if stream == to)
+            recorded = tuple(item for stream, item in self._log.commit(entries) if stream == to)
             if unkept is not None:
-                unkept.mark_kept(parameters)
-            return kept
+                unkept.mark_receipt(parameters)
+            return recorded
 
         try:
             _check(parsed)
@@ -450,14 +440,14 @@ class Turns:
             await io.do(self._log, lambda: commit(()))
             raise
 
-        async def fire_added(kept: tuple[Item, ...]) -> None:
-            await io.fire(self._writer.hooks, [Added(self._log.place, to, kept)])
+        async def fire_added(recorded: tuple[Item, ...]) -> None:
+            await io.fire(self._writer.hooks, [Added(self._log.place, to, recorded)])
 
         added = fire_added if self._writer.hooks.all else None
-        kept = await io.do(self._log, lambda: commit(items), added)
-        if sent is not None and parsed.usage is not None and kept:
-            sent.learn(parsed.model, parsed.usage.input)
-        return parsed._replace(items=kept)
+        recorded = await io.do(self._log, lambda: commit(items), added)
+        if request is not None and parsed.usage is not None and recorded:
+            request.learn(parsed.model, parsed.usage.input)
+        return parsed._replace(items=recorded)
 
 
 def with_unique_calls(items: Sequence[Item], waiting: Collection[str]) -> list[Item]:
@@ -538,22 +528,31 @@ def _check(parsed: Parsed) -> None:
         logger.warning("a response of %d items ended in an error", len(parsed.items))
 
 
-_NOTHING = _Rendering(Rendered({}, (), {}, str))
-"""What a response answers if nothing was rendered."""
+def _parameters_with(request: _Request | None, given: Any) -> Mapping[str, Any] | None:
+    """The parameters that come with a response, for a receipt that was not kept yet."""
+    checked_type(given, Mapping | None, "the parameters of a request are a mapping")
+    if given is None:
+        return None
+    if request is None or request.sent is None:
+        raise InvalidValue("parameters are given with what was sent: a context that this session built")
+    parameters = parameters_of(given, request.rendered.payload)
+    if request.has_receipt and parameters != request.parameters:
+        logger.warning("the receipt was kept with other parameters: give all of them to `context.sent`")
+    return parameters
 
 
 class _Reply:
-    """One response, the rendering that it answers, and where it is recorded."""
+    """One response, the request that it answers, and where it is recorded."""
 
     def __init__(
         self, turns: Turns, io: IO, provider: str | None, to: str, sent: Any, parameters: Any
     ) -> None:
         self._turns, self._io, self._to = turns, io, checked_name(to)
         checked_type(provider, str | None, "a provider is named")
-        self._sent = turns.rendering_of(sent, provider)
-        self._parameters = (self._sent or _NOTHING).with_parameters(parameters)
-        self._name = provider or (None if self._sent is None else self._sent.rendered.wire)
-        self.kept = Parsed(())
+        self._request = turns.request_for(sent, provider)
+        self._parameters = _parameters_with(self._request, parameters)
+        self._name = provider or (None if self._request is None else self._request.rendered.wire)
+        self.recorded = Parsed(())
 
     @property
     def wire(self) -> Provider:
@@ -565,10 +564,10 @@ class _Reply:
     @property
     def rendered(self) -> Rendered | None:
         """What the response answers."""
-        return None if self._sent is None else self._sent.rendered
+        return None if self._request is None else self._request.rendered
 
     async def pass_on(self, events: Any) -> AsyncGenerator[Any, None]:
-        """Pass on events, and then keep the response; one that breaks off is kept as interrupted."""
+        """Pass on events, and then record the response; one that breaks off is recorded as interrupted."""
         reader = self.wire.stream(sent=self.rendered)
         try:
             if hasattr(events, "__aiter__"):
@@ -581,18 +580,19 @@ class _Reply:
                     yield event
         except BaseException as fault:
             try:
-                await self.keep(reader.close())
+                await self.record(reader.close())
             except Exception as refusal:
                 if isinstance(fault, Exception | GeneratorExit):
                     raise
                 _log_refusal(refusal)  # a cancellation stays one
             raise
-        await self.keep(reader.close())
+        await self.record(reader.close())
 
-    async def keep(self, parsed: Parsed) -> Parsed:
+    async def record(self, parsed: Parsed) -> Parsed:
         """Record the response."""
-        self.kept = await self._turns.keep(self._io, parsed, self._to, self._sent, self._parameters)
-        return self.kept
+        turns, request, parameters = self._turns, self._request, self._parameters
+        self.recorded = await turns.record_parsed(self._io, parsed, self._to, request, parameters)
+        return self.recorded
 
 
 def _feed(reader: StreamReader, event: Any) -> None:
@@ -602,7 +602,7 @@ def _feed(reader: StreamReader, event: Any) -> None:
 
 
 def _log_refusal(refusal: Exception) -> None:
-    logger.warning("a response that was broken off is not kept: %s", type(refusal).__name__)
+    logger.warning("a response that was broken off is not recorded: %s", type(refusal).__name__)
 
 
 class Listening(Iterator[Any]):
