@@ -279,11 +279,11 @@ class _Work:
     async def shrink(self, view: View, guard: Guard, room: Room) -> Outcome | None:
         """Plan and carry out, in several steps if there is more to read than the model reads at once.
 
-        If words fail, it is tried once more without.
+        If the model fails, what it can read is smaller, or nothing while it pauses: then it is planned again.
         """
         outcome: Outcome | None = None
         while True:
-            reads = self._reads
+            reads = self._tokens_read
             plan = await AWAITED.do(self._log, lambda: self._plan(view, replace(room, reads=reads)))  # noqa: B023
             self.needs_model = isinstance(plan, Plan) and plan.request is not None
             self.planned.set()
@@ -291,19 +291,25 @@ class _Work:
                 return plan if outcome is None else outcome
             latest = await self._carry_out(plan, guard)
             outcome = latest if latest or not outcome else outcome
-            is_part = plan.request is not None and plan.request.is_part
-            if not (is_part if latest else self._reads != reads):
+            has_more = latest and plan.request is not None and plan.request.is_part
+            can_try_otherwise = not latest and self._tokens_read != reads
+            if not (has_more or can_try_otherwise):
                 return outcome
             view, guard = self._compaction.shown()
 
     @property
-    def _reads(self) -> int | None:
-        """Tokens that the model reads at once, if that is known; 0 without a model, and while it pauses."""
-        if self._model is None or self._known.is_pausing:
+    def _tokens_read(self) -> int | None:
+        """Tokens that the model reads at once, if that is known; 0 if there is no model that can be asked."""
+        if self._model is None or not self._can_write:
             return 0
         own = getattr(self._model.model, "context", None)
         window = own if isinstance(own, int) else facts_for(self._model.name).window
         return self._known.windows.get(self._model.name, window)
+
+    @property
+    def _can_write(self) -> bool:
+        """Whether there is a model, and it is not left alone for a while after a failure."""
+        return self._model is not None and not self._known.is_pausing
 
     def _plan(self, view: View, room: Room) -> Plan | Outcome | None:
         """The plan, or why there is none. Planning may take long, so it runs in a thread."""
@@ -318,7 +324,7 @@ class _Work:
 
     async def _carry_out(self, plan: Plan, guard: Guard) -> Outcome:
         metrics = self._known.metrics
-        if plan.request is not None and self._reads == 0:
+        if plan.request is not None and not self._can_write:
             return Outcome("discarded", "no model writes the summary")
         try:
             await self._writer.hooks.fire(Compacting(self._log.place, MAIN, plan))
@@ -335,20 +341,20 @@ class _Work:
         metrics.pending = 1
         try:
             async with renewed(self._log, partial(_renewal, note)):
-                return await self._written(plan, plan.request, guard, note)
+                return await self._summarize(plan, plan.request, guard, note)
         except asyncio.CancelledError:
             await AWAITED.do(self._log, lambda: self._log.commit(partial(_ended, note)))
             raise
         finally:
             metrics.pending = 0
 
-    async def _written(self, plan: Plan, request: Request, guard: Guard, note: Note) -> Outcome:
-        """Have the words written, and record the plan with them."""
+    async def _summarize(self, plan: Plan, request: Request, guard: Guard, note: Note) -> Outcome:
+        """Ask the model for the summary, and record the plan with it."""
         assert self._model is not None
         try:
             await AWAITED.do(self._log, self._log.root.catch_up)
-            words = await summarized(self._model, request) if guard.is_intact else None
-            return await self._finish(plan, guard, note, words)
+            summary = await summarized(self._model, request) if guard.is_intact else None
+            return await self._finish(plan, guard, note, summary)
         except QuireError as fault:
             is_learnt = isinstance(fault, WindowExceeded) and self._learn_window(request)
             self._compaction.failed(str(fault), 0.0 if is_learnt else self._known.pause())
@@ -360,7 +366,7 @@ class _Work:
             return False
         counter = request.room.counter
         size = counter.total(sum(map(counter.count, request.prompt))) + request.size
-        if self._reads is not None and size > self._reads:
+        if self._tokens_read is not None and size > self._tokens_read:
             return False
         self._known.windows[self._model.name] = size // 2
         return True
@@ -370,10 +376,10 @@ class _Work:
         plan: Plan,
         guard: Guard,
         note: Note | None = None,
-        words: str | None = None,
+        summary: str | None = None,
         fault: str | None = None,
     ) -> Outcome:
-        """Write what comes of a plan on the state as it is now, what it used, and that it is over."""
+        """Record the edits of a plan on the state as it is now, the usage, and that the plan has ended."""
         used = [] if self._model is None else [Written(USAGE, one) for one in self._model.used()]
         found = Outcome("discarded", fault or "something was forgotten meanwhile")
 
@@ -381,27 +387,28 @@ class _Work:
             nonlocal found
             kept: Entries = []
             if fault is None and guard.is_intact:
-                found = record(state.transcripts[MAIN].copy(), plan, text=words, pool=state.pool.fork())
+                found = record(state.transcripts[MAIN].copy(), plan, text=summary, pool=state.pool.fork())
                 kept = [Written(MAIN, edit) for edit in self._writer.ready(found.edits)]
                 kept += [Written(POOL, one) for one in self._writer.ready(plan.notes)] if found else []
             return [*kept, *used, *(_ended(note, state) if note is not None else ())]
 
         await AWAITED.do(self._log, lambda: self._log.commit(entries))
         self._compaction.is_forced |= bool(found) and plan.forced
-        self._count(found, is_paid=words is not None, is_counted=fault is not None)
+        if fault is None:  # a fault of the model was counted where it was caught
+            self._count(found, has_summary=summary is not None)
         await self._writer.hooks.fire(Compacted(self._log.place, MAIN, plan, found))
         return found
 
-    def _count(self, outcome: Outcome, *, is_paid: bool, is_counted: bool) -> None:
+    def _count(self, outcome: Outcome, *, has_summary: bool) -> None:
         metrics = self._known.metrics
         if outcome:
             metrics.completed += 1
             metrics.fault = None
             self._known.end_pause()
-        elif not is_counted:
-            metrics.discarded += 1
-            if is_paid:  # and of no use
-                self._known.pause()
+            return
+        metrics.discarded += 1
+        if has_summary:  # it was paid for, and is of no use
+            self._known.pause()
 
 
 def _begun(note: Note, state: State) -> Entries:

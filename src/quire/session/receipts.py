@@ -156,7 +156,7 @@ class Kept:
                 row["name"],
                 row["shown"],
                 row.get("rule", ""),
-                () if row.get("has_all") else shown,
+                () if row.get("is_in_rows") else shown,  # the rows explain all candidates
                 view,
                 row.get("is_filtered", False),
                 row.get("cut", ""),
@@ -283,11 +283,13 @@ def _as_json(value: Any) -> Any:
 
 
 class _Keeping:
-    """Makes the entries of one receipt. `new` are the items that are kept for it, by their marks or names."""
+    """Makes the entries of one receipt, and of the items that it names and that were not kept before."""
 
     def __init__(self, request: SentRequest, state: State) -> None:
         self._request, self._state = request, state
-        self._new: dict[bytes, Item] = {}
+        self._new: dict[
+            bytes, Item
+        ] = {}  # by mark; the candidates of a section, which have none, by its name
 
     def entries(self) -> Entries:
         """The receipt, and before it what it names."""
@@ -333,7 +335,7 @@ class _Keeping:
             "is_filtered": part.is_filtered and not is_foreign,
             "cut": part.cut,
             "free": part.free if part.cut else 0,
-            "has_all": is_foreign or len(part.shown) < part.length,
+            "is_in_rows": is_foreign or len(part.shown) < part.length,
             "rows": self._keep_rows(part.name, rows) if rows else 0,
         }
         return row | {name: value for name, value in kept.items() if value}
