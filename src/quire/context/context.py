@@ -124,7 +124,7 @@ def receipt_table(
 def _line(fitted: Fitted, free: int) -> Line:
     note = fitted.piece.failure or fitted.rule
     if fitted.cut and fitted.free:
-        note += f"; {free:,} tokens stay free until the cut moves"
+        note += f"; {free:,} tokens are free for the next turns"
     if fitted.answers:
         note = "; ".join(filter(None, (note, f"{fitted.answers:,} tokens answer calls that wait")))
     shown = len(fitted.shown) if fitted.selection is None else len(fitted.selection)
