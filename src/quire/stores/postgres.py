@@ -117,7 +117,8 @@ _VERSIONS = """
 _PARTS = """
     SELECT part, checkpoints.version, needs, body, sum FROM quire.conversations
     JOIN quire.checkpoints ON conversation = number AND part = ANY(%s::integer[]) WHERE address = %s"""
-# The head, the entries that it names, and those from its version on. An entry has no count and no needs.
+# The head, the entries that it names, and those from its version on. An entry has no count and no needs. Two
+# bounds let the server expect few rows, and sorting them here takes less time than there.
 _OPEN = """
     WITH head AS (
         SELECT counted.version AS count, needs, number, checkpoints.version, body, sum
@@ -129,8 +130,7 @@ _OPEN = """
         WHERE conversation = number AND version = ANY(needs)) AS entry
     UNION ALL SELECT NULL, NULL, entry.* FROM head, LATERAL (
         SELECT version, stream, body, sum FROM quire.entries
-        WHERE conversation = number AND version >= head.version) AS entry
-    ORDER BY count, version"""
+        WHERE conversation = number AND version BETWEEN head.version AND count) AS entry"""
 # A replacement or removal of the conversation waits for the lock on its row, an append does not. Another who
 # writes a checkpoint waits for the row of the head.
 _KEEP = """
@@ -233,11 +233,12 @@ class PostgresStore(Store):
     def open_checkpoint(self, place: Place) -> Opening | None:
         check_place(place)
         try:
-            head, *rows = self._rows(_OPEN, _address(place)) or [()]
-            if not head or not whole_parts(place, [(0, head[2], head[1], *head[4:])]):
+            rows = self._rows(_OPEN, _address(place))
+            heads = [row for row in rows if row[0] is not None]
+            if not heads or not whole_parts(place, [(0, heads[0][2], heads[0][1], *heads[0][4:])]):
                 return None
-            count, needs, version, _, body, _ = head
-            entries = [row[2:] for row in rows]
+            count, needs, version, _, body, _ = heads[0]
+            entries = sorted(row[2:] for row in rows if row[0] is None)
             named = verified_at(place, needs, entries[: len(needs)])
             later = verified(place, version - 1, count, entries[len(needs) :])
             return Opening(version, body, named + later) if later else None
@@ -246,7 +247,10 @@ class PostgresStore(Store):
 
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
         wanted = [part for part in checked_versions(place, parts) if 0 <= part <= MAX_PART]
-        rows = self._rows(_PARTS, wanted, _address(place))
+        try:
+            rows = self._rows(_PARTS, wanted, _address(place))
+        except StoreDamaged:
+            return {}
         return {part: body for part, (_, _, _, body, _) in whole_parts(place, rows).items()}
 
     def write_checkpoint(
