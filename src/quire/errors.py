@@ -229,7 +229,7 @@ class RateLimited(ModelFailed):
 
 
 class Overloaded(ModelFailed):
-    """Whoever runs the model has too much to do: the same request may pass later."""
+    """The provider is overloaded; the same request may succeed later."""
 
 
 class Refused(ModelFailed):

@@ -89,7 +89,7 @@ def test_a_repair_names_the_message() -> None:
     _, reported = fixed([USER, CALLED, USER], "openai")
     assert "messages[1], assistant, call 'c1' of look_up: the call has no result" in reported
     _, reported = fixed(BAD, "openai")
-    assert "messages[1], tool, result of call 'c1'" in reported
+    assert "messages[1], tool, result of call 'c1' of an unknown tool: " in reported
 
 
 def test_a_repair_is_reported_and_leaves_no_fault() -> None:
@@ -311,7 +311,10 @@ def test_no_file_is_a_traceback(wire: str, value: Any) -> None:
         assert done.exit_code in (0, 1, 2) and isinstance(done.exception, SystemExit | None), done.exception
 
 
-def test_a_history_without_a_provider_is_told_which_one_it_looks_like(tmp_path: Path) -> None:
-    (tmp_path / "history.json").write_text('[{"role": "user", "content": "Hi."}]')
-    result = run("check", str(tmp_path / "history.json"))
-    assert result.exit_code == 2 and "give --provider openai" in result.output + result.stderr
+def test_a_history_without_a_provider_is_checked_as_the_one_that_it_looks_like(tmp_path: Path) -> None:
+    file = written(tmp_path / "history.json", BAD)
+    result, named = run("check", file), run("check", file, "--provider", "openai")
+    assert (result.exit_code, result.stdout) == (1, named.stdout)
+    assert "looks like a history of openai, and is checked as one" in result.stderr
+    own = written(tmp_path / "own.json", json.loads(ran("convert", file, "--to", "quire").stdout))
+    assert "give the --provider" in refused(2, "check", own)

@@ -312,7 +312,9 @@ def test_strict_raises_for_a_loss_and_not_for_a_harmless_change(wire: str) -> No
 @on_each_wire
 def test_a_rendering_can_be_passed_as_keyword_arguments(wire: str) -> None:
     rendered = sent(wire, ask)
-    assert dict(**rendered) == rendered.payload and rendered[HISTORY[wire]]
+    assert dict(**rendered) == rendered == rendered.payload and rendered[HISTORY[wire]]
+    assert list(rendered) == [*rendered.payload] and len(rendered) == len(rendered.payload)
+    assert rendered.get("nothing") is None and "nothing" not in rendered
     assert "downgrades" in repr(rendered) and rendered.model == MODELS[wire]
 
 

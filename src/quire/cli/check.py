@@ -45,7 +45,8 @@ def check(
 ) -> None:
     """Validate a history against a provider's rules, or verify a store.
 
-    Without --provider the file is a store. The exit status is 1 if anything is found.
+    Without --provider, a .json file is a history of the provider that it looks like, and any other file is a
+    store. The exit status is 1 if anything is found.
     """
     if provider is None and not file.endswith(".json"):
         check_store(file, key_file, salvage, json)
@@ -53,10 +54,10 @@ def check(
     with errors_reported():
         histories = read_histories(file)
         if provider is None:  # no store is a .json file
-            looks = format_of(histories[0].payload, None)
-            raise InvalidValue(
-                f"{file} is a history, and it looks like one of {looks}: give --provider {looks}"
-            )
+            provider = format_of(histories[0].payload, None)
+            if provider == OWN:
+                raise InvalidValue(f"{file} has items of Quire: give the --provider that they are for")
+            note(f"{file} looks like a history of {provider}, and is checked as one")
         found = [(history, _faults(history, file, provider, model)) for history in histories]
         to_errors = fix and output in (None, "-")  # standard output is for the repaired history
         if json:
@@ -156,7 +157,8 @@ def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors
         if faults and history.line is not None:
             say(title(file, history.line), to_errors=to_errors, bold=True)
         for fault in faults:
-            say(f"{fault.place}  {fault.text}  {fault.rule}", to_errors=to_errors)
+            place = "the history" if fault.place == "$" else fault.place
+            say(f"{place}  {fault.text}  {fault.rule}", to_errors=to_errors)
     count = sum(len(faults) for _, faults in found)
     histories = f" in {len(found)} histories" if len(found) > 1 else ""
     say(f"{plural(count, 'fault') if count else 'no fault'}{histories}", to_errors=to_errors)

@@ -10,7 +10,7 @@ from quire.cli.phrases import fields_of, listed
 from quire.cli.terminal import note, read_bytes, write_json, write_lines
 from quire.errors import Damaged, InvalidValue, QuireError, cut
 from quire.items import JSON, Item, Message, ToolCall, ToolResult
-from quire.providers import HISTORY, PROVIDERS, Downgrade, provider_for
+from quire.providers import HISTORY, NO_NAME, PROVIDERS, Downgrade, provider_for
 
 OWN = "quire"
 FORMATS = (*PROVIDERS, OWN)
@@ -200,7 +200,8 @@ def located(
 def _traits(item: Item) -> list[str]:
     if isinstance(item, ToolCall | ToolResult):
         role, kind = ("assistant", "call") if isinstance(item, ToolCall) else ("tool", "result of call")
-        return [role, f"{kind} {cut(item.call_id)!r} of {cut(item.name)}"]
+        name = "an unknown tool" if item.name == NO_NAME else cut(item.name)
+        return [role, f"{kind} {cut(item.call_id)!r} of {name}"]
     return [item.role] if isinstance(item, Message) else []
 
 

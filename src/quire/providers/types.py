@@ -1,6 +1,6 @@
 """The types that every wire shares: what rendering and parsing take and give."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, Literal, NamedTuple, Protocol, get_args
@@ -144,8 +144,8 @@ def shared(value: Any) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class Rendered:
-    """A payload for a provider's client, and what was changed on the way.
+class Rendered(Mapping[str, Any]):
+    """A payload for a provider's client, as a mapping: `**rendered`; and what was changed on the way.
 
     `names` maps wire names of tools to their own names, where the two differ. `tools` are the own names of
     the tools offered. `parameters` maps, by the own name of a tool, wire names of parameters to their own.
@@ -164,15 +164,14 @@ class Rendered:
     def __repr__(self) -> str:
         return f"<Rendered {', '.join(self.payload)}; {len(self.downgrades)} downgrades>"
 
-    def keys(self) -> Iterable[str]:
-        """The fields of the payload, so that `**rendered` passes them to a client."""
-        return self.payload.keys()
-
     def __getitem__(self, field: str) -> Any:
         return self.payload[field]
 
-    def __contains__(self, field: object) -> bool:
-        return field in self.payload
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.payload)
+
+    def __len__(self) -> int:
+        return len(self.payload)
 
     @cached_property
     def prefix(self) -> str:

@@ -93,7 +93,7 @@ class MessagesWriter(Writer):
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         self._flush_trailing_instructions()
         if self._last_role() in (None, "assistant"):
-            self.draft.note(None, "turn_added", "the user speaks last here")
+            self.draft.note(None, "turn_added", "the last message has to be one of the user")
             self._write_user([self._text_part(rules.CONTINUE)])
         messages = self._fitted(self.draft.messages)
         payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
@@ -102,7 +102,7 @@ class MessagesWriter(Writer):
             payload["tools"] = self._tools.copy()
         elif self.draft.names.given:
             # The API has refused a history with calls in a request without tools.
-            self.draft.note(None, "tools_added", "a history with calls wants their tools defined")
+            self.draft.note(None, "tools_added", "the tools of the calls in a history have to be defined")
             schema: Json = {"type": "object", "properties": {}}
             about: Json = {"description": "Not at hand any more.", "input_schema": schema}
             payload["tools"] = [{"name": name, **about} for name in sorted(self.draft.names.given.values())]
@@ -161,7 +161,7 @@ class MessagesWriter(Writer):
             self.draft.open_message()["content"].extend(blocks)
             return
         if last is None:
-            self.draft.note(None, "turn_added", "the user speaks first here")
+            self.draft.note(None, "turn_added", "the first message has to be one of the user")
             self._write_user([self._text_part(rules.BEGIN)])
         self._flush_trailing_instructions()
         messages.append({"role": "assistant", "content": blocks})

@@ -264,7 +264,7 @@ class Pairing:
         if call_id in self._open:
             result.add(key, "duplicate_result", f"the call {short(call_id)} has a result already")
         else:
-            result.add(key, "orphan_result", f"no call that it may answer has the id {short(call_id)}")
+            result.add(key, "orphan_result", f"no open call has the id {short(call_id)}")
         return False
 
     def end(self) -> None:

@@ -111,7 +111,7 @@ class ChatWriter(OpenAIWriter):
     def _write_user(self, parts: list[Json]) -> None:
         messages = self.draft.messages
         if self._answers_results and messages and messages[-1]["role"] == "tool":
-            self.draft.note(None, "turn_added", "the model speaks between a result and the user here")
+            self.draft.note(None, "turn_added", "the message after a result has to be one of the assistant")
             messages.append({"role": "assistant", "content": rules.UNDERSTOOD})
         super()._write_user(parts)
 
