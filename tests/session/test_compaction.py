@@ -404,7 +404,7 @@ def test_what_was_undone_is_compacted_if_a_person_asks() -> None:
     one.build(TEMPLATE)
     first = one.view().recorded()[0].id
     one.undo()
-    assert one.compaction.run() and one.view().fate(first).state == "covered"
+    assert one.compaction.run() and one.view().fate(first).state == "summarised"
     talk(one, 6)
     one.build(TEMPLATE)
     assert summaries(one) == 1, "later compactions fold it as usual"
@@ -446,12 +446,12 @@ def test_what_a_verb_shows_again_by_the_way_may_be_compacted(verb: Callable[[Ses
     talk(one, 6)
     one.build(TEMPLATE)
     first = one.view().recorded()[0].id
-    assert one.view().fate(first).state == "covered"
+    assert one.view().fate(first).state == "summarised"
     verb(one)
     assert one.view().fate(first).state == "shown"
     talk(one, 3)
     one.build(TEMPLATE)
-    assert one.view().fate(first).state == "covered"
+    assert one.view().fate(first).state == "summarised"
 
 
 def test_a_result_whose_stub_was_undone_stays_in_full() -> None:
@@ -482,7 +482,7 @@ def test_the_budget_compacts_what_was_undone_and_the_receipt_says_so() -> None:
     talk(one, 1, "later")
     assert one.build(roomy).receipt.tokens <= 400
     receipt = one.build(narrow).receipt
-    assert one.view().fate(first).state == "covered"
+    assert one.view().fate(first).state == "summarised"
     assert "an undo had shown some of it again" in receipt.advice[0] in str(receipt)
     assert "an undo had shown some of it again" in receipt.explain(first).reason
     assert heard[-1].outcome.reason.endswith("nothing else makes the history fit")

@@ -249,7 +249,7 @@ def test_fates_name_the_edit() -> None:
     transcript.append(Pin("u3", id="p"))
     fates = {item_id: transcript.view.fate(item_id) for item_id in ("u0", "u1", "u2", "u3", "u4", "g", "h")}
     assert list(fates.values()) == [
-        *(("covered", "g"), ("hidden", "h"), ("masked", "m"), ("pinned", None), ("shown", None)),
+        *(("summarised", "g"), ("hidden", "h"), ("masked", "m"), ("pinned", None), ("shown", None)),
         *(("shown", None), ("edit", None)),
     ]
 

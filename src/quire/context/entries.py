@@ -181,7 +181,7 @@ def _fate_in(view: View, item: Item) -> tuple[Fate, str, str]:
     """Return what became of an item by edits, the rule, and why."""
     state, by = view.fate(item.id)
     rule = f"edit {by}" if by else "in full"
-    fate: Fate = "summarised" if state == "covered" else "hidden" if state == "edit" else state
+    fate: Fate = "hidden" if state == "edit" else state
     is_forced = by is not None and FORCED in view.get(by).extras
     return fate, rule, f"{_REASONS[fate]}; {FORCED_REASON}" if is_forced else _REASONS[fate]
 

@@ -116,7 +116,7 @@ def _check_may_go(view: View, item: Item) -> None:
     state, by = view.fate(item.id)
     if state == "pinned":
         raise EditRefused(f"{cut(item.id)!r} is pinned: undo the pin first")
-    if state == "covered":
+    if state == "summarised":
         raise EditRefused(f"the summary {cut(str(by))!r} tells of {cut(item.id)!r}: hide or undo the summary")
 
 

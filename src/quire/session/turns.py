@@ -558,7 +558,7 @@ class _Reply:
     def wire(self) -> Provider:
         """The wire of the response."""
         if not self._name:
-            raise InvalidValue("nothing was rendered here: name the wire of the response with `provider=`")
+            raise InvalidValue("nothing was rendered here: say with `provider=` whose response this is")
         return provider_for(self._name)
 
     @property

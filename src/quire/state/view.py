@@ -21,7 +21,7 @@ from quire.tokens import Counter, checked_counter, whole
 class Fate(NamedTuple):
     """What became of an item, and the id of the edit that did it."""
 
-    state: Literal["shown", "pinned", "masked", "covered", "hidden", "edit"]
+    state: Literal["shown", "pinned", "masked", "summarised", "hidden", "edit"]
     by: str | None = None
 
 
@@ -292,7 +292,7 @@ class View(ItemRow):
             self._edits_in_force = EditsInForce(self.log, self.end)
         covers = reversed(self._edits_in_force.covers)
         edit = next(edit for edit, area in covers if contains(area, position))
-        return Fate("covered" if isinstance(edit, Summary) else "hidden", edit.id)
+        return Fate("summarised" if isinstance(edit, Summary) else "hidden", edit.id)
 
 
 def protected_positions(view: View) -> Iterator[int]:
