@@ -174,8 +174,9 @@ class Checkpoint:
             parts |= {_part_of(number, index): _encode(page) for number, page in pages.items()}
             versions, start = state.own_versions[name], saved.outline.start
             view, window = transcript.view, _window(transcript.view, state.cuts)
-            positions = {*needed_positions(view), *window, *_masks(view, window)}
-            needs.update(versions[position - start] for position in positions if position >= start)
+            single = {*needed_positions(view), *_masks(view, window)}.difference(window)
+            needs.update(versions[position - start] for position in single if position >= start)
+            needs.update(versions.between(max(window.start - start, 0), window.stop - start))
         pool, steps = [state.versions_by_id[note.id] for note in state.pool], state.steps.entries()
         head = _Head(
             format=_FORMAT,
@@ -201,20 +202,20 @@ class Checkpoint:
         self._store.write_checkpoint(self._place, state.version, _encode(head), sorted(needs | own), parts)
 
     def _save(self, name: str, transcript: Transcript, state: State) -> tuple[_Saved, dict[int, _Part]]:
+        """A transcript for the head, with its last two pages, and new pages before these."""
         start, before = state.inherited_length(name), self._saved.get(name)
         outline, pages = archived(transcript, start, None if before is None else before.outline)
         versions = state.own_versions[name]
-        parts: dict[int, _Part] = {}
+        known = {} if before is None else dict(before.pages)
         first_versions = array("Q", b"" if before is None else before.first_versions)
         for number, page in pages.items():
             first = max(number * PAGE, start) - start
             of_page = array("Q", versions.between(first, first + len(page.ids)))
-            parts[number] = _Part(of_page.tobytes(), page)
+            known[number] = _Part(of_page.tobytes(), page)
             del first_versions[number - outline.first_page :]
             first_versions.append(of_page[0])
-        known = {**({} if before is None else before.pages), **parts}
-        last = dict(sorted(known.items())[-2:])
-        return _Saved(outline, first_versions.tobytes(), last), parts
+        last = {number: known.pop(number) for number in sorted(known)[-2:]}
+        return _Saved(outline, first_versions.tobytes(), last), known
 
 
 class _Pages:

@@ -277,7 +277,7 @@ class Log:
         with self.applying:
             self.state.apply(entries)
         self._last = stored[-1].body
-        if self.is_checkpoint_due:
+        if self._checkpoint.has_grown(self.state) and self.is_checkpoint_due:
             self.save_checkpoint()
         return entries
 

@@ -387,7 +387,9 @@ class State:
             self.versions_by_id.update(zip((item.id for item in items), count(first), strict=False))
         if not is_own(stream):
             self.own_versions[stream].extend(range(first, self.version + 1))
-            self.transcripts.setdefault(stream, Transcript()).extend(items)
+            if stream not in self.transcripts:
+                self.transcripts[stream] = Transcript()
+            self.transcripts[stream].extend(items)
         elif stream == POOL:
             self._apply_to_pool(items)
         elif stream == STEPS:
