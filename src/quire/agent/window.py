@@ -136,8 +136,8 @@ async def make_room(session: Session, template: Template, model: AnyModel, over:
 
 def _protected(view: View, counter: Counter) -> int:
     """The tokens of what a history must show."""
-    shown = filter(None, map(view.shown_at, set(protected_positions(view))))
-    return counter.total(sum(map(counter.count, shown)))
+    shown = map(view.shown_at, set(protected_positions(view)))
+    return counter.total(sum(counter.count(item) for item in shown if item is not None))
 
 
 def _counter(template: Template, model: AnyModel) -> Counter:
