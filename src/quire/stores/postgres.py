@@ -78,7 +78,7 @@ _TABLES = """
     CREATE TABLE quire.checkpoints (
         conversation bigint, part integer, version bigint NOT NULL, needs bigint[] NOT NULL,
         body bytea NOT NULL, sum bigint NOT NULL, PRIMARY KEY (conversation, part));
-    ALTER TABLE quire.checkpoints ALTER body SET STORAGE EXTERNAL"""
+    ALTER TABLE quire.checkpoints ALTER needs SET STORAGE EXTERNAL, ALTER body SET STORAGE EXTERNAL"""
 # The server would keep samples of content for its plans, also after the content is removed.
 _NO_SAMPLES = """
     ALTER TABLE quire.entries ALTER body SET STATISTICS 0;

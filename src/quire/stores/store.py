@@ -476,11 +476,8 @@ def checked_append(place: Place, entries: Sequence[Entry], expected: int) -> Pla
 
 def check_bodies(place: Place, bodies: Mapping[int, bytes], count: int) -> None:
     """Refuse bodies that cannot be put into a conversation of so many entries."""
-    check_place(place)
     _check_bytes(bodies.values())
-    for version in bodies:
-        if type(version) is not int:
-            raise WrongType(f"a version is a number, not {type(version).__name__}")
+    for version in checked_versions(place, bodies):
         if not 1 <= version <= count:
             raise OutOfRange(f"{place} has no version {version}: it has {count}")
 
@@ -590,14 +587,12 @@ def whole_entries(place: Place, rows: Iterable[Row]) -> list[Stored]:
 
 def whole_parts(place: Place, rows: Iterable[Part]) -> dict[int, Part]:
     """Those parts of a checkpoint that are as they were written, by number."""
-    return {row[0]: row for row in rows if _is_whole_part(place, *row)}
-
-
-def _is_whole_part(place: Place, part: int, version: int, needs: object, body: bytes, known: int) -> bool:
-    try:
-        return part_sum(place, part, version, needs, body) == known
-    except (TypeError, UnicodeError):
-        return False
+    whole = dict[int, Part]()
+    for row in rows:
+        with suppress(TypeError, UnicodeError):
+            if part_sum(place, *row[:4]) == row[4]:
+                whole[row[0]] = row
+    return whole
 
 
 def _is_whole(place: Place, version: int, row: Row) -> bool:
