@@ -492,7 +492,7 @@ def test_the_budget_compacts_what_was_undone_and_the_receipt_says_so() -> None:
 @pytest.mark.parametrize("compactor", [SUMMARIZE, Summarize(unit="tokens")], ids=["messages", "tokens"])
 def test_a_turn_is_cut_to_its_budget_while_a_summary_is_written(compactor: Compactor) -> None:
     async def conversation() -> None:
-        model = Slow()
+        model, whole = Slow(), True
         one = session(compactor=compactor, model=model)
         template = Template(History(), budget=Budget(window=200), model="gpt-5.6")
         for number in range(30):
