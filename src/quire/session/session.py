@@ -26,11 +26,12 @@ from quire.session.log import Log, follow, open_log, open_store
 from quire.session.pool import AioPool, SessionPool
 from quire.session.receipts import Kept, receipts_of
 from quire.session.redaction import Redact
+from quire.session.responses import Listening
 from quire.session.rewrites import Rewrite, editing, hiding, retracting
 from quire.session.spending import Caps, Metered, Spending, named_prices
 from quire.session.state import State, Written
 from quire.session.steps import Steps, claiming
-from quire.session.turns import BuildOptions, Listening, Turns
+from quire.session.turns import BuildOptions, Turns
 from quire.state import Transcript, View
 from quire.stores import Durability, Place, Store, place_at
 from quire.stores.store import checked_name

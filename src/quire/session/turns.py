@@ -1,22 +1,16 @@
 """A turn: the context that the model is sent, and the response that answers it."""
 
 import asyncio
-import json
 import logging
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
-    Collection,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
 from dataclasses import dataclass
-from itertools import count
-from typing import Any, NamedTuple, Self, TypedDict, Unpack
-
-from msgspec.structs import replace
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from quire.compactors import Room
 from quire.context import (
@@ -28,19 +22,20 @@ from quire.context import (
     enabled_sections,
     gather_section,
 )
-from quire.errors import InvalidValue, ModelFailed, OverBudget, UnknownId, WrongType, cut
+from quire.errors import InvalidValue, OverBudget, UnknownId, WrongType, cut
 from quire.items import Item, Message, ToolCall, now
 from quire.memory import Memory
 from quire.memory.quotes import SelectedQuotes
-from quire.providers import CachePlan, Parsed, Provider, Rendered, StreamReader, chunk_of, provider_for
+from quire.providers import CachePlan, Parsed, Provider, Rendered, provider_for
 from quire.sections import Ask, Section, settings_of
-from quire.session.aio import AWAITED, IO, Writer, check_names, checked_type, run
+from quire.session.aio import AWAITED, IO, Writer, check_names, checked_type
 from quire.session.compaction import Compaction
 from quire.session.erasure import finish_erasing, link_sources, names_of
 from quire.session.hooks import Added, Adding, Building, Built
 from quire.session.log import Entries, Guard
 from quire.session.receipts import Digests, SentRequest, parameters_of
 from quire.session.redaction import redacted_pieces
+from quire.session.responses import check_response, decoded, feed, is_stream, log_refusal, with_unique_calls
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
 from quire.session.state import State, Written, taken
 from quire.state import View
@@ -361,10 +356,10 @@ class Turns:
         self, io: IO, response: Any, provider: str | None, to: str, sent: Any, parameters: Any = None
     ) -> Parsed:
         """The body of `Session.record`."""
-        reply, response = _Reply(self, io, provider, to, sent, parameters), _decoded(response)
+        reply, response = _Reply(self, io, provider, to, sent, parameters), decoded(response)
         if isinstance(response, Parsed):
             return await reply.record(response)
-        if not _is_stream(response):
+        if not is_stream(response):
             return await reply.record(reply.wire.parse(response, sent=reply.rendered))
         if hasattr(response, "__aiter__") and not io.is_offloaded:
             raise WrongType("an async stream is recorded by `await session.aio.record(stream)`")
@@ -433,7 +428,7 @@ class Turns:
             return recorded
 
         try:
-            _check(parsed)
+            check_response(parsed)
             items = self._writer.ready(parsed.items)
             await io.fire(self._writer.hooks, [Adding(self._log.place, to, items)])
         except BaseException:
@@ -448,22 +443,6 @@ class Turns:
         if request is not None and parsed.usage is not None and recorded:
             request.learn(parsed.model, parsed.usage.input)
         return parsed._replace(items=recorded)
-
-
-def with_unique_calls(items: Sequence[Item], waiting: Collection[str]) -> list[Item]:
-    """Items with other call ids for calls whose id an open call has: `a_2` for `a`.
-
-    Some endpoints count the calls of each reply anew, or repeat an id within one.
-    """
-    taken, found = set(waiting), list[Item]()
-    for item in items:
-        if isinstance(item, ToolCall):
-            if item.call_id in taken:
-                names = (f"{item.call_id}_{number}" for number in count(2))
-                item = replace(item, call_id=next(name for name in names if name not in taken))
-            taken.add(item.call_id)
-        found.append(item)
-    return found
 
 
 def _item_of(item_id: str, view: View) -> Item:
@@ -498,34 +477,6 @@ async def _gather(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
         for task in beside.values():
             task.cancel()
         await asyncio.gather(*beside.values(), return_exceptions=True)
-
-
-def _is_stream(response: Any) -> bool:
-    """Whether a response comes in pieces: it can be iterated, and is no mapping or object itself."""
-    if isinstance(response, Mapping) or hasattr(response, "model_dump"):
-        return False
-    return hasattr(response, "__iter__") or hasattr(response, "__aiter__")
-
-
-def _decoded(response: Any) -> Any:
-    """A response as it is, or decoded if it is JSON text."""
-    if not isinstance(response, str | bytes | bytearray):
-        return response
-    try:
-        return json.loads(response)
-    except (ValueError, RecursionError):
-        raise WrongType(f"{len(response):,} characters are no JSON, and so no response of a client") from None
-
-
-def _check(parsed: Parsed) -> None:
-    """Raise `ModelFailed` for a response that is only an error."""
-    if parsed.error is not None and not parsed.items:
-        # The words of a provider may quote what was sent: they are for the caller alone.
-        fault = ModelFailed("the provider answered with an error; its words are in the notes of this one")
-        fault.add_note(parsed.error)
-        raise fault
-    if parsed.error is not None:
-        logger.warning("a response of %d items ended in an error", len(parsed.items))
 
 
 def _parameters_with(request: _Request | None, given: Any) -> Mapping[str, Any] | None:
@@ -572,11 +523,11 @@ class _Reply:
         try:
             if hasattr(events, "__aiter__"):
                 async for event in events:
-                    _feed(reader, event)
+                    feed(reader, event)
                     yield event
             else:
                 for event in events:
-                    _feed(reader, event)
+                    feed(reader, event)
                     yield event
         except BaseException as fault:
             try:
@@ -584,7 +535,7 @@ class _Reply:
             except Exception as refusal:
                 if isinstance(fault, Exception | GeneratorExit):
                     raise
-                _log_refusal(refusal)  # a cancellation stays one
+                log_refusal(refusal)  # a cancellation stays one
             raise
         await self.record(reader.close())
 
@@ -593,43 +544,3 @@ class _Reply:
         turns, request, parameters = self._turns, self._request, self._parameters
         self.recorded = await turns.record_parsed(self._io, parsed, self._to, request, parameters)
         return self.recorded
-
-
-def _feed(reader: StreamReader, event: Any) -> None:
-    chunk = chunk_of(event)
-    if chunk is not None:
-        reader.feed(chunk)
-
-
-def _log_refusal(refusal: Exception) -> None:
-    logger.warning("a response that was broken off is not recorded: %s", type(refusal).__name__)
-
-
-class Listening(Iterator[Any]):
-    """The events of a stream, one by one. Its `with` block ends with the response recorded."""
-
-    def __init__(self, events: AsyncGenerator[Any, None]) -> None:
-        """The events are those of a plain stream, so that nothing is waited for."""
-        self._events = events
-
-    def __next__(self) -> Any:
-        try:
-            return run(self._events.__anext__())
-        except StopAsyncIteration:
-            raise StopIteration from None
-
-    def close(self) -> None:
-        """Record the part that has come, now."""
-        run(self._events.aclose())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except Exception as refusal:  # there is no caller to raise it to
-            _log_refusal(refusal)

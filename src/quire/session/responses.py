@@ -1,0 +1,100 @@
+"""Responses of clients: how they are read, and the events of a stream for callers that cannot await."""
+
+import json
+import logging
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, Self
+
+from msgspec.structs import replace
+
+from quire.errors import ModelFailed, WrongType
+from quire.items import Item, ToolCall
+from quire.providers import Parsed, StreamReader, chunk_of
+from quire.session.aio import run
+
+logger = logging.getLogger("quire.session")
+
+
+def is_stream(response: Any) -> bool:
+    """Whether a response comes in pieces: it can be iterated, and is no mapping or object itself."""
+    if isinstance(response, Mapping) or hasattr(response, "model_dump"):
+        return False
+    return hasattr(response, "__iter__") or hasattr(response, "__aiter__")
+
+
+def decoded(response: Any) -> Any:
+    """A response as it is, or decoded if it is JSON text."""
+    if not isinstance(response, str | bytes | bytearray):
+        return response
+    try:
+        return json.loads(response)
+    except (ValueError, RecursionError):
+        raise WrongType(f"{len(response):,} characters are no JSON, and so no response of a client") from None
+
+
+def check_response(parsed: Parsed) -> None:
+    """Raise `ModelFailed` for a response that is only an error."""
+    if parsed.error is not None and not parsed.items:
+        # The words of a provider may quote what was sent: they are for the caller alone.
+        fault = ModelFailed("the provider answered with an error; its words are in the notes of this one")
+        fault.add_note(parsed.error)
+        raise fault
+    if parsed.error is not None:
+        logger.warning("a response of %d items ended in an error", len(parsed.items))
+
+
+def with_unique_calls(items: Sequence[Item], waiting: Collection[str]) -> list[Item]:
+    """Items with other call ids for calls whose id an open call has: `a_2` for `a`.
+
+    Some endpoints count the calls of each reply anew, or repeat an id within one.
+    """
+    taken, found = set(waiting), list[Item]()
+    for item in items:
+        if isinstance(item, ToolCall):
+            if item.call_id in taken:
+                names = (f"{item.call_id}_{number}" for number in count(2))
+                item = replace(item, call_id=next(name for name in names if name not in taken))
+            taken.add(item.call_id)
+        found.append(item)
+    return found
+
+
+def feed(reader: StreamReader, event: Any) -> None:
+    chunk = chunk_of(event)
+    if chunk is not None:
+        reader.feed(chunk)
+
+
+def log_refusal(refusal: Exception) -> None:
+    logger.warning("a response that was broken off is not recorded: %s", type(refusal).__name__)
+
+
+class Listening(Iterator[Any]):
+    """The events of a stream, one by one. Its `with` block ends with the response recorded."""
+
+    def __init__(self, events: AsyncGenerator[Any, None]) -> None:
+        """The events are those of a plain stream, so that nothing is waited for."""
+        self._events = events
+
+    def __next__(self) -> Any:
+        try:
+            return run(self._events.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def close(self) -> None:
+        """Record the part that has come, now."""
+        run(self._events.aclose())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception as refusal:  # there is no caller to raise it to
+            log_refusal(refusal)
