@@ -16,7 +16,7 @@ from quire.state import Transcript
 from quire.stores import MemoryStore
 from quire.testing.histories import OPS, Author, Op
 from quire.testing.templates import built
-from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, said, send, session, texts, twin
+from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, said, send, session, texts, twin, watch
 from tests.stores.keeping import kept
 
 MANY = settings(max_examples=max(30, settings().max_examples // 2))
@@ -33,7 +33,7 @@ def test_rendering_keeps_nothing() -> None:
     context = one.build(TEMPLATE)
     for wire in ("openai", "openai-responses", "anthropic", "gemini"):
         context.render(wire)
-    assert one.receipts == [] and one.version == 1
+    assert not one.receipts and one.version == 1
 
 
 def test_a_receipt_has_the_parameters_that_were_given() -> None:
@@ -102,7 +102,7 @@ def test_what_cannot_be_a_receipt() -> None:
         built(TEMPLATE, Ask(views={"main": one.view()})).sent()
     with pytest.raises(InvalidValue, match="parameters"):
         session().record(answer("Well."), provider="openai", parameters={"temperature": 0})
-    assert one.receipts == []
+    assert not one.receipts
 
 
 @pytest.mark.parametrize("first", [None, {"temperature": 1}])
@@ -290,3 +290,20 @@ def test_a_reopened_session_cuts_where_the_last_request_was_cut() -> None:
                 context.sent()
                 found += context.cuts.values()
     assert cuts[True] == cuts[False] and len(cuts[True]) > 40 > 3 * len({*cuts[True]})
+
+
+def test_the_last_receipts_are_read_without_those_before_them() -> None:
+    with kept("sqlite") as held:
+        one = session(held.store)
+        for number in range(80):
+            one.user(f"question {number}")
+            send(one.build(TEMPLATE), temperature=number)
+        versions = [receipt.version for receipt in one.receipts]
+        again, read = session(held.reopen()), list[str]()
+        watch(held.store, lambda step, _: read.append(step), ("read", "read_at"))
+        assert again.receipts[-1].parameters == {"temperature": 79} and "before read" not in read
+        sent = [receipt.parameters for receipt in again.receipts[-2:]]
+        assert sent == [{"temperature": 78}, {"temperature": 79}]
+        assert len(again.receipts) == 80 and again.receipts[0].parameters == {"temperature": 0}
+        assert [receipt.version for receipt in again.receipts] == versions
+        assert [receipt.version for receipt in again.receipts[-3:-1]] == versions[-3:-1]

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import compress
 from operator import is_not
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import msgspec
 from msgspec.json import encode
@@ -41,6 +41,9 @@ _NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "extra_body
 """Arguments of SDKs that are no fields of the body of a request; some hold keys."""
 
 _COPY = "/copy"
+
+_AT_ONCE = 64
+"""Entries of the stream of receipts that are read at once, if not all are asked for."""
 
 _SUMMARY = ("provider", "model", "tokens", "available", "sections", "digest")
 """The fields of every receipt."""
@@ -161,7 +164,7 @@ class Kept:
                 row.get("is_filtered", False),
                 row.get("cut", ""),
                 row.get("free", 0),
-                list(_explained(row["name"], self._made.get(row.get("rows", 0)))),
+                list(_explained(row["name"], self._made[row["rows"]] if row.get("rows") else None)),
             )
 
     def _check_whole(self) -> None:
@@ -171,7 +174,7 @@ class Kept:
     def _note(self, field: str, what: str) -> Any:
         """The content of an item that the receipt names; None if it names none."""
         version = self._content.get(field)
-        kept = self._made.get(version) if version is not None else None
+        kept = self._made[version] if version is not None else None
         if kept is not None and is_tombstone(kept):
             raise Forgotten(f"{what} of the request of version {self.version} were forgotten")
         return kept.content if isinstance(kept, Note) else None
@@ -201,17 +204,60 @@ def _explained(name: str, rows: Item | None) -> Iterator[Explained]:
         yield Explained(created_at, Entry(item_id, kind, name, fate, rule, tokens, reason, source))
 
 
-def receipts_of(log: Log) -> list[Kept]:
-    """The requests that were sent in a conversation, oldest first."""
-    with log.lock:
-        state = log.state
-        versions = log.versions_of(RECEIPTS)
-        made = dict(zip(versions, log.read_at(versions), strict=True))
-    return [
-        Kept(version, item, state, made)
-        for version, item in made.items()
-        if isinstance(item, Note) and is_receipt(item)
-    ]
+class Receipts(Sequence[Kept]):
+    """The receipts of a conversation, oldest first. The last ones are read without those before them."""
+
+    def __init__(self, log: Log) -> None:
+        self._log, self._state = log, log.state
+        self._made = _Made(log)
+        self._found: list[Kept] = []  # the newest first
+        self._before = log.state.version + 1  # all from this version on are found
+
+    def __len__(self) -> int:
+        self._find()
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, index: int) -> Kept: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Kept]: ...
+    def __getitem__(self, index: int | slice) -> Kept | list[Kept]:
+        first = index.start if isinstance(index, slice) else index
+        if isinstance(first, int) and first < 0:
+            self._find(-first)
+            known = self._found[:-first][::-1] if isinstance(index, slice) else self._found[::-1]
+            is_to_end = not isinstance(index, slice) or (index.stop is None and index.step is None)
+            if is_to_end:
+                return known if isinstance(index, slice) else known[first]
+        self._find()
+        return self._found[::-1][index]
+
+    def _find(self, count: int | None = None) -> None:
+        """Read receipts, newest first, until so many are known; without a count, all."""
+        while self._before > 1 and (count is None or len(self._found) < count):
+            limit = None if count is None else _AT_ONCE
+            store, place = self._log.store, self._log.place
+            versions = store.versions_of(place, RECEIPTS, before=self._before, limit=limit)
+            items = self._made.read(versions)
+            rows = zip(reversed(versions), reversed(items), strict=True)
+            self._found += [Kept(at, item, self._state, self._made) for at, item in rows if is_receipt(item)]
+            self._before = versions[0] if limit == len(versions) else 1
+
+
+class _Made(dict[int, Item]):
+    """The items that receipts name, by their versions; what was not read before is read."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def read(self, versions: Sequence[int]) -> list[Item]:
+        """Read several at once."""
+        items = self._log.read_at(versions)
+        self.update(zip(versions, items, strict=True))
+        return items
+
+    def __missing__(self, version: int) -> Item:
+        return self.read([version])[0]
 
 
 class SentRequest(NamedTuple):

@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
@@ -24,7 +24,7 @@ from quire.session.erasure import find, finish_erasing, forget
 from quire.session.hooks import Hook, Hooks
 from quire.session.log import Log, follow, open_log, open_store
 from quire.session.pool import AioPool, SessionPool
-from quire.session.receipts import Kept, receipts_of
+from quire.session.receipts import Kept, Receipts
 from quire.session.redaction import Redact
 from quire.session.responses import Listening
 from quire.session.rewrites import Rewrite, editing, hiding, retracting
@@ -453,9 +453,9 @@ class Session:
         self.pool.writer.hooks = hooks
 
     @property
-    def receipts(self) -> list[Kept]:
+    def receipts(self) -> Sequence[Kept]:
         """The requests that were sent, oldest first; each can be rendered again as it was."""
-        return receipts_of(self._log)
+        return Receipts(self._log)
 
     @property
     def spending(self) -> Spending:
