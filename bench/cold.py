@@ -79,13 +79,14 @@ def template(*sections: Any) -> Any:
 def fill_quire(store: Any, size: int) -> None:
     from quire import Session
 
-    session = Session.open(ADDRESS, store=store)
+    session, asked = Session.open(ADDRESS, store=store), 0
     for number, chat in enumerate(blocks(size), 1):
         at_once = max(len(chat) - ONE_BY_ONE, 0) if number * BLOCK >= size else len(chat)
         session.append(*items(chat[:at_once]))
-        for place, message in enumerate(chat[at_once:]):
+        for message in chat[at_once:]:
             session.append(*items([message]))
-            if place % 70 == 0:  # about every twentieth turn
+            asked += message["role"] == "user"
+            if asked % 20 == 0 and message["role"] == "assistant" and "tool_calls" not in message:
                 answer(session)
         answer(session)
 
