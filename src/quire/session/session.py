@@ -98,7 +98,10 @@ class AioSession:
         return await self._one(Pin(_id_of(item)), to)
 
     async def undo(self, edit_id: str | None = None, *, to: str = MAIN) -> Undo:
-        """Undo an edit; without an id, the last one that still applies."""
+        """Undo an edit; without an id, the last one that still applies.
+
+        What the edit hid is shown again. What was recorded after the edit stays shown.
+        """
         if edit_id is None:
             await self._do(self._log.catch_up)  # the last edit may be another's
         return await self._one(Undo(edit_id or _last_edit(_view(self._log, to).recorded())), to)
@@ -132,9 +135,10 @@ class AioSession:
     ) -> Message:
         """Record another message of the user in place of one, and hide that one and all after it.
 
-        `undo` shows them again. Tools that ran since are not undone. Instructions, configuration and pinned
-        items stay. A call that waits for its result is refused (`CallPending`), and so is an edit while an
-        agent answers in this process (`TurnBusy`).
+        `undo` shows them again, before the new message; `fork(at=...)` returns to the time before. Tools that
+        ran are not undone. Instructions, configuration and pinned items stay. A call that waits for its
+        result is refused (`CallPending`), and so is an edit while an agent answers in this process
+        (`TurnBusy`).
         """
         if self._log.work is not None and not self._log.work.is_over:
             raise TurnBusy(f"a turn is running in {self._log.place}: interrupt it first")
