@@ -12,6 +12,8 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from threading import Lock, RLock
 from time import sleep
@@ -34,7 +36,7 @@ from quire.session.spending import Spending
 from quire.session.state import State, Written
 from quire.state import Pool, Transcript
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
-from quire.stores.streams import FORGOTTEN, LINKS, POOL, holds_content, tombstone
+from quire.stores.streams import FORGOTTEN, LINKS, POOL, RECEIPTS, holds_content, tombstone
 from quire.stores.threads import FOLLOWING
 from quire.tokens import whole
 
@@ -87,9 +89,13 @@ class Log:
             self.state = self._begin()  # it may have been changed in part
             return False
         self._last, stored = opened
-        self._apply(self.state, read_entries(self.place, stored))
-        if stored:
-            self._last = stored[-1].body
+        for stream, run in groupby(stored, key=attrgetter("stream")):
+            entries = list(run)
+            self._last = entries[-1].body
+            if stream == RECEIPTS:
+                self.state.take_receipts(entry.body for entry in entries)
+            else:
+                self._apply(self.state, read_entries(self.place, entries))
         return True
 
     @property

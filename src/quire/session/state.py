@@ -9,7 +9,7 @@ from itertools import count, groupby
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeGuard
 
-from msgspec.structs import replace
+import msgspec
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, cut
 from quire.items import EDITS, JSON, Hide, Item, Mask, Message, Note, ToolCall, ToolResult
@@ -64,11 +64,39 @@ def candidates(content: str, sources: Sequence[str]) -> Note:
     return Note(content=content, description=_CANDIDATES, extras={OF: list(sources)})
 
 
+class _Skimmed(msgspec.Struct):
+    """An item of which little is read: it may be large."""
+
+    description: str | None = None
+    content: msgspec.Raw = msgspec.Raw()
+    extras: msgspec.Raw = msgspec.Raw()
+
+
+class _PartCut(msgspec.Struct):
+    """A part of a receipt, and where its section was cut."""
+
+    name: str
+    cut: str = ""
+
+
+class _Parts(msgspec.Struct):
+    parts: list[_PartCut] = []
+
+
+_skim = msgspec.json.Decoder(_Skimmed).decode
+_cuts_in = msgspec.json.Decoder(_Parts).decode
+
+
 def mark_of(item: Item) -> bytes:
-    """A digest that is equal for equal items."""
-    if isinstance(item, Note) and item.description == _DETAIL:
-        item = replace(item, id=_DETAIL, created_at=0.0)
-    return blake2b(JSON.encode_item(item), digest_size=16).digest()
+    """A digest that is equal for equal items, and for details with equal content."""
+    body = JSON.encode_item(item)
+    return _mark(body, _skim(body))
+
+
+def _mark(body: bytes, skimmed: _Skimmed) -> bytes:
+    if skimmed.description == _DETAIL:
+        body = b"%b %b" % (skimmed.content, skimmed.extras)
+    return blake2b(body, digest_size=16).digest()
 
 
 def sources_of(item: Item) -> Collection[str]:
@@ -380,6 +408,9 @@ class State:
         return bool(self.gone) and (item.id in self.gone or not self.gone.isdisjoint(sources_of(item)))
 
     def _apply(self, stream: str, items: list[Item]) -> None:
+        if stream == RECEIPTS:
+            self.take_receipts(map(JSON.encode_item, items))
+            return
         first = self.version + 1
         self.version += len(items)
         self.latest[stream] = self.version
@@ -394,22 +425,24 @@ class State:
             self._apply_to_pool(items)
         elif stream == STEPS:
             self.steps.take(items, self.pending())
-        elif stream == RECEIPTS:
-            self._apply_receipts(items, first)
         else:
             self.forgotten += len(items) if stream == FORGOTTEN else 0
             for item in items:
                 if not is_tombstone(item):
                     self._note(stream, item)
 
-    def _apply_receipts(self, items: Iterable[Item], first: int) -> None:
-        for version, item in enumerate(items, first):
-            if is_receipt(item):
-                parts = item.content.get("parts", ())
-                self.cuts |= {part["name"]: part["cut"] for part in parts if "cut" in part}
-            elif not isinstance(item, Note) or item.description != _CANDIDATES:
-                self.made.pop(mark := mark_of(item), None)
-                self.made[mark] = version
+    def take_receipts(self, bodies: Iterable[bytes]) -> None:
+        """Apply entries of the stream of receipts, of which only marks and cuts are read."""
+        for body in bodies:
+            self.version += 1
+            skimmed = _skim(body)
+            if skimmed.description == RECEIPT:
+                self.cuts |= {part.name: part.cut for part in _cuts_in(skimmed.content).parts if part.cut}
+            elif skimmed.description != _CANDIDATES:
+                mark = _mark(body, skimmed)
+                self.made.pop(mark, None)
+                self.made[mark] = self.version
+        self.latest[RECEIPTS] = self.version
         for mark in list(self.made)[:-_MOST_MADE]:
             del self.made[mark]
 

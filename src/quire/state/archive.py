@@ -70,6 +70,7 @@ class Outline(msgspec.Struct, array_like=True, frozen=True):
     marks: bytes
     edits: bytes
     far: dict[int, list[int]]
+    late: bytes
     totals: dict[str, bytes]
     sizes: dict[str, dict[int, int]]
     shape: PackedShape
@@ -248,6 +249,9 @@ class Archive(Segment):
         before = self._users_before[number - self.outline.first_page]
         return before - 1 if before else None
 
+    def late(self, log: Log) -> Iterable[int]:
+        return _numbers(self.outline.late)
+
     def shape_at(self, revision: int, log: Log) -> Shape | None:
         if revision == self.outline.end:
             return unpacked_shape(self.outline.shape)
@@ -342,6 +346,7 @@ def archived(
         marks=array("I", log.positions("marks", start, end)).tobytes(),
         edits=array("I", log.positions("edits", start, end)).tobytes(),
         far={head: found for head, found in scattered.items() if found},
+        late=array("I", [position for position in log.late(end) if position >= start]).tobytes(),
         totals={key: _totals(key, before, kept, pages, end) for key in keys},
         sizes={key: _sizes(view, start, counter) for key, counter in counters.items()},
         shape=packed_shape(tip.shape),
@@ -397,11 +402,12 @@ def _sizes(view: View, start: int, counter: Counter) -> dict[int, int]:
 
 
 def needed_positions(view: View) -> list[int]:
-    """The positions of what every request shows, and of calls that wait."""
+    """The positions of what every request looks at: what it always shows, open calls, and late results."""
     log, end = view.log, view.end
     held = (member for head in view.held_groups() for member in log.group(head, end))
     summaries = (run.by for run in view.shape.summaries())
-    return sorted({*log.positions("marks", 0, end), *held, *summaries})
+    late = (position for position in log.late(end) if view.run_at(position) is not None)
+    return sorted({*log.positions("marks", 0, end), *held, *summaries, *late})
 
 
 def reopened(outline: Outline, loader: Loader, before: Transcript | None = None) -> Transcript:

@@ -16,7 +16,7 @@ import msgspec
 
 from quire.errors import EditRefused, UnknownId, cut
 from quire.items import Hide, Item, Mask, Message, Opaque, Span, Summary, ToolResult
-from quire.state.groups import Grouping, is_user_message, structural
+from quire.state.groups import Grouping, is_output, is_user_message, structural
 from quire.state.shape import Interval, Run, Shape, united
 from quire.tokens import Counter
 
@@ -179,6 +179,11 @@ class Segment:
         index = bisect_left(self._users, end)
         return self._users[index - 1] if index else None
 
+    def late(self, log: "Log") -> Iterable[int]:
+        """The positions of members of groups here that come after an output of another group."""
+        far = self.far.copy().items()
+        return [position for head, members in far for position in members if log.is_late(head, position)]
+
     def shape_at(self, revision: int, _log: "Log") -> Shape | None:
         """What was shown at a revision, if an edit in this segment decided it."""
         index = bisect_right(self._shapes, revision, key=lambda entry: entry[0])
@@ -336,6 +341,15 @@ class Log:
                 if apart := [p for p in members if p < segment.start + stop]:
                     found.setdefault(head, []).extend(apart)
         return found
+
+    def is_late(self, head: int, position: int) -> bool:
+        """Whether an output of another group is between the members of a group up to a position."""
+        gaps = pairwise(self.group(head, position + 1))
+        return any(is_output(self.item(p)) for before, after in gaps for p in range(before + 1, after))
+
+    def late(self, end: int) -> list[int]:
+        """The positions of results that came after the model had gone on without them."""
+        return sorted(p for segment, _, _ in self.pieces(0, end) for p in segment.late(self) if p < end)
 
     def positions(self, sort: Sort, start: int, end: int) -> list[int]:
         """The positions of one sort in a range."""

@@ -7,12 +7,12 @@ earlier view, and scrolls.
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain
 from typing import Any, Literal, NamedTuple, overload
 
 from quire.errors import OutOfRange
 from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, Undo
-from quire.state.groups import Group, gathered, is_output
+from quire.state.groups import Group, gathered
 from quire.state.log import EDIT, Log
 from quire.state.shape import Interval, Leaf, Run, Shape, contains, singles, united
 from quire.tokens import Counter, checked_counter, whole
@@ -255,16 +255,8 @@ class View(ItemRow):
 
     def late_results(self) -> list[ToolResult]:
         """Results shown that came after the model had gone on without them."""
-        found: list[ToolResult] = []
-        for head in self.log.scattered(self.end):
-            is_late = False
-            for before, position in pairwise(self.log.group(head, self.end)):
-                gap = range(before + 1, position)
-                is_late = is_late or any(is_output(self.log.item(between)) for between in gap)
-                item = self.log.item(position)
-                if is_late and isinstance(item, ToolResult) and self.run_at(position) is not None:
-                    found.append(item)
-        return found
+        shown = (p for p in self.log.late(self.end) if self.run_at(p) is not None)
+        return [item for item in map(self.log.item, shown) if isinstance(item, ToolResult)]
 
     def pins(self) -> set[int]:
         """The heads of the pinned groups."""
