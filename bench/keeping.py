@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,7 +22,7 @@ import page
 from quire import Budget, Message, Session, Template
 from quire.items import JSON
 from quire.sections import History, Instructions
-from quire.stores import Store
+from quire.stores import SQLiteStore, Store
 from transcript import items, messages
 
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -30,6 +31,10 @@ WORDS = "And which of them are still open, apart from the one that we spoke abou
 SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 _SHORTER = 6
 _INSERT = "INSERT INTO kept (conversation, body) VALUES ('one', ?)"
+
+
+class _WithoutCheckpoints(SQLiteStore):
+    has_checkpoints = False
 
 
 def timed(call: Callable[[], Any]) -> float:
@@ -60,25 +65,30 @@ def appends(size: int, durable: Any, count: int, rounds: int) -> tuple[object, .
     filled, each, encode = items(messages(size)), count // _SHORTER, msgspec.json.Encoder().encode
     with tempfile.TemporaryDirectory() as folder:
         raw = raw_store(Path(folder, "raw.db"), durable, [JSON.encode_item(item) for item in filled])
-        store = Store.open(Path(folder, "ours.db"), durable=durable)
-        session = Session.open("bench/one", store=store)
-        session.append(*filled)
+        stores = (SQLiteStore(Path(folder, "ours.db"), durable=durable),)
+        stores += (_WithoutCheckpoints(Path(folder, "without.db"), durable=durable),)
+        sessions = [Session.open("bench/one", store=store) for store in stores]
+        for session in sessions:
+            session.append(*filled)
 
         def append_raw() -> None:
             for _ in range(each):
                 raw.execute(_INSERT, (encode(Message("user", WORDS)),))
 
-        def append_ours() -> None:
+        def append_to(session: Session) -> None:
             for _ in range(each):
                 session.user(WORDS)
 
-        floor, ours = list[float](), list[float]()
+        ways = (append_raw, *(partial(append_to, session) for session in sessions))
+        taken, spent = [list[float]() for _ in ways], [0.0 for _ in ways]
         for _ in range(rounds * _SHORTER):  # short rounds, taken in turns: some of them are undisturbed
-            floor.append(timed(append_raw) / each * 1e6)
-            ours.append(timed(append_ours) / each * 1e6)
-        store.close()
-        raw.close()
-    return size, durable, spread(floor), spread(ours), min(ours) / min(floor)
+            for number, way in enumerate(ways):
+                cpu = time.process_time()
+                taken[number].append(timed(way) / each * 1e6)
+                spent[number] += time.process_time() - cpu
+        for one in (*stores, raw):
+            one.close()
+    return size, durable, *map(spread, taken), min(taken[1]) / min(taken[0]), spent[1] / spent[2]
 
 
 def stored_turn(size: int, rounds: int) -> tuple[object, ...]:
@@ -128,7 +138,16 @@ def main() -> None:
             row = appends(size, durable, options.appends, options.rounds)
             rows.append((*row, peer if durable == "process" else None))
     turns = [stored_turn(size, options.rounds) for size in options.sizes if size <= 10_000]
-    head = ("N", "durable", "raw sqlite3, µs", "ours, µs", "ratio", "pydantic-ai-harness, CPU µs")
+    head = (
+        "N",
+        "durable",
+        "raw sqlite3, µs",
+        "ours, µs",
+        "without checkpoints, µs",
+        "times raw",
+        "CPU of all, times without",
+        "pydantic-ai-harness, CPU µs",
+    )
     parts = [page.table(head, rows, left=2), page.table(("N", "stored turn, warm, ms"), turns)]
     page.report(options, {"keeping": "\n\n".join(parts)}, {"appends": rows, "turns": turns})
 
