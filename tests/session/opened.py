@@ -17,7 +17,7 @@ T = TypeVar("T")
 KINDS = ("memory", "sqlite", "sealed sqlite", "json lines", "postgres")
 TEMPLATE = Template(Instructions("Be brief."), History(), budget=Budget(window=8_000), model="gpt-5.6")
 SECRET = "the number is swordfish-0815-1234"
-_WRITES = ("append", "replace", "remove", "scrub")
+_WRITES = ("append", "replace", "remove", "scrub", "write_checkpoint")
 
 
 def kept_bytes(store: Store) -> bytes:

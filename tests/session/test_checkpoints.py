@@ -13,8 +13,8 @@ from quire.items import Note
 from quire.state import Transcript
 from quire.testing.histories import OPS, Author, Op
 from quire.testing.plain import FourCharacters
-from tests.session.opened import SECRET, TEMPLATE, answer, send, session, talk, texts, watch
-from tests.stores.keeping import kept
+from tests.session.opened import SECRET, TEMPLATE, Died, answer, dies_at, send, session, talk, texts, watch
+from tests.stores.keeping import Kept, kept
 
 KINDS = pytest.mark.parametrize("kind", ("sqlite", "sealed sqlite", "postgres"))
 FEW = settings(max_examples=max(6, settings().max_examples // 5))
@@ -126,12 +126,30 @@ def test_a_conversation_opened_from_a_checkpoint_is_the_whole(
         names = [one.place.conversation for one in world]
         lazy = [Session.open(scope="ana", conversation=name, store=held.reopen()) for name in names]
         play(lazy, author, more, [])  # it goes on from where it was opened
-        store = held.reopen()
-        for name in names:
-            opened = seen(Session.open(scope="ana", conversation=name, store=store))
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(type(store), "open_checkpoint", lambda *_: None)
-                assert opened == seen(Session.open(scope="ana", conversation=name, store=held.open()))
+        check_opened_as_whole(held, names)
+
+
+def check_opened_as_whole(held: Kept, names: list[str]) -> None:
+    store = held.reopen()
+    for name in names:
+        opened = seen(Session.open(scope="ana", conversation=name, store=store))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(store), "open_checkpoint", lambda *_: None)
+            assert opened == seen(Session.open(scope="ana", conversation=name, store=held.open()))
+
+
+@pytest.mark.laws
+@FEW
+@given(ops=OPS, steps=STEPS, fatal=st.integers(1, 60))
+def test_after_a_kill_at_any_write_the_next_opening_is_right(
+    ops: list[Op], steps: list[Step], fatal: int
+) -> None:
+    with kept("sqlite") as held:
+        world = [session(held.store)]
+        dies_at(held.store, fatal)
+        with suppress(Died):
+            play(world, Author(), ops, steps)
+        check_opened_as_whole(held, ["q3"])
 
 
 @KINDS
