@@ -94,6 +94,8 @@ class Checkpoint:
     def __init__(self, store: Store, place: Place) -> None:
         self._store, self._place = store, place
         self.version = 0
+        self.links: int | None = None
+        """The version of the conversation of links at the opening, if that is known."""
         self._counted = 0  # items that were counted then
         self._saved: dict[str, _Saved] = {}
 
@@ -105,6 +107,7 @@ class Checkpoint:
         opening = self._store.open_checkpoint(self._place)
         if opening is None:
             return None
+        self.links = opening.links
         try:
             head = _decode_head(opening.head)
         except msgspec.MsgspecError:

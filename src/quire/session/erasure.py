@@ -226,7 +226,7 @@ def _links_to_finish(log: Log) -> list[Log]:
     """The log of links of a scope, unless nothing was noted in it since all of it was finished."""
     links = Place(log.place.scope, LINKS)
     finished: dict[Place, int] = log.store.attached.setdefault("links", {})
-    version = log.store.version(links)
+    version = log.links_version()
     if version == finished.get(links, 0):
         return []
     found = open_log(log.store, links)

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock, RLock
@@ -89,14 +89,20 @@ class Log:
             self.state = self._begin()  # it may have been changed in part
             return False
         self._last, stored = opened
+        items = iter(items_in(self.place, [entry for entry in stored if entry.stream != RECEIPTS]))
         for stream, run in groupby(stored, key=attrgetter("stream")):
-            entries = list(run)
-            self._last = entries[-1].body
+            bodies = [entry.body for entry in run]
+            self._last = bodies[-1]
             if stream == RECEIPTS:
-                self.state.take_receipts(entry.body for entry in entries)
+                self.state.take_receipts(bodies)
             else:
-                self._apply(self.state, read_entries(self.place, entries))
+                self._apply(self.state, [Written(stream, item) for item in islice(items, len(bodies))])
         return True
+
+    def links_version(self) -> int:
+        """The version of the conversation of links; that of the opening, when it is asked for first."""
+        known, self._checkpoint.links = self._checkpoint.links, None
+        return self.store.version(self.place._replace(conversation=LINKS)) if known is None else known
 
     @property
     def is_checkpoint_due(self) -> bool:

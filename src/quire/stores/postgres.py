@@ -46,6 +46,7 @@ from quire.stores.store import (
     whole_entries,
     whole_parts,
 )
+from quire.stores.streams import LINKS
 
 try:
     import psycopg
@@ -121,10 +122,11 @@ _PARTS = """
 # bounds let the server expect few rows, and sorting them here takes less time than there.
 _OPEN = """
     WITH head AS (
-        SELECT counted.version AS count, needs, number, checkpoints.version, body, sum
+        SELECT counted.version AS count, needs, number, checkpoints.version, body, sum,
+            coalesce((SELECT version FROM quire.conversations WHERE address = %s), 0) AS links
         FROM quire.conversations AS counted JOIN quire.checkpoints ON conversation = number AND part = 0
         WHERE address = %s)
-    SELECT count, needs, version, '' AS stream, body, sum FROM head
+    SELECT count, needs, version, links::text AS stream, body, sum FROM head
     UNION ALL SELECT NULL, NULL, entry.* FROM head, LATERAL (
         SELECT version, stream, body, sum FROM quire.entries
         WHERE conversation = number AND version = ANY(needs)) AS entry
@@ -233,15 +235,15 @@ class PostgresStore(Store):
     def open_checkpoint(self, place: Place) -> Opening | None:
         check_place(place)
         try:
-            rows = self._rows(_OPEN, _address(place))
+            rows = self._rows(_OPEN, _address(place._replace(conversation=LINKS)), _address(place))
             heads = [row for row in rows if row[0] is not None]
             if not heads or not whole_parts(place, [(0, heads[0][2], heads[0][1], *heads[0][4:])]):
                 return None
-            count, needs, version, _, body, _ = heads[0]
+            count, needs, version, links, body, _ = heads[0]
             entries = sorted(row[2:] for row in rows if row[0] is None)
             named = verified_at(place, needs, entries[: len(needs)])
             later = verified(place, version - 1, count, entries[len(needs) :])
-            return Opening(version, body, named + later) if later else None
+            return Opening(version, body, named + later, int(links)) if later else None
         except StoreDamaged:
             return None
 

@@ -163,7 +163,8 @@ class Sealed(Store):
         head = found and self._seal.unseal_part(place, 0, found.version, found.head)
         if found is None or head is None:
             return None
-        return Opening(found.version, head, [self._seal.unseal(place, stored) for stored in found.entries])
+        entries = [self._seal.unseal(place, stored) for stored in found.entries]
+        return found._replace(head=head, entries=entries)
 
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
         found = self.inside.read_parts(place, parts)

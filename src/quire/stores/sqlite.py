@@ -46,6 +46,7 @@ from quire.stores.store import (
     waits_for_disk,
     whole_parts,
 )
+from quire.stores.streams import LINKS
 
 APPLICATION = 0x51756972
 """SQLite's application id: it tells our databases from those of others."""
@@ -239,11 +240,12 @@ class SQLiteStore(Store):
                 _, version, needs, body, _ = head
                 named = connection.execute(_READ_AT, (needs, *place)).fetchall()
                 rows = connection.execute(_READ, (version - 1, *place)).fetchall()
+                _, links = self._standing(connection, place._replace(conversation=LINKS))
             later = _verified(place, version - 1, rows)
             entries = verified_at(place, json.loads(needs), named)
         except StoreDamaged:
             return None
-        return Opening(version, body, entries + later) if later else None
+        return Opening(version, body, entries + later, links) if later else None
 
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
         wanted = checked_versions(place, parts)

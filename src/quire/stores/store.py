@@ -170,6 +170,9 @@ class Opening(NamedTuple):
     entries: list[Stored]
     """The entries that the checkpoint names, and all from its version on, in rising order."""
 
+    links: int | None = None
+    """The version of the conversation of links of the scope, if the store read it too."""
+
 
 class Damage(NamedTuple):
     """Something in a store that is not what was written to it."""
