@@ -121,7 +121,7 @@ def test_a_damaged_checkpoint_is_as_if_missing(name: str, way: str) -> None:
         if "checkpoints" in statement:
             assert list(held.store.verify()) == []
             assert held.store.write_checkpoint(HERE, 9, b"new", [], {1: b"again"})
-            assert held.store.open_checkpoint(HERE) == (9, b"new", held.store.read(HERE, after=8))
+            assert held.store.open_checkpoint(HERE) == (9, b"new", held.store.read(HERE, after=8), 0)
 
 
 @pytest.mark.parametrize("name", FILES)
