@@ -124,7 +124,8 @@ def test_a_conversation_opened_from_a_checkpoint_is_the_whole(
         author, world = Author(), [session(held.store)]
         play(world, author, ops, steps)
         names = [one.place.conversation for one in world]
-        lazy = [Session.open(scope="ana", conversation=name, store=held.reopen()) for name in names]
+        store = held.reopen()
+        lazy = [Session.open(scope="ana", conversation=name, store=store) for name in names]
         play(lazy, author, more, [])  # it goes on from where it was opened
         check_opened_as_whole(held, names)
 
