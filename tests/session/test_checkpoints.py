@@ -130,12 +130,16 @@ def test_a_conversation_opened_from_a_checkpoint_is_the_whole(
         check_opened_as_whole(held, names)
 
 
+def _no_checkpoint(*_: object) -> None:
+    """What a store without checkpoints opens."""
+
+
 def check_opened_as_whole(held: Kept, names: list[str]) -> None:
     store = held.reopen()
     for name in names:
         opened = seen(Session.open(scope="ana", conversation=name, store=store))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(store), "open_checkpoint", lambda *_: None)
+            patch.setattr(type(store), "open_checkpoint", _no_checkpoint)
             assert opened == seen(Session.open(scope="ana", conversation=name, store=held.open()))
 
 

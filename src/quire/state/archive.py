@@ -422,7 +422,8 @@ def reopened(outline: Outline, loader: Loader, before: Transcript | None = None)
 def packed_shape(shape: Shape) -> PackedShape:
     """A shape as numbers."""
     runs = [run for leaf in shape.leaves for run in leaf.runs]
-    keys = set.intersection(*(set(leaf.sums) for leaf in shape.leaves)) if shape.leaves else ()
+    counted = shape.leaves[0].sums if shape.leaves else {}
+    keys = [key for key in counted if all(key in leaf.sums for leaf in shape.leaves)]
     return PackedShape(
         shape.size,
         shape.tail,
