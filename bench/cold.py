@@ -61,7 +61,8 @@ def blocks(size: int) -> Iterator[list[dict[str, Any]]]:
     """The messages of a conversation: the transcript over and over, each time with other call ids."""
     once = json.dumps(messages(min(size, BLOCK)))
     for number in range(max(size // BLOCK, 1)):
-        yield json.loads(once.replace('"call_', f'"call_{number:x}_'))
+        chat = json.loads(once.replace('"call_', f'"call_{number:x}_'))
+        yield chat[1:] if number else chat  # there is one system message
 
 
 # Quire
