@@ -4,6 +4,7 @@ import asyncio
 import gc
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,6 +184,47 @@ def test_idle_workers_are_dropped_and_their_conversations_stay(store: str | None
 
     with use_clock(lambda: clock[0]):
         asyncio.run(serve())
+
+
+@in_loop
+async def test_a_node_holds_the_conversations_that_its_memory_allows(tmp_path: Path) -> None:
+    async with Node(store=tmp_path / "a.db", memory=1_000_000) as node:
+        node.add("echo", echoing)
+        names = [str(number) for number in range(200)]
+        for words in ("hi", "ho"):
+            for name in names:
+                await node.send("echo", words, conversation=name)
+        gc.collect()
+        held = int(repr(node).split(", ")[1].split()[0])
+        assert 10 < held < 50
+        latest = node.worker("echo", "", "199")
+        await node.send("echo", "he", conversation="0")
+        assert node.worker("echo", "", "199") is latest  # those used least recently are dropped first
+        for name in names[1:]:
+            assert said(node, "", name) == ["hi", "heard: hi", "ho", "heard: ho"]
+
+
+@in_loop
+async def test_a_worker_that_answers_or_whose_answer_is_read_is_not_dropped() -> None:
+    gates: list[Gate] = []
+    async with Node(memory=0) as node:  # it holds no idle worker
+        node.add("gated", gated(gates))
+        node.add("echo", echoing)
+        sending = asyncio.create_task(node.send("gated", "go"))
+        while not gates:
+            await asyncio.sleep(0)
+        await gates[0].begun.wait()
+        stream = node.send_stream("echo", "hi", conversation="read")
+        await anext(stream)
+        reader = weakref.ref(node.worker("echo", "", "read"))
+        for number in range(5):
+            assert (await node.send("echo", "hi", conversation=str(number))).text == "heard: hi"
+        assert node.state("gated") == "running" and reader() is not None and len(gates) == 1
+        gates[0].go.set()
+        assert (await sending).text == "done" and said(node, name="gated")[0] == "go"
+        await read_all(stream)
+        gc.collect()
+        assert reader() is None and "0 conversations" in repr(node)
 
 
 @in_loop

@@ -25,7 +25,7 @@ Step = tuple[str, int]
 
 @pytest.fixture(scope="module", autouse=True)
 def short_pages() -> Iterator[None]:
-    """Let a page have four items, and write a checkpoint with every third entry."""
+    """Let a page have four items, write a checkpoint with every third entry, and open large logs again."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (
             "state.log",
@@ -36,6 +36,9 @@ def short_pages() -> Iterator[None]:
         ):
             patch.setattr(f"quire.{module}.PAGE", 4)
         patch.setattr("quire.session.checkpoint.EVERY", 3)
+        patch.setattr("quire.session.checkpoint._WINDOW", 4)
+        patch.setattr("quire.session.log._LARGE", 0)
+        patch.setattr("quire.session.log._EMPTY", 0)
         yield
 
 
@@ -169,6 +172,17 @@ def test_a_long_conversation_is_opened_from_its_checkpoint(kind: str) -> None:
         assert texts(one.view()[3:4]) == ["x answer 1"]
 
 
+def test_a_long_conversation_that_stays_open_holds_what_is_shown() -> None:
+    with kept("sqlite") as held:
+        one, weights = session(held.store), list[int]()
+        for _ in range(40):
+            talk(one, 5)
+            weights.append(one.weight)
+        assert max(weights) < 200_000 < 400 * 900 and len(one.view()) == 400
+        assert texts(one.view()[:2]) == ["x question 0", "x answer 0"]
+        assert texts(one.view()) == texts(session(held.reopen()).view())
+
+
 @KINDS
 def test_nothing_of_a_forgotten_item_is_in_a_checkpoint(kind: str) -> None:
     with kept(kind) as held:
@@ -200,5 +214,5 @@ def test_a_checkpoint_that_cannot_be_used_is_not(kind: str, harm: str) -> None:
             parts = dict.fromkeys(range(1, 2000, 256), b"harm") if harm == "part" else {}
             needs = [stored.version for stored in opening.entries if stored.version < opening.version]
             held.store.write_checkpoint(one.place, opening.version, head, needs, parts)
-            again = session(held.reopen())
-            assert texts(again.view()) == texts(one.view())
+            shown = texts(one.view())
+            assert texts(session(held.reopen()).view()) == shown

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from inspect import isawaitable
 from pathlib import Path
@@ -26,6 +27,7 @@ Make = Callable[[Session], Agent]
 
 _GRACE = 30.0
 _IDLE = 300.0
+_MEMORY = 256 * 2**20
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -49,22 +51,26 @@ def _checked_name(name: str) -> str:
 class Node:
     """Hosts agents in this process. Conversations run side by side; the turns of each run in order.
 
-    A worker that was idle for `idle` seconds is dropped. Its conversation stays in the store.
+    A worker that was idle for `idle` seconds is dropped. If the conversations take more than about `memory`
+    bytes, so are the idle workers that were used least recently. Their conversations stay in the store.
     """
 
-    def __init__(self, *, store: str | Path | Store | None = None, idle: float = _IDLE) -> None:
+    def __init__(
+        self, *, store: str | Path | Store | None = None, idle: float = _IDLE, memory: int = _MEMORY
+    ) -> None:
         # Opened once: each opening of "memory:" is another store.
         self._store = open_store("memory:" if store is None else store, None, None)
-        self._idle = number(idle, "idle", 0)
+        self._idle, self._memory = number(idle, "idle", 0), number(memory, "memory", 0)
         self._makers: dict[str, Make] = {}
-        self._workers: dict[_Key, Worker] = {}
+        self._workers: OrderedDict[_Key, Worker] = OrderedDict()  # by their last use
         # A dropped worker may still be held, for example by a stream that was not read yet.
         self._known: WeakValueDictionary[_Key, Worker] = WeakValueDictionary()
-        self._swept_at = now()
+        self._weights: dict[_Key, int] = {}
+        self._weight = 0
         self._is_stopped = False
 
     def __repr__(self) -> str:
-        return f"<Node of {len(self._makers)} agents, {len(self._workers)} conversations at hand>"
+        return f"<Node of {len(self._makers)} agents, {len(self._known)} conversations at hand>"
 
     @staticmethod
     def start(
@@ -109,12 +115,11 @@ class Node:
         if name not in self._makers:
             known = ", ".join(map(repr, self._makers)) or "none at all"
             raise UnknownKey(f"no agent {cut(str(name))!r} on the node; there is {known}")
-        self._drop_idle()
         key = _key(name, scope, conversation)
-        worker = self._workers.get(key) or self._known.get(key)
+        worker = self._known.get(key)
         if worker is None:
-            worker = self._known[key] = Worker(lambda: self._made(key))
-        self._workers[key] = worker
+            worker = self._known[key] = Worker(lambda: self._made(key), lambda used: self._use(key, used))
+        self._use(key, worker)
         return worker
 
     def session(self, name: str, scope: str = "", conversation: str = "") -> Session:
@@ -180,7 +185,7 @@ class Node:
         After `grace` seconds, or once `hurry` is set, they are interrupted; what was recorded is kept.
         """
         self._is_stopped = True
-        logger.info("stopping, with %d conversations at hand", len(self._workers))
+        logger.info("stopping, with %d conversations at hand", len(self._known))
         await self._stop(list(self._known), number(grace, "grace", 0), hurry or asyncio.Event())
 
     async def __aenter__(self) -> Self:
@@ -207,6 +212,7 @@ class Node:
         workers = [self._known.pop(key, None) for key in keys]
         for key in keys:
             self._workers.pop(key, None)
+            self._weight -= self._weights.pop(key, 0)
         ends = await asyncio.gather(
             *(worker.stop(grace, hurry) for worker in workers if worker is not None),
             return_exceptions=True,  # an error in one conversation takes no grace from the others
@@ -217,15 +223,22 @@ class Node:
         if faults:
             raise faults[0]
 
-    def _drop_idle(self) -> None:
-        """Drop idle workers, at most once in `idle` seconds."""
-        moment = now()
-        if moment - self._swept_at < self._idle:
-            return
-        self._swept_at = moment
-        for key, worker in list(self._workers.items()):
-            if moment - worker.used_at >= self._idle:
-                del self._workers[key]
+    def _use(self, key: _Key, worker: Worker) -> None:
+        """Make a worker the latest used, and drop idle ones that are too old or too many."""
+        if self._known.get(key) is not worker:
+            return  # its agent was removed
+        worker.used_at = moment = now()
+        self._weight += worker.weight - self._weights.get(key, 0)
+        self._weights[key] = worker.weight
+        self._workers[key] = worker
+        self._workers.move_to_end(key)
+        while self._workers:
+            key, oldest = next(iter(self._workers.items()))
+            if self._weight <= self._memory and moment - oldest.used_at < self._idle:
+                break
+            del self._workers[key]
+            if not oldest.is_busy:  # a busy one is back when it is done
+                self._weight -= self._weights.pop(key)
 
 
 async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bool) -> None:

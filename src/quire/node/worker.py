@@ -61,10 +61,14 @@ class AnswerStream:
 
 
 class Worker:
-    """The agent of one conversation, made at its first use. It answers one message at a time."""
+    """The agent of one conversation, made at its first use. It answers one message at a time.
 
-    def __init__(self, make: Callable[[], Agent]) -> None:
-        self._make = make
+    `on_change` is called when the agent was made, and when an answer is complete or was read: the worker may
+    weigh more than before, and may be idle.
+    """
+
+    def __init__(self, make: Callable[[], Agent], on_change: Callable[["Worker"], None]) -> None:
+        self._make, self._on_change = make, on_change
         self._agent: Agent | None = None
         self._turn = asyncio.Lock()  # first come, first served
         self._is_stopped = False
@@ -77,7 +81,18 @@ class Worker:
         """The agent."""
         if self._agent is None:
             self._agent = self._make()
+            self._on_change(self)
         return self._agent
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes of memory the conversation takes."""
+        return 0 if self._agent is None else self._agent.session.weight
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether messages are being answered, or answers are being read."""
+        return self._pending > 0 or len(self._streams) > 0
 
     @property
     def state(self) -> State:
@@ -153,7 +168,7 @@ class Worker:
 
     def _leave(self) -> None:
         self._pending -= 1
-        self.used_at = now()
+        self._on_change(self)
 
     @property
     def _is_running(self) -> bool:
@@ -183,3 +198,5 @@ class Worker:
                 yield delta
         finally:
             await stream.close()
+            self._streams.discard(stream)
+            self._on_change(self)

@@ -31,11 +31,17 @@ from quire.state import (
     needed_positions,
     reopened,
 )
-from quire.stores import Opening, Place, Store, Stored, items_in
+from quire.stores import Entry, Opening, Place, Store, Stored, items_in
 from quire.stores.streams import FORGOTTEN, MAIN
 
 EVERY = 256
 """A checkpoint is written when a log has grown by so many entries."""
+
+_ITEM, _IN_MEMORY = 900, 4
+"""Bytes of memory for an item besides its body, and for each byte of a head or page that was read.
+
+Measured with messages of 20 to 10,000 characters.
+"""
 
 _FORMAT = 1
 _MOST_TRANSCRIPTS = 256
@@ -98,6 +104,13 @@ class Checkpoint:
         """The version of the conversation of links at the opening, if that is known."""
         self._counted = 0  # items that were counted then
         self._saved: dict[str, _Saved] = {}
+        self._head_weight = 0
+        self._loaders: list[_Pages] = []
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes of memory that takes which was read through the checkpoint."""
+        return self._head_weight + sum(loader.weight for loader in self._loaders)
 
     def open(self, state: State) -> tuple[bytes, list[Stored]] | None:
         """Bring an empty state to the checkpoint, if there is one that can be used.
@@ -133,8 +146,11 @@ class Checkpoint:
         if head.origin:
             state.apply([Written(entries[head.origin].stream, item) for item in named([head.origin])])
         past = state.transcripts[MAIN]
+        before = {version: stored for version, stored in entries.items() if version <= opening.version}
+        self._head_weight, self._loaders = _IN_MEMORY * len(opening.head), []
         for index, (name, saved) in enumerate(head.transcripts.items()):
-            loader = _Pages(self._store, self._place, name, index, saved, entries)
+            loader = _Pages(self._store, self._place, name, index, saved, before)
+            self._loaders.append(loader)
             loader.past = past if name == MAIN and head.past[0] else None
             state.transcripts[name] = reopened(saved.outline, loader, loader.past)
             state.own_versions[name] = Versions(saved.outline, loader.first_versions, loader.versions)
@@ -150,25 +166,26 @@ class Checkpoint:
         state.cuts, state.gone, state.unwiped = head.cuts, set(head.gone), set(head.unwiped)
         state.forgotten, state.latest = head.forgotten, head.latest
 
-    def has_grown(self, state: State) -> bool:
-        """Whether a state has many more entries."""
-        return state.version - self.version >= EVERY
+    def has_grown(self, state: State, share: float = 1) -> bool:
+        """Whether a state has many more entries, or a share of that."""
+        return state.version - self.version >= EVERY * share
 
-    def is_due(self, state: State) -> bool:
-        """Whether a state has many more entries, or many items were counted since."""
+    def is_due(self, state: State, share: float = 1) -> bool:
+        """Whether a state has many more entries, or a share of that, or many items were counted since."""
         if not self._store.has_checkpoints or state.is_erasing or state.version < EVERY:
             return False
-        return self.has_grown(state) or _counted(state) - self._counted >= EVERY
+        return self.has_grown(state, share) or _counted(state) - self._counted >= EVERY
 
     def drop(self) -> None:
         """Forget what was opened or written: entries were replaced, so the next one is written whole."""
         self.version, self._saved, self._counted = 0, {}, 0
+        self._head_weight, self._loaders = 0, []
 
-    def write(self, state: State, last: bytes) -> None:
-        """Write a checkpoint of a state whose last entry has this body."""
+    def write(self, state: State, last: bytes) -> bool:
+        """Write a checkpoint of a state whose last entry has this body; return whether it is the newest."""
         self.version = state.version
         if len(state.transcripts) > _MOST_TRANSCRIPTS:
-            return
+            return False
         parts: dict[int, bytes] = {}
         needs: set[int] = set()
         for index, (name, transcript) in enumerate(state.transcripts.items()):
@@ -202,7 +219,8 @@ class Checkpoint:
         own = {*head.pool, *head.plans, *head.steps, head.origin} - {0}
         state.versions_by_id = {one: at for one, at in state.versions_by_id.items() if at in own}
         self._counted = _counted(state)
-        self._store.write_checkpoint(self._place, state.version, _encode(head), sorted(needs | own), parts)
+        needed = sorted(needs | own)
+        return self._store.write_checkpoint(self._place, state.version, _encode(head), needed, parts)
 
     def _save(self, name: str, transcript: Transcript, state: State) -> tuple[_Saved, dict[int, _Part]]:
         """A transcript for the head, with its last two pages, and new pages before these."""
@@ -233,6 +251,7 @@ class _Pages:
         self._store, self._place, self._name, self._index = store, place, name, index
         self._outline, self._parts = saved.outline, dict(saved.pages)
         self._read = {version: stored for version, stored in read.items() if stored.stream == name}
+        self.weight = sum(map(weight_of, self._read.values()))
         self.first_versions = array("Q", saved.first_versions)
 
     def page(self, number: int) -> Page:
@@ -245,10 +264,13 @@ class _Pages:
         for number in range(start // PAGE, -(-stop // PAGE)):
             begin = max(number * PAGE, first)
             versions += self.versions(number)[max(start - begin, 0) : stop - begin]
-        missing = [version for version in versions if version not in self._read]
-        found = self._store.read_at(self._place, missing) if missing else []
-        new = {stored.version: stored for stored in found}
-        return items_in(self._place, [self._read.get(version) or new[version] for version in versions])
+        # The archive keeps the items, so the entries that were read before are not needed again.
+        read = {version: self._read.pop(version, None) for version in versions}
+        missing = [version for version, stored in read.items() if stored is None]
+        for stored in self._store.read_at(self._place, missing) if missing else ():
+            read[stored.version] = stored
+            self.weight += weight_of(stored)
+        return items_in(self._place, [stored for stored in read.values() if stored is not None])
 
     def versions(self, number: int) -> "array[int]":
         """The versions of the items of a page."""
@@ -258,7 +280,9 @@ class _Pages:
         if number not in self._parts:
             part = _part_of(number, self._index)
             try:
-                self._parts[number] = _decode_part(self._store.read_parts(self._place, [part])[part])
+                read = self._store.read_parts(self._place, [part])[part]
+                self._parts[number] = _decode_part(read)
+                self.weight += _IN_MEMORY * len(read)
             except (KeyError, msgspec.MsgspecError):
                 self._parts |= self._from_log()
         return self._parts[number]
@@ -277,6 +301,11 @@ class _Pages:
             number: _Part(array("Q", islice(versions, len(page.ids))).tobytes(), page)
             for number, page in pages.items()
         }
+
+
+def weight_of(entry: Entry | Stored) -> int:
+    """About how many bytes of memory an entry takes whose item is kept, and rendered for requests."""
+    return len(entry.body) + _ITEM
 
 
 def _counted(state: State) -> int:

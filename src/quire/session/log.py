@@ -9,7 +9,7 @@ import logging
 import os
 import random
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby, islice
@@ -31,11 +31,12 @@ from quire.errors import (
     cut,
 )
 from quire.items import JSON, Item, Note, ToolResult
-from quire.session.checkpoint import Checkpoint
+from quire.session.checkpoint import Checkpoint, weight_of
 from quire.session.spending import Spending
 from quire.session.state import State, Written
 from quire.state import Pool, Transcript
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
+from quire.stores.store import is_own
 from quire.stores.streams import FORGOTTEN, LINKS, POOL, RECEIPTS, holds_content, tombstone
 from quire.stores.threads import FOLLOWING
 from quire.tokens import whole
@@ -51,8 +52,17 @@ Compute = Callable[[State], Entries]
 
 _MOST_TRIES = 1_000
 _LONGEST_PAUSE = 0.02  # seconds
-_MOST_OPEN = 64
-"""How many logs of one store stay in memory though no session uses them, the latest used."""
+_MOST_OPEN = 64 * 2**20
+"""How many bytes the logs of one store may take that stay in memory though no session uses them."""
+
+_LARGE = 32 * 2**20
+"""A log that takes more bytes is opened again from its checkpoint, unless all of it is needed."""
+
+_GROWN = 0.25
+"""A log that grew by this share of what makes a checkpoint due writes one when it is closed or let go."""
+
+_EMPTY = 30_000
+"""Bytes of memory that a conversation of one message takes, with its session and agent."""
 
 
 class Work(Protocol):
@@ -77,6 +87,8 @@ class Log:
         self._begin = begin
         self._last = b""  # the body of the last entry that was applied
         self._checkpoint = Checkpoint(store, place)
+        self._applied_weight = 0
+        self._opened_weight = 0  # when the checkpoint was opened
         self.state = begin()
         self.work: Work | None = None  # the turn that is on its way in this process
         if not self._open_checkpoint():
@@ -84,19 +96,23 @@ class Log:
 
     def _open_checkpoint(self) -> bool:
         """Open the last checkpoint and apply what follows; return whether that was possible."""
-        opened = self._checkpoint.open(self.state)
-        if opened is None:
-            self.state = self._begin()  # it may have been changed in part
+        if not self.store.has_checkpoints:
             return False
-        self._last, stored = opened
+        state = self._begin()
+        opened = self._checkpoint.open(state)
+        if opened is None:
+            return False
+        last, stored = opened
         items = iter(items_in(self.place, [entry for entry in stored if entry.stream != RECEIPTS]))
         for stream, run in groupby(stored, key=attrgetter("stream")):
             bodies = [entry.body for entry in run]
-            self._last = bodies[-1]
             if stream == RECEIPTS:
-                self.state.take_receipts(bodies)
+                state.take_receipts(bodies)
             else:
-                self._apply(self.state, [Written(stream, item) for item in islice(items, len(bodies))])
+                self._apply(state, [Written(stream, item) for item in islice(items, len(bodies))])
+        self.state, self._last = state, stored[-1].body if stored else last
+        self._applied_weight = _weight_of(stored)
+        self._opened_weight = self.weight
         return True
 
     def links_version(self) -> int:
@@ -105,17 +121,38 @@ class Log:
         return self.store.version(self.place._replace(conversation=LINKS)) if known is None else known
 
     @property
+    def weight(self) -> int:
+        """About how many bytes of memory the conversation takes, with the last request that was built."""
+        return _EMPTY + self._applied_weight + self._checkpoint.weight
+
+    @property
     def is_checkpoint_due(self) -> bool:
         """Whether the log has grown by many entries since the last checkpoint, or many were counted."""
         return self._checkpoint.is_due(self.state) and self.place.conversation != LINKS
+
+    @property
+    def is_checkpoint_wanted(self) -> bool:
+        """Whether a log that is closed or let go has grown enough to write a checkpoint."""
+        return self._checkpoint.is_due(self.state, _GROWN) and self.place.conversation != LINKS
 
     def save_checkpoint(self) -> None:
         """Write a checkpoint. A failure is logged: a checkpoint only makes the next opening quicker."""
         with self.lock:
             try:
-                self._checkpoint.write(self.state, self._last)
-            except StoreError as fault:
+                is_written = self._checkpoint.write(self.state, self._last)
+                if is_written and self.weight > max(_LARGE, 4 * self._opened_weight):
+                    self._open_checkpoint()
+                    self._checkpoint.links = None  # it is of now, and may be asked for later
+            except (StoreError, Forgotten) as fault:
                 logger.warning("no checkpoint of %s was written: %s", self.place, fault)
+
+    def let_go(self) -> None:
+        """Write a checkpoint if the log has grown by some entries, unless somebody writes to it now."""
+        if self.is_checkpoint_wanted and self.lock.acquire(blocking=False):
+            try:
+                self.save_checkpoint()
+            finally:
+                self.lock.release()
 
     @property
     def root(self) -> "Log":
@@ -159,6 +196,7 @@ class Log:
             elif new:
                 self._apply(self.state, new)
                 self._last = stored[-1].body
+                self._applied_weight += _weight_of(stored)
             return new
 
     def reload(self) -> Entries:
@@ -170,6 +208,7 @@ class Log:
             self._checkpoint.drop()
             self._apply(state, entries)
             self.state, self._last = state, stored[-1].body if stored else b""
+            self._applied_weight = _weight_of(stored)
             return entries
 
     def past_at(self, version: int, name: str) -> tuple[Transcript, Pool]:
@@ -204,15 +243,16 @@ class Log:
             transcript = state.transcripts.get(name)
             is_common = transcript is not None and item.id not in transcript and not state.gone
             if is_common and not self.is_over:
-                body = JSON.encode_item(item)
+                entry = Entry(name, JSON.encode_item(item))
                 try:
-                    self.store.append(self.place, (Entry(name, body),), expected=state.version)
+                    self.store.append(self.place, (entry,), expected=state.version)
                 except Conflict:
                     pass  # `commit` meets it again, and rebases
                 else:
                     with self.applying:
                         state.take(name, item)
-                    self._last = body
+                    self._last = entry.body
+                    self._applied_weight += weight_of(entry)
                     if self._checkpoint.has_grown(state) and self.is_checkpoint_due:
                         self.save_checkpoint()
                     return item
@@ -289,6 +329,7 @@ class Log:
         with self.applying:
             self.state.apply(entries)
         self._last = stored[-1].body
+        self._applied_weight += _weight_of(stored)
         if self._checkpoint.has_grown(self.state) and self.is_checkpoint_due:
             self.save_checkpoint()
         return entries
@@ -306,6 +347,11 @@ class Log:
 def _written(entry: Written, state: State) -> Written:
     is_gone = holds_content(entry.stream) and state.is_gone(entry.item)
     return Written(entry.stream, tombstone(entry.item)) if is_gone else entry
+
+
+def _weight_of(entries: Iterable[Entry | Stored]) -> int:
+    """The weight of those entries whose items stay in memory."""
+    return sum(weight_of(entry) for entry in entries if not is_own(entry.stream) or entry.stream == POOL)
 
 
 def read_entries(place: Place, stored: Sequence[Stored]) -> Entries:
@@ -390,7 +436,22 @@ class _Open:
     def __init__(self) -> None:
         self.lock = Lock()
         self.all: WeakValueDictionary[Place, Log] = WeakValueDictionary()
-        self.latest: OrderedDict[Place, Log] = OrderedDict()
+        self.latest: OrderedDict[Place, tuple[Log, int]] = OrderedDict()
+        """The latest used, with what each weighed when it was opened last."""
+        self.weight = 0
+
+    def use(self, log: Log) -> list[Log]:
+        """Keep a log in memory as the latest used, and return those that are not kept any more."""
+        with self.lock:
+            _, known = self.latest.pop(log.place, (log, 0))
+            self.latest[log.place] = log, log.weight
+            self.weight += log.weight - known
+            dropped: list[Log] = []
+            while self.weight > _MOST_OPEN and len(self.latest) > 1:
+                _, (oldest, weight) = self.latest.popitem(last=False)
+                self.weight -= weight
+                dropped.append(oldest)
+            return dropped
 
 
 def open_log(store: Store, place: Place) -> Log:
@@ -403,10 +464,8 @@ def open_log(store: Store, place: Place) -> Log:
         log = Log(store, place, lambda: State(partial(_past_of, store, place.scope)))
     with opened.lock:
         log = opened.all.setdefault(place, log)  # another thread may have been quicker
-        opened.latest[place] = log
-        opened.latest.move_to_end(place)
-        while len(opened.latest) > _MOST_OPEN:
-            opened.latest.popitem(last=False)
+    for dropped in opened.use(log):
+        dropped.let_go()
     return log
 
 

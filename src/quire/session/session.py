@@ -270,6 +270,8 @@ class AioSession:
         if how not in ("wait", "hand over"):
             raise InvalidValue('a session is closed by "wait" or "hand over"')
         await self._compaction.close(how, timeout)
+        if self._log.is_checkpoint_wanted:
+            await self._io.do(self._log, self._log.let_go)
 
     @property
     def pool(self) -> AioPool:
@@ -436,6 +438,11 @@ class Session:
     def version(self) -> int:
         """How many entries the conversation has, as far as it was read."""
         return self._log.state.version
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes of memory the conversation takes in this process."""
+        return self._log.root.weight
 
     @property
     def transcripts(self) -> tuple[str, ...]:
