@@ -17,7 +17,7 @@ from quire.testing.plain import FourCharacters
 def short_pages() -> Iterator[None]:
     """Let a page have four items."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("log", "transcript", "archive"):
+        for module in ("log", "transcript", "archive", "cut"):
             patch.setattr(f"quire.state.{module}.PAGE", 4)
         yield
 

@@ -10,7 +10,7 @@ are the pages of the transcripts.
 """
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 
@@ -57,11 +57,15 @@ class _Part(msgspec.Struct, array_like=True, frozen=True):
 
 
 class _Saved(msgspec.Struct, array_like=True, frozen=True):
-    """A transcript: its outline, the version of the first item of each page, and its last pages."""
+    """A transcript: its outline, the version of the first item of each page, and its last pages.
+
+    `needed` are the versions of items that every opening needs, by position.
+    """
 
     outline: Outline
     first_versions: bytes
     pages: dict[int, _Part]
+    needed: dict[int, int]
 
 
 class _Head(msgspec.Struct, array_like=True, frozen=True):
@@ -192,11 +196,9 @@ class Checkpoint:
             saved, pages = self._save(name, transcript, state)
             self._saved[name] = saved
             parts |= {_part_of(number, index): _encode(page) for number, page in pages.items()}
-            versions, start = state.own_versions[name], saved.outline.start
-            view, window = transcript.view, _window(transcript.view, state.cuts)
-            single = {*needed_positions(view), *_masks(view, window)}.difference(window)
-            needs.update(versions[position - start] for position in single if position >= start)
-            needs.update(versions.between(max(window.start - start, 0), window.stop - start))
+            window, start = _window(transcript.view, state.cuts), saved.outline.start
+            needs.update(saved.needed.values())
+            needs.update(state.own_versions[name].between(max(window.start - start, 0), window.stop - start))
         pool, steps = [state.versions_by_id[note.id] for note in state.pool], state.steps.entries()
         head = _Head(
             format=_FORMAT,
@@ -236,7 +238,8 @@ class Checkpoint:
             del first_versions[number - outline.first_page :]
             first_versions.append(of_page[0])
         last = {number: known.pop(number) for number in sorted(known)[-2:]}
-        return _Saved(outline, first_versions.tobytes(), last), known
+        needed = {p: versions[p - start] for p in needed_positions(transcript.view) if p >= start}
+        return _Saved(outline, first_versions.tobytes(), last, needed), known
 
 
 class _Pages:
@@ -249,7 +252,7 @@ class _Pages:
         self, store: Store, place: Place, name: str, index: int, saved: _Saved, read: Mapping[int, Stored]
     ) -> None:
         self._store, self._place, self._name, self._index = store, place, name, index
-        self._outline, self._parts = saved.outline, dict(saved.pages)
+        self._outline, self._parts, self._needed = saved.outline, dict(saved.pages), saved.needed
         self._read = {version: stored for version, stored in read.items() if stored.stream == name}
         self.weight = sum(map(weight_of, self._read.values()))
         self.first_versions = array("Q", saved.first_versions)
@@ -260,9 +263,9 @@ class _Pages:
 
     def items(self, start: int, stop: int) -> list[Item]:
         """The items from a position to before another, read at once."""
-        first, versions = self._outline.start, list[int]()
-        for number in range(start // PAGE, -(-stop // PAGE)):
-            begin = max(number * PAGE, first)
+        versions = [self._needed[start]] if stop == start + 1 and start in self._needed else []
+        for number in () if versions else range(start // PAGE, -(-stop // PAGE)):
+            begin = max(number * PAGE, self._outline.start)
             versions += self.versions(number)[max(start - begin, 0) : stop - begin]
         # The archive keeps the items, so the entries that were read before are not needed again.
         read = {version: self._read.pop(version, None) for version in versions}
@@ -320,14 +323,6 @@ def _window(view: View, cuts: Mapping[str, str]) -> range:
     found = [view.log.find(item_id, view.end) for item_id in cuts.values()]
     known = [position for position in found if position is not None]
     return range(max(min(known, default=view.end - _WINDOW), view.end - 2 * PAGE, 0), view.end)
-
-
-def _masks(view: View, window: range) -> Iterator[int]:
-    """The positions of the masks of what is shown in a window."""
-    for leaf in reversed(view.shape.leaves):
-        yield from (run.by for run in leaf.runs if run.by >= 0 and run.start in window)
-        if leaf.start < window.start:
-            return
 
 
 def _part_of(number: int, index: int) -> int:

@@ -13,7 +13,7 @@ from itertools import accumulate, chain
 from quire.errors import Irreducible
 from quire.items import Hide, Item, Span
 from quire.state.groups import Grouping, is_user_message, structural
-from quire.state.log import Log, Segment
+from quire.state.log import PAGE, Log, Segment
 from quire.state.shape import Shape, singles, united, without
 from quire.state.view import Scroll, View, protected_positions
 from quire.tokens import Counter, largest_sum, whole
@@ -128,7 +128,7 @@ class _Cut:
         """The first position before which enough can be left out."""
         view, end, sums = self._view, self._view.end, _Sums(self._view, self._stays, counter)
         surplus = sums.total - largest_sum(tokens, counter)
-        first = bisect_left(range(end + 1), surplus, key=sums.unprotected_before)
+        first = sums.first_after(surplus)
         turns = (p for p in self._log.positions("users", first, end) if view.run_at(p) is not None)
         inside = range(first if closely else max(first, self._log.last_user(end) or 0), end + 1)
         for position in inside if closely else chain(turns, inside):
@@ -139,7 +139,7 @@ class _Cut:
     def place_between(self, least: int, usual: int, most: int, counter: Counter) -> int:
         """The last position where a turn begins and at least `least` tokens are shown, and so on."""
         log, end, sums = self._log, self._view.end, _Sums(self._view, self._stays, counter)
-        first = bisect_left(range(end + 1), sums.total - least, key=sums.unprotected_before)
+        first = sums.first_after(sums.total - least)
 
         def shown(position: int) -> int:
             return sums.total - sums.left_out(position, self._held_before(position))
@@ -215,6 +215,16 @@ class _Sums:
         """The sum of what comes before a position and is not protected."""
         index = self._view.index_of(position)
         return self._before(index) - self._staying[bisect_left(self._stays, index)]
+
+    def first_after(self, amount: int) -> int:
+        """The first position with so many unprotected tokens before it, or the end plus one.
+
+        The page is found first: where one begins, the sum is known without loading it.
+        """
+        places = range(self._view.end + 1)
+        page = bisect_left(places[::PAGE], amount, key=self.unprotected_before)
+        low, high = max((page - 1) * PAGE, 0), min(page * PAGE, len(places))
+        return bisect_left(places, amount, low, high, key=self.unprotected_before)
 
     def left_out(self, position: int, held: Iterable[int]) -> int:
         """The sum of what goes if the cut falls before a position and some indexes before it are held."""
