@@ -1,6 +1,6 @@
 """Leaves for tests: drawn ones from a small world in which much is alike, and plain ones by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hypothesis import strategies as st
@@ -104,6 +104,20 @@ def done(index: Index, taken: Sequence[Step]) -> list[Leaf]:
                 index.drop(source)
                 left = [one for one in left if one.source != source]
     return left
+
+
+def restarted(index: Index, kept: dict[str, bytes]) -> Index:
+    """The index that another process opens, after this one has saved its changes."""
+    for name, part in index.parts().items():
+        kept.pop(name, None)
+        if part is not None:
+            kept[name] = part
+
+    def load(names: Iterable[str]) -> dict[str, bytes]:
+        return {name: kept[name] for name in names}
+
+    index.on_saved(load)
+    return Index.of_snapshot(load)
 
 
 def _gives_way(one: Leaf, to: Leaf) -> bool:

@@ -16,6 +16,7 @@ from quire.memory.index import Index
 from quire.memory.knowledge import Knowledge
 from quire.session import Session
 from quire.stores import Entry, MemoryStore, Place, Store
+from tests.memory.leaves import restarted
 from tests.memory.talks import opened
 
 WORDS = ["heliotrope", "marmalade", "quicksilver", "bergamot", "tamarind", "verdigris"]
@@ -236,6 +237,7 @@ def test_an_index_that_continues_from_a_snapshot_is_one_read_from_the_log(
     store = MemoryStore()
     session, knowledge = opened("ana/one", store), Knowledge(store, "ana")
     follower = Follower(store, "ana", Index(), knowledge)
+    kept: dict[str, bytes] = {}
     ids, edits = [session.user(f"word{nth}").id for nth in range(10)], list[str]()
     for kind, one, other, then in steps:
         with suppress(QuireError, IndexError, ZeroDivisionError):
@@ -243,8 +245,7 @@ def test_an_index_that_continues_from_a_snapshot_is_one_read_from_the_log(
         if then:
             follower.catch_up_to_save()
         if then == "restart":
-            kept = Index.of_snapshot(follower.index.snapshot())
-            follower = Follower(store, "ana", kept, knowledge)
+            follower = Follower(store, "ana", restarted(follower.index, kept), knowledge)
     follower.catch_up()
     along, fresh = Memory(store, "ana", index=follower.index), Memory(store, "ana")
     assert along.recent(limit=999) == fresh.recent(limit=999)

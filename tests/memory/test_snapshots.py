@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from quire.errors import StoreFailed
 from quire.items import Message
 from quire.memory import Memory, snapshots
+from quire.memory.following import Follower
 from quire.memory.index import Index
 from quire.session import Session
 from quire.stores import Store
@@ -77,11 +79,11 @@ def kept(store: Store, scope: str = "ana") -> int:
 def contents(address: str) -> bytes:
     """All bytes of the files of a store, or of the rows of its snapshots."""
     if not address.startswith("postgres"):
-        return b"".join(file.read_bytes() for file in Path(address).parent.iterdir() if file.is_file())
+        return b"".join(file.read_bytes() for file in Path(address).parent.rglob("*") if file.is_file())
     import psycopg
 
     with psycopg.connect(address, autocommit=True) as connection:
-        rows = connection.execute("SELECT body FROM quire_index.indexes").fetchall()
+        rows = connection.execute("SELECT body FROM quire_index.parts").fetchall()
         samples = "SELECT concat(most_common_vals::text, histogram_bounds::text) FROM pg_stats"
         told = connection.execute(f"{samples} WHERE schemaname = 'quire_index'".encode()).fetchall()
     return b"".join(row[0] for row in rows) + repr(told).encode()
@@ -132,8 +134,14 @@ def test_small_sealed_and_plain_stores_have_no_snapshot(
     assert not list(tmp_path.glob("*-index"))
 
 
+def file_of(path: str) -> Path:
+    """The snapshot of the only scope."""
+    (file,) = Path(f"{path}-index").iterdir()
+    return file
+
+
 def test_file_is_for_its_owner_alone_and_only_a_copy(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = Path(f"{path}-index")
+    file = file_of(path)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.unlink()
     with Store.open(path) as store:
@@ -180,18 +188,22 @@ def test_nothing_stays_of_what_was_forgotten(
         assert answers(Memory(store, "ana")) == read_from_log(store)
 
 
-def test_writer_that_had_read_before_writes_nothing_forgotten(address: str) -> None:
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_writer_that_had_read_before_writes_nothing_forgotten(address: str, is_saved: bool) -> None:
     """Another process forgets after an index was read, and before its snapshot is written."""
     with Store.open(address) as store:
         session = talk(store)
         memory = Memory(store, "ana")
         memory.catch_up()
         session.user("One more.")
-        held, index = memory._follower, memory._follower.index  # pyright: ignore[reportPrivateUsage]
+        index = memory._follower.index if is_saved else Index()  # pyright: ignore[reportPrivateUsage]
+        held = Follower(store, "ana", index, memory.knowledge)
         held.catch_up()
         forget_elsewhere(store, address)
-        snapshots.save_index(store, "ana", index, held.catch_up)
+        with pytest.raises(snapshots.SnapshotChanged) if is_saved else nullcontext():
+            snapshots.save_index(store, "ana", index, held.catch_up_to_save)
         assert SECRET not in contents(address) and kept(store)
+        assert answers(memory) == read_from_log(store)
 
 
 def test_forgetting_waits_for_whoever_writes_a_snapshot(path: str) -> None:
@@ -222,11 +234,23 @@ def test_forgetting_fails_where_the_snapshot_cannot_be_written(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "_PATIENCE", 0.1)
-    other = sqlite3.connect(f"{path}-index", isolation_level=None)
+    other = sqlite3.connect(file_of(path), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with Store.open(path) as store, pytest.raises(StoreFailed, match="-index"):
         snapshots.forget_saved(store, "ana", Index)
     other.close()
+
+
+def test_index_is_opened_again_where_another_process_has_written_its_snapshot(address: str) -> None:
+    with Store.open(address) as store:
+        talk(store)
+        Memory(store, "ana").catch_up()
+        memory = Memory(store, "ana")
+        hits = memory.search("word7 box", at=1e9).hits
+        assert hits
+        forget_elsewhere(store, address)
+        assert 'has "word7"' in hits[0].reason
+        assert answers(memory) == read_from_log(store)
 
 
 PUTTING = """
@@ -257,11 +281,15 @@ def test_several_processes_write_at_once(address: str) -> None:
 # Damage
 
 STATEMENTS = (
-    "UPDATE snapshots SET body = zeroblob(length(body))",
-    "UPDATE snapshots SET body = substr(body, 1, 50)",
-    "UPDATE snapshots SET body = 'text'",
-    "DELETE FROM snapshots",
-    "DROP TABLE snapshots",
+    "UPDATE parts SET body = zeroblob(length(body))",
+    "UPDATE parts SET body = zeroblob(length(body)) WHERE id < 0 AND length(body) < 300",
+    "UPDATE parts SET body = substr(body, 1, 50) WHERE id > 0",
+    "UPDATE parts SET body = 'text'",
+    "DELETE FROM parts",
+    "DELETE FROM parts WHERE id < 0 AND length(body) < 300",
+    "DELETE FROM parts WHERE id > 0",
+    "DELETE FROM parts WHERE length(body) > 300",
+    "DROP TABLE parts",
 )
 
 
@@ -278,7 +306,7 @@ def finds_all(path: str) -> None:
 def test_snapshot_that_makes_no_sense_is_made_anew(
     path: str, statement: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with sqlite3.connect(f"{path}-index") as connection:
+    with sqlite3.connect(file_of(path)) as connection:
         connection.execute(statement)
     connection.close()
     finds_all(path)
@@ -287,7 +315,7 @@ def test_snapshot_that_makes_no_sense_is_made_anew(
 
 @pytest.mark.parametrize("seed", range(6))
 def test_file_with_lost_bytes_is_made_anew(path: str, seed: int) -> None:
-    drawn, file = random.Random(seed), Path(f"{path}-index")
+    drawn, file = random.Random(seed), file_of(path)
     content = bytearray(file.read_bytes())
     first = 0 if seed % 3 == 0 else 512 * drawn.randrange(len(content) // 512)
     content[first : first + 512] = bytes(512)

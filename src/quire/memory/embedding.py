@@ -18,6 +18,7 @@ from quire.errors import InvalidValue, WrongType
 from quire.memory.found import Found
 from quire.memory.index import Index, LeafFilter
 from quire.memory.ranking import Question
+from quire.memory.snapshots import SnapshotChanged
 
 logger = logging.getLogger("quire.memory")
 
@@ -51,6 +52,8 @@ class Embedding:
                 index.set_vectors(bare, self.vectors([leaf.text for leaf in bare]))
                 found = index.search(asked, limit=limit, only=only)
             return found
+        except SnapshotChanged:
+            raise
         except Exception as fault:
             logger.warning("embedding failed, searched by words alone: %s", type(fault).__name__)
             found = index.search(question, limit=limit, only=only)

@@ -111,8 +111,8 @@ class Follower:
     def _read_on(self, name: str, mark: Mark) -> bool:
         """Take in what follows a mark; return whether that was possible."""
         log, stored = self._logs.pop(name, None), self._entries(name, mark.version - 1)
-        if log is None and name in self.index.states:  # the index was saved by another process
-            log = LogLeaves.of_state(Place(self._scope, name), self.index.states[name])
+        if log is None and (state := self.index.state(name)) is not None:  # of another process
+            log = LogLeaves.of_state(Place(self._scope, name), state)
         changes = log.take(stored[1:]) if log is not None and _continues(stored, mark) else None
         if log is None or changes is None:
             return False
@@ -179,7 +179,7 @@ class LogLeaves:
         return log
 
     def state(self) -> bytes:
-        """What is needed to take the next entries: numbers and digests, and the items of unfinished groups."""
+        """What is needed to take the next entries: numbers, digests, and the items of unfinished groups."""
         return _encode({stream: one.state() for stream, one in self._streams.items()})
 
     def take(self, stored: Sequence[Stored]) -> Changes | None:

@@ -48,7 +48,7 @@ class Found:
         without_vectors: Sequence[Leaf] = (),
         is_evident: bool = True,
     ) -> None:
-        self.question, self._around = question, around
+        self.question, self.around = question, around
         self.without_vectors, self.is_evident = without_vectors, is_evident
         self.note = ""
         """Said in each reason."""
@@ -56,7 +56,7 @@ class Found:
 
     def reason(self, leaf: Leaf) -> str:
         """Why a leaf was found: its own terms, those of its neighbours, its speaker and its time."""
-        reasons = list(_reasons(self.question, leaf, self._around(leaf, _LENT_BEFORE, _LENT_AFTER)))
+        reasons = list(_reasons(self.question, leaf, self.around(leaf, _LENT_BEFORE, _LENT_AFTER)))
         return "; ".join(filter(None, (*(reasons or ("by whom or when the question names",)), self.note)))
 
 

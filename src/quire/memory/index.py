@@ -1,16 +1,18 @@
 """The index of a scope: leaves go in, and those that answer a question come out, best first.
 
-Everything is in memory, and exact whatever came and went. `snapshots` keeps snapshots of it beside the store.
+It is exact whatever came and went. `snapshots` keeps a snapshot of it beside the store, in parts. An index
+that is opened from a snapshot loads the leaves and lists that are asked for.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
+from functools import cached_property
 from heapq import nlargest
 from itertools import islice
 from math import inf
 from threading import RLock
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -20,10 +22,15 @@ from quire.memory.postings import (
     ASKS,
     ROW,
     SAYS_TIME,
-    Packed,
+    Column,
+    Load,
+    Parts,
     Postings,
+    digest_of,
     kind_mark,
     name_mark,
+    part_name,
+    source_mark,
     speaker_mark,
 )
 from quire.memory.ranking import (
@@ -42,7 +49,7 @@ from quire.memory.ranking import (
     unit,
     wanted,
 )
-from quire.memory.words import terms
+from quire.memory.words import related, terms
 
 MOST_HITS = 200
 MOST_TERMS = 2_000
@@ -65,29 +72,28 @@ class Mark(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Transcript(msgspec.Struct, array_like=True):
-    """The leaves of a transcript by key, and the row of each stretch."""
+    """How many leaves a transcript has, and the row of each stretch."""
 
-    keys: dict[str, int]
+    count: int
     rows: dict[int, int]
 
 
-class _Snapshot(msgspec.Struct, array_like=True):
-    """An index as bytes. Numbers, times and leaves are in the order of time."""
+class _Head(msgspec.Struct, array_like=True):
+    """What of an index is loaded first, beside the columns of `_COLUMNS`."""
 
     sources: dict[str, dict[str, _Transcript]]
     last_row: int
-    numbers: bytes
-    times: bytes
-    leaves: list[bytes]
-    vectors: dict[int, bytes]
+    count: int
+    total: float
     marks: dict[str, Mark]
-    states: dict[str, bytes]
-    postings: Packed
 
+
+_OPENED = ("head", "numbers", "at", "length", "share", "terms")
+"""The parts that every search needs."""
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_leaf = msgspec.msgpack.Decoder(Leaf).decode
-_decode_snapshot = msgspec.msgpack.Decoder(_Snapshot).decode
+_decode_leaf = msgspec.msgpack.Decoder(tuple[Leaf, bytes]).decode
+_decode_head = msgspec.msgpack.Decoder(_Head).decode
 
 
 class Index:
@@ -99,44 +105,60 @@ class Index:
 
     def __init__(self) -> None:
         self.postings = Postings(WEIGHTS.lent())
-        self.at: dict[int, float] = {}
-        self.numbers = array("q")
-        """The leaves in the order of time, of equal times the last put last."""
+        self.at: Column[float] = Column(0.0)
         self.vectors: dict[int, array[float]] = {}
         self.marks: dict[str, Mark] = {}
         """How far each source was read."""
         self.states: dict[str, bytes] = {}
-        """Where reading continues in each source, as of the last snapshot."""
+        """Where reading continues in sources that changed since the last snapshot."""
         self.changes = 0
         """How many leaves were put or removed."""
         self.saved = 0
         """What `changes` was when the last snapshot was made."""
-        self._times = array("d")
-        self._leaves: dict[int, Leaf | bytes] = {}  # those of a snapshot stay encoded until they are needed
+        self.lock = RLock()
+        self._leaves: dict[int, Leaf] = {}
+        self._importance: Column[float] = Column(0.0)
+        self._keys: Column[int] = Column(-1)  # the numbers of leaves, by a digest of transcript and key
         self._sources: dict[str, dict[str, _Transcript]] = {}
         self._last_row = 0
-        self._lock = RLock()
+        self._load: Load | None = None
+        self._changed: set[int] = set()
+        self._dropped: set[str] = set()  # sources whose state is no longer valid
 
     def __len__(self) -> int:
-        return len(self._leaves)
+        return len(self.postings)
+
+    @cached_property
+    def _in_time(self) -> tuple["array[int]", "array[float]"]:
+        parts = {"in time": b"", "times": b""} if self._load is None else self._load(("in time", "times"))
+        return array("q", parts["in time"]), array("d", parts["times"])
+
+    @property
+    def numbers(self) -> "array[int]":
+        """The leaves in the order of time, of equal times the last put last."""
+        return self._in_time[0]
+
+    @property
+    def _times(self) -> "array[float]":
+        return self._in_time[1]
 
     # Changing
 
     def put(self, leaves: Iterable[Leaf]) -> None:
         """Add leaves, in place of those with the same keys or in the same places."""
-        with self._lock:
+        with self.lock:
             for leaf in leaves:
                 self._put(leaf)
 
     def remove(self, source: str, keys: Iterable[str]) -> None:
         """Remove leaves of a source, in whichever transcript; a key that is not there does no harm."""
-        with self._lock:
+        with self.lock:
             for number in self.numbered((source, key) for key in keys):
                 self._remove(number)
 
     def drop(self, source: str) -> None:
         """Remove all leaves of a source."""
-        with self._lock:
+        with self.lock:
             for number in self.allowed(LeafFilter(sources=frozenset((source,)))):
                 self._remove(number)
 
@@ -147,7 +169,7 @@ class Index:
 
         Without a mark, before or now, nothing of the source stays that was there.
         """
-        with self._lock:
+        with self.lock:
             if mark is None or source not in self.marks:
                 self.drop(source)
             self.remove(source, gone)
@@ -155,55 +177,73 @@ class Index:
             if mark is None:
                 self.marks.pop(source, None)
                 self.states.pop(source, None)
+                self._dropped.add(source)
             else:
                 self.marks[source] = mark
 
     def set_vectors(self, leaves: Sequence[Leaf], vectors: Sequence[Sequence[float]]) -> None:
         """Keep vectors for leaves that are there as they are given; a vector goes with its leaf."""
-        with self._lock:
+        with self.lock:
             for leaf, vector in zip(leaves, vectors, strict=True):
-                transcript = self._transcript(leaf)
-                number = transcript.keys.get(leaf.key) if transcript else None
-                if number is not None and self.leaf(number) == leaf:
+                number = self._keys[_key_of(leaf)]
+                if number >= 0 and self.leaf(number) == leaf:
                     self.vectors[number] = unit(vector)
+                    self._changed.add(number)
+
+    def state(self, source: str) -> bytes | None:
+        """Where reading continues in a source."""
+        if source in self.states or source in self._dropped or self._load is None:
+            return self.states.get(source)
+        name = part_name("s", source)
+        return self._load((name,))[name]
 
     def _put(self, leaf: Leaf) -> None:
-        known = self._transcript(leaf)
-        if known and leaf.key in known.keys:
-            self._remove(known.keys[leaf.key])
-        if (number := self._number(leaf)) in self._leaves:
+        key = _key_of(leaf)
+        if (known := self._keys[key]) >= 0:
+            self._remove(known)
+        number = self._number(leaf)
+        if self._has(number):
             self._remove(number)
             number = self._number(leaf)  # its transcript may have gone with it
-        self._sources[leaf.source][leaf.transcript].keys[leaf.key] = number
-        place = bisect_right(self._times, leaf.at)
-        self._times.insert(place, leaf.at)
-        self.numbers.insert(place, number)
-        self._leaves[number], self.at[number] = leaf, leaf.at
+        self._sources[leaf.source][leaf.transcript].count += 1
+        numbers, times = self._in_time
+        place = bisect_right(times, leaf.at)
+        times.insert(place, leaf.at)
+        numbers.insert(place, number)
+        self._leaves[number], self._keys[key] = leaf, number
+        self.at[number], self._importance[number] = leaf.at, leaf.importance
         self.postings.add(number, *_terms_of(leaf))
+        self._changed.add(number)
         self.changes += 1
 
     def _number(self, leaf: Leaf) -> int:
         """The number of the place of a leaf."""
         transcripts = self._sources.setdefault(leaf.source, {})
-        rows = transcripts.setdefault(leaf.transcript, _Transcript({}, {})).rows
+        rows = transcripts.setdefault(leaf.transcript, _Transcript(0, {})).rows
         if leaf.stretch not in rows:
             self._last_row += 1
             rows[leaf.stretch] = self._last_row
         return rows[leaf.stretch] * ROW + leaf.order
+
+    def _has(self, number: int) -> bool:
+        return self.postings.length[number] >= 0
 
     def _remove(self, number: int) -> None:
         leaf = self.leaf(number)
         found = _terms_of(leaf)
         self.postings.remove(number, (*found.stated, *found.asked, *found.marks))
         place = self.numbers.index(number, bisect_left(self._times, leaf.at))
-        del self._times[place], self.numbers[place], self._leaves[number], self.at[number]
+        del self._times[place], self.numbers[place], self._leaves[number]
+        self._keys[_key_of(leaf)] = -1
+        self.at[number] = 0.0
         self.vectors.pop(number, None)
         transcripts = self._sources[leaf.source]
-        del transcripts[leaf.transcript].keys[leaf.key]
-        if not transcripts[leaf.transcript].keys:
+        transcripts[leaf.transcript].count -= 1
+        if not transcripts[leaf.transcript].count:
             del transcripts[leaf.transcript]
         if not transcripts:
             del self._sources[leaf.source]
+        self._changed.add(number)
         self.changes += 1
 
     def _transcript(self, leaf: Leaf) -> _Transcript | None:
@@ -213,54 +253,66 @@ class Index:
 
     def search(self, question: Question, *, limit: int = MOST_HITS, only: LeafFilter | None = None) -> Found:
         """The leaves that answer a question, best first; none where nothing does."""
-        with self._lock:
+        with self.lock:
             search = _Search(self, question, only)
-            best = [(self.leaf(number), score) for number, score in search.run(limit)]
-            bare = list(map(self.leaf, search.without_vectors))
+            ranked = search.run(limit)
+            leaves = self.leaves(number for number, _ in ranked)
+            best = [(leaf, score) for leaf, (_, score) in zip(leaves, ranked, strict=True)]
+            bare = self.leaves(search.without_vectors)
             return Found(question, best, self.around, without_vectors=bare, is_evident=search.is_evident)
 
     def newest(self, limit: int, only: LeafFilter | None = None) -> list[Leaf]:
         """The newest leaves, oldest first."""
-        with self._lock:
-            return list(map(self.leaf, islice(self._newest_first(only), limit)))[::-1]
+        with self.lock:
+            return self.leaves(islice(self._newest_first(only), limit))[::-1]
 
     def weightiest(self, limit: int, only: LeafFilter | None = None) -> list[Leaf]:
         """The most important leaves, of equal ones the newest, the most important first."""
-        with self._lock:
-            leaves = map(self.leaf, self._newest_first(only))
-            return nlargest(limit, leaves, key=lambda leaf: leaf.importance)  # of equal ones the first
+        with self.lock:
+            newest = self._newest_first(only)  # of equal ones the first
+            return self.leaves(nlargest(limit, newest, key=self._importance.__getitem__))
 
     def around(self, leaf: Leaf, before: int, after: int) -> list[Leaf]:
         """The neighbours of a leaf, in order, without it."""
-        with self._lock:
+        with self.lock:
             transcript = self._transcript(leaf)
             if transcript is None or leaf.stretch not in transcript.rows:
                 return []
             own = transcript.rows[leaf.stretch] * ROW + leaf.order
             near = (*range(own - before, own), *range(own + 1, own + after + 1))
-            return [self.leaf(number) for number in near if number in self._leaves]
+            return self.leaves(filter(self._has, near))
 
     def leaf(self, number: int) -> Leaf:
         """A leaf by its number."""
-        leaf = self._leaves[number]
-        if isinstance(leaf, bytes):
-            leaf = self._leaves[number] = _decode_leaf(leaf)
-        return leaf
+        return self.leaves((number,))[0]
+
+    def leaves(self, numbers: Iterable[int]) -> list[Leaf]:
+        """Leaves by their numbers, loaded at once with their vectors."""
+        wanted = list(numbers)
+        names = {f"#{number:x}": number for number in wanted if number not in self._leaves}
+        if names and self._load is not None:
+            for name, body in self._load(names).items():
+                number = names[name]
+                self._leaves[number], vector = _decode_leaf(body)
+                if vector:
+                    self.vectors[number] = array("f", vector)
+        return [self._leaves[number] for number in wanted]
 
     def numbered(self, keys: Iterable[tuple[str, str]]) -> set[int]:
         """The leaves by source and key, of all transcripts."""
-        rows = ((key, one.keys) for source, key in keys for one in self._sources.get(source, {}).values())
-        return {numbers[key] for key, numbers in rows if key in numbers}
+        places = ((source, one, key) for source, key in keys for one in self._sources.get(source, ()))
+        return {number for place in places if (number := self._keys[digest_of(*place)]) >= 0}
 
     def allowed(self, only: LeafFilter) -> Set[int]:
         """The leaves of some sources and kinds."""
-        found: Set[int] = self.at.keys()
-        if only.sources is not None:
-            known = (self._sources.get(source, {}) for source in only.sources)
-            found = {number for source in known for one in source.values() for number in one.keys.values()}
-        if only.kinds is not None:
-            found = found & set[int]().union(*(self.postings[kind_mark(kind)] for kind in only.kinds))
-        return found
+        of_sources = None if only.sources is None else self._listed(map(source_mark, only.sources))
+        if only.kinds is None:
+            return set(self.numbers) if of_sources is None else of_sources
+        of_kinds = self._listed(map(kind_mark, only.kinds))
+        return of_kinds if of_sources is None else of_sources & of_kinds
+
+    def _listed(self, marks: Iterable[str]) -> Set[int]:
+        return set[int]().union(*map(self.postings.__getitem__, marks))
 
     def within(self, start: float, end: float) -> "array[int]":
         """The leaves of a span of time, oldest first."""
@@ -268,10 +320,10 @@ class Index:
 
     def newest_of(self, places: Iterable[int], count: int) -> list[int]:
         """Of places of four, by their first number, the newest."""
-        at = self.at.get
+        at = self.at.__getitem__
 
         def newest(one: int) -> float:
-            return at(one + 3) or at(one) or at(one + 1) or at(one + 2) or 0.0
+            return at(one + 3) or at(one) or at(one + 1) or at(one + 2)
 
         return nlargest(count, places, key=newest)
 
@@ -281,36 +333,67 @@ class Index:
 
     # Snapshots
 
-    def snapshot(self) -> bytes:
-        """All that is here, as bytes."""
-        with self._lock:
-            leaves = (self._leaves[number] for number in self.numbers)
-            return _encode(
-                _Snapshot(
-                    sources=self._sources,
-                    last_row=self._last_row,
-                    numbers=self.numbers.tobytes(),
-                    times=self._times.tobytes(),
-                    leaves=[one if isinstance(one, bytes) else _encode(one) for one in leaves],
-                    vectors={number: vector.tobytes() for number, vector in self.vectors.items()},
-                    marks=self.marks,
-                    states=self.states,
-                    postings=self.postings.packed(),
-                )
-            )
+    def parts(self) -> Parts:
+        """What changed since the last snapshot, or all if there was none; to be followed by `on_saved`."""
+        if self._load is not None:
+            self._load(())  # an error if the snapshot is another by now
+        numbers, keys = array("q", sorted(self.numbers)), sorted(self._keys.whole().items())
+        columns: dict[str, array[int] | array[float]] = {
+            "numbers": numbers,
+            "at": array("d", map(self.at.whole().__getitem__, numbers)),
+            "importance": array("d", map(self._importance.whole().__getitem__, numbers)),
+            "in time": self.numbers,
+            "times": self._times,
+            "keys": array("q", [key for key, number in keys if number >= 0]),
+            "keyed": array("q", [number for _, number in keys if number >= 0]),
+        }
+        parts: Parts = {name: column.tobytes() for name, column in columns.items()}
+        parts |= self.postings.parts(numbers)
+        head = _Head(self._sources, self._last_row, len(self), self.postings.total, self.marks)
+        parts["head"] = _encode(head)
+        sources = {*self._dropped, *self.states}
+        parts |= {part_name("s", source): self.states.get(source) for source in sources}
+        return parts | {f"#{number:x}": self._encoded(number) for number in self._changed}
+
+    def _encoded(self, number: int) -> bytes | None:
+        if not self._has(number):
+            return None
+        vector = self.vectors.get(number)
+        return _encode((self.leaf(number), b"" if vector is None else vector.tobytes()))
+
+    def on_saved(self, load: Load) -> None:
+        """Load from the snapshot that was just written."""
+        self._load, self.saved = load, self.changes
+        self.postings.on_saved(load)
+        self._changed, self._dropped, self.states = set(), set(), {}
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether it loads from a snapshot."""
+        return self._load is not None
 
     @classmethod
-    def of_snapshot(cls, snapshot: bytes | memoryview) -> "Index":
-        """The index that a snapshot was made of; `ValueError` where the bytes are not a snapshot."""
-        kept, index = _decode_snapshot(snapshot), cls()
-        index._sources, index._last_row, index.marks = kept.sources, kept.last_row, kept.marks
-        index.states = kept.states
-        index.numbers, index._times = array("q", kept.numbers), array("d", kept.times)
-        index.at = dict(zip(index.numbers, index._times, strict=True))
-        index._leaves = dict(zip(index.at, kept.leaves, strict=True))
-        index.vectors = {number: array("f", vector) for number, vector in kept.vectors.items()}
-        index.postings.unpack(kept.postings)
+    def of_snapshot(cls, load: Load) -> "Index":
+        """The index that a snapshot was made of."""
+        index, loaded = cls(), dict(load(_OPENED))
+        head = _decode_head(loaded["head"])
+
+        def column(name: str, kind: Literal["q", "I", "d"]) -> Sequence[Any]:
+            if name not in loaded:
+                loaded.update(load((name,)))
+            return memoryview(loaded[name]).cast(kind)
+
+        index._load = load
+        index._sources, index._last_row, index.marks = head.sources, head.last_row, head.marks
+        index.at = Column(0.0, lambda: (column("numbers", "q"), column("at", "d")))
+        index._importance = Column(0.0, lambda: (column("numbers", "q"), column("importance", "d")))
+        index._keys = Column(-1, lambda: (column("keys", "q"), column("keyed", "q")))
+        index.postings.open(load, column, head.count, head.total)
         return index
+
+
+def _key_of(leaf: Leaf) -> int:
+    return digest_of(leaf.source, leaf.transcript, leaf.key)
 
 
 # The terms of a leaf
@@ -329,7 +412,7 @@ def _terms_of(leaf: Leaf) -> _Terms:
     text = leaf.text[start:]
     said, questions = statements_and_questions(text[:LETTERS_READ])
     stated, asked = _bounded(terms(said)), _bounded(terms(questions)) if questions else []
-    marks = [kind_mark(leaf.kind), *map(speaker_mark, terms(leaf.speaker))]
+    marks = [kind_mark(leaf.kind), source_mark(leaf.source), *map(speaker_mark, terms(leaf.speaker))]
     if start:
         names = list(map(name_mark, dict.fromkeys(terms(leaf.text[:start], like=leaf.text))))
         # Whoever asks for no more than the name of a document means its beginning.
@@ -366,6 +449,7 @@ class _Search:
         self.is_evident = True
         self._allowed = None if only is None else index.allowed(only)
         self._own = index.numbered(question.own)
+        index.postings.fetch(_looked_up(question))
         self._names = [term for term in question.terms if speaker_mark(term) in index.postings]
         self._asked = [term for term in question.terms if term not in self._names] or question.terms
         self._words = wanted(self._asked, self._postings)
@@ -455,8 +539,18 @@ class _Search:
     def _with_vectors(self, vector: Sequence[float], ranked: _Ranked) -> _Ranked:
         """The best, moved by their vectors; the rest stays behind them."""
         best, rest = ranked[:RANKED], ranked[RANKED:]
+        self._index.leaves(number for number, _ in best)  # with their vectors
         asked, vectors = unit(vector), self._index.vectors
         alike = {number: likeness(asked, vectors[number]) for number, _ in best if number in vectors}
         self.without_vectors = [number for number, _ in best if number not in vectors]
         moved = fused(best, alike, WEIGHTS.vector)
         return sorted(moved.items(), key=lambda one: -one[1]) + rest
+
+
+def _looked_up(question: Question) -> Iterator[str]:
+    """The terms whose lists a question may need."""
+    for term in question.terms:
+        yield from (term, *related(term), name_mark(term), speaker_mark(term))
+    yield ASKS
+    if question.asks_when:
+        yield SAYS_TIME

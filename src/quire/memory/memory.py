@@ -1,7 +1,8 @@
 """Memory: what a scope remembers, its conversations and documents, and how they are found again."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, tzinfo
+from functools import partial
 from threading import Lock
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -10,12 +11,12 @@ from quire.errors import WrongType
 from quire.items import now
 from quire.memory.embedding import Embed, Embedding
 from quire.memory.following import Follower
-from quire.memory.found import Found
+from quire.memory.found import Around, Found
 from quire.memory.index import Index, LeafFilter
 from quire.memory.knowledge import Knowledge, on_removed
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.ranking import Question
-from quire.memory.snapshots import SMALL, forget_saved, open_index, save_index
+from quire.memory.snapshots import SMALL, SnapshotChanged, forget_saved, open_index, save_index
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.memory.times import zone_of
 from quire.stores import Place, Store, place_at
@@ -29,6 +30,7 @@ MOST_LEAVES = 20_000
 were not used for longest are released, and read again when somebody asks."""
 
 _OWN_WEIGHT = 10
+_TRIES = 3
 _DOCUMENTS = LeafFilter(sources=frozenset((KNOWLEDGE,)))
 _Result = TypeVar("_Result")
 _lock = Lock()
@@ -65,8 +67,7 @@ class Memory:
         self._store, self._is_read = store, False
         self._embedding = None if embed is None else Embedding(embed)
         self._is_saved = index is None
-        own = open_index(store, self.scope) if index is None else index
-        self._follower = Follower(store, self.scope, own, self.knowledge)
+        self._follow(open_index(store, self.scope) if index is None else index)
 
     @staticmethod
     def of(
@@ -91,9 +92,10 @@ class Memory:
         with _lock:
             shared: _Shared | None = store.attached.get("memory")
             known = None if shared is None else shared.alive.get(scope)
+        memory = Memory(store, scope) if known is None else known
         if known is not None:
             known.catch_up()
-        forget_saved(store, scope, lambda: (known or Memory(store, scope))._caught_up(to_save=True))
+        memory._retried(lambda: forget_saved(store, scope, lambda: memory._caught_up(to_save=True)))
 
     @property
     def weight(self) -> int:
@@ -143,8 +145,11 @@ class Memory:
         only = _DOCUMENTS if documents else leaves_in(conversation, *checked_tiers(tiers))
         embedding = self._embedding if asked.terms else None
         if embedding is not None:
-            return self._with_index(lambda index: embedding.search(index, asked, limit, only))
-        return self._with_index(lambda index: index.search(asked, limit=limit, only=only))
+            found = self._with_index(lambda index: embedding.search(index, asked, limit, only))
+        else:
+            found = self._with_index(lambda index: index.search(asked, limit=limit, only=only))
+        found.around = partial(self._around, self._store, self.scope, found.around)
+        return found
 
     def catch_up(self) -> None:
         """Take in what was written, and remove what was forgotten, since the last time."""
@@ -152,10 +157,40 @@ class Memory:
 
     def _with_index(self, work: Callable[[Index], _Result]) -> _Result:
         """Use an index that is up to date."""
-        index = self._caught_up()
-        if self._is_saved:
-            save_index(self._store, self.scope, index, self._follower.catch_up_to_save)
-        return work(index)
+
+        def use() -> _Result:
+            index = self._caught_up()
+            if self._is_saved:
+                save_index(self._store, self.scope, index, self._follower.catch_up_to_save)
+            return work(index)
+
+        return self._retried(use)
+
+    def _retried(self, work: Callable[[], _Result]) -> _Result:
+        """Do some work, and again with a new index where the snapshot of the old one is no longer there."""
+        for _ in range(_TRIES):
+            try:
+                return work()
+            except SnapshotChanged:
+                self._follow(open_index(self._store, self.scope))
+        self._follow(Index())
+        return work()
+
+    @staticmethod
+    def _around(
+        store: Store, scope: str, around: Around, leaf: Leaf, before: int, after: int
+    ) -> Sequence[Leaf]:
+        """Return the neighbours of a leaf that was found, also if its snapshot has changed since.
+
+        It refers to no memory, so that what was found does not keep one alive.
+        """
+        try:
+            return around(leaf, before, after)
+        except SnapshotChanged:
+            return Memory(store, scope)._with_index(lambda index: index.around(leaf, before, after))
+
+    def _follow(self, index: Index) -> None:
+        self._follower = Follower(self._store, self.scope, index, self.knowledge)
 
     def _caught_up(self, *, to_save: bool = False) -> Index:
         (self._follower.catch_up_to_save if to_save else self._follower.catch_up)()

@@ -10,9 +10,13 @@ of its length.
 """
 
 from array import array
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
 from operator import itemgetter
+from typing import Any, Literal, TypeVar
 
 OFFSETS = (1, 2, 4, -1, -2)
 """A leaf lends its terms to the leaves this many places after it."""
@@ -32,8 +36,15 @@ _GRAIN = 256
 _MOST = 255
 """Occurrences of a term in a leaf that are counted; BM25 has long saturated by then."""
 
+ABSENT = -1.0
+"""The length where no leaf is."""
+
+_ROOM = 1 << 16
+_POSTING = 10
+"""The bytes of a leaf in a packed list: its number, and how often the term stands in it."""
+
 ASKS, SAYS_TIME = "\0asks", "\0says time"
-_NAME, _SPEAKER, _KIND = "\0name ", "\0by ", "\0kind "
+_NAME, _SPEAKER, _KIND, _SOURCE = "\0name ", "\0by ", "\0kind ", "\0in "
 
 Times = tuple[int, int]
 """How often a term stands in statements, and in questions."""
@@ -41,8 +52,14 @@ Times = tuple[int, int]
 Lent = tuple[tuple[float, float], ...]
 """Shares of terms in statements and in questions: the leaf's own, then those it lends by `OFFSETS`."""
 
-Packed = tuple[tuple[bytes, bytes, bytes, bytes], dict[str, bytes]]
-"""Columns by leaf (number, length, share, size), and the packed leaves of each term."""
+Load = Callable[[Iterable[str]], Mapping[str, bytes]]
+"""Parts of a snapshot by name; an error where one is missing."""
+
+Columns = Callable[[str, Literal["q", "I", "d"]], Sequence[Any]]
+"""A column of a snapshot, by its name and the type of its numbers."""
+
+Parts = dict[str, bytes | None]
+"""Parts of a snapshot to write, by name; None for those to delete."""
 
 
 def name_mark(term: str) -> str:
@@ -60,6 +77,11 @@ def kind_mark(kind: str) -> str:
     return _KIND + kind
 
 
+def source_mark(source: str) -> str:
+    """The mark of a source."""
+    return _SOURCE + source
+
+
 def is_name(mark: str) -> bool:
     """Whether a term is the mark of a word of a name."""
     return mark.startswith(_NAME)
@@ -70,102 +92,187 @@ def in_grains(share: float) -> float:
     return round(share * _GRAIN) / _GRAIN
 
 
+def digest_of(*names: str) -> int:
+    """A number of 64 bits that stands for names."""
+    text = "\0".join(names).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "big", signed=True)
+
+
+def part_name(kind: str, name: str) -> str:
+    """The name of a part of a snapshot: of one length, and without words."""
+    return kind + blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+_Value = TypeVar("_Value", int, float)
+_Rows = tuple[Sequence[int], Sequence[_Value]]
+
+
+class Column(dict[int, _Value]):
+    """A value by number, and the default where there is none.
+
+    What came from a snapshot stays in two rows, the sorted numbers and the values, which are loaded at the
+    first look-up. A look-up copies the value into the dict.
+    """
+
+    def __init__(self, default: _Value, load: Callable[[], _Rows[_Value]] | None = None) -> None:
+        self._default: _Value = default
+        self._load: Callable[[], _Rows[_Value]] | None = load
+
+    @cached_property
+    def _rows(self) -> _Rows[_Value] | None:
+        return None if self._load is None else self._load()
+
+    def __missing__(self, number: int) -> _Value:
+        if self._load is not None and self._rows is not None:
+            numbers, values = self._rows
+            place = bisect_left(numbers, number)
+            if place < len(numbers) and numbers[place] == number:
+                return self.setdefault(number, values[place])
+        return self.setdefault(number, self._default)
+
+    def whole(self) -> dict[int, _Value]:
+        """All values, also defaults of numbers that were looked up."""
+        return self if self._rows is None else dict(zip(*self._rows, strict=True)) | self
+
+
 class Postings:
-    """The terms of numbered leaves. Lists that came from a snapshot stay packed until they are needed."""
+    """The terms of numbered leaves. Lists of a snapshot are loaded when they are needed."""
 
     def __init__(self, lent: Lent) -> None:
         self.lent = lent
-        self.length: dict[int, float] = {}
-        """By leaf, what it carries: its own terms and those lent to it, weighted."""
-        self.share: dict[int, float] = {}
+        self.length: Column[float] = Column(ABSENT)
+        """By leaf, what it carries: its own terms and those lent to it, weighted; `ABSENT` without a leaf."""
+        self.share: Column[float] = Column(0.0)
         """By leaf, at which share it lends its terms."""
         self.total = 0.0
-        self._sizes: dict[int, Times] = {}
-        self._leaves: dict[str, dict[int, Times]] = {}
-        self._packed: dict[str, bytes] = {}
+        self._count = 0
+        self._sizes: Column[int] = Column(0)
+        self._lists: dict[str, dict[int, Times]] = {}
+        self._added: dict[str, dict[int, Times]] = {}  # to lists that are not loaded
+        self._changed: set[str] = set()  # terms whose lists are not as in the snapshot, if there is one
+        self._known: Column[int] = Column(0)  # by digest of a term: whether the snapshot has its list
+        self._load: Load | None = None
 
     def __len__(self) -> int:
-        return len(self.length)
+        return self._count
 
     def __contains__(self, term: str) -> bool:
-        return term in self._leaves or term in self._packed
+        leaves = self._lists.get(term)
+        return bool(self[term] if leaves is None else leaves)
 
     def __getitem__(self, term: str) -> dict[int, Times]:
         """The leaves that hold a term themselves, with how often."""
-        leaves = self._leaves.get(term)
-        if leaves is not None:
-            return leaves
-        return (
-            self._leaves.setdefault(term, _unpacked(self._packed.pop(term))) if term in self._packed else {}
-        )
+        if term not in self._lists:
+            self.fetch((term,))
+        return self._lists.get(term, {})
+
+    def fetch(self, terms: Iterable[str]) -> None:
+        """Load the lists of terms at once."""
+        if self._load is None:
+            return
+        missing = {term for term in terms if term not in self._lists}
+        found = self._saved(missing)
+        for term in missing:
+            self._lists[term] = _unpacked(found.get(term, b"")) | self._added.pop(term, {})
+
+    def _saved(self, terms: Iterable[str]) -> dict[str, bytes]:
+        """The lists of those terms that the snapshot has."""
+        names = {part_name("t", term): term for term in terms if self._known[digest_of(term)]}
+        if self._load is None or not names:
+            return {}
+        return {names[name]: held for name, held in self._load(names).items()}
 
     def add(self, leaf: int, stated: Sequence[str], asked: Sequence[str], marks: Iterable[str]) -> None:
         """Add a leaf with the terms of its statements and of its questions, and its marks."""
-        self._sizes[leaf] = min(len(stated), LONGEST), min(len(asked), LONGEST)
+        self._sizes[leaf] = min(len(stated), LONGEST) * _ROOM + min(len(asked), LONGEST)
         self.share[leaf] = in_grains(min(1.0, REACH / max(1, len(stated) + len(asked))))
         in_statements, in_questions = Counter(stated), Counter(asked)
         in_statements.update(marks)
-        for term, count in in_statements.items():
-            self._list(term)[leaf] = min(count, _MOST), min(in_questions.pop(term, 0), _MOST)
-        for term, count in in_questions.items():
-            self._list(term)[leaf] = 0, min(count, _MOST)
-        own = self._size(0, leaf)
-        for slot, offset in enumerate(OFFSETS, 1):
-            if leaf - offset in self.length:
-                own += self._size(slot, leaf - offset)
-        self.length[leaf] = own
+        times = {
+            term: (min(count, _MOST), min(in_questions.pop(term, 0), _MOST))
+            for term, count in in_statements.items()
+        }
+        times |= {term: (0, min(count, _MOST)) for term, count in in_questions.items()}
+        lists, others = self._lists, self._lists
+        if self._load is not None:
+            others = self._added
+            self._changed.update(times)
+        for term, counts in times.items():
+            held = lists.get(term)
+            if held is None:
+                held = others.setdefault(term, {})
+            held[leaf] = counts
+        (by_stated, by_asked), lengths = self.lent[0], self.length
+        own = by_stated * min(len(stated), LONGEST) + by_asked * min(len(asked), LONGEST)
+        for offset, (by_stated, by_asked) in zip(OFFSETS, self.lent[1:], strict=True):
+            if lengths[leaf - offset] >= 0.0:
+                size = self._sizes[leaf - offset]
+                own += self.share[leaf - offset] * (by_stated * (size // _ROOM) + by_asked * (size % _ROOM))
+        lengths[leaf] = own
         self.total += own
+        self._count += 1
         self._lend_length(leaf, 1)
-
-    def _list(self, term: str) -> dict[int, Times]:
-        leaves = self._leaves.get(term)
-        if leaves is None:
-            leaves = self._leaves[term] = self[term]
-        return leaves
 
     def remove(self, leaf: int, terms: Iterable[str]) -> None:
         """Remove a leaf that has these terms and marks, as if it had never been."""
-        for term in set(terms):
-            leaves = self[term]
+        held = set(terms)
+        self.fetch(held)
+        self._changed |= held
+        for term in held:
+            leaves = self._lists[term]
             del leaves[leaf]
-            if not leaves:
-                del self._leaves[term]
+            if not leaves and self._load is None:
+                del self._lists[term]
         self._lend_length(leaf, -1)
-        self.total -= self.length.pop(leaf)
-        del self.share[leaf], self._sizes[leaf]
+        self.total -= self.length[leaf]
+        self.length[leaf] = ABSENT
+        self._count -= 1
 
     def _lend_length(self, leaf: int, step: int) -> None:
-        for slot, offset in enumerate(OFFSETS, 1):
-            if leaf + offset in self.length:
-                more = step * self._size(slot, leaf)
-                self.length[leaf + offset] += more
+        lengths, share, (stated, asked) = (
+            self.length,
+            step * self.share[leaf],
+            divmod(self._sizes[leaf], _ROOM),
+        )
+        for offset, (by_stated, by_asked) in zip(OFFSETS, self.lent[1:], strict=True):
+            if lengths[leaf + offset] >= 0.0:
+                more = share * (by_stated * stated + by_asked * asked)
+                lengths[leaf + offset] += more
                 self.total += more
 
-    def _size(self, slot: int, leaf: int) -> float:
-        (by_stated, by_asked), (stated, asked) = self.lent[slot], self._sizes[leaf]
-        return (self.share[leaf] if slot else 1.0) * (by_stated * stated + by_asked * asked)
+    # Snapshots
 
-    def packed(self) -> Packed:
-        """All of it as bytes."""
-        leaves = self.length
-        sizes = (size for leaf in leaves for size in self._sizes[leaf])
-        columns = (
-            array("q", leaves).tobytes(),
-            array("d", leaves.values()).tobytes(),
-            array("d", map(self.share.__getitem__, leaves)).tobytes(),
-            array("H", sizes).tobytes(),
-        )
-        return columns, self._packed | {term: _packed(held) for term, held in self._leaves.items()}
+    def parts(self, numbers: "array[int]") -> Parts:
+        """What changed since the last snapshot, and the columns of leaves, whose sorted numbers are given."""
+        changed = self._lists if self._load is None else self._changed
+        lists = {term: _packed(self._lists.get(term, {})) for term in changed}
+        bases = self._saved(self._added)
+        for term, added in self._added.items():
+            lists[term] = _joined(bases.get(term, b""), _packed(added))
+        for term, held in lists.items():
+            self._known[digest_of(term)] = bool(held)
+        known = sorted(term for term, is_known in self._known.whole().items() if is_known)
+        columns: dict[str, array[int] | array[float]] = {
+            "length": array("d", map(self.length.whole().__getitem__, numbers)),
+            "share": array("d", map(self.share.whole().__getitem__, numbers)),
+            "sizes": array("I", map(self._sizes.whole().__getitem__, numbers)),
+            "terms": array("q", known),
+        }
+        parts: Parts = {name: column.tobytes() for name, column in columns.items()}
+        return parts | {part_name("t", term): held or None for term, held in lists.items()}
 
-    def unpack(self, packed: Packed) -> None:
-        """Take what was packed; nothing else may be there."""
-        (numbers, lengths, shares, sizes), terms = packed
-        leaves, own = list(array("q", numbers)), array("H", sizes)
-        self.length = dict(zip(leaves, array("d", lengths), strict=True))
-        self.share = dict(zip(leaves, array("d", shares), strict=True))
-        self._sizes = dict(zip(leaves, zip(own[::2], own[1::2], strict=True), strict=True))
-        self.total = sum(self.length.values())
-        self._packed = dict(terms)
+    def on_saved(self, load: Load) -> None:
+        """Load from the snapshot that was just written."""
+        self._load = load
+        self._changed, self._added = set(), {}
+
+    def open(self, load: Load, columns: Columns, count: int, total: float) -> None:
+        """Use a snapshot; nothing else may be there."""
+        self._load, self._count, self.total = load, count, total
+        self.length = Column(ABSENT, lambda: (columns("numbers", "q"), columns("length", "d")))
+        self.share = Column(0.0, lambda: (columns("numbers", "q"), columns("share", "d")))
+        self._sizes = Column(0, lambda: (columns("numbers", "q"), columns("sizes", "I")))
+        self._known = Column(0, lambda: ((terms := columns("terms", "q")), b"\1" * len(terms)))
 
 
 def _packed(leaves: dict[int, Times]) -> bytes:
@@ -174,6 +281,13 @@ def _packed(leaves: dict[int, Times]) -> bytes:
 
 
 def _unpacked(packed: bytes) -> dict[int, Times]:
-    count = len(packed) // 10
+    count = len(packed) // _POSTING
     times = zip(packed[8 * count : 9 * count], packed[9 * count :], strict=True)
     return dict(zip(array("q", packed[: 8 * count]), times, strict=True))
+
+
+def _joined(one: bytes, other: bytes) -> bytes:
+    """Two packed lists of different leaves as one."""
+    n, m = len(one) // _POSTING, len(other) // _POSTING
+    numbers, stated = one[: 8 * n] + other[: 8 * m], one[8 * n : 9 * n] + other[8 * m : 9 * m]
+    return numbers + stated + one[9 * n :] + other[9 * m :]

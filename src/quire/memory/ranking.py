@@ -255,9 +255,9 @@ def _best(word: Wanted, postings: Postings, within: Set[int] | None, without: Se
                     best[leaf] = best.get(leaf, 0.0) + scale * stated / (stated + _NAME_SATURATION)
             continue
         values = {
-            leaf: scale * one / (one + flat + slope * lengths[leaf])
+            leaf: scale * one / (one + flat + slope * length)
             for leaf, one in _carried(held, postings, without).items()
-            if leaf in lengths
+            if (length := lengths[leaf]) >= 0.0
         }
         if not best:
             best = values
@@ -360,7 +360,7 @@ def candidates(
         places.add(worth, nth, leaves & among)
     places.keep_best(_CHOSEN)
     near = {place + step for place in places.weight for step in (-1, 0, 1)}
-    return _leaves_of(near) & postings.length.keys()
+    return {leaf for leaf in _leaves_of(near) if postings.length[leaf] >= 0.0}
 
 
 def _leaves_of(places: Iterable[int]) -> set[int]:

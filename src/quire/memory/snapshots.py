@@ -1,28 +1,35 @@
 """Snapshots: the index of a scope, kept beside its store, so that a new process need not read the whole log.
 
-A SQLite store has them in a file beside it (`STORE-index`), a PostgreSQL store in the schema `quire_index` of
+A snapshot has many parts: columns of numbers, a list of leaves for each term, and the leaves. A process reads
+some columns when it opens a snapshot, and other parts when they are needed. A SQLite store has a file for
+each scope in a folder beside it (`STORE-index`), a PostgreSQL store a table in the schema `quire_index` of
 its database. Other stores have none: what is in memory, in JSON lines or sealed is not written in plain words
 elsewhere. A snapshot is only a copy. Where it is missing, damaged, made by another version, or cannot be
 written, the index is read from the log.
 
-Whoever writes a snapshot holds a lock and catches up with the store under it. Whoever forgets changes the
-store first, and then rewrites the snapshot under the same lock. So a snapshot never has what was forgotten
-before it.
+Each write gives a snapshot a new generation. An index that loads a part and finds another generation than its
+own raises `SnapshotChanged`, and is opened again. Whoever writes holds a lock, catches up with the store
+under it, and writes what changed. Whoever forgets changes the store first, and then rewrites all parts under
+the same lock. So a snapshot never has what was forgotten before it.
 """
 
+import json
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from hashlib import blake2b
-from typing import Any
+from secrets import token_bytes
+from typing import Any, NamedTuple, Protocol
 from zlib import crc32
 
 import msgspec
 
 from quire.errors import StoreError, StoreFailed
 from quire.memory.index import Index
+from quire.memory.postings import Parts
 from quire.memory.ranking import WEIGHTS
 from quire.memory.words import dialect
 from quire.stores import SQLiteStore, Store
@@ -35,20 +42,45 @@ SMALL = 2_000
 LEAST_CHANGES, _SHARE = 500, 32
 """A snapshot is written when so many leaves changed, and one in so many."""
 
-_FORMAT = 4
+_FORMAT = 5
 _PATIENCE = 10.0
 _SUM = 4
+_GENERATION = "generation"
+
+
+class SnapshotChanged(Exception):
+    """The snapshot that an index loads from was written anew, removed, or is damaged."""
 
 
 def open_index(store: Store, scope: str) -> Index:
     """The index of a scope as of its last snapshot, or an empty one."""
-    snapshots = _snapshots_of(store)
+    snapshot = _snapshot_of(store, scope)
     try:
-        kept = snapshots.read(_address(scope)) if snapshots else None
-        return Index() if kept is None else _loaded(kept)
-    except (StoreError, ValueError) as fault:
+        generation = snapshot.read([_GENERATION]).get(_GENERATION, b"") if snapshot else b""
+        if snapshot is not None and _checked(_seed(), _GENERATION, generation) is not None:
+            return Index.of_snapshot(partial(_load, snapshot, generation))
+    except (StoreError, SnapshotChanged, ValueError) as fault:
         logger.warning("the index of a scope is read from its log: %s", fault)
-        return Index()
+    return Index()
+
+
+def _load(snapshot: "_Snapshot", generation: bytes, names: Iterable[str]) -> dict[str, bytes]:
+    """Parts of a generation of a snapshot."""
+    wanted = list(names)
+    try:
+        found = snapshot.read([_GENERATION, *wanted])
+    except StoreError as fault:
+        raise SnapshotChanged(str(fault)) from fault
+    if found.get(_GENERATION) != generation:
+        raise SnapshotChanged("another process has written the snapshot")
+    seed = _seed()
+    bodies = {
+        name: body for name in wanted if (body := _checked(seed, name, found.get(name, b""))) is not None
+    }
+    if len(bodies) < len(wanted):
+        snapshot.delete()
+        raise SnapshotChanged("the snapshot is damaged, and was deleted")
+    return bodies
 
 
 def save_index(store: Store, scope: str, index: Index, catch_up: Callable[[], object]) -> None:
@@ -58,15 +90,15 @@ def save_index(store: Store, scope: str, index: Index, catch_up: Callable[[], ob
     """
     if len(index) <= SMALL or index.changes - index.saved < max(LEAST_CHANGES, len(index) // _SHARE):
         return
-
-    def make(_: bool) -> bytes:
-        catch_up()
-        return _dumped(index)
-
     index.saved = index.changes  # not tried again at once, where it fails
+
+    def caught_up() -> Index:
+        catch_up()
+        return index
+
     try:
-        if snapshots := _snapshots_of(store, is_made=True):
-            snapshots.write(_address(scope), make)
+        if snapshot := _snapshot_of(store, scope, is_made=True):
+            _write(snapshot, caught_up)
     except StoreError as fault:
         logger.warning("no snapshot of an index was written: %s", fault)
 
@@ -76,145 +108,218 @@ def forget_saved(store: Store, scope: str, caught_up: Callable[[], Index]) -> No
 
     Nothing of the snapshot before stays. Raises `StoreFailed` where it cannot be rewritten.
     """
-    if snapshots := _snapshots_of(store):
-        snapshots.write(_address(scope), lambda is_there: _dumped(caught_up()) if is_there else None)
+    if snapshot := _snapshot_of(store, scope):
+        _write(snapshot, caught_up, is_forgetting=True)
 
 
-def _dumped(index: Index) -> bytes:
-    index.saved = index.changes
-    snapshot = index.snapshot()
-    return _sum_of(snapshot) + snapshot
+def _write(snapshot: "_Snapshot", caught_up: Callable[[], Index], *, is_forgetting: bool = False) -> None:
+    seed = _seed()
+    generation = _summed(seed, _GENERATION, token_bytes(8))
+    with ExitStack() as held:  # until the snapshot is written, the index does not change
+        saved: list[Index] = []
+
+        def make(found: bytes | None) -> _Written | None:
+            if found is None and is_forgetting:
+                return None
+            index = caught_up()
+            saved.append(index)
+            held.enter_context(index.lock)
+            parts: Parts = {_GENERATION: generation}
+            for name, body in index.parts().items():
+                parts[name] = None if body is None else _summed(seed, name, body)
+            return _Written(parts, index.is_saved, is_forgetting)
+
+        snapshot.write(make)
+        for index in saved:
+            index.on_saved(partial(_load, snapshot, generation))
 
 
-def _loaded(kept: bytes) -> Index:
-    snapshot = memoryview(kept)[_SUM:]
-    if _sum_of(snapshot) != kept[:_SUM]:
-        raise ValueError("the snapshot is damaged or made by another version")
-    return Index.of_snapshot(snapshot)
+def _summed(seed: int, name: str, body: bytes) -> bytes:
+    return _sum_of(seed, name, body) + body
 
 
-def _sum_of(snapshot: bytes | memoryview) -> bytes:
-    """A checksum that also differs by format, by weights and by how text becomes terms."""
-    version = msgspec.msgpack.encode((_FORMAT, dialect(), WEIGHTS))
-    return crc32(snapshot, crc32(version)).to_bytes(_SUM, "big")
+def _checked(seed: int, name: str, body: bytes) -> bytes | None:
+    """A part without its checksum, if that is right."""
+    rest = body[_SUM:]
+    return rest if _sum_of(seed, name, rest) == body[:_SUM] else None
 
 
-def _address(scope: str) -> str:
-    return blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+def _sum_of(seed: int, name: str, body: bytes) -> bytes:
+    return crc32(body, crc32(name.encode(), seed)).to_bytes(_SUM, "big")
+
+
+def _seed() -> int:
+    """What checksums begin with: it differs by format, by weights and by how text becomes terms."""
+    return crc32(msgspec.msgpack.encode((_FORMAT, dialect(), WEIGHTS)))
 
 
 # Where snapshots are kept
 
-_Make = Callable[[bool], bytes | None]
-"""Given whether a snapshot is there, the bytes of a new one, or None to leave it."""
+
+class _Written(NamedTuple):
+    """Parts to write: those that changed, or all; with `is_forgetting` nothing else stays in the files."""
+
+    parts: Parts
+    is_update: bool
+    is_forgetting: bool
 
 
-def _snapshots_of(store: Store, *, is_made: bool = False) -> "_SQLiteSnapshots | _PostgresSnapshots | None":
+_Make = Callable[[bytes | None], _Written | None]
+"""Given the generation that is there, what to write, or None to leave all as it is."""
+
+
+class _Snapshot(Protocol):
+    def read(self, names: Sequence[str]) -> dict[str, bytes]: ...
+    def write(self, make: _Make) -> None: ...
+    def delete(self) -> None: ...
+
+
+def _snapshot_of(store: Store, scope: str, *, is_made: bool = False) -> _Snapshot | None:
+    name = blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     if isinstance(store, SQLiteStore):
-        path = f"{store.path}-index"
-        return _SQLiteSnapshots(path) if is_made or os.path.isfile(path) else None
+        path = os.path.join(f"{store.path}-index", name)
+        return _SQLiteSnapshot(path) if is_made or os.path.isfile(path) else None
     link = getattr(store, "link", None)  # of a PostgresStore, whose library need not be here
-    return None if link is None else _PostgresSnapshots(link)
+    return None if link is None else _PostgresSnapshot(link, name)
 
 
-class _SQLiteSnapshots:
-    """A file with the snapshots of all scopes, for its owner alone. A file that is none is deleted."""
+class _SQLiteSnapshot:
+    """A file, for its owner alone. A file that is no snapshot is deleted."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def read(self, scope: str) -> bytes | None:
+    def read(self, names: Sequence[str]) -> dict[str, bytes]:
+        if not os.path.isfile(self._path):
+            return {}
+        query = "SELECT id, CAST(body AS BLOB) FROM parts WHERE id IN (SELECT value FROM json_each(?))"
+        wanted = {_id_of(name): name for name in names}
         with self._opened() as connection:
-            query = "SELECT CAST(body AS BLOB) FROM snapshots WHERE scope = ?"
-            row = connection.execute(query, (scope,)).fetchone()
-            return None if row is None else row[0]
+            return {wanted[one]: body for one, body in connection.execute(query, (json.dumps([*wanted]),))}
 
-    def write(self, scope: str, make: _Make) -> None:
+    def write(self, make: _Make) -> None:
         with self._opened() as connection:
+            for setting in ("page_size = 16384", "secure_delete = ON", "journal_mode = MEMORY"):
+                connection.execute(f"PRAGMA {setting}")
             connection.execute("BEGIN IMMEDIATE")
-            found = connection.execute("SELECT 1 FROM snapshots WHERE scope = ?", (scope,)).fetchone()
-            body = make(found is not None)
-            if body is not None:
-                connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", (scope, body))
+            connection.execute(_TABLE)
+            query = "SELECT CAST(body AS BLOB) FROM parts WHERE id = ?"
+            written = make(*(connection.execute(query, (_id_of(_GENERATION),)).fetchone() or (None,)))
+            if written is not None:
+                self._put(connection, *written)
             connection.execute("COMMIT")
+
+    def _put(
+        self, connection: sqlite3.Connection, parts: Parts, is_update: bool, is_forgetting: bool
+    ) -> None:
+        changed: dict[int, bytes | None] = {_id_of(name): body for name, body in parts.items()}
+        if is_update and is_forgetting:
+            changed = dict(connection.execute("SELECT id, body FROM parts")) | changed
+        if is_forgetting or not is_update:  # all its pages are overwritten; of rows SQLite may leave copies
+            connection.execute("DROP TABLE parts")
+            connection.execute(_TABLE)
+        gone = ((one,) for one, body in changed.items() if body is None)
+        rows = ((one, changed[one]) for one in sorted(changed) if changed[one] is not None)
+        connection.executemany("DELETE FROM parts WHERE id = ?", gone)
+        connection.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?)", rows)
+
+    def delete(self) -> None:
+        for ending in ("", "-journal", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.unlink(self._path + ending)
 
     @contextmanager
     def _opened(self) -> Generator[sqlite3.Connection, None, None]:
         """A connection for one transaction."""
         try:
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            if not os.path.isfile(self._path):
+                os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+                os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
             connection = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
         except (OSError, sqlite3.Error) as error:
             raise StoreFailed(f"{self._path} cannot be opened") from error
         try:
-            for setting in ("secure_delete = ON", "journal_mode = MEMORY"):
-                connection.execute(f"PRAGMA {setting}")
-            connection.execute(f"CREATE TABLE IF NOT EXISTS snapshots {_COLUMNS.format('BLOB')}")
             yield connection
         except sqlite3.OperationalError as error:  # locked, or the disk is full
             raise StoreFailed(f"{self._path}: {error}") from error
         except sqlite3.Error as error:
-            self._delete(error)
+            self.delete()
+            raise StoreFailed(f"{self._path} could not be read, and was deleted") from error
         finally:
             connection.close()
 
-    def _delete(self, error: sqlite3.Error) -> None:
-        for ending in ("", "-journal", "-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                os.unlink(self._path + ending)
-        raise StoreFailed(f"{self._path} could not be read, and was deleted") from error
+
+def _id_of(name: str) -> int:
+    """The row of a part: of a leaf its number, otherwise a negative digest. The checksum covers the name."""
+    if name.startswith("#"):
+        return int(name[1:], 16)
+    return ~(int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big") >> 1)
 
 
-class _PostgresSnapshots:
-    """A table in a schema of its own, over the connections of a store."""
+class _PostgresSnapshot:
+    """Rows of a table in a schema of its own, over the connections of a store."""
 
-    def __init__(self, link: Any) -> None:
-        self._link = link
+    def __init__(self, link: Any, scope: str) -> None:
+        self._link, self._scope, self._is_made = link, scope, False
 
-    def read(self, scope: str) -> bytes | None:
-        def work(connection: Any) -> bytes | None:
-            if not _is_made(connection):
-                return None
-            query = f"SELECT body FROM {_TABLE} WHERE scope = %s"
-            row = connection.execute(query, (scope,), binary=True).fetchone()
-            return None if row is None else row[0]
+    def read(self, names: Sequence[str]) -> dict[str, bytes]:
+        def work(connection: Any) -> dict[str, bytes]:
+            if not self._has_table(connection):
+                return {}
+            query = "SELECT name, body FROM quire_index.parts WHERE scope = %s AND name = ANY(%s)"
+            return dict(connection.execute(query, (self._scope, list(names)), binary=True).fetchall())
 
-        kept: bytes | None = self._link.run(work)
-        return kept
+        found: dict[str, bytes] = self._link.run(work)
+        return found
 
-    def write(self, scope: str, make: _Make) -> None:
+    def write(self, make: _Make) -> None:
         def work(connection: Any) -> bool:
             with connection.transaction():
                 connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-                is_made, query = _is_made(connection), f"DELETE FROM {_TABLE} WHERE scope = %s"
-                body = make(is_made and connection.execute(query, (scope,)).rowcount > 0)
-                if body is None:
+                found = self.read([_GENERATION]).get(_GENERATION)
+                written = make(found)
+                if written is None:
                     return False
-                for statement in () if is_made else _MADE:
+                for statement in () if self._has_table(connection) else _MADE:
                     connection.execute(statement)
-                connection.execute(f"INSERT INTO {_TABLE} VALUES (%s, %b)", (scope, body))
+                names = list(written.parts) if written.is_update else None
+                connection.execute(_DELETE, (self._scope, names, names))
+                with connection.cursor().copy(_COPY) as copy:
+                    copy.set_types(["text", "text", "bytea"])
+                    for name, body in written.parts.items():
+                        if body is not None:
+                            copy.write_row((self._scope, name, body))
                 return True
 
-        def vacuum(connection: Any) -> None:
-            connection.execute(f"VACUUM {_TABLE}")
-
         if self._link.run(work):
-            self._link.run(vacuum)
+            self._run("VACUUM quire_index.parts")
+
+    def delete(self) -> None:
+        self._run(_DELETE, (self._scope, None, None))
+
+    def _run(self, statement: str, values: tuple[object, ...] = ()) -> None:
+        def work(connection: Any) -> None:
+            connection.execute(statement, values)
+
+        self._link.run(work)
+
+    def _has_table(self, connection: Any) -> bool:
+        if not self._is_made:
+            (found,) = connection.execute("SELECT to_regclass('quire_index.parts')").fetchone()
+            self._is_made = found is not None
+        return self._is_made
 
 
-def _is_made(connection: Any) -> bool:
-    (is_missing,) = connection.execute(f"SELECT to_regclass('{_TABLE}') IS NULL").fetchone()
-    return not is_missing
-
-
-_COLUMNS = "(scope TEXT PRIMARY KEY, body {} NOT NULL)"
+_TABLE = "CREATE TABLE IF NOT EXISTS parts (id INTEGER PRIMARY KEY, body BLOB NOT NULL)"
 _LOCK = 0x51756978
 """The advisory lock of whoever writes a snapshot."""
 
-_TABLE = "quire_index.indexes"
+_DELETE = "DELETE FROM quire_index.parts WHERE scope = %s AND (%s::text[] IS NULL OR name = ANY(%s))"
+_COPY = "COPY quire_index.parts FROM STDIN (FORMAT BINARY)"
 _MADE = (
     "CREATE SCHEMA quire_index",
-    f"CREATE TABLE {_TABLE} {_COLUMNS.format('BYTEA')}",
-    f"ALTER TABLE {_TABLE} ALTER body SET STORAGE EXTERNAL",
-    f"ALTER TABLE {_TABLE} ALTER body SET STATISTICS 0",
+    "CREATE TABLE quire_index.parts"
+    " (scope TEXT NOT NULL, name TEXT NOT NULL, body BYTEA NOT NULL, PRIMARY KEY (scope, name))",
+    "ALTER TABLE quire_index.parts ALTER body SET STORAGE EXTERNAL",
+    "ALTER TABLE quire_index.parts ALTER body SET STATISTICS 0",
 )
