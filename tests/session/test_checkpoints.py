@@ -172,6 +172,16 @@ def test_a_long_conversation_is_opened_from_its_checkpoint(kind: str) -> None:
         assert texts(one.view()[3:4]) == ["x answer 1"]
 
 
+def test_closing_a_session_writes_a_checkpoint() -> None:
+    with kept("sqlite") as held:
+        one = session(held.store)
+        talk(one, 3)
+        one.user("one more")
+        one.close()
+        opening = held.store.open_checkpoint(one.place)
+        assert opening is not None and opening.version == one.version
+
+
 def test_a_long_conversation_that_stays_open_holds_what_is_shown() -> None:
     with kept("sqlite") as held:
         one, weights = session(held.store), list[int]()

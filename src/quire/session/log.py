@@ -130,11 +130,6 @@ class Log:
         """Whether the log has grown by many entries since the last checkpoint, or many were counted."""
         return self._checkpoint.is_due(self.state) and self.place.conversation != LINKS
 
-    @property
-    def is_checkpoint_wanted(self) -> bool:
-        """Whether a log that is closed or let go has grown enough to write a checkpoint."""
-        return self._checkpoint.is_due(self.state, _GROWN) and self.place.conversation != LINKS
-
     def save_checkpoint(self) -> None:
         """Write a checkpoint. A failure is logged: a checkpoint only makes the next opening quicker."""
         with self.lock:
@@ -148,7 +143,8 @@ class Log:
 
     def let_go(self) -> None:
         """Write a checkpoint if the log has grown by some entries, unless somebody writes to it now."""
-        if self.is_checkpoint_wanted and self.lock.acquire(blocking=False):
+        is_due = self._checkpoint.is_due(self.state, _GROWN) and self.place.conversation != LINKS
+        if is_due and self.lock.acquire(blocking=False):
             try:
                 self.save_checkpoint()
             finally:

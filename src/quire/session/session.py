@@ -270,8 +270,7 @@ class AioSession:
         if how not in ("wait", "hand over"):
             raise InvalidValue('a session is closed by "wait" or "hand over"')
         await self._compaction.close(how, timeout)
-        if self._log.is_checkpoint_wanted:
-            await self._io.do(self._log, self._log.let_go)
+        await self._io.do(self._log, self._log.let_go)
 
     @property
     def pool(self) -> AioPool:
