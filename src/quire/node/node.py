@@ -79,6 +79,8 @@ class Node:
         store: str | Path | Store | None = None,
         grace: float = _GRACE,
         wait: bool = True,
+        idle: float = _IDLE,
+        memory: int = _MEMORY,
     ) -> None:
         """Run a node: call `main` with it, and stay up until the process receives SIGINT or SIGTERM.
 
@@ -87,7 +89,7 @@ class Node:
         `main` has returned.
         """
         checked_type(main, Callable, "Node.start takes a function that is called with the node")
-        node, seconds = Node(store=store), number(grace, "grace", 0)
+        node, seconds = Node(store=store, idle=idle, memory=memory), number(grace, "grace", 0)
         asyncio.run(_serve(node, main, seconds, wait))
 
     def add(self, name: str, make: Make) -> None:

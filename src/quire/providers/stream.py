@@ -99,7 +99,7 @@ class Items:
         self, wire: str, model: str | None, sent: Rendered | None = None, *, is_history: bool = False
     ) -> None:
         self.all: list[Item] = []
-        self.model = model or (sent and sent.model) or ""
+        self.model = model or (None if sent is None else sent.model) or ""
         """The model that the state is bound to."""
         self.has_kept = False
         self.has_half_call = False

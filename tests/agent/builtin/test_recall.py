@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -105,7 +105,7 @@ def test_documents_of_a_shared_scope_and_no_conversation_of_another_person() -> 
         told = asyncio.run(run(one, {"question": "How does a locker open?"}, session=ben)).content
         assert "at the desk" in str(told) and "heliotrope" not in str(told)
     with pytest.raises(WrongType):
-        recall_tools(memory="handbook")  # pyright: ignore[reportArgumentType]
+        recall_tools(memory=cast(Any, "handbook"))
 
 
 @pytest.mark.laws
