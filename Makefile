@@ -38,9 +38,12 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/size.py --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
+	@$(BIN)/python bench/cold.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/crash.py --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/loop.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks.md
 	@$(BIN)/python bench/load.py --page docs/explanation/benchmarks-parts.md
+	@$(BIN)/python bench/load.py --conversations 10000 --messages 1000 --memory 150 --clients 16 --turns 1 \
+		--page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/programs.py --page docs/explanation/benchmarks-parts.md
 
 docs: .venv/.docs ## build the documentation into site/; a warning or a broken link fails

@@ -137,6 +137,8 @@ def quire_turns(url: str, who: str, count: int) -> dict[str, Any]:
     from quire.stores import Store
 
     answer(Session.open(ADDRESS, store="memory:"))  # loads the vocabulary
+    with opened(url) as store:
+        answer(Session.open(ADDRESS, store=store))  # checkpoint and index may be of another version
     times: Times = {}
     sections, until = [Recall()] * (who == "recall"), perf_counter() + LONGEST
     with Store.open(url):  # as another process would, it keeps the write-ahead log in use

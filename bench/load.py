@@ -164,7 +164,7 @@ def main() -> None:
     before = f", {given.messages:,} messages each before," if given.messages else ""
     limit = f" (the node may take {given.memory} MB)" if given.memory else ""
     text = (
-        f"{given.conversations:,} conversations{before} of {given.turns} turns, "
+        f"{given.conversations:,} conversations{before} of {given.turns} turn{'s' * (given.turns > 1)}, "
         f"{given.clients or given.conversations:,} at a time, the model at "
         f"{given.latency * 1_000:.0f} ms: {found['turns a second']:,.0f} turns a second; our share of a turn "
         f"{found['median ms']:,.0f} ms in the median, {found['p99 ms']:,.0f} ms at the 99th percentile; "
