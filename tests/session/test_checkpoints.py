@@ -92,6 +92,7 @@ def seen(one: Session) -> dict[str, Any]:
         "at": [{name: list(view) for name, view in at.items()} for at in views],
         "pending": [{name: view.pending() for name, view in at.items()} for at in views],
         "tokens": {name: one.view(name).tokens(counter) for name in one.transcripts},
+        "late": [{name: view.late_results() for name, view in at.items()} for at in views],
         "fates": [one.view().fate(item.id) for item in one.view().recorded()],
         "pool": list(one.pool),
         "steps": one.steps.standing(),
@@ -124,12 +125,12 @@ def test_a_conversation_opened_from_a_checkpoint_is_the_whole(
     kind: str, ops: list[Op], steps: list[Step], more: list[Op]
 ) -> None:
     with kept(kind) as held:
-        author, world = Author(), [session(held.store)]
-        play(world, author, ops, steps)
-        names = [one.place.conversation for one in world]
-        store = held.reopen()
-        lazy = [Session.open(scope="ana", conversation=name, store=store) for name in names]
-        play(lazy, author, more, [])  # it goes on from where it was opened
+        author, names, half = Author(), ["q3"], len(ops) // 2
+        for part, beside in ((ops[:half], steps[:4]), (ops[half:], steps[4:]), (more, [])):
+            store = held.reopen()  # each part goes on from where a process was opened anew
+            world = [Session.open(scope="ana", conversation=name, store=store) for name in names]
+            play(world, author, part, beside)
+            names = [one.place.conversation for one in world]
         check_opened_as_whole(held, names)
 
 

@@ -1,6 +1,6 @@
 """A transcript that is opened from an outline, page by page, is the transcript that was read whole."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import pytest
@@ -45,9 +45,9 @@ class Kept:
     def page(self, number: int) -> Page:
         return msgspec.msgpack.decode(self.pages[number], type=Page)
 
-    def items(self, start: int, stop: int) -> list[Item]:
-        self.read += stop - start
-        return self.all[start - self.start : stop - self.start]
+    def items(self, positions: Sequence[int]) -> list[Item]:
+        self.read += len(positions)
+        return [self.all[position - self.start] for position in positions]
 
 
 def check_same(lazy: Transcript, whole: Transcript) -> None:

@@ -187,14 +187,15 @@ class Checkpoint:
 
     def write(self, state: State, last: bytes) -> bool:
         """Write a checkpoint of a state whose last entry has this body; return whether it is the newest."""
-        self.version = state.version
+        self.version = state.version  # if it fails, it is not tried again at once
         if len(state.transcripts) > _MOST_TRANSCRIPTS:
             return False
         parts: dict[int, bytes] = {}
         needs: set[int] = set()
+        transcripts: dict[str, _Saved] = {}
         for index, (name, transcript) in enumerate(state.transcripts.items()):
             saved, pages = self._save(name, transcript, state)
-            self._saved[name] = saved
+            transcripts[name] = saved
             parts |= {_part_of(number, index): _encode(page) for number, page in pages.items()}
             window, start = _window(transcript.view, state.cuts), saved.outline.start
             needs.update(saved.needed.values())
@@ -204,7 +205,7 @@ class Checkpoint:
             format=_FORMAT,
             last=_digest(last),
             past=(state.inherited_length(MAIN), state.past_forgotten),
-            transcripts={name: self._saved[name] for name in state.transcripts},
+            transcripts=transcripts,
             origin=state.versions_by_id[state.origin.id] if state.origin is not None else 0,
             pool=pool,
             plans=[state.versions_by_id[note_id] for note_id in state.plans],
@@ -222,7 +223,10 @@ class Checkpoint:
         state.versions_by_id = {one: at for one, at in state.versions_by_id.items() if at in own}
         self._counted = _counted(state)
         needed = sorted(needs | own)
-        return self._store.write_checkpoint(self._place, state.version, _encode(head), needed, parts)
+        is_kept = self._store.write_checkpoint(self._place, state.version, _encode(head), needed, parts)
+        if is_kept:
+            self._saved = transcripts
+        return is_kept
 
     def _save(self, name: str, transcript: Transcript, state: State) -> tuple[_Saved, dict[int, _Part]]:
         """A transcript for the head, with its last two pages, and new pages before these."""
@@ -256,28 +260,39 @@ class _Pages:
         self._read = {version: stored for version, stored in read.items() if stored.stream == name}
         self.weight = sum(map(weight_of, self._read.values()))
         self.first_versions = array("Q", saved.first_versions)
+        self._versions: dict[int, array[int]] = {}
 
     def page(self, number: int) -> Page:
         """The page of a number."""
         return self._part(number).page
 
-    def items(self, start: int, stop: int) -> list[Item]:
-        """The items from a position to before another, read at once."""
-        versions = [self._needed[start]] if stop == start + 1 and start in self._needed else []
-        for number in () if versions else range(start // PAGE, -(-stop // PAGE)):
-            begin = max(number * PAGE, self._outline.start)
-            versions += self.versions(number)[max(start - begin, 0) : stop - begin]
+    def items(self, positions: Sequence[int]) -> list[Item]:
+        """The items at some positions, read at once."""
+        versions = [self._needed.get(position) or self._version_of(position) for position in positions]
         # The archive keeps the items, so the entries that were read before are not needed again.
         read = {version: self._read.pop(version, None) for version in versions}
         missing = [version for version, stored in read.items() if stored is None]
         for stored in self._store.read_at(self._place, missing) if missing else ():
             read[stored.version] = stored
             self.weight += weight_of(stored)
-        return items_in(self._place, [stored for stored in read.values() if stored is not None])
+        items = items_in(self._place, [stored for stored in read.values() if stored is not None])
+        if positions and positions[-1] not in self._needed and items[-1].id != self._id_of(positions[-1]):
+            raise StoreFailed(f"{self._place} was removed while it was open, and another was begun")
+        return items
+
+    def _version_of(self, position: int) -> int:
+        number = position // PAGE
+        return self.versions(number)[position - max(number * PAGE, self._outline.start)]
+
+    def _id_of(self, position: int) -> str:
+        number = position // PAGE
+        return self._part(number).page.ids[position - max(number * PAGE, self._outline.start)]
 
     def versions(self, number: int) -> "array[int]":
         """The versions of the items of a page."""
-        return array("Q", self._part(number).versions)
+        if number not in self._versions:
+            self._versions[number] = array("Q", self._part(number).versions)
+        return self._versions[number]
 
     def _part(self, number: int) -> _Part:
         if number not in self._parts:

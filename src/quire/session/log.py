@@ -138,8 +138,8 @@ class Log:
                 if is_written and self.weight > max(_LARGE, 4 * self._opened_weight):
                     self._open_checkpoint()
                     self._checkpoint.links = None  # it is of now, and may be asked for later
-            except (StoreError, Forgotten) as fault:
-                logger.warning("no checkpoint of %s was written: %s", self.place, fault)
+            except Exception as fault:  # what a caller wrote is stored: nothing here may fail it
+                logger.warning("no checkpoint of %s was written: %s", self.place, type(fault).__name__)
 
     def let_go(self) -> None:
         """Write a checkpoint if the log has grown by some entries, unless somebody writes to it now."""
@@ -179,6 +179,7 @@ class Log:
     def catch_up(self) -> Entries:
         """Apply what others have written, and return it. It takes one read of the store."""
         with self.lock:
+            self._checkpoint.links = None  # they are of an earlier moment
             if self.state.forgetting:  # entries are being replaced
                 self.reload()
                 return []

@@ -104,7 +104,7 @@ class AioSession:
         """
         if edit_id is None:
             await self._do(self._log.catch_up)  # the last edit may be another's
-        return await self._one(Undo(edit_id or _last_edit(_view(self._log, to).recorded())), to)
+        return await self._one(Undo(edit_id or _last_edit(_view(self._log, to))), to)
 
     async def begin(self, *calls: ToolCall) -> None:
         """Record that calls are about to be run. From here on, a call without a result may have run.
@@ -589,13 +589,12 @@ def _json_of(arguments: Mapping[str, Any]) -> str:
         raise InvalidValue(f"the arguments of a call are JSON: {fault}") from None
 
 
-def _last_edit(recorded: Iterable[Item]) -> str:
+def _last_edit(view: View) -> str:
     """The id of the last edit of a transcript that is in force."""
     undone: set[str] = set()
-    for item in reversed(list(recorded)):
-        if item.id in undone or type(item) not in EDITS:
-            continue
-        if not isinstance(item, Undo):
-            return item.id
-        undone.add(item.target)
+    for edit in map(view.log.item, reversed(view.log.positions("edits", 0, view.end))):
+        if edit.id not in undone and not isinstance(edit, Undo):
+            return edit.id
+        if isinstance(edit, Undo) and edit.id not in undone:
+            undone.add(edit.target)
     raise UnknownId("there is no edit to undo")

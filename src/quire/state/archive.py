@@ -6,9 +6,10 @@ themselves. Outlines and pages hold ids, positions and numbers, and no content.
 """
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import Protocol, overload
 
 import msgspec
@@ -89,13 +90,15 @@ class Loader(Protocol):
         """The page of a number."""
         ...
 
-    def items(self, start: int, stop: int) -> list[Item]:
-        """The items from a position to before another."""
+    def items(self, positions: Sequence[int]) -> list[Item]:
+        """The items at some positions, which rise."""
         ...
 
 
 class Archive(Segment):
     """A segment whose items and pages are loaded when they are read. Any thread may read."""
+
+    is_lazy = True
 
     def __init__(self, outline: Outline, loader: Loader) -> None:
         super().__init__(outline.start, outline.highest)
@@ -111,6 +114,7 @@ class Archive(Segment):
         self._heads_of: dict[int, array[int]] = {}
         self._counts: dict[tuple[str, int], array[int]] = {}
         self._sums_of: dict[tuple[str, int], list[int]] = {}
+        self._shapes_of: dict[int, list[tuple[int, Shape]]] = {}
 
     def copy_until(self, end: int) -> None:
         """An archive is not copied: a fork goes on after it."""
@@ -122,19 +126,21 @@ class Archive(Segment):
             found = self._pages[number] = self._loader.page(number)
         return found
 
-    def read(self, start: int, stop: int) -> list[Item]:
-        """The items from a position to before another; what is missing is loaded at once."""
+    def read(self, positions: Sequence[int]) -> list[Item]:
+        """The items at some positions; what is missing is loaded at once."""
         known = self._read
-        missing = [position for position in range(start, stop) if position not in known]
+        missing = [position for position in positions if position not in known]
         if missing:
-            first = missing[0]
-            loaded = self._loader.items(first, missing[-1] + 1)
-            if len(loaded) > _MOST_KEPT:
-                rest = range(first + len(loaded), stop)
-                return [known[p] for p in range(start, first)] + loaded + [known[p] for p in rest]
-            for position, item in enumerate(loaded, first):
+            loaded = dict(zip(missing, self._loader.items(missing), strict=True))
+            if len(missing) > _MOST_KEPT:
+                return [known.get(position) or loaded[position] for position in positions]
+            for position, item in loaded.items():
                 known.setdefault(position, item)
-        return [known[position] for position in range(start, stop)]
+        return [known[position] for position in positions]
+
+    def load(self, positions: Sequence[int]) -> None:
+        if len(positions) <= _MOST_KEPT:
+            self.read(positions)
 
     def head_at(self, position: int) -> int:
         """The head of the group of an item."""
@@ -158,11 +164,10 @@ class Archive(Segment):
         return found
 
     def counted_items(self) -> int:
-        first = self.outline.first_page
-        return sum(
-            PAGE * (len(totals) - 1) + len(self.counts(key, first + len(totals) - 1))
-            for key, totals in self.totals.items()
-        )
+        first, last = self.outline.first_page, (self.outline.end - 1) // PAGE
+        ends = {key: first + len(totals) - 1 for key, totals in self.totals.items()}
+        in_last = sum(len(self.counts(key, number)) for key, number in ends.items() if number == last)
+        return PAGE * sum(number - first for number in ends.values()) + in_last
 
     def find(self, item_id: str, end: int) -> int | None:
         lows, highs = self.outline.lows, self.outline.highs
@@ -209,7 +214,7 @@ class Archive(Segment):
         missing = self._start_of(number) + len(counts), stop
         if missing[0] < stop:
             # A new array, because another thread may count the same page.
-            counts = counts + array("I", map(counter.count, self._loader.items(*missing)))
+            counts = counts + array("I", map(counter.count, self._loader.items(range(*missing))))
             self._counts[counter.key, number] = counts
         return counts
 
@@ -249,19 +254,36 @@ class Archive(Segment):
         before = self._users_before[number - self.outline.first_page]
         return before - 1 if before else None
 
-    def late(self, log: Log) -> Iterable[int]:
-        return _numbers(self.outline.late)
+    def late(self, end: int, log: Log) -> list[int]:
+        return [position for position in _numbers(self.outline.late) if position < end]
 
     def shape_at(self, revision: int, log: Log) -> Shape | None:
         if revision == self.outline.end:
             return unpacked_shape(self.outline.shape)
-        number = revision // PAGE
-        while number > self.outline.first_page and self.page(number).shape is None:
-            number -= 1
-        shape = unpacked_shape(self.page(number).shape or PackedShape())
-        for position in self.positions("edits", self._start_of(number), revision):
+        shapes = self._page_shapes(revision // PAGE, log)
+        return shapes[bisect_right(shapes, revision, key=itemgetter(0)) - 1][1]
+
+    def _page_shapes(self, number: int, log: Log) -> list[tuple[int, Shape]]:
+        """What was shown where a page begins, and from each revision of the page that changed it."""
+        first = number  # the last page up to this one for which that is known
+        while first not in self._shapes_of and self.page(first).shape is None:
+            first -= 1
+        for one in range(first, number + 1):
+            if one not in self._shapes_of:
+                packed = self.page(one).shape
+                shape = self._shapes_of[one - 1][-1][1] if packed is None else unpacked_shape(packed)
+                self._shapes_of[one] = self._shapes_from(shape, one, log)
+        return self._shapes_of[number]
+
+    def _shapes_from(self, shape: Shape, number: int, log: Log) -> list[tuple[int, Shape]]:
+        start, shapes = self._start_of(number), list[tuple[int, Shape]]()
+        shapes.append((start, shape))
+        edits = self.positions("edits", start, self._start_of(number + 1))
+        self.load(edits)
+        for position in edits:
             shape = edited(View(log, shape, position, ()), _edit_at(log, position))
-        return shape
+            shapes.append((position + 1, shape))
+        return shapes
 
     def grouping_before(self, end: int, log: Log) -> tuple[int, Grouping]:
         is_end = end == self.outline.end
@@ -286,8 +308,8 @@ class _Items(Sequence[Item]):
         start = self._archive.start
         if isinstance(index, slice):
             first, last, _ = index.indices(len(self))
-            return self._archive.read(start + first, start + last)
-        return self._archive.read(start + index, start + index + 1)[0]
+            return self._archive.read(range(start + first, start + last))
+        return self._archive.read((start + index,))[0]
 
 
 class _Heads(Sequence[int]):

@@ -61,6 +61,9 @@ class Segment:
         "tips",
     )
 
+    is_lazy = False
+    """Whether items are loaded when they are read."""
+
     def __init__(self, start: int, highest: str = "") -> None:
         self.start = start
         self.highest = highest  # no id in this segment or in one before it is higher
@@ -118,6 +121,9 @@ class Segment:
             self._ids[item.id] = position
         self._items.append(item)
         self._heads.append(head)
+
+    def load(self, positions: Sequence[int]) -> None:
+        """Load items that will be read: here, all are in memory."""
 
     def record_shape(self, shape: Shape) -> None:
         """Remember what is shown since the last item."""
@@ -179,10 +185,10 @@ class Segment:
         index = bisect_left(self._users, end)
         return self._users[index - 1] if index else None
 
-    def late(self, log: "Log") -> Iterable[int]:
-        """The positions of members of groups here that come after an output of another group."""
-        far = self.far.copy().items()
-        return [position for head, members in far for position in members if log.is_late(head, position)]
+    def late(self, end: int, log: "Log") -> list[int]:
+        """The positions before `end` of members of groups here that come after an output of another group."""
+        far = ((head, p) for head, members in self.far.copy().items() for p in members if p < end)
+        return [position for head, position in far if log.is_late(head, position)]
 
     def shape_at(self, revision: int, _log: "Log") -> Shape | None:
         """What was shown at a revision, if an edit in this segment decided it."""
@@ -233,6 +239,15 @@ class Log:
         """The id of the item at a position."""
         segment = self.segments[self._index(position)]
         return segment.id_at(position - segment.start)
+
+    def load(self, runs: Iterable[Run]) -> None:
+        """Load what is shown for several runs at once, as far as it is not in memory."""
+        lazy = [segment for segment in self.segments if segment.is_lazy]
+        positions = {p for run in runs for p in _positions_of(run)} if lazy else ()
+        for segment in lazy:
+            following = (start for start in self.starts if start > segment.start)
+            stop = min(following, default=segment.start + len(segment.items))
+            segment.load(sorted(p for p in positions if segment.start <= p < stop))
 
     def shown(self, run: Run) -> Sequence[Item]:
         """The items that are shown for a run."""
@@ -349,7 +364,7 @@ class Log:
 
     def late(self, end: int) -> list[int]:
         """The positions of results that came after the model had gone on without them."""
-        return sorted(p for segment, _, _ in self.pieces(0, end) for p in segment.late(self) if p < end)
+        return sorted(p for one, _, stop in self.pieces(0, end) for p in one.late(one.start + stop, self))
 
     def positions(self, sort: Sort, start: int, end: int) -> list[int]:
         """The positions of one sort in a range."""
@@ -383,6 +398,11 @@ class Log:
 
     def _back_from(self, end: int) -> Iterator[tuple[Segment, int, int]]:
         return reversed(list(self.pieces(0, end)))
+
+
+def _positions_of(run: Run) -> Iterable[int]:
+    """The positions of the items that are read to show a run."""
+    return range(run.start, run.stop) if run.by < 0 else (*range(run.start, run.stop), run.by)
 
 
 def masked(item: Item, mask: Mask) -> Item:

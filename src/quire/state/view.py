@@ -7,7 +7,7 @@ earlier view, and scrolls.
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from typing import Any, Literal, NamedTuple, overload
 
 from quire.errors import OutOfRange
@@ -16,6 +16,8 @@ from quire.state.groups import Group, gathered
 from quire.state.log import EDIT, Log
 from quire.state.shape import Interval, Leaf, Run, Shape, contains, singles, united
 from quire.tokens import Counter, checked_counter, whole
+
+_RUNS_AT_ONCE = 256
 
 
 class Fate(NamedTuple):
@@ -53,7 +55,9 @@ class EditsInForce:
 
     def __init__(self, log: Log, end: int, undoing: int | None = None) -> None:
         self.undone = set[int]() if undoing is None else {undoing}
-        edits = [(position, log.item(position)) for position in log.positions("edits", 0, end)]
+        positions = log.positions("edits", 0, end)
+        log.load(Run(position, position + 1) for position in positions)
+        edits = [(position, log.item(position)) for position in positions]
         for position, edit in reversed(edits):
             if isinstance(edit, Undo) and position not in self.undone:
                 self.undone.add(log.locate(edit.target, end))
@@ -104,13 +108,21 @@ class View(ItemRow):
         return self.shape.size + max(self.end - self.shape.tail, 0)
 
     def __iter__(self) -> Iterator[Item]:
-        return chain.from_iterable(map(self.log.shown, self.runs()))
+        return chain.from_iterable(map(self.log.shown, self._loaded(self.runs())))
 
     def __reversed__(self) -> Iterator[Item]:
-        return chain.from_iterable(reversed(self.log.shown(run)) for run in reversed(self.runs()))
+        runs = self._loaded(reversed(self.runs()))
+        return chain.from_iterable(reversed(self.log.shown(run)) for run in runs)
 
     def __repr__(self) -> str:
         return f"<View of {len(self)} items at revision {self.end}>"
+
+    def _loaded(self, runs: Iterable[Run]) -> Iterator[Run]:
+        """The runs one by one; what they show is loaded for many at once."""
+        rest = iter(runs)
+        while some := list(islice(rest, _RUNS_AT_ONCE)):
+            self.log.load(some)
+            yield from some
 
     def runs(self) -> list[Run]:
         """The runs that are shown, the tail included."""
@@ -132,15 +144,16 @@ class View(ItemRow):
         return any(run.by == position for run in self.shape.summaries())
 
     def _slice(self, start: int, stop: int) -> list[Item]:
-        found: list[Item] = []
+        parts: list[Run] = []
         for at, run in self._runs_from(start):
             if at >= stop:
                 break
-            if run.by >= 0:
-                found += self.log.shown(run)
-            else:
-                found += self.log.items(run.start + max(start - at, 0), min(run.start + stop - at, run.stop))
-        return found
+            if run.by < 0:
+                run = Run(run.start + max(start - at, 0), min(run.start + stop - at, run.stop))
+            parts.append(run)
+        if len(parts) > 1:
+            self.log.load(parts)
+        return [item for run in parts for item in self.log.shown(run)]
 
     def last_position(self) -> int | None:
         """The position of the last item that is shown and is no summary."""
@@ -238,7 +251,7 @@ class View(ItemRow):
         """What is shown, in the smallest pieces that may be dropped or moved."""
         return gathered(
             (self.log.head(position) if run.start < run.stop else -1 - position, item)
-            for run in self.runs()
+            for run in self._loaded(self.runs())
             for position, item in enumerate(self.log.shown(run), run.start)
         )
 
