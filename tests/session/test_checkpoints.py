@@ -35,7 +35,7 @@ def short_pages() -> Iterator[None]:
             "session.checkpoint",
         ):
             patch.setattr(f"quire.{module}.PAGE", 4)
-        patch.setattr("quire.session.checkpoint.EVERY", 3)
+        patch.setattr("quire.session.log.EVERY", 3)
         patch.setattr("quire.session.checkpoint._WINDOW", 4)
         patch.setattr("quire.session.log._LARGE", 0)
         patch.setattr("quire.session.log._EMPTY", 0)

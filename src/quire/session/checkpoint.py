@@ -19,7 +19,7 @@ import msgspec
 from quire.errors import QuireError, StoreFailed
 from quire.items import Item, Note
 from quire.session.spending import Spending
-from quire.session.state import State, Versions, Written
+from quire.session.state import State, Versions, Written, weight_of
 from quire.state import (
     PAGE,
     Outline,
@@ -31,17 +31,11 @@ from quire.state import (
     needed_positions,
     reopened,
 )
-from quire.stores import Entry, Opening, Place, Store, Stored, items_in
+from quire.stores import Opening, Place, Store, Stored, items_in
 from quire.stores.streams import FORGOTTEN, MAIN
 
-EVERY = 256
-"""A checkpoint is written when a log has grown by so many entries."""
-
-_ITEM, _IN_MEMORY = 900, 4
-"""Bytes of memory for an item besides its body, and for each byte of a head or page that was read.
-
-Measured with messages of 20 to 10,000 characters.
-"""
+_IN_MEMORY = 4
+"""Bytes of memory for each byte of a head or page that was read."""
 
 _FORMAT = 1
 _MOST_TRANSCRIPTS = 256
@@ -106,7 +100,8 @@ class Checkpoint:
         self.version = 0
         self.links: int | None = None
         """The version of the conversation of links at the opening, if that is known."""
-        self._counted = 0  # items that were counted then
+        self.counted = 0
+        """How many items were counted then."""
         self._saved: dict[str, _Saved] = {}
         self._head_weight = 0
         self._loaders: list[_Pages] = []
@@ -140,7 +135,7 @@ class Checkpoint:
             return None
         if state.past_forgotten != head.past[1]:
             return None
-        self.version, self._saved, self._counted = opening.version, head.transcripts, _counted(state)
+        self.version, self._saved, self.counted = opening.version, head.transcripts, state.counted_items()
         return last.body, [entries[version] for version in after]
 
     def _restore(self, head: _Head, opening: Opening, entries: Mapping[int, Stored], state: State) -> None:
@@ -170,19 +165,9 @@ class Checkpoint:
         state.cuts, state.gone, state.unwiped = head.cuts, set(head.gone), set(head.unwiped)
         state.forgotten, state.latest = head.forgotten, head.latest
 
-    def has_grown(self, state: State, share: float = 1) -> bool:
-        """Whether a state has many more entries, or a share of that."""
-        return state.version - self.version >= EVERY * share
-
-    def is_due(self, state: State, share: float = 1) -> bool:
-        """Whether a state has many more entries, or a share of that, or many items were counted since."""
-        if not self._store.has_checkpoints or state.is_erasing or state.version < EVERY:
-            return False
-        return self.has_grown(state, share) or _counted(state) - self._counted >= EVERY
-
     def drop(self) -> None:
         """Forget what was opened or written: entries were replaced, so the next one is written whole."""
-        self.version, self._saved, self._counted = 0, {}, 0
+        self.version, self._saved, self.counted = 0, {}, 0
         self._head_weight, self._loaders = 0, []
 
     def write(self, state: State, last: bytes) -> bool:
@@ -221,7 +206,7 @@ class Checkpoint:
         )
         own = {*head.pool, *head.plans, *head.steps, head.origin} - {0}
         state.versions_by_id = {one: at for one, at in state.versions_by_id.items() if at in own}
-        self._counted = _counted(state)
+        self.counted = state.counted_items()
         needed = sorted(needs | own)
         is_kept = self._store.write_checkpoint(self._place, state.version, _encode(head), needed, parts)
         if is_kept:
@@ -319,18 +304,6 @@ class _Pages:
             number: _Part(array("Q", islice(versions, len(page.ids))).tobytes(), page)
             for number, page in pages.items()
         }
-
-
-def weight_of(entry: Entry | Stored) -> int:
-    """About how many bytes of memory an entry takes whose item is kept, and rendered for requests."""
-    return len(entry.body) + _ITEM
-
-
-def _counted(state: State) -> int:
-    views = ((one.view, state.inherited_length(name)) for name, one in state.transcripts.items())
-    return sum(
-        segment.counted_items() for view, start in views for segment, _, _ in view.log.pieces(start, view.end)
-    )
 
 
 def _window(view: View, cuts: Mapping[str, str]) -> range:

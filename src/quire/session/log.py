@@ -31,9 +31,9 @@ from quire.errors import (
     cut,
 )
 from quire.items import JSON, Item, Note, ToolResult
-from quire.session.checkpoint import Checkpoint, weight_of
+from quire.session.checkpoint import Checkpoint
 from quire.session.spending import Spending
-from quire.session.state import State, Written
+from quire.session.state import State, Written, weight_of
 from quire.state import Pool, Transcript
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
 from quire.stores.store import is_own
@@ -57,6 +57,9 @@ _MOST_OPEN = 64 * 2**20
 
 _LARGE = 32 * 2**20
 """A log that takes more bytes is opened again from its checkpoint, unless all of it is needed."""
+
+EVERY = 256
+"""A checkpoint is written when a log has grown by so many entries."""
 
 _GROWN = 0.25
 """A log that grew by this share of what makes a checkpoint due writes one when it is closed or let go."""
@@ -128,7 +131,18 @@ class Log:
     @property
     def is_checkpoint_due(self) -> bool:
         """Whether the log has grown by many entries since the last checkpoint, or many were counted."""
-        return self._checkpoint.is_due(self.state) and self.place.conversation != LINKS
+        return self._has_grown() or (
+            self._may_have_checkpoint() and self.state.counted_items() - self._checkpoint.counted >= EVERY
+        )
+
+    def _has_grown(self, share: float = 1) -> bool:
+        """Whether the log has grown so much that a checkpoint is due, or by a share of that."""
+        has_grown = self.state.version - self._checkpoint.version >= EVERY * share
+        return has_grown and self._may_have_checkpoint()
+
+    def _may_have_checkpoint(self) -> bool:
+        is_long = self.state.version >= EVERY and self.place.conversation != LINKS
+        return is_long and self.store.has_checkpoints and not self.state.is_erasing
 
     def save_checkpoint(self) -> None:
         """Write a checkpoint. A failure is logged: a checkpoint only makes the next opening quicker."""
@@ -143,7 +157,7 @@ class Log:
 
     def let_go(self) -> None:
         """Write a checkpoint if the log has grown by some entries, unless somebody writes to it now."""
-        is_due = self._checkpoint.is_due(self.state, _GROWN) and self.place.conversation != LINKS
+        is_due = self.is_checkpoint_due or self._has_grown(_GROWN)
         if is_due and self.lock.acquire(blocking=False):
             try:
                 self.save_checkpoint()
@@ -250,7 +264,7 @@ class Log:
                         state.take(name, item)
                     self._last = entry.body
                     self._applied_weight += weight_of(entry)
-                    if self._checkpoint.has_grown(state) and self.is_checkpoint_due:
+                    if self._has_grown():
                         self.save_checkpoint()
                     return item
             return cast(I, self.commit(lambda _: [Written(name, item)])[0].item)
@@ -327,7 +341,7 @@ class Log:
             self.state.apply(entries)
         self._last = stored[-1].body
         self._applied_weight += _weight_of(stored)
-        if self._checkpoint.has_grown(self.state) and self.is_checkpoint_due:
+        if self._has_grown():
             self.save_checkpoint()
         return entries
 

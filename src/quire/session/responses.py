@@ -2,15 +2,11 @@
 
 import json
 import logging
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any, Self
 
-from msgspec.structs import replace
-
-from quire.errors import ModelFailed, WrongType
-from quire.items import Item, ToolCall
-from quire.providers import Parsed, StreamReader, chunk_of
+from quire.errors import WrongType
+from quire.providers import StreamReader, chunk_of
 from quire.session.aio import run
 
 logger = logging.getLogger("quire.session")
@@ -31,33 +27,6 @@ def decoded(response: Any) -> Any:
         return json.loads(response)
     except (ValueError, RecursionError):
         raise WrongType(f"{len(response):,} characters are no JSON, and so no response of a client") from None
-
-
-def check_response(parsed: Parsed) -> None:
-    """Raise `ModelFailed` for a response that is only an error."""
-    if parsed.error is not None and not parsed.items:
-        # The words of a provider may quote what was sent: they are for the caller alone.
-        fault = ModelFailed("the provider answered with an error; its words are in the notes of this one")
-        fault.add_note(parsed.error)
-        raise fault
-    if parsed.error is not None:
-        logger.warning("a response of %d items ended in an error", len(parsed.items))
-
-
-def with_unique_calls(items: Sequence[Item], waiting: Collection[str]) -> list[Item]:
-    """Items with other call ids for calls whose id an open call has: `a_2` for `a`.
-
-    Some endpoints count the calls of each reply anew, or repeat an id within one.
-    """
-    taken, found = set(waiting), list[Item]()
-    for item in items:
-        if isinstance(item, ToolCall):
-            if item.call_id in taken:
-                names = (f"{item.call_id}_{number}" for number in count(2))
-                item = replace(item, call_id=next(name for name in names if name not in taken))
-            taken.add(item.call_id)
-        found.append(item)
-    return found
 
 
 def feed(reader: StreamReader, event: Any) -> None:

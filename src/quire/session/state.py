@@ -15,6 +15,7 @@ from quire.errors import DuplicateId, OutOfRange, StoreDamaged, cut
 from quire.items import EDITS, JSON, Hide, Item, Mask, Message, Note, ToolCall, ToolResult
 from quire.session.spending import Spending
 from quire.state import PAGE, Outline, Pool, Transcript, View
+from quire.stores import Entry, Stored
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import (
     FORGOTTEN,
@@ -38,6 +39,9 @@ RECEIPT, _DETAIL, _CANDIDATES = "receipt", "receipt detail", "receipt candidates
 """Descriptions of receipts, and of notes that receipts name."""
 
 
+_ITEM = 900
+"""Bytes of memory for an item besides its body, measured with messages of 20 to 10,000 characters."""
+
 _TRACKED = frozenset((ORIGIN, POOL, PLANS, STEPS))
 """The streams of which some entries are needed later by their versions."""
 
@@ -47,6 +51,11 @@ class Written(NamedTuple):
 
     stream: str
     item: Item
+
+
+def weight_of(entry: Entry | Stored) -> int:
+    """About how many bytes of memory an entry takes whose item is kept, and rendered for requests."""
+    return len(entry.body) + _ITEM
 
 
 def is_receipt(item: Item) -> TypeGuard[Note]:
@@ -341,6 +350,12 @@ class State:
                 by_stream.setdefault(stream, []).append(item)
         for stream, items in by_stream.items():
             _check(transcripts.get(stream), items)
+
+    def counted_items(self) -> int:
+        """How many items of this log were counted, by all counters."""
+        views = ((one.view, self.inherited_length(name)) for name, one in self.transcripts.items())
+        pieces = (piece for view, start in views for piece in view.log.pieces(start, view.end))
+        return sum(segment.counted_items() for segment, _, _ in pieces)
 
     def inherited_length(self, name: str) -> int:
         """How many items of a transcript are from before this log."""

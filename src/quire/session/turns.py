@@ -2,15 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from quire.compactors import Room
 from quire.context import (
@@ -22,7 +19,7 @@ from quire.context import (
     enabled_sections,
     gather_section,
 )
-from quire.errors import InvalidValue, OverBudget, UnknownId, WrongType, cut
+from quire.errors import InvalidValue, ModelFailed, OverBudget, UnknownId, WrongType, cut
 from quire.items import Item, Message, ToolCall, now
 from quire.memory import Memory
 from quire.memory.quotes import SelectedQuotes
@@ -35,7 +32,7 @@ from quire.session.hooks import Added, Adding, Building, Built
 from quire.session.log import Entries, Guard
 from quire.session.receipts import Digests, SentRequest, parameters_of
 from quire.session.redaction import redacted_pieces
-from quire.session.responses import check_response, decoded, feed, is_stream, log_refusal, with_unique_calls
+from quire.session.responses import decoded, feed, is_stream, log_refusal
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
 from quire.session.state import State, Written, taken
 from quire.state import View
@@ -417,7 +414,7 @@ class Turns:
         def commit(items: Sequence[Item]) -> tuple[Item, ...]:
             def entries(state: State) -> Entries:
                 receipt = [] if unkept is None else unkept.receipt(parameters, self._conversation, state)
-                written = [Written(to, item) for item in with_unique_calls(items, state.waiting())]
+                written = [Written(to, item) for item in _with_unique_calls(items, state.waiting())]
                 calls = [item for _, item in written if isinstance(item, ToolCall)]
                 steps = [Written(STEPS, taken(calls))] if takes_calls and calls else []
                 return [*receipt, *written, *steps, *used]
@@ -428,7 +425,7 @@ class Turns:
             return recorded
 
         try:
-            check_response(parsed)
+            _check_response(parsed)
             items = self._writer.ready(parsed.items)
             await io.fire(self._writer.hooks, [Adding(self._log.place, to, items)])
         except BaseException:
@@ -544,3 +541,30 @@ class _Reply:
         turns, request, parameters = self._turns, self._request, self._parameters
         self.recorded = await turns.record_parsed(self._io, parsed, self._to, request, parameters)
         return self.recorded
+
+
+def _check_response(parsed: Parsed) -> None:
+    """Raise `ModelFailed` for a response that is only an error."""
+    if parsed.error is not None and not parsed.items:
+        # The words of a provider may quote what was sent: they are for the caller alone.
+        fault = ModelFailed("the provider answered with an error; its words are in the notes of this one")
+        fault.add_note(parsed.error)
+        raise fault
+    if parsed.error is not None:
+        logger.warning("a response of %d items ended in an error", len(parsed.items))
+
+
+def _with_unique_calls(items: Sequence[Item], waiting: Collection[str]) -> list[Item]:
+    """Items with other call ids for calls whose id an open call has: `a_2` for `a`.
+
+    Some endpoints count the calls of each reply anew, or repeat an id within one.
+    """
+    taken, found = set(waiting), list[Item]()
+    for item in items:
+        if isinstance(item, ToolCall):
+            if item.call_id in taken:
+                names = (f"{item.call_id}_{number}" for number in count(2))
+                item = replace(item, call_id=next(name for name in names if name not in taken))
+            taken.add(item.call_id)
+        found.append(item)
+    return found
