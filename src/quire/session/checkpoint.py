@@ -157,7 +157,7 @@ class Checkpoint:
         state.pool = Pool.restored([note for note in named(head.pool) if isinstance(note, Note)])
         state.plans = {note.id: note for note in named(head.plans) if isinstance(note, Note)}
         state.steps.take(named(head.steps), state.pending())
-        state.steps.take((), state.pending())  # a note may also be about calls that were answered
+        state.steps.take((), state.pending())  # drops calls that were answered: a note is about several
         for versions in (head.pool, head.plans, head.steps, [head.origin] if head.origin else []):
             ids = (item.id for item in named(versions))
             state.versions_by_id.update(zip(ids, versions, strict=True))

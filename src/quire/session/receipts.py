@@ -333,9 +333,8 @@ class _Keeping:
 
     def __init__(self, request: SentRequest, state: State) -> None:
         self._request, self._state = request, state
-        self._new: dict[
-            bytes, Item
-        ] = {}  # by mark; the candidates of a section, which have none, by its name
+        # By mark; the candidates of a section, which have none, by the name of the section.
+        self._new: dict[bytes, Item] = {}
 
     def entries(self) -> Entries:
         """The receipt, and before it what it names."""

@@ -136,9 +136,8 @@ class Versions:
         firsts: Sequence[int] = (),
         of_page: Callable[[int], Sequence[int]] = lambda _: (),
     ) -> None:
-        self._start, self._length = (
-            (0, 0) if outline is None else (outline.start, outline.end - outline.start)
-        )
+        self._start = 0 if outline is None else outline.start
+        self._length = 0 if outline is None else outline.end - outline.start
         self._firsts, self._of_page = firsts, of_page  # the first version of each page
         self._own = array("Q")
 

@@ -7,10 +7,10 @@ themselves. Outlines and pages hold ids, positions and numbers, and no content.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from operator import itemgetter
-from typing import Protocol, overload
+from typing import Protocol, TypeVar, overload
 
 import msgspec
 
@@ -23,8 +23,13 @@ from quire.state.transcript import Tip, Transcript
 from quire.state.view import View
 from quire.tokens import Counter
 
+T = TypeVar("T")
+
 _MOST_RUNS = 2048
 """A page does not say what was shown before it if that was in more runs; then an earlier page does."""
+
+_ZERO = array("q", (0,)).tobytes()
+"""The totals of a counter that has counted nothing: no tokens before the first page."""
 
 _MOST_KEPT = 4 * PAGE
 """Items of a longer stretch are not kept in memory after they were read."""
@@ -103,7 +108,7 @@ class Archive(Segment):
     def __init__(self, outline: Outline, loader: Loader) -> None:
         super().__init__(outline.start, outline.highest)
         self.outline = outline
-        self.items, self.heads = _Items(self), _Heads(self)
+        self.items, self.heads = _ByOffset(outline, self.read), _ByOffset(outline, self._read_heads)
         self.marks, self.edits = _numbers(outline.marks), _numbers(outline.edits)
         self.far = outline.far
         self.totals = {key: array("q", total) for key, total in outline.totals.items()}
@@ -142,8 +147,10 @@ class Archive(Segment):
         if len(positions) <= _MOST_KEPT:
             self.read(positions)
 
-    def head_at(self, position: int) -> int:
-        """The head of the group of an item."""
+    def _read_heads(self, positions: Sequence[int]) -> list[int]:
+        return [self._head_at(position) for position in positions]
+
+    def _head_at(self, position: int) -> int:
         number = position // PAGE
         heads = self._heads_of.get(number)
         if heads is None:
@@ -291,45 +298,25 @@ class Archive(Segment):
         return end if is_end else self._start_of(end // PAGE), Grouping.unpacked(packed, log.item)
 
 
-class _Items(Sequence[Item]):
-    """The items of an archive, by offset."""
+class _ByOffset(Sequence[T]):
+    """What an archive has for each item, by offset."""
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
-
-    def __len__(self) -> int:
-        return self._archive.outline.end - self._archive.start
-
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Item]: ...
-    def __getitem__(self, index: int | slice) -> Item | list[Item]:
-        start = self._archive.start
-        if isinstance(index, slice):
-            first, last, _ = index.indices(len(self))
-            return self._archive.read(range(start + first, start + last))
-        return self._archive.read((start + index,))[0]
-
-
-class _Heads(Sequence[int]):
-    """The heads of the groups of an archive, by offset."""
-
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
+    def __init__(self, outline: Outline, read: Callable[[Sequence[int]], list[T]]) -> None:
+        """`read` returns it for some positions."""
+        self._start, self._length, self._read = outline.start, outline.end - outline.start, read
 
     def __len__(self) -> int:
-        return self._archive.outline.end - self._archive.start
+        return self._length
 
     @overload
-    def __getitem__(self, index: int) -> int: ...
+    def __getitem__(self, index: int) -> T: ...
     @overload
-    def __getitem__(self, index: slice) -> list[int]: ...
-    def __getitem__(self, index: int | slice) -> int | list[int]:
-        start = self._archive.start
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
         if isinstance(index, slice):
-            return [self._archive.head_at(start + one) for one in range(*index.indices(len(self)))]
-        return self._archive.head_at(start + index)
+            first, last, _ = index.indices(self._length)
+            return self._read(range(self._start + first, self._start + last))
+        return self._read((self._start + index,))[0]
 
 
 # Making an archive, and going on from one
@@ -348,7 +335,7 @@ def archived(
         log.tokens(start, end, counter)
     first = start // PAGE
     if before is not None:  # pages that were not counted by all counters in use are made again
-        counted = (len(array("q", before.totals.get(key, bytes(8)))) - 1 for key in counters)
+        counted = (len(array("q", before.totals.get(key, _ZERO))) - 1 for key in counters)
         first = min([before.end // PAGE, *(before.first_page + pages for pages in counted)])
     numbers = range(first, -(-end // PAGE) if end > start else first)
     keys = {*counters, *(before.totals if before else ())}
@@ -406,8 +393,8 @@ def _counts(pieces: Iterable[tuple[Segment, int, int]], key: str) -> "array[int]
 
 def _totals(key: str, before: Outline | None, kept: int, pages: Mapping[int, Page], end: int) -> bytes:
     """The tokens before each page, up to the first that is not full, or not counted to its end."""
-    totals = array("q", bytes(8) if before is None else before.totals.get(key, bytes(8)))
-    if len(totals) > kept:
+    totals = array("q", _ZERO if before is None else before.totals.get(key, _ZERO))
+    if len(totals) > kept:  # otherwise a page before these is not counted to its end
         del totals[kept + 1 :]
         for number, page in pages.items():
             counts = _numbers(page.counts[key])
