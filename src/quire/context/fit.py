@@ -191,11 +191,13 @@ class Shown:
 
     def shows(self, ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
         """Whether one of the ids is shown, and the item with the first id passes a test."""
+        if not any(item_id in self for item_id in ids):
+            return False
         item, view = self._items.get(ids[0]), self._origin
         if item is None and view is not None:
             position = view.log.find(ids[0], view.end)
             item = None if position is None else view.log.item(position)
-        return item is not None and is_same(item) and any(item_id in self for item_id in ids)
+        return item is not None and is_same(item)
 
 
 class _Fit:

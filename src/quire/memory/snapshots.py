@@ -39,8 +39,9 @@ logger = logging.getLogger("quire.memory")
 SMALL = 2_000
 """Leaves up to which an index is read from the log in each process: that takes about half a second."""
 
-LEAST_CHANGES, _SHARE = 500, 32
-"""A snapshot is written when so many leaves changed, and one in so many."""
+LEAST_CHANGES, _SHARE = 100, 128
+"""A snapshot is written when so many leaves changed, and one in so many: each process that opens it indexes
+those again, at 0.1 ms each."""
 
 _FORMAT = 5
 _PATIENCE = 10.0

@@ -18,6 +18,8 @@ from quire.state.shape import Interval, Leaf, Run, Shape, contains, singles, uni
 from quire.tokens import Counter, checked_counter, whole
 
 _RUNS_AT_ONCE = 256
+_FIRST_AT_ONCE, _MOST_AT_ONCE = 16, 256
+"""Items that are loaded for whoever reads from the end: a few, because most look for the last of a kind."""
 
 
 class Fate(NamedTuple):
@@ -111,8 +113,11 @@ class View(ItemRow):
         return chain.from_iterable(map(self.log.shown, self._loaded(self.runs())))
 
     def __reversed__(self) -> Iterator[Item]:
-        runs = self._loaded(reversed(self.runs()))
-        return chain.from_iterable(reversed(self.log.shown(run)) for run in runs)
+        start, size = len(self), _FIRST_AT_ONCE
+        while start > 0:
+            stop, start = start, max(start - size, 0)
+            yield from reversed(self._slice(start, stop))
+            size = min(2 * size, _MOST_AT_ONCE)
 
     def __repr__(self) -> str:
         return f"<View of {len(self)} items at revision {self.end}>"
