@@ -1,0 +1,332 @@
+"""A session that follows the messages of another framework, and shows it a view of them.
+
+A framework hands its whole list of messages to a hook before each request. `Mirror.fit` records in the
+session what it has not seen yet, fits a template, and returns the messages to send: the framework's own
+wherever nothing was changed. The framework's list is never touched.
+
+Each recorded item says which message it is of, by the number of the message and by a digest of all messages
+up to it. So a conversation that is opened again is recognised by its last item, and a list that was cut or
+rewritten is recognised where it departs. What is no longer in the list is hidden, and stays in the log.
+"""
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from itertools import groupby, takewhile
+from operator import is_
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack
+
+import msgspec
+from msgspec.structs import replace
+
+from quire.context import Context, Template
+from quire.errors import Conflict, InvalidValue
+from quire.items import Item, Message, ToolCall, ToolResult, Unknown
+from quire.providers import NO_RESULT, Parsed, paired
+from quire.sections import History, Instructions
+from quire.session import Session
+from quire.session.session import Options
+from quire.state import View, is_user_message
+from quire.stores import Store
+from quire.tokens import Budget, Definition, Usage
+
+M = TypeVar("M")
+
+MARK = "native"
+"""Where an item says which message of the framework it is of."""
+
+_MOST_SESSIONS = 1_000
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Codec(Protocol[M]):
+    """Reads and writes the messages of one framework."""
+
+    def read(self, message: M) -> Sequence[Item]:
+        """Return the items of a message. A message without items is neither kept nor sent."""
+        ...
+
+    def write(self, items: Sequence[Item], origin: M | None) -> M:
+        """Return a message that shows some items.
+
+        With an origin, they are some of its items, perhaps with other content: the result is a copy of it
+        with these. Without one, they are a summary, a quote, or the result of a call that has none.
+        """
+        ...
+
+    def identity(self, message: M) -> Any:
+        """Return what makes a message the same, as plain JSON: no ids or times that are added later."""
+        ...
+
+
+class Shown(NamedTuple, Generic[M]):
+    """The messages of one request, and the context that explains them."""
+
+    messages: list[M]
+    context: Context
+
+
+class _Mark(NamedTuple):
+    """Which part of which message an item is, and the digest of the messages up to that one."""
+
+    message: int
+    part: int
+    digest: str
+
+
+class Mirror(Generic[M]):
+    """A session that follows the messages of one conversation of a framework."""
+
+    def __init__(
+        self, session: Session, template: Template, codec: Codec[M], *, provider: str = "openai"
+    ) -> None:
+        """`provider` is the format in which a receipt can render the request again."""
+        if not any(isinstance(section, History) for section in template.sections):
+            raise InvalidValue("the template does not show the conversation: add a History()")
+        self.session = session
+        self._template, self._codec, self._provider = template, codec, provider
+        self._following = threading.RLock()
+        self._messages: list[M] = []  # of the last call, with the digest up to each
+        self._digests: list[str] = []
+        self._whole: dict[int, list[Item]] = {}  # by message: items that show it whole and unchanged
+        self._instructed: tuple[Message, Template] | None = None
+        self._sent: Context | None = None
+
+    def fit(
+        self,
+        messages: Sequence[M],
+        *,
+        instructions: str | None = None,
+        tools: Sequence[Definition] = (),
+        model: str | None = None,
+    ) -> Shown[M]:
+        """Record what is new, and return what to send in the next request; its receipt is kept.
+
+        The instructions and the tools are those that the framework sends beside the messages. They take their
+        room in the budget.
+        """
+        self._follow(messages)
+        template = self._template_with(instructions)
+        return self._show(self.session.build(template, tools=tools, model=model))
+
+    async def afit(
+        self,
+        messages: Sequence[M],
+        *,
+        instructions: str | None = None,
+        tools: Sequence[Definition] = (),
+        model: str | None = None,
+    ) -> Shown[M]:
+        """`fit` to be awaited."""
+        await asyncio.to_thread(self._follow, messages)
+        template = self._template_with(instructions)
+        context = await self.session.aio.build(template, tools=tools, model=model)
+        return await asyncio.to_thread(self._show, context)
+
+    def record(self, message: M, usage: Usage | None = None, *, model: str | None = None) -> None:
+        """Record the answer to the last request, and what it used."""
+        with self._following:
+            self._take([*self._messages, message])
+            items = tuple(self._items_of(len(self._messages) - 1))
+            self.session.record(Parsed(items, usage, "stop", model), sent=self._sent)
+
+    async def arecord(self, message: M, usage: Usage | None = None, *, model: str | None = None) -> None:
+        """`record` to be awaited."""
+        await asyncio.to_thread(self.record, message, usage, model=model)
+
+    # Following the list
+
+    def _follow(self, messages: Sequence[M]) -> None:
+        """Hide the messages that are gone, and record those that are new."""
+        with self._following:
+            self._take(messages)
+            self.session.refresh()
+            known, gone = self._compare()
+            self._hide(gone)
+            new = [item for at in range(known, len(messages)) for item in self._items_of(at)]
+            try:
+                if new:
+                    self.session.append(*new, expected=self.session.version)
+            except Conflict:  # another process has recorded something: compare again
+                return self._follow(messages)
+            self._hide(gone)  # the last message of the user, which is never hidden
+
+    def _take(self, messages: Sequence[M]) -> None:
+        """Take in a list, and compute the digests of what is new in it."""
+        pairs = zip(self._messages, messages, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
+        self._messages = list(messages)
+        del self._digests[same:]
+        for message in self._messages[same:]:
+            before = self._digests[-1] if self._digests else ""
+            said = before.encode() + _encode(self._codec.identity(message))
+            self._digests.append(blake2b(said, digest_size=12).hexdigest())
+
+    def _compare(self) -> tuple[int, list[Item]]:
+        """How many messages of the list are recorded, and the items of those that are gone from it."""
+        view, known = self.session.view(), 0
+        gone: list[int] = []
+        for position, _, mark in _marked(view):
+            if self._is_current(mark):
+                known = mark.message + 1
+                break
+            gone.append(position)
+        if not gone:
+            return known, []
+        # A group goes whole. What shares a message with it goes too, and is recorded again.
+        start = min(map(view.log.head, gone))
+        for _, _, mark in takewhile(lambda row: row[0] >= start, _marked(view)):
+            known = min(known, mark.message)
+        return known, [item for _, item, _ in takewhile(lambda row: row[2].message >= known, _marked(view))]
+
+    def _is_current(self, mark: "_Mark") -> bool:
+        return mark.message < len(self._digests) and mark.digest == self._digests[mark.message]
+
+    def _hide(self, items: Sequence[Item]) -> None:
+        """Hide items, and take back the summaries that tell of them.
+
+        What may not be hidden, a pinned item for one, is left out when the messages are written.
+        """
+        if not items:
+            return
+        closing = _closing(self.session.view(), items)
+        if closing:
+            self.session.append(*closing)
+        view = self.session.view()
+        fates = {item.id: view.fate(item.id) for item in items}
+        for summary in dict.fromkeys(fate.by for fate in fates.values() if fate.state == "summarised"):
+            self.session.undo(summary)
+        last = next(filter(is_user_message, reversed(self.session.view())), None)
+        stays = {last.id} if last else set[str]()
+        free = [one for one, fate in fates.items() if fate.state not in ("pinned", "hidden")]
+        if hidden := [one for one in free if one not in stays]:
+            self.session.hide(*hidden)
+
+    def _items_of(self, number: int) -> list[Item]:
+        """The items of a message of the list, with their marks."""
+        items, digest = self._codec.read(self._messages[number]), self._digests[number]
+        return [
+            replace(item, extras={**item.extras, MARK: [number, part, digest]})
+            for part, item in enumerate(items)
+            if not isinstance(item, Unknown)
+        ]
+
+    # Showing a view of it
+
+    def _template_with(self, instructions: str | None) -> Template:
+        """The template with the instructions of the framework, which are counted and not sent again."""
+        if not instructions:
+            return self._template
+        if self._instructed is None or self._instructed[0].content != instructions:
+            message, template = Message("system", instructions), self._template
+            first = Instructions([message], name="framework")
+            sections = (first, *template.sections)
+            self._instructed = message, Template(*sections, budget=template.budget, model=template.model)
+        return self._instructed[1]
+
+    def _show(self, context: Context) -> Shown[M]:
+        """Keep the receipt, and write the messages."""
+        context.render(self._provider)
+        context.sent()
+        self._sent = context
+        counted = self._instructed[0].id if self._instructed else None
+        items = [item for item in paired(context.items) if item.id != counted and not self._is_gone(item)]
+        messages: list[M] = []
+        whole, self._whole = self._whole, {}
+        for number, run in groupby(items, _message_of):
+            if number is None:
+                messages += [self._codec.write([item], None) for item in run]
+            else:
+                messages.append(self._written(number, list(run), whole))
+        return Shown(messages, context)
+
+    def _is_gone(self, item: Item) -> bool:
+        """Whether an item is of a message that is not in the list any more."""
+        mark = _mark_of(item)
+        return mark is not None and not self._is_current(mark)
+
+    def _written(self, number: int, items: list[Item], whole: dict[int, list[Item]]) -> M:
+        """The message of the framework itself if the items are all that it says, else a copy with these."""
+        origin, known = self._messages[number], whole.get(number)
+        if known is None or len(known) != len(items) or not all(map(is_, known, items)):
+            said = self._codec.read(origin)
+            if len(said) != len(items) or not all(map(_is_same, said, items)):
+                return self._codec.write(items, origin)
+        self._whole[number] = items
+        return origin
+
+
+def _marked(view: View) -> Iterator[tuple[int, Item, _Mark]]:
+    """The items of messages that are not hidden, with their positions, newest first."""
+    for position in range(view.end - 1, -1, -1):
+        item = view.log.item(position)
+        mark = _mark_of(item)
+        if mark is not None and view.fate(item.id).state != "hidden":
+            yield position, item, mark
+
+
+def _mark_of(item: Item) -> _Mark | None:
+    mark = None if isinstance(item, Unknown) else item.extras.get(MARK)
+    return None if mark is None else _Mark(*mark)
+
+
+def _message_of(item: Item) -> int | None:
+    """The number of the message that an item is of, if it is of one."""
+    mark = _mark_of(item)
+    return None if mark is None else mark.message
+
+
+def _closing(view: View, gone: Sequence[Item]) -> list[ToolResult]:
+    """Results for calls that are gone and still wait: nobody will answer them."""
+    waiting = {call.id for call in view.pending()}
+    calls = [item for item in reversed(gone) if isinstance(item, ToolCall) and item.id in waiting]
+    return [ToolResult(call.call_id, call.name, NO_RESULT, is_error=True) for call in calls]
+
+
+def _is_same(said: Item, item: Item) -> bool:
+    """Whether an item of the log says what a message says."""
+    if type(said) is not type(item) or isinstance(said, Unknown) or isinstance(item, Unknown):
+        return False
+    return replace(said, id=item.id, created_at=item.created_at, extras=item.extras) == item
+
+
+class Mirrors(Generic[M]):
+    """The mirrors of the conversations of a framework, by their names; the least recently used are let go.
+
+    `template` may be the size of the model's window in tokens: the whole conversation is shown in it.
+    """
+
+    def __init__(
+        self,
+        codec: Codec[M],
+        template: Template | int,
+        store: str | Path | Store = "quire.db",
+        *,
+        scope: str = "",
+        provider: str = "openai",
+        **options: Unpack[Options],
+    ) -> None:
+        self.store = store if isinstance(store, Store) else Store.open(store)
+        if isinstance(template, int):
+            template = Template(History(), budget=Budget(window=template))
+        self.template = template
+        self._codec, self._scope, self._provider, self._options = codec, scope, provider, options
+        self._known: OrderedDict[str, Mirror[M]] = OrderedDict()
+        self._opening = threading.Lock()
+
+    def of(self, conversation: str) -> Mirror[M]:
+        """The mirror of a conversation."""
+        with self._opening:
+            mirror = self._known.pop(conversation, None)
+            if mirror is None:
+                session = Session.open(
+                    scope=self._scope, conversation=conversation, store=self.store, **self._options
+                )
+                mirror = Mirror(session, self.template, self._codec, provider=self._provider)
+            self._known[conversation] = mirror
+            while len(self._known) > _MOST_SESSIONS:
+                self._known.popitem(last=False)
+            return mirror

@@ -1,0 +1,221 @@
+"""A mirror follows any list of messages, sends what providers take, and loses nothing."""
+
+import json
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from quire import Budget, Session, Template
+from quire.errors import InvalidValue
+from quire.integrations.mirror import Mirror
+from quire.items import Item, Message, Summary, ToolCall, ToolResult
+from quire.providers import check, content_for_model
+from quire.sections import Custom, History
+from quire.stores import MemoryStore
+from quire.tokens import Usage
+
+Chat = dict[str, Any]
+
+
+class ChatCodec:
+    """Messages as dictionaries of the Chat Completions API, with texts alone."""
+
+    def read(self, message: Chat) -> Sequence[Item]:
+        if message["role"] == "tool":
+            return [ToolResult(message["tool_call_id"], "look", message["content"])]
+        said = [Message(message["role"], message["content"])] if message["content"] else []
+        calls = message.get("tool_calls", ())
+        return [*said, *(ToolCall(one["id"], "look", one["function"]["arguments"]) for one in calls)]
+
+    def write(self, items: Sequence[Item], origin: Chat | None) -> Chat:
+        first = items[0]
+        if isinstance(first, ToolResult):
+            return {"role": "tool", "tool_call_id": first.call_id, "content": str(first.content)}
+        texts = [str(content_for_model(one)) for one in items if isinstance(one, Message | Summary)]
+        role = first.role if isinstance(first, Message) else "user"
+        ids = {one.call_id for one in items if isinstance(one, ToolCall)}
+        calls = [one for one in (origin or {}).get("tool_calls", ()) if one["id"] in ids]
+        message = {"role": role, "content": "\n".join(texts)}
+        return {**message, "tool_calls": calls} if calls else message
+
+    def identity(self, message: Chat) -> Any:
+        return message
+
+
+def user(text: str) -> Chat:
+    return {"role": "user", "content": text}
+
+
+def said(text: str) -> Chat:
+    return {"role": "assistant", "content": text}
+
+
+def called(*ids: str) -> Chat:
+    calls = [{"id": i, "type": "function", "function": {"name": "look", "arguments": "{}"}} for i in ids]
+    return {"role": "assistant", "content": "", "tool_calls": calls}
+
+
+def found(call_id: str, text: str = "three orders") -> Chat:
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+TURN = [user("Which orders are open?"), called("c1"), found("c1"), said("Three are.")]
+
+
+def mirror_of(store: Any, window: int = 32_000, **options: Any) -> Mirror[Chat]:
+    session = Session.open("acme/one", store=store, **options)
+    return Mirror(session, Template(History(), budget=Budget(window=window)), ChatCodec())
+
+
+def faults(messages: list[Chat]) -> list[Any]:
+    return list(check({"model": "gpt-5.6", "messages": messages}, "openai"))
+
+
+def test_messages_come_back_as_they_are() -> None:
+    shown = mirror_of("memory:").fit(TURN)
+    assert all(one is other for one, other in zip(shown.messages, TURN, strict=True))
+
+
+def test_only_what_is_new_is_recorded() -> None:
+    mirror = mirror_of("memory:")
+    mirror.fit(TURN)
+    before = len(mirror.session.view())
+    mirror.fit([*TURN, user("And closed?")])
+    (new,) = mirror.session.view()[before:]
+    assert isinstance(new, Message) and new.content == "And closed?"
+
+
+def test_a_conversation_is_recognised_when_it_is_opened_again() -> None:
+    store = MemoryStore()
+    mirror_of(store).fit(TURN)
+    again = mirror_of(store)
+    again.fit(json.loads(json.dumps([*TURN, user("And closed?")])))
+    assert len(again.session.view()) == len(TURN) + 1
+
+
+def test_what_the_framework_took_back_is_hidden_and_stays_in_the_log() -> None:
+    mirror = mirror_of("memory:")
+    mirror.fit(TURN)
+    shown = mirror.fit([TURN[0], called("c2"), found("c2", "none")])
+    assert shown.messages == [TURN[0], called("c2"), found("c2", "none")]
+    texts = [str(getattr(item, "content", "")) for item in mirror.session.view().recorded()]
+    assert "three orders" in texts
+
+
+def test_a_list_that_the_framework_summarised_is_followed() -> None:
+    mirror = mirror_of("memory:")
+    mirror.fit(TURN)
+    short = [user("So far: three orders are open."), user("Close them.")]
+    assert mirror.fit(short).messages == short
+
+
+def test_a_call_without_a_result_is_answered() -> None:
+    poisoned = [user("Which?"), called("c1", "c2"), found("c2"), user("Are you there?")]
+    sent = mirror_of("memory:").fit(poisoned).messages
+    assert faults(poisoned) and not faults(sent)
+    assert sent[:2] == poisoned[:2] and sent[3:] == poisoned[2:]
+
+
+def test_a_result_without_a_call_is_not_sent() -> None:
+    orphan = [found("c9"), user("Which?")]
+    assert mirror_of("memory:").fit(orphan).messages == orphan[1:]
+
+
+def test_the_answer_is_recorded_with_what_it_used() -> None:
+    mirror = mirror_of("memory:")
+    mirror.fit(TURN[:1])
+    mirror.record(TURN[1], Usage(input=100, output=20, cache_read=60))
+    mirror.fit(TURN)
+    assert mirror.session.spending.usage.cache_read == 60
+    assert len(mirror.session.view()) == len(TURN)
+
+
+def test_what_is_over_the_budget_is_left_out_and_explained() -> None:
+    mirror = mirror_of("memory:", window=400)
+    long = [message for n in range(60) for message in (user(f"Question {n}?"), said(f"Answer {n}."))]
+    shown = mirror.fit([*long, user("The last one?")], instructions="Be brief.")
+    assert 0 < len(shown.messages) < 60 and shown.messages[-1] == user("The last one?")
+    assert shown.context.receipt.tokens <= 400
+    assert mirror.session.receipts[-1].entries[1].fate == "left out"
+
+
+def test_items_of_other_sections_are_written() -> None:
+    session = Session.open("acme/one", store="memory:")
+    clock = Custom("clock", lambda ask: [Message("user", "It is noon.")])
+    mirror = Mirror(session, Template(History(), clock, budget=Budget(window=1_000)), ChatCodec())
+    assert mirror.fit(TURN).messages == [*TURN, user("It is noon.")]
+
+
+def test_what_was_redacted_is_not_sent() -> None:
+    from msgspec.structs import replace
+
+    def redact(item: Any) -> Any:
+        return replace(item, content="[secret]") if isinstance(item, Message) else item
+
+    assert mirror_of("memory:", redact=redact).fit([user("My key is 42.")]).messages == [user("[secret]")]
+
+
+def test_a_template_without_a_history_is_refused() -> None:
+    session = Session.open("acme/one", store="memory:")
+    with pytest.raises(InvalidValue, match="History"):
+        Mirror(session, Template(budget=Budget(window=1_000)), ChatCodec())
+
+
+async def _fit_async(mirror: Mirror[Chat]) -> list[Chat]:
+    shown = await mirror.afit(TURN[:1])
+    await mirror.arecord(TURN[1], Usage(input=10, output=2))
+    shown = await mirror.afit(TURN)
+    return shown.messages
+
+
+def test_the_async_verbs_do_the_same(tmp_path: Any) -> None:
+    import asyncio
+
+    mirror = mirror_of(tmp_path / "quire.db")
+    assert asyncio.run(_fit_async(mirror)) == TURN
+    assert len(mirror.session.view()) == len(TURN)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[list[Chat]]:
+    """Lists that a framework has one after the other: they grow, are cut, and are rewritten."""
+    number = count()
+    chat: list[Chat] = []
+    lists: list[list[Chat]] = []
+    for _ in range(draw(st.integers(1, 6))):
+        match draw(st.integers(0, 5)):
+            case 0:
+                del chat[draw(st.integers(0, len(chat))) :]
+            case 1 if chat:
+                chat[draw(st.integers(0, len(chat) - 1))] = user(f"edited {next(number)}")
+            case 2:
+                ids = [f"c{next(number)}" for _ in range(draw(st.integers(1, 3)))]
+                chat += [called(*ids), *(found(one) for one in ids if draw(st.booleans()))]
+            case 3:
+                chat += [said(f"answer {next(number)}")]
+            case _:
+                chat += [user(f"question {next(number)}"), said(f"answer {next(number)}")]
+        chat += [user(f"and {next(number)}?")]
+        lists.append(list(chat))
+    return lists
+
+
+@pytest.mark.laws
+@given(lists=histories(), reopens=st.lists(st.booleans(), min_size=6, max_size=6))
+def test_any_list_is_followed(lists: list[list[Chat]], reopens: list[bool]) -> None:
+    """What is sent is valid, shows what the list shows, and the log holds all that ever was in a list."""
+    store = MemoryStore()
+    mirror = mirror_of(store)
+    for messages, reopened in zip(lists, reopens, strict=False):
+        mirror = mirror_of(store) if reopened else mirror
+        sent = mirror.fit(messages).messages
+        assert not faults(sent)
+        if not faults(messages):
+            assert sent == messages
+        texts = [one["content"] for one in messages if one["role"] == "user"]
+        assert [one["content"] for one in sent if one["role"] == "user"] == texts
+    recorded = {str(getattr(item, "content", "")) for item in mirror.session.view().recorded()}
+    assert {one["content"] for messages in lists for one in messages} - recorded <= {""}
