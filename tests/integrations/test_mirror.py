@@ -127,7 +127,7 @@ def test_a_result_without_a_call_is_not_sent() -> None:
 def test_the_answer_is_recorded_with_what_it_used() -> None:
     mirror = mirror_of("memory:")
     mirror.fit(TURN[:1])
-    mirror.record(TURN[1], Usage(input=100, output=20, cache_read=60))
+    mirror.record([TURN[1]], Usage(input=100, output=20, cache_read=60))
     mirror.fit(TURN)
     assert mirror.session.spending.usage.cache_read == 60
     assert len(mirror.session.view()) == len(TURN)
@@ -166,7 +166,7 @@ def test_a_template_without_a_history_is_refused() -> None:
 
 async def _fit_async(mirror: Mirror[Chat]) -> list[Chat]:
     shown = await mirror.afit(TURN[:1])
-    await mirror.arecord(TURN[1], Usage(input=10, output=2))
+    await mirror.arecord([TURN[1]], Usage(input=10, output=2))
     shown = await mirror.afit(TURN)
     return shown.messages
 

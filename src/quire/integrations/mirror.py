@@ -81,10 +81,13 @@ class Mirror(Generic[M]):
     """A session that follows the messages of one conversation of a framework."""
 
     def __init__(
-        self, session: Session, template: Template, codec: Codec[M], *, provider: str = "openai"
+        self, session: Session, template: Template | None, codec: Codec[M], *, provider: str = "openai"
     ) -> None:
-        """`provider` is the format in which a receipt can render the request again."""
-        if not any(isinstance(section, History) for section in template.sections):
+        """`provider` is the format in which a receipt can render the request again.
+
+        Without a template the mirror only follows.
+        """
+        if template is not None and not any(isinstance(one, History) for one in template.sections):
             raise InvalidValue("the template does not show the conversation: add a History()")
         self.session = session
         self._template, self._codec, self._provider = template, codec, provider
@@ -108,7 +111,7 @@ class Mirror(Generic[M]):
         The instructions and the tools are those that the framework sends beside the messages. They take their
         room in the budget.
         """
-        self._follow(messages)
+        self.follow(messages)
         template = self._template_with(instructions)
         return self._show(self.session.build(template, tools=tools, model=model))
 
@@ -121,26 +124,27 @@ class Mirror(Generic[M]):
         model: str | None = None,
     ) -> Shown[M]:
         """`fit` to be awaited."""
-        await asyncio.to_thread(self._follow, messages)
+        await asyncio.to_thread(self.follow, messages)
         template = self._template_with(instructions)
         context = await self.session.aio.build(template, tools=tools, model=model)
         return await asyncio.to_thread(self._show, context)
 
-    def record(self, message: M, usage: Usage | None = None, *, model: str | None = None) -> None:
-        """Record the answer to the last request, and what it used."""
+    def record(self, messages: Sequence[M], usage: Usage | None = None, *, model: str | None = None) -> None:
+        """Record the answer to the last request, which may be several messages, and what it used."""
         with self._following:
-            self._take([*self._messages, message])
-            items = tuple(self._items_of(len(self._messages) - 1))
-            self.session.record(Parsed(items, usage, "stop", model), sent=self._sent)
+            number = len(self._messages)
+            self._take([*self._messages, *messages])
+            items = [item for at in range(number, len(self._messages)) for item in self._items_of(at)]
+            self.session.record(Parsed(tuple(items), usage, "stop", model), sent=self._sent)
 
-    async def arecord(self, message: M, usage: Usage | None = None, *, model: str | None = None) -> None:
+    async def arecord(
+        self, messages: Sequence[M], usage: Usage | None = None, *, model: str | None = None
+    ) -> None:
         """`record` to be awaited."""
-        await asyncio.to_thread(self.record, message, usage, model=model)
+        await asyncio.to_thread(self.record, messages, usage, model=model)
 
-    # Following the list
-
-    def _follow(self, messages: Sequence[M]) -> None:
-        """Hide the messages that are gone, and record those that are new."""
+    def follow(self, messages: Sequence[M]) -> None:
+        """Record the messages of the list that are new, and hide those that are gone from it."""
         with self._following:
             self._take(messages)
             self.session.refresh()
@@ -151,8 +155,14 @@ class Mirror(Generic[M]):
                 if new:
                     self.session.append(*new, expected=self.session.version)
             except Conflict:  # another process has recorded something: compare again
-                return self._follow(messages)
-            self._hide(gone)  # the last message of the user, which is never hidden
+                return self.follow(messages)
+            self._hide(gone)  # the last message of the user can be hidden once there is another
+
+    async def afollow(self, messages: Sequence[M]) -> None:
+        """`follow` to be awaited."""
+        await asyncio.to_thread(self.follow, messages)
+
+    # Following the list
 
     def _take(self, messages: Sequence[M]) -> None:
         """Take in a list, and compute the digests of what is new in it."""
@@ -218,10 +228,13 @@ class Mirror(Generic[M]):
 
     def _template_with(self, instructions: str | None) -> Template:
         """The template with the instructions of the framework, which are counted and not sent again."""
+        template = self._template
+        if template is None:
+            raise InvalidValue("this mirror has no template: it follows, and fits nothing")
         if not instructions:
-            return self._template
+            return template
         if self._instructed is None or self._instructed[0].content != instructions:
-            message, template = Message("system", instructions), self._template
+            message = Message("system", instructions)
             first = Instructions([message], name="framework")
             sections = (first, *template.sections)
             self._instructed = message, Template(*sections, budget=template.budget, model=template.model)
