@@ -5,6 +5,7 @@ import gc
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -17,8 +18,10 @@ from quire.items import use_clock
 from quire.models import Scripted
 from quire.node import Node
 from quire.providers import Rendered
+from quire.stores import Place, Store
 from tests.agent.answering import Gate, assert_whole, call
 from tests.models.answerers import in_loop
+from tests.session.opened import watch
 
 
 def echo(sent: Rendered) -> str:
@@ -225,6 +228,52 @@ async def test_a_worker_that_answers_or_whose_answer_is_read_is_not_dropped() ->
         await read_all(stream)
         gc.collect()
         assert reader() is None and "0 conversations" in repr(node)
+
+
+@in_loop
+async def test_a_conversation_that_is_being_opened_holds_up_no_other(tmp_path: Path) -> None:
+    begun, go, store = Event(), Event(), Store.open(tmp_path / "a.db")
+
+    def wait(_: str, place: Place | None) -> None:
+        if place is not None and place.conversation == "slow":
+            begun.set()
+            assert go.wait(60)
+
+    watch(store, wait, ("open_checkpoint", "read"))
+    async with Node(store=store, memory=0) as node:
+        node.add("echo", echoing)
+        slow = [asyncio.create_task(node.send("echo", words, conversation="slow")) for words in ("hi", "ho")]
+        while not begun.is_set():
+            await asyncio.sleep(0)
+        assert (await node.send("echo", "hi", conversation="quick")).text == "heard: hi"
+        assert node.state("echo", conversation="slow") == "running"
+        slow[1].cancel()
+        late = asyncio.create_task(node.send("echo", "he", conversation="slow"))
+        await asyncio.sleep(0)
+        go.set()
+        assert (await slow[0]).text == "heard: hi" and (await late).text == "heard: he"
+        assert said(node, "", "slow") == ["hi", "heard: hi", "he", "heard: he"]
+
+
+@in_loop
+async def test_a_message_whose_conversation_was_not_open_yet_is_refused_by_a_stop(tmp_path: Path) -> None:
+    begun, go, store = Event(), Event(), Store.open(tmp_path / "a.db")
+
+    def wait(*_: object) -> None:
+        begun.set()
+        assert go.wait(60)
+
+    watch(store, wait, ("open_checkpoint",))
+    node = Node(store=store)
+    node.add("echo", echoing)
+    sending = asyncio.create_task(node.send("echo", "hi"))
+    while not begun.is_set():
+        await asyncio.sleep(0)
+    await node.stop()
+    go.set()
+    with pytest.raises(Stopped):
+        await sending
+    assert said(node) == []
 
 
 @in_loop

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import signal
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
 from inspect import isawaitable
 from pathlib import Path
 from types import TracebackType
@@ -120,7 +121,9 @@ class Node:
         key = _key(name, scope, conversation)
         worker = self._known.get(key)
         if worker is None:
-            worker = self._known[key] = Worker(lambda: self._made(key), lambda used: self._use(key, used))
+            worker = self._known[key] = Worker(
+                partial(self._opened, key), partial(self._made, key), partial(self._use, key)
+            )
         self._use(key, worker)
         return worker
 
@@ -198,16 +201,22 @@ class Node:
     ) -> None:
         await self.stop()
 
-    def _made(self, key: _Key) -> Agent:
-        """The agent of a conversation; at the address of a sub-agent, that sub-agent."""
+    def _opened(self, key: _Key) -> list[Session]:
+        """The conversation, and those of which it may be a sub-agent's, the nearest first."""
         parts = key.conversation.split("/")
-        for end in range(len(parts) - 1, 0, -1):  # the name of a role may contain a slash
-            parent, member = key._replace(conversation="/".join(parts[:end])), "/".join(parts[end:])
-            if member in sub_agents(self.session(*parent)):
+        names = ("/".join(parts[:end]) for end in range(len(parts), 0, -1))
+        return [self.session(key.name, key.scope, name) for name in names]
+
+    def _made(self, key: _Key, opened: Sequence[Session]) -> Agent:
+        """The agent of a conversation; at the address of a sub-agent, that sub-agent."""
+        for session in opened[1:]:  # the name of a role may contain a slash
+            parent = key._replace(conversation=session.place.conversation)
+            member = key.conversation.removeprefix(f"{parent.conversation}/")
+            if member in sub_agents(session):
                 found = sub_agent(self.worker(*parent).agent, member)
                 if found is not None:
                     return found
-        made = self._makers[key.name](self.session(*key))
+        made = self._makers[key.name](opened[0])
         return checked_type(made, Agent, f"the function of {key.name!r} on the node returns an Agent")
 
     async def _stop(self, keys: list[_Key], grace: float, hurry: asyncio.Event) -> None:

@@ -1,7 +1,7 @@
 """One conversation of one agent on a node: its turns run one after the other, in the order they were sent."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Literal, Unpack
 from weakref import WeakSet
@@ -11,6 +11,8 @@ from quire.agent.builtin import sub_agents
 from quire.agent.turn import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now
+from quire.session import Session
+from quire.stores.threads import STORE
 
 State = Literal["idle", "running", "waiting"]
 """What a conversation does: nothing, answering, or waiting for a person."""
@@ -63,12 +65,18 @@ class AnswerStream:
 class Worker:
     """The agent of one conversation, made at its first use. It answers one message at a time.
 
+    `open` returns what the agent is made of, and may wait for a disk: a message calls it in a thread.
     `on_change` is called when the agent was made, and when an answer is complete or was read: the worker may
     weigh more than before, and may be idle.
     """
 
-    def __init__(self, make: Callable[[], Agent], on_change: Callable[["Worker"], None]) -> None:
-        self._make, self._on_change = make, on_change
+    def __init__(
+        self,
+        open: Callable[[], Sequence[Session]],
+        make: Callable[[Sequence[Session]], Agent],
+        on_change: Callable[["Worker"], None],
+    ) -> None:
+        self._open, self._make, self._on_change = open, make, on_change
         self._agent: Agent | None = None
         self._turn = asyncio.Lock()  # first come, first served
         self._is_stopped = False
@@ -79,10 +87,7 @@ class Worker:
     @property
     def agent(self) -> Agent:
         """The agent."""
-        if self._agent is None:
-            self._agent = self._make()
-            self._on_change(self)
-        return self._agent
+        return self._agent or self._made(self._open())
 
     @property
     def weight(self) -> int:
@@ -143,6 +148,11 @@ class Worker:
         await asyncio.gather(idle, hurried, return_exceptions=True)
         await self._agent.session.aio.close("hand over")
 
+    def _made(self, opened: Sequence[Session]) -> Agent:
+        self._agent = agent = self._make(opened)
+        self._on_change(self)
+        return agent
+
     async def _begin_turn(self) -> Agent:
         """The agent, once the messages before are answered. The caller ends the turn with `_end_turn`."""
         if self._agent is not None:
@@ -154,9 +164,10 @@ class Worker:
             self._leave()
             raise
         try:
+            opened = () if self._agent is not None else await STORE.do(self._open)
             if self._is_stopped:
                 raise Stopped("the node was stopped before this message was begun")
-            return self.agent
+            return self._agent or self._made(opened)
         except BaseException:
             self._end_turn()
             raise
