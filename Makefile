@@ -7,7 +7,7 @@ export PIP_CONSTRAINT := constraints.txt
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format fuzz bench docs clean
+.PHONY: help run test check integrations format fuzz bench docs clean
 
 help: ## print what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,14 @@ run: .venv/.run ## play a support conversation, and show what the model sees and
 
 test: .venv/.test ## run the whole suite
 	@$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-3} --dist loadgroup -q
+
+FRAMEWORKS := claude-agent google-adk hermes strands
+
+integrations: .venv/.test $(FRAMEWORKS:%=.venv-%/.done) ## test what plugs into frameworks that need environments of their own
+	@QUIRE_OWNERS=1 $(BIN)/python -m pytest -q tests/integrations -k owners
+	@for name in $(FRAMEWORKS); do \
+		.venv-$$name/bin/python -m pytest -q tests/integrations/test_$$(echo $$name | tr - _).py || exit 1; \
+	done
 
 check: .venv/.test .venv/.check ## formatting, lint and types, warnings counted as errors
 	@$(BIN)/ruff format --check .
@@ -50,7 +58,7 @@ docs: .venv/.docs ## build the documentation into site/; a warning or a broken l
 	@$(BIN)/zensical build --clean --strict && echo "documentation: site/index.html; for its search: $(PYTHON) -m http.server --directory site"
 
 clean: ## remove what make has made
-	rm -rf .venv .venv-peers site build dist
+	rm -rf .venv .venv-* site build dist
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit("Quire needs Python 3.11 or newer: make PYTHON=python3.12 …") if sys.version_info < (3, 11) else None'
@@ -76,6 +84,17 @@ clean: ## remove what make has made
 .venv/.%: .venv/.made pyproject.toml constraints.txt
 	@echo "setting up .venv ($*)"
 	@$(PIP) install --editable '.[$*]'
+	@touch $@
+
+# Their newest releases exclude each other, so each has an environment, and its version is pinned here.
+.venv-claude-agent/.done: PIN := claude-agent-sdk==0.2.183
+.venv-google-adk/.done: PIN := google-adk==2.13.0
+.venv-hermes/.done: PIN := hermes-agent==0.19.0
+.venv-strands/.done: PIN := strands-agents==1.62.0
+$(FRAMEWORKS:%=.venv-%/.done): .venv-%/.done: pyproject.toml
+	@echo "setting up .venv-$*"
+	@$(PYTHON) -m venv .venv-$*
+	@PIP_CONSTRAINT= .venv-$*/bin/python -m pip --disable-pip-version-check --quiet install $(PIN) --editable '.[$*,testing]'
 	@touch $@
 
 .venv-peers/.done: bench/peers.txt

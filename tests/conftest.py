@@ -8,6 +8,7 @@ import gc
 import importlib
 import os
 import pkgutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -42,13 +43,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is drawn depends on the modules that are loaded, so all of them are.
+    """What is drawn depends on the modules that are loaded, so all are whose extras are installed.
 
     What there is by now stays to the end: who collects garbage need not look at it again.
     """
     if DRAWS_THE_SAME:
         for module in pkgutil.walk_packages(quire.__path__, "quire."):
-            if not module.name.endswith(".__main__"):
-                importlib.import_module(module.name)
+            with suppress(ImportError):  # an extra is not installed
+                if not module.name.endswith(".__main__"):
+                    importlib.import_module(module.name)
     gc.freeze()
     gc.enable()

@@ -1,0 +1,80 @@
+"""Sessions of the Claude Agent SDK in Quire's stores: the owners' suite, and what it does not ask."""
+
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.stores import MemoryStore
+
+pytest.importorskip("claude_agent_sdk", reason="run by `make integrations`, in an environment of its own")
+
+from claude_agent_sdk import get_session_messages_from_store, list_sessions_from_store
+from claude_agent_sdk.testing import run_session_store_conformance
+
+from quire.integrations.claude_agent import QuireSessionStore
+
+KEY: Any = {"project_key": "shop", "session_id": "0b5f3e1c-7a51-4f6e-9d3a-2f3c8a1b9e10"}
+
+
+def line(number: int, role: str, text: str) -> Any:
+    uuid = f"00000000-0000-4000-8000-{number:012}"
+    parent = f"00000000-0000-4000-8000-{number - 1:012}" if number else None
+    message = {"role": role, "content": text}
+    common = {"uuid": uuid, "parentUuid": parent, "sessionId": KEY["session_id"], "isSidechain": False}
+    return {"type": role, "timestamp": f"2026-01-01T00:00:{number:02}.000Z", "message": message, **common}
+
+
+LINES = [line(0, "user", "Which orders are open?"), line(1, "assistant", "Three are.")]
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "jsonl"])
+def test_the_owners_suite_passes(kind: str, tmp_path: Path) -> None:
+    made = iter(range(100))
+
+    def store() -> QuireSessionStore:
+        path = {"memory": "memory:", "sqlite": "s{}.db", "jsonl": "s{}.jsonl"}[kind].format(next(made))
+        return QuireSessionStore(path if kind == "memory" else tmp_path / path)
+
+    asyncio.run(run_session_store_conformance(store))
+
+
+def test_a_batch_that_is_sent_again_is_kept_once() -> None:
+    async def twice() -> Any:
+        store = QuireSessionStore("memory:")
+        await store.append(KEY, LINES[:1])
+        await store.append(KEY, LINES)
+        return await store.load(KEY)
+
+    assert asyncio.run(twice()) == LINES
+
+
+def test_the_sdk_reads_a_session_that_another_process_wrote(tmp_path: Path) -> None:
+    async def write_and_read() -> tuple[Any, Any]:
+        await QuireSessionStore(tmp_path / "quire.db").append(KEY, LINES)
+        other = QuireSessionStore(tmp_path / "quire.db")
+        messages = await get_session_messages_from_store(other, KEY["session_id"], directory="/shop")
+        return await list_sessions_from_store(other, directory="/shop"), messages
+
+    from claude_agent_sdk import project_key_for_directory
+
+    KEY["project_key"] = project_key_for_directory("/shop")
+    listed, messages = asyncio.run(write_and_read())
+    assert [one.session_id for one in listed] == [KEY["session_id"]]
+    assert [one.message["content"] for one in messages] == [one["message"]["content"] for one in LINES]
+
+
+def test_two_writers_lose_nothing() -> None:
+    async def both() -> Any:
+        shared = MemoryStore()
+        one, other = QuireSessionStore(shared), QuireSessionStore(shared)
+        batches = [[line(number, "user", f"line {number}")] for number in range(20)]
+        await asyncio.gather(*(store.append(KEY, batch) for store in (one, other) for batch in batches))
+        return await one.load(KEY)
+
+    loaded = asyncio.run(both())
+    assert sorted(one["uuid"] for one in loaded) == sorted({one["uuid"] for one in loaded})
+    assert len(loaded) == 20
