@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from quire.stores import MemoryStore
+from tests.docs.pages import DOCS, run_page
 
 pytest.importorskip("claude_agent_sdk", reason="run by `make integrations`, in an environment of its own")
 
@@ -78,3 +79,8 @@ def test_two_writers_lose_nothing() -> None:
     loaded = asyncio.run(both())
     assert sorted(one["uuid"] for one in loaded) == sorted({one["uuid"] for one in loaded})
     assert len(loaded) == 20
+
+
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(DOCS / "integrations" / "claude-agent.md")
