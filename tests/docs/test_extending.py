@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quire import testing
-from tests.docs.test_examples import BLOCK
+from tests.docs.pages import BLOCK
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "extending"
 PROFILE = """
