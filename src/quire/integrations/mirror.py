@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from quire.context import Context, Template
 from quire.errors import Conflict, InvalidValue
 from quire.items import Item, Message, ToolCall, ToolResult, Unknown
-from quire.providers import NO_RESULT, Parsed, paired
+from quire.providers import NO_RESULT, Pairing, Parsed
 from quire.sections import History, Instructions
 from quire.session import Session
 from quire.session.session import Options
@@ -94,6 +94,7 @@ class Mirror(Generic[M]):
         self._following = threading.RLock()
         self._messages: list[M] = []  # of the last call, with the digest up to each
         self._digests: list[str] = []
+        self._pairing = Pairing()
         self._whole: dict[int, list[Item]] = {}  # by message: items that show it whole and unchanged
         self._instructed: tuple[Message, Template] | None = None
         self._sent: Context | None = None
@@ -180,7 +181,7 @@ class Mirror(Generic[M]):
         view, known = self.session.view(), 0
         gone: list[int] = []
         for position, _, mark in _marked(view):
-            if self._is_current(mark):
+            if self._is_current(mark.message, mark.digest):
                 known = mark.message + 1
                 break
             gone.append(position)
@@ -192,8 +193,9 @@ class Mirror(Generic[M]):
             known = min(known, mark.message)
         return known, [item for _, item, _ in takewhile(lambda row: row[2].message >= known, _marked(view))]
 
-    def _is_current(self, mark: "_Mark") -> bool:
-        return mark.message < len(self._digests) and mark.digest == self._digests[mark.message]
+    def _is_current(self, number: int, digest: str) -> bool:
+        """Whether a message of the list has this number and digest."""
+        return number < len(self._digests) and digest == self._digests[number]
 
     def _hide(self, items: Sequence[Item]) -> None:
         """Hide items, and take back the summaries that tell of them.
@@ -246,20 +248,15 @@ class Mirror(Generic[M]):
         context.sent()
         self._sent = context
         counted = self._instructed[0].id if self._instructed else None
-        items = [item for item in paired(context.items) if item.id != counted and not self._is_gone(item)]
+        items = self._pairing.pair(context.items)
         messages: list[M] = []
         whole, self._whole = self._whole, {}
-        for number, run in groupby(items, _message_of):
-            if number is None:
-                messages += [self._codec.write([item], None) for item in run]
-            else:
-                messages.append(self._written(number, list(run), whole))
+        for mark, run in groupby(items, _message_of):
+            if mark is None:
+                messages += [self._codec.write([item], None) for item in run if item.id != counted]
+            elif self._is_current(*mark):  # what the framework took back is not sent
+                messages.append(self._written(mark[0], list(run), whole))
         return Shown(messages, context)
-
-    def _is_gone(self, item: Item) -> bool:
-        """Whether an item is of a message that is not in the list any more."""
-        mark = _mark_of(item)
-        return mark is not None and not self._is_current(mark)
 
     def _written(self, number: int, items: list[Item], whole: dict[int, list[Item]]) -> M:
         """The message of the framework itself if the items are all that it says, else a copy with these."""
@@ -286,10 +283,10 @@ def _mark_of(item: Item) -> _Mark | None:
     return None if mark is None else _Mark(*mark)
 
 
-def _message_of(item: Item) -> int | None:
-    """The number of the message that an item is of, if it is of one."""
-    mark = _mark_of(item)
-    return None if mark is None else mark.message
+def _message_of(item: Item) -> tuple[int, str] | None:
+    """The number and the digest of the message that an item is of, if it is of one."""
+    mark = None if isinstance(item, Unknown) else item.extras.get(MARK)
+    return None if mark is None else (mark[0], mark[2])
 
 
 def _closing(view: View, gone: Sequence[Item]) -> list[ToolResult]:
