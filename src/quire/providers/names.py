@@ -60,6 +60,10 @@ class Names:
         twin.given = self.given.copy()
         return twin
 
+    def keeps(self, text: str) -> bool:
+        """Whether a text that has no wire name yet can be its own."""
+        return self._alphabet.takes(text) and text not in self.given.values()
+
     def give(self, text: str) -> str:
         """The wire name for a text."""
         count = 0

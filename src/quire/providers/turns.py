@@ -82,13 +82,13 @@ class Writer:
 
         - there are more of them than a reply may have;
         - a call has state, or another agent than what precedes it in the reply;
-        - a tool has no name on the wire yet, which may have to be another;
+        - a tool has no name on the wire yet, and has to have another;
         - the arguments of a call are empty, no JSON object, or nest too deeply;
         - the id of a call is taken, or the wire does not allow it;
         - the results do not follow in the order of their calls;
         - the content of a result is blank, or has parts.
         """
-        names, ids, reads = self.draft.names.given, self.draft.ids, not self.takes_any_arguments
+        names, ids, reads = self.draft.names, self.draft.ids, not self.takes_any_arguments
         taken, longest = ids.taken, ids.alphabet.longest
         write_text, write_turn = self._write_plain_text, self._write_plain_turn
         step, most = self._step, rules.OPENAI_TOOL_CALL_COUNT
@@ -114,11 +114,15 @@ class Writer:
             count = end - called
             for place in range(called, end):
                 call, result = items[place], items[place + count]
-                call_id, name = call.call_id, names.get(call.name)
+                call_id, name = call.call_id, names.given.get(call.name)
                 if type(result) is not ToolResult or result.call_id != call_id or call_id in taken:
                     break
-                if name is None or call.state is not None or call.agent_id != agent:
+                if call.state is not None or call.agent_id != agent:
                     break
+                if name is None:
+                    if not names.keeps(call.name):
+                        break
+                    name = names.give(call.name)
                 output, given = result.content, call.arguments
                 if type(output) is not str or not output or output.isspace():
                     break

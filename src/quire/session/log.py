@@ -61,8 +61,11 @@ _LARGE = 32 * 2**20
 EVERY = 256
 """A checkpoint is written when a log has grown by so many entries."""
 
-_GROWN = 0.25
-"""A log that grew by this share of what makes a checkpoint due writes one when it is closed or let go."""
+_OPENED = 32
+"""The first checkpoint after an opening is due sooner: the next opening would apply these entries again."""
+
+_GROWN = 64
+"""A log that has grown by so many entries writes a checkpoint when it is closed or let go."""
 
 _EMPTY = 30_000
 """Bytes of memory that a conversation of one message takes, with its session and agent."""
@@ -90,6 +93,7 @@ class Log:
         self._begin = begin
         self._last = b""  # the body of the last entry that was applied
         self._checkpoint = Checkpoint(store, place)
+        self._every = EVERY  # by how many entries the log grows until the next checkpoint
         self._applied_weight = 0
         self._opened_weight = 0  # when the checkpoint was opened
         self.state = begin()
@@ -113,7 +117,7 @@ class Log:
                 state.take_receipts(bodies)
             else:
                 self._apply(state, [Written(stream, item) for item in islice(items, len(bodies))])
-        self.state, self._last = state, stored[-1].body if stored else last
+        self.state, self._last, self._every = state, stored[-1].body if stored else last, _OPENED
         self._applied_weight = _weight_of(stored)
         self._opened_weight = self.weight
         return True
@@ -131,14 +135,13 @@ class Log:
     @property
     def is_checkpoint_due(self) -> bool:
         """Whether the log has grown by many entries since the last checkpoint, or many were counted."""
-        return self._has_grown() or (
+        return self._has_grown(EVERY) or (
             self._may_have_checkpoint() and self.state.counted_items() - self._checkpoint.counted >= EVERY
         )
 
-    def _has_grown(self, share: float = 1) -> bool:
-        """Whether the log has grown so much that a checkpoint is due, or by a share of that."""
-        has_grown = self.state.version - self._checkpoint.version >= EVERY * share
-        return has_grown and self._may_have_checkpoint()
+    def _has_grown(self, by: int) -> bool:
+        """Whether the log may have a checkpoint, and has grown by so many entries since the last one."""
+        return self.state.version - self._checkpoint.version >= by and self._may_have_checkpoint()
 
     def _may_have_checkpoint(self) -> bool:
         is_long = self.state.version >= EVERY and self.place.conversation != LINKS
@@ -148,6 +151,7 @@ class Log:
         """Write a checkpoint. A failure is logged: a checkpoint only makes the next opening quicker."""
         with self.lock:
             try:
+                self._every = EVERY
                 is_written = self._checkpoint.write(self.state, self._last)
                 if is_written and self.weight > max(_LARGE, 4 * self._opened_weight):
                     self._open_checkpoint()
@@ -264,7 +268,7 @@ class Log:
                         state.take(name, item)
                     self._last = entry.body
                     self._applied_weight += weight_of(entry)
-                    if self._has_grown():
+                    if self._has_grown(EVERY):
                         self.save_checkpoint()
                     return item
             return cast(I, self.commit(lambda _: [Written(name, item)])[0].item)
@@ -341,7 +345,7 @@ class Log:
             self.state.apply(entries)
         self._last = stored[-1].body
         self._applied_weight += _weight_of(stored)
-        if self._has_grown():
+        if self._has_grown(self._every):
             self.save_checkpoint()
         return entries
 

@@ -6,8 +6,8 @@ items of their own, and named by their version. What is the same is kept once.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from itertools import compress
 from operator import is_not
 from types import MappingProxyType
@@ -271,7 +271,7 @@ class SentRequest(NamedTuple):
     context: Context
     provider: str
     model: str | None
-    digest: str
+    digest: Callable[[], str]
     plan: CachePlan
     sources: Mapping[int, str]
     quoted: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -295,7 +295,7 @@ class SentRequest(NamedTuple):
             "tokens": receipt.tokens,
             "available": receipt.available,
             "sections": dict(self.context.tokens),
-            "digest": self.digest,
+            "digest": self.digest(),
         }
 
 
@@ -484,17 +484,21 @@ class Digests:
     def __init__(self) -> None:
         self._known: dict[str, _Digested] = {}
 
-    def of(self, payload: Mapping[str, Any], wire: str) -> str:
-        """The digest of a payload."""
+    def of(self, payload: Mapping[str, Any], wire: str) -> Callable[[], str]:
+        """Returns the digest of a payload as it is now, which is computed when it is asked for first."""
         name = max(payload, key=lambda key: len(payload[key]) if isinstance(payload[key], list) else -1)
         if not isinstance(payload[name], list):
-            return hashlib.sha256(encode(payload)).hexdigest()
+            return hashlib.sha256(encode(payload)).hexdigest
         shared: list[Any] = payload[name]
         messages = list[Any].copy(shared)  # the messages that payloads share, and no copies of them
         keys = list(payload)
         place = keys.index(name)
         fields = [encode(key) + b":" + encode(payload[key]) for key in keys if key != name]
         head = b"{" + b",".join([*fields[:place], encode(name) + b":["])
+        tail = b"]" + b"".join(b"," + field for field in fields[place:]) + b"}"
+        return cache(lambda: self._continued(wire, head, messages, tail))
+
+    def _continued(self, wire: str, head: bytes, messages: list[Any], tail: bytes) -> str:
         known = self._known.get(wire)
         same = 0 if known is None or known.head != head else _count_same(known.messages, messages)
         marks = [mark for mark in known.marks if mark[0] <= same] if known is not None else []
@@ -506,7 +510,7 @@ class Digests:
             if done % _STEP == 0:
                 marks.append((done, digest.copy()))
         self._known[wire] = _Digested(head, messages, marks[-_MOST_MARKS:])
-        digest.update(b"]" + b"".join(b"," + field for field in fields[place:]) + b"}")
+        digest.update(tail)
         return str(digest.hexdigest())
 
 

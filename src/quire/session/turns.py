@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, TypedDict, Unpack
@@ -129,7 +129,7 @@ class _Requests(Observer):
 
     def rendered(self, context: Context, rendered: Rendered, plan: CachePlan) -> None:
         """Remember a rendering. `Forgotten` if something was forgotten since the context was built."""
-        digest = self.turns.checked_digest(self._guard, rendered)
+        digest = self.turns.digest_of(rendered, self._guard)
         sent = SentRequest(context, rendered.wire, rendered.model, digest, plan, self._sources)
         self.all.pop(rendered.wire, None)
         self.all[rendered.wire] = _Request(rendered, sent, self._guard)
@@ -328,8 +328,8 @@ class Turns:
         self._last.pop(name, None)  # the last one is at the end
         self._last[name] = request
 
-    def checked_digest(self, guard: Guard, rendered: Rendered) -> str:
-        """The digest of a payload; `Forgotten` if something was forgotten since its context was built."""
+    def digest_of(self, rendered: Rendered, guard: Guard) -> Callable[[], str]:
+        """Returns the digest of a payload. `Forgotten` if something was forgotten since it was built."""
         self._log.root.catch_up()
         guard.check("the context was built")
         return self._digests.of(rendered.payload, rendered.wire)
