@@ -214,6 +214,7 @@ class _Fit:
         self._beside, self._count, self._cuts = beside, count, cuts
         self._sums = Tally(counter.key, count)  # the parts of a request are totalled as a whole
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
+        self._since: dict[int, tuple[Scroll | None, int]] = {}
         self._sizes = [self._measure(piece.content, piece.source) for piece in pieces]
 
     @cached_property
@@ -328,11 +329,17 @@ class _Fit:
 
     def _from_last_cut(self, index: int, granted: int) -> Scroll | None:
         """Return what is shown from the last cut on; None if that is too much, or less than the floor."""
-        piece = self._pieces[index]
-        cut = self._cuts.get(piece.section.name)
-        shown = newest_since(piece.content, cut, piece.protected_ids()) if cut else None
-        counted = 0 if shown is None else shown.counted(self._sums)
+        shown, counted = self._since_last_cut(index)
         return shown if sum(self._floor(index, granted)) <= counted <= granted else None
+
+    def _since_last_cut(self, index: int) -> tuple[Scroll | None, int]:
+        """Return what the last cut would show, and its count; None and nothing if there was no cut."""
+        if index not in self._since:
+            piece = self._pieces[index]
+            cut = self._cuts.get(piece.section.name)
+            shown = newest_since(piece.content, cut, piece.protected_ids()) if cut else None
+            self._since[index] = shown, 0 if shown is None else shown.counted(self._sums)
+        return self._since[index]
 
     def _cut_anew(self, index: int, granted: int) -> Scroll:
         """Cut so deep that the cut can stay where it is for some turns: down to the floor."""

@@ -19,7 +19,7 @@ import msgspec
 from quire.errors import QuireError, StoreFailed
 from quire.items import Item, Note
 from quire.session.spending import Spending
-from quire.session.state import State, Versions, Written, weight_of
+from quire.session.state import ITEM_WEIGHT, State, Versions, Written, weight_of
 from quire.state import (
     PAGE,
     Outline,
@@ -32,7 +32,8 @@ from quire.state import (
     reopened,
 )
 from quire.stores import Opening, Place, Store, Stored, items_in
-from quire.stores.streams import FORGOTTEN, MAIN
+from quire.stores.store import items_of
+from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN, RECEIPTS
 
 _IN_MEMORY = 4
 """Bytes of memory for each byte of a head or page that was read."""
@@ -124,43 +125,39 @@ class Checkpoint:
             head = _decode_head(opening.head)
         except msgspec.MsgspecError:
             return None
-        entries = {stored.version: stored for stored in opening.entries}
-        last, after = entries.get(opening.version), [v for v in entries if v > opening.version]
-        is_of_log = last is not None and _digest(last.body) == head.last and head.format == _FORMAT
-        if last is None or not is_of_log or any(entries[v].stream == FORGOTTEN for v in after):
+        last, *after = opening.entries
+        is_of_log = _digest(last.body) == head.last and head.format == _FORMAT
+        if not is_of_log or any(stored.stream == FORGOTTEN for stored in after):
             return None
         try:
-            self._restore(head, opening, entries, state)
+            self._restore(head, opening, state)
         except (QuireError, KeyError):  # for example, the conversation that this one was forked from is gone
             return None
         if state.past_forgotten != head.past[1]:
             return None
         self.version, self._saved, self.counted = opening.version, head.transcripts, state.counted_items()
-        return last.body, [entries[version] for version in after]
+        return last.body, after
 
-    def _restore(self, head: _Head, opening: Opening, entries: Mapping[int, Stored], state: State) -> None:
-        def named(versions: Sequence[int]) -> list[Item]:
-            return items_in(self._place, [entries[version] for version in versions])
-
+    def _restore(self, head: _Head, opening: Opening, state: State) -> None:
+        named = _Named(self._place, opening)
         if head.origin:
-            state.apply([Written(entries[head.origin].stream, item) for item in named([head.origin])])
+            state.apply([Written(ORIGIN, named.items[head.origin])])
         past = state.transcripts[MAIN]
-        before = {version: stored for version, stored in entries.items() if version <= opening.version}
-        self._head_weight, self._loaders = _IN_MEMORY * len(opening.head), []
+        self._head_weight, self._loaders = _IN_MEMORY * len(opening.head) + named.weight, []
         for index, (name, saved) in enumerate(head.transcripts.items()):
-            loader = _Pages(self._store, self._place, name, index, saved, before)
+            loader = _Pages(self._store, self._place, name, index, saved, named)
             self._loaders.append(loader)
             loader.past = past if name == MAIN and head.past[0] else None
             state.transcripts[name] = reopened(saved.outline, loader, loader.past)
             state.own_versions[name] = Versions(saved.outline, loader.first_versions, loader.versions)
         state.version = opening.version
-        state.pool = Pool.restored([note for note in named(head.pool) if isinstance(note, Note)])
-        state.plans = {note.id: note for note in named(head.plans) if isinstance(note, Note)}
-        state.steps.take(named(head.steps), state.pending())
+        pool, plans, steps = ([named.items[at] for at in row] for row in (head.pool, head.plans, head.steps))
+        state.pool = Pool.restored([note for note in pool if isinstance(note, Note)])
+        state.plans = {note.id: note for note in plans if isinstance(note, Note)}
+        state.steps.take(steps, state.pending())
         state.steps.take((), state.pending())  # drops calls that were answered: a note is about several
-        for versions in (head.pool, head.plans, head.steps, [head.origin] if head.origin else []):
-            ids = (item.id for item in named(versions))
-            state.versions_by_id.update(zip(ids, versions, strict=True))
+        own = [*head.pool, *head.plans, *head.steps, *[head.origin] * bool(head.origin)]
+        state.versions_by_id.update((named.items[version].id, version) for version in own)
         state.named, state.spending, state.made = set(head.named), head.spending, dict(head.made)
         state.cuts, state.gone, state.unwiped = head.cuts, set(head.gone), set(head.unwiped)
         state.forgotten, state.latest = head.forgotten, head.latest
@@ -231,6 +228,26 @@ class Checkpoint:
         return _Saved(outline, first_versions.tobytes(), last, needed), known
 
 
+class _Named:
+    """What a checkpoint names."""
+
+    def __init__(self, place: Place, opening: Opening) -> None:
+        last = [one for one in opening.entries[:1] if one.stream != RECEIPTS]  # a receipt is never named
+        named = [opening.named] if opening.needs else []
+        self._place, self._versions = place, [*opening.needs, *(one.version for one in last)]
+        self._held: bytes | dict[int, Item] = b",".join([*named, *(one.body for one in last)])
+        self.weight = len(self._held) + ITEM_WEIGHT * len(self._versions)
+
+    @property
+    def items(self) -> dict[int, Item]:
+        """The items by version. All are decoded when they are asked for first."""
+        held = self._held
+        if isinstance(held, bytes):
+            items = items_of(self._place, held, len(self._versions))
+            held = self._held = dict(zip(self._versions, items, strict=True))
+        return held
+
+
 class _Pages:
     """Loads the pages and the items of one transcript."""
 
@@ -238,12 +255,12 @@ class _Pages:
     """What the transcript goes on from, if that is of another conversation."""
 
     def __init__(
-        self, store: Store, place: Place, name: str, index: int, saved: _Saved, read: Mapping[int, Stored]
+        self, store: Store, place: Place, name: str, index: int, saved: _Saved, named: _Named
     ) -> None:
         self._store, self._place, self._name, self._index = store, place, name, index
         self._outline, self._parts, self._needed = saved.outline, dict(saved.pages), saved.needed
-        self._read = {version: stored for version, stored in read.items() if stored.stream == name}
-        self.weight = sum(map(weight_of, self._read.values()))
+        self._named = named
+        self.weight = 0
         self.first_versions = array("Q", saved.first_versions)
         self._versions: dict[int, array[int]] = {}
 
@@ -253,21 +270,33 @@ class _Pages:
 
     def items(self, positions: Sequence[int]) -> list[Item]:
         """The items at some positions, read at once."""
-        versions = [self._needed.get(position) or self._version_of(position) for position in positions]
-        # The archive keeps the items, so the entries that were read before are not needed again.
-        read = {version: self._read.pop(version, None) for version in versions}
-        missing = [version for version, stored in read.items() if stored is None]
-        for stored in self._store.read_at(self._place, missing) if missing else ():
-            read[stored.version] = stored
-            self.weight += weight_of(stored)
-        items = items_in(self._place, [stored for stored in read.values() if stored is not None])
+        versions = self._versions_at(positions)
+        known, found = self._named.items, dict[int, Item]()
+        missing = [version for version in versions if version not in known]
+        if missing:
+            read = self._store.read_at(self._place, missing)
+            found = dict(zip(missing, items_in(self._place, read), strict=True))
+            self.weight += sum(map(weight_of, read))
+        items = [known.get(version) or found[version] for version in versions]
         if positions and positions[-1] not in self._needed and items[-1].id != self._id_of(positions[-1]):
             raise StoreFailed(f"{self._place} was removed while it was open, and another was begun")
         return items
 
-    def _version_of(self, position: int) -> int:
-        number = position // PAGE
-        return self.versions(number)[position - max(number * PAGE, self._outline.start)]
+    def _versions_at(self, positions: Sequence[int]) -> list[int]:
+        """The versions of the items at rising positions. No page is read for what every opening needs."""
+        needed, found = self._needed, list[int]()
+        of_page: Sequence[int] = ()
+        first = stop = -1
+        for position in positions:
+            version = needed.get(position)
+            if version is None:
+                if position >= stop:
+                    number = position // PAGE
+                    first, stop = max(number * PAGE, self._outline.start), (number + 1) * PAGE
+                    of_page = self.versions(number)
+                version = of_page[position - first]
+            found.append(version)
+        return found
 
     def _id_of(self, position: int) -> str:
         number = position // PAGE

@@ -39,7 +39,7 @@ RECEIPT, _DETAIL, _CANDIDATES = "receipt", "receipt detail", "receipt candidates
 """Descriptions of receipts, and of notes that receipts name."""
 
 
-_ITEM = 900
+ITEM_WEIGHT = 900
 """Bytes of memory for an item besides its body, measured with messages of 20 to 10,000 characters."""
 
 _TRACKED = frozenset((ORIGIN, POOL, PLANS, STEPS))
@@ -55,7 +55,7 @@ class Written(NamedTuple):
 
 def weight_of(entry: Entry | Stored) -> int:
     """About how many bytes of memory an entry takes whose item is kept, and rendered for requests."""
-    return len(entry.body) + _ITEM
+    return len(entry.body) + ITEM_WEIGHT
 
 
 def is_receipt(item: Item) -> TypeGuard[Note]:

@@ -241,9 +241,9 @@ class PostgresStore(Store):
                 return None
             count, needs, version, links, body, _ = heads[0]
             entries = sorted(row[2:] for row in rows if row[0] is None)
-            named = verified_at(place, needs, entries[: len(needs)])
+            named = b",".join(one.body for one in verified_at(place, needs, entries[: len(needs)]))
             later = verified(place, version - 1, count, entries[len(needs) :])
-            return Opening(version, body, named + later, int(links)) if later else None
+            return Opening(version, body, later, needs, named, int(links)) if later else None
         except StoreDamaged:
             return None
 

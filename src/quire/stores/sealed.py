@@ -164,7 +164,9 @@ class Sealed(Store):
         if found is None or head is None:
             return None
         entries = [self._seal.unseal(place, stored) for stored in found.entries]
-        return found._replace(head=head, entries=entries)
+        # What is encrypted is bound to its stream, so the entries that are named are read one by one.
+        named = (self._seal.unseal(place, stored) for stored in self.inside.read_at(place, found.needs))
+        return found._replace(head=head, entries=entries, named=b",".join(one.body for one in named))
 
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
         found = self.inside.read_parts(place, parts)

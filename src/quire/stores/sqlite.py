@@ -5,13 +5,14 @@ import logging
 import os
 import sqlite3
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 from urllib.parse import quote
 from weakref import WeakSet
+from zlib import crc32
 
 from quire.errors import InvalidValue, StoreDamaged, StoreError, StoreFailed
 from quire.stores.salvage import recover_sqlite
@@ -20,6 +21,7 @@ from quire.stores.store import (
     Durability,
     Entry,
     Opening,
+    Part,
     Place,
     Standing,
     Store,
@@ -37,6 +39,7 @@ from quire.stores.store import (
     conflict,
     damaged,
     entry_sum,
+    part_sum,
     place_at,
     sum_of,
     summed,
@@ -75,7 +78,8 @@ _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 #                    (1 << 32 | 2, 'main', '{"kind":"message",…}', sum of the entry)
 #                    (1 << 32 | 3, '', '', 3)
 # A name is found by either index, so that a damaged index does not hide a conversation.
-# The `at` of a checkpoint's row is number << 32 | part; the head, which is part 0, has a version and needs.
+# The `at` of a checkpoint's row is number << 32 | part; the head, which is part 0, has a version and needs,
+# and its sum covers the bodies of the entries that it needs.
 _TABLES = (
     "CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
     " name TEXT NOT NULL, scope_sum INTEGER NOT NULL, name_sum INTEGER NOT NULL)",
@@ -104,11 +108,15 @@ _VERSIONS = f"""
 _PARTS = f"""
     SELECT at & {_LAST}, version, needs, body, sum FROM conversations CROSS JOIN json_each(?)
     CROSS JOIN checkpoints ON at = number << {_BITS} | value WHERE scope = ? AND name = ?"""
+_NAMED = f"""
+    SELECT CAST(group_concat(body, ',') AS BLOB) FROM conversations CROSS JOIN json_each(?)
+    CROSS JOIN entries ON at = number << {_BITS} | value WHERE scope = ? AND name = ?"""
 _STANDING = f"""
     SELECT number, name, scope_sum, name_sum, at & {_LAST}, stream, body, sum
     FROM conversations LEFT JOIN entries ON at = (SELECT at FROM entries
         WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
     WHERE scope = ?"""
+_NUMBER = "SELECT number FROM conversations WHERE scope = ? AND name = ?"
 _COUNT_BY_SUM = "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scope = ?"
 _BY_SUM = "SELECT scope, name FROM conversations WHERE scope_sum = ? AND name_sum = ?"
 
@@ -234,18 +242,19 @@ class SQLiteStore(Store):
         check_place(place)
         try:
             with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
-                head = whole_parts(place, connection.execute(_PARTS, ("[0]", *place))).get(0)
-                if head is None:
+                head = connection.execute(_PARTS, ("[0]", *place)).fetchone()
+                named = b"" if head is None else _named(connection, place, head[2])
+                if head is None or not _is_whole(place, head, named):
                     return None
                 _, version, needs, body, _ = head
-                named = connection.execute(_READ_AT, (needs, *place)).fetchall()
                 rows = connection.execute(_READ, (version - 1, *place)).fetchall()
                 _, links = self._standing(connection, place._replace(conversation=LINKS))
+                (number,) = connection.execute(_NUMBER, place).fetchone()
             later = _verified(place, version - 1, rows)
-            entries = verified_at(place, json.loads(needs), named)
+            self._remember(place, number << _BITS, later)
         except StoreDamaged:
             return None
-        return Opening(version, body, entries + later, links) if later else None
+        return Opening(version, body, later, json.loads(needs), named, links) if later else None
 
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
         wanted = checked_versions(place, parts)
@@ -266,6 +275,8 @@ class SQLiteStore(Store):
             newer = "SELECT 1 FROM checkpoints WHERE at = ? AND version > ? AND version <= ?"
             if version > count or connection.execute(newer, (start, version, count)).fetchone():
                 return False
+            named = _named(connection, place, str(rows[0][2]))
+            rows[0] = (*rows[0][:4], crc32(named, rows[0][4]))
             values = [(start | part, at, str(needs), body, known) for part, at, needs, body, known in rows]
             connection.executemany("REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)", values)
         return True
@@ -285,8 +296,7 @@ class SQLiteStore(Store):
     def remove(self, place: Place) -> None:
         check_place(place)
         with self._file.transaction() as connection:
-            found = "SELECT number FROM conversations WHERE scope = ? AND name = ?"
-            for (number,) in connection.execute(found, place).fetchall():
+            for (number,) in connection.execute(_NUMBER, place).fetchall():
                 _delete(connection, "entries", number)
                 _delete(connection, "checkpoints", number)
                 connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
@@ -329,12 +339,16 @@ class SQLiteStore(Store):
             start = (number or _begun(connection, place)) << _BITS
             rows = [(*row, start + version) for version, *row in summed(place, entries, found)]
             connection.executemany(_FILL_END, rows)
+        self._remember(place, start, entries)
+        return found + len(entries)
+
+    def _remember(self, place: Place, start: int, entries: Sequence[Entry | Stored]) -> None:
+        """Remember what the next append need not check again."""
         if len(self._known) >= _MOST_KNOWN or len(self._streams) >= _MOST_KNOWN:
             self._known.clear()
             self._streams = set()
         self._known[place] = start
-        self._streams.update(stream for stream, _ in entries)
-        return found + len(entries)
+        self._streams.update(entry.stream for entry in entries)
 
     def _standing(self, connection: sqlite3.Connection, place: Place) -> tuple[int, int]:
         """The number and the version of a conversation; zeros where there is none."""
@@ -349,6 +363,19 @@ class SQLiteStore(Store):
         ):
             raise damaged(place, 0, "its name is missing in an index")
         return 0, 0
+
+
+def _named(connection: sqlite3.Connection, place: Place, needs: str) -> bytes:
+    """The bodies of the entries that a head names."""
+    (named,) = connection.execute(_NAMED, (needs, *place)).fetchone()
+    return named or b""
+
+
+def _is_whole(place: Place, head: Part, named: bytes) -> bool:
+    """Whether a head and the entries that it names are as they were when it was written."""
+    with suppress(TypeError, UnicodeError):  # a damaged database gives values of other types
+        return crc32(named, part_sum(place, *head[:4])) == head[4]
+    return False
 
 
 def _verified(place: Place, after: int, rows: list[Any]) -> list[Stored]:
@@ -579,7 +606,10 @@ class _File:
 @contextmanager
 def in_transaction(connection: sqlite3.Connection, begin: str) -> Generator[None, None, None]:
     """A transaction: committed at the end of a block, or rolled back."""
-    patiently(connection, begin, PATIENCE)
+    if begin == "BEGIN":  # it waits for nobody
+        connection.execute(begin)
+    else:
+        patiently(connection, begin, PATIENCE)
     try:
         yield
         connection.execute("COMMIT")
