@@ -312,7 +312,7 @@ class Mirrors(Generic[M]):
     def __init__(
         self,
         codec: Codec[M],
-        template: Template | int,
+        template: Template | int | None,
         store: str | Path | Store = "quire.db",
         *,
         scope: str = "",
