@@ -18,7 +18,7 @@ ROOMS = [
     *("quire.agent", "quire.agent.builtin", "quire.programs", "quire.node", "quire.testing"),
     "quire.bridges.videosdk",
     *("quire.bridges.pygents", "quire.bridges.a1", "quire.bridges.autonomy", "quire.bridges.loom"),
-    "quire.integrations.livekit",
+    *("quire.integrations.livekit", "quire.integrations.agent_framework"),
 ]
 
 
