@@ -196,7 +196,7 @@ class _Conversations:
         return _State(version, record, tips, content["uses"], tuple(content["users"]), is_erased=False)
 
     def _append(self, conversation: str, state: _State, notes: Sequence[Note] = ()) -> bool:
-        """Append notes and a changed state, and return whether nobody else did so since the state was read."""
+        """Append notes and a changed state; whether that was possible, since others may have written."""
         record = None if state.record is None else _records.dump_json(state.record).decode()
         tips = {entry_id: list(at) for entry_id, at in state.tips.items()}
         last = Note({"record": record, "tips": tips, "uses": dict(state.uses), "users": list(state.users)})
@@ -272,8 +272,9 @@ class _Conversations:
         """
         seen = self._seen.get(entry_id)
         if seen is not None:
-            note = self._written(seen.conversation, after=seen.version - 1).get(seen)
-            if note is not None and note.id == entry_id:
+            place = self._place(seen.conversation)
+            note = _notes(place, self.store.read_at(place, [seen.version]))[seen.version]
+            if note.id == entry_id and note.content is not None:
                 return seen
         for conversation in self.store.conversations(self._scope):
             for at, note in self._written(conversation).items():
