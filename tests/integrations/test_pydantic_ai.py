@@ -314,7 +314,7 @@ MESSAGES: list[ModelMessage] = [
 @pytest.mark.parametrize("message", MESSAGES, ids=[str(n) for n in range(len(MESSAGES))])
 def test_a_message_of_any_kind_comes_back_from_the_log(message: ModelMessage) -> None:
     marked = [
-        msgspec.structs.replace(item, extras={**item.extras, MARK: [0, n, ""]})  # type: ignore[union-attr]
+        msgspec.structs.replace(item, extras={**item.extras, MARK: [0, n, ""]})
         for n, item in enumerate(PydanticCodec().read(message))
     ]
     kept = JSON.decode(JSON.encode(marked))

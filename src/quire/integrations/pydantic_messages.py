@@ -57,7 +57,7 @@ class PydanticCodec:
     def read(self, message: native.ModelMessage) -> Sequence[Item]:
         """The items of the parts that a model sees."""
         parts: list[Any] = [_plain(part) for part in message.parts]
-        rest = _adapter.dump_python([replace(message, parts=parts)], mode="json", fallback=str)[0]
+        rest = _dumped(message, parts)
         items: list[Any] = []
         for index, part in enumerate(parts):
             item = _item_of(part, message)
@@ -84,7 +84,7 @@ class PydanticCodec:
             if number in kept:
                 parts.append(part if _is_said(said, kept[number]) else _part_for(kept[number]))
             number += 1
-        return replace(origin, parts=parts)
+        return cast(native.ModelMessage, replace(cast(Any, origin), parts=parts))
 
     def identity(self, message: native.ModelMessage) -> Any:
         """What a model sees of the message."""
@@ -106,11 +106,17 @@ def recorded_messages(items: Iterable[Item]) -> list[native.ModelMessage]:
             last = number, digest
         if last == (number, digest):
             found[-1].setdefault(part, item)
-    texts = [_restored([parts[part] for part in sorted(parts)]) for parts in reversed(found)]
-    return _adapter.validate_json(json.dumps(texts))
+    each: list[list[Any]] = [[parts[part] for part in sorted(parts)] for parts in reversed(found)]
+    rests = [_filled(json.loads(parts[0].extras[PROVIDER]), parts) for parts in each]
+    return _adapter.validate_json(json.dumps(rests))
 
 
 # The content of a message is in its items, and the rest of it in JSON
+
+
+def _dumped(message: native.ModelMessage, parts: list[Any]) -> Any:
+    """A message with these parts as JSON values; what is no JSON is told in words."""
+    return _adapter.dump_python([replace(cast(Any, message), parts=parts)], mode="json", fallback=str)[0]
 
 
 def _without_content(part: Any, item: Item, number: int) -> Any:
@@ -127,7 +133,7 @@ def _without_content(part: Any, item: Item, number: int) -> Any:
         return {**part, "content": {_HELD: [number, _JSON]}} if is_json else part
     if not isinstance(content, list):
         return {**part, "content": _piece_without_content(content, number, count())}
-    places, pieces = count(), cast(list[Any], content)
+    places, pieces = count(), cast("Any", content)
     return {**part, "content": [_piece_without_content(piece, number, places) for piece in pieces]}
 
 
@@ -147,28 +153,21 @@ def _is_json_of(text: str, value: Any) -> bool:
         return False
 
 
-def _restored(items: Sequence[Any]) -> Any:
-    """The JSON of a message, whole again."""
-    return _filled(json.loads(items[0].extras[PROVIDER]), items)
-
-
 def _filled(value: Any, items: Sequence[Any]) -> Any:
     """A value with the content of items in it."""
     if type(value) is list:
-        return [_filled(inner, items) for inner in cast(list[Any], value)]
+        return [_filled(inner, items) for inner in cast("Any", value)]
     if type(value) is not dict:
         return value
-    fields = cast(dict[str, Any], value)
+    fields = cast("Any", value)
     if _HELD not in fields:
         return {key: _filled(inner, items) for key, inner in fields.items()}
     number, what = fields[_HELD]
     item = items[number]
     if what is None:
         return item.arguments if isinstance(item, ToolCall) else item.text
-    if what == _STATE:
-        return json.loads(item.state.data)
-    if what == _JSON:
-        return json.loads(item.text)
+    if what in (_STATE, _JSON):
+        return json.loads(item.state.data if what == _STATE else item.text)
     part = item.parts[what]
     return part if isinstance(part, str) else b64encode(part.data).decode()
 
@@ -218,8 +217,7 @@ def _item_of(part: Any, message: native.ModelMessage) -> Item | None:
         case native.CompactionPart() if isinstance(message, native.ModelRequest):
             return Message("user", part.content) if part.content else None
         case native.NativeToolCallPart() | native.NativeToolReturnPart() | native.CompactionPart():
-            dumped = _adapter.dump_python([replace(message, parts=[part])], mode="json", fallback=str)
-            data = json.dumps(dumped[0]["parts"][0], separators=(",", ":"))
+            data = json.dumps(_dumped(message, [part])["parts"][0], separators=(",", ":"))
             return Reasoning(state=with_fields(state, data=data))
         case _:
             return None
@@ -231,8 +229,8 @@ def _part_for(item: Item) -> Any:
         case ToolCall():
             return native.ToolCallPart(item.name, item.arguments, item.call_id)
         case ToolResult():
-            outcome = "failed" if item.is_error else "success"
-            return native.ToolReturnPart(item.name, _pieces_of(item.content), item.call_id, outcome=outcome)
+            part = native.ToolReturnPart[Any](item.name, _pieces_of(item.content), item.call_id)
+            return replace(part, outcome="failed") if item.is_error else part
         case Reasoning():
             return native.ThinkingPart(item.text)
         case Message(role="assistant"):
@@ -271,7 +269,9 @@ def _part_of(piece: native.UserContent) -> Part | None:
         case native.TextContent():
             return piece.content
         case native.BinaryContent():
-            kind = {"image": Image, "audio": Audio}.get(piece.media_type.partition("/")[0], File)
+            if piece.is_image:
+                return Image(data=piece.data, media_type=piece.media_type)
+            kind = Audio if piece.is_audio else File
             return kind(data=piece.data, media_type=piece.media_type)
         case native.ImageUrl():
             return Image(url=piece.url)
@@ -295,5 +295,6 @@ def _pieces_of(content: Content) -> Any:
 def _file_of(part: Image | Audio | File) -> native.UserContent:
     if part.data is not None:
         return native.BinaryContent(part.data, media_type=part.media_type or "application/octet-stream")
-    kinds = {Image: native.ImageUrl, Audio: native.AudioUrl, File: native.DocumentUrl}
-    return kinds[type(part)](str(part.url))
+    if isinstance(part, Image):
+        return native.ImageUrl(str(part.url))
+    return native.AudioUrl(str(part.url)) if isinstance(part, Audio) else native.DocumentUrl(str(part.url))

@@ -76,10 +76,7 @@ class QuireConversationStore(ConversationStore):
         await self._do(self._kept.delete, conversation_id, expected_revision)
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """One entry. `KeyError` if it is not in the store.
-
-        If this process has not read its conversation, all conversations are searched.
-        """
+        """One entry; unless this process has read its conversation, it is searched for in all of them."""
         return (await self._do(self._kept.history, entry_id, 1))[0]
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
@@ -142,11 +139,9 @@ class _Conversations:
     def state(self, conversation: str) -> _State:
         """The state of a conversation. If a process died while it deleted it, the deletion is finished."""
         state = self._last(conversation)
-        if not state.is_over:
-            return state
-        if not state.is_erased:
+        if state.is_over and not state.is_erased:
             self._erase(conversation, state)
-        return _State(state.version)
+        return _State(state.version) if state.is_over else state
 
     def records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
         """The records, the last saved first."""
@@ -227,10 +222,7 @@ class _Conversations:
         raise ConversationConflict(conversation)
 
     def _erase(self, conversation: str, state: _State) -> None:
-        """Erase what a deleted conversation has written, and let go of what it shared of others.
-
-        Its place is not removed: meanwhile another process may have begun a conversation there.
-        """
+        """Erase what a deleted conversation has written, and let go of what it shared of others."""
         for other, token in state.uses.items():
             while token in (last := self._last(other)).users:
                 self._append(other, last._replace(users=tuple(one for one in last.users if one != token)))
@@ -238,6 +230,7 @@ class _Conversations:
         place = self._place(conversation)
         notes = _notes(place, self.store.read(place)).items()
         empty = {version: JSON.encode_item(replace(note, content=None)) for version, note in notes}
+        # The place is not removed: another process may have begun a conversation there meanwhile.
         self.store.replace(place, {version: empty[version] for version in empty if version <= state.version})
 
     # Entries
@@ -266,10 +259,7 @@ class _Conversations:
         ]
 
     def _find(self, entry_id: str) -> _At:
-        """Where an entry is; `UnknownId` if it is nowhere.
-
-        All conversations are searched, unless it is where it was seen last.
-        """
+        """Where an entry is. All conversations are searched, unless it is where it was seen last."""
         seen = self._seen.get(entry_id)
         if seen is not None:
             place = self._place(seen.conversation)
