@@ -22,6 +22,7 @@ from quire.errors import InvalidValue
 from quire.integrations.agent_framework import QuireHistory
 from quire.items import Message as Said, ToolCall, ToolResult
 from quire.providers import check
+from tests.integrations.killed import die, run_killed
 
 Answer = str | tuple[str, str]
 """A text, or the name and the arguments of a tool to call."""
@@ -54,7 +55,7 @@ class Scripted(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatC
 def look(order: str) -> str:
     """Look up an order."""
     if order == "A13":
-        raise SystemExit("the process dies in the middle of a tool")
+        die()
     return f"{order} is open. " + "It waits for the warehouse. " * 30
 
 
@@ -136,13 +137,14 @@ def test_a_long_session_is_fitted_and_valid() -> None:
     assert len(client.sent[-1]) < 30 and not any(map(faults, client.sent))
 
 
-def test_a_run_that_was_cut_off_goes_on(tmp_path: Path) -> None:
-    history = QuireHistory(8_000, tmp_path / "quire.db")
-    with pytest.raises(SystemExit):
-        talk(history, Scripted([("look", '{"order": "A13"}')]), "Is A13 open?")
-    again, client = QuireHistory(8_000, tmp_path / "quire.db"), Scripted(["I could not look."])
+def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
+    store = str(tmp_path / "quire.db")
+    asked = """talk(QuireHistory(8_000, STORE), Scripted([("look", '{"order": "A13"}')]), "Is A13 open?")"""
+    run_killed(__name__, asked.replace("STORE", repr(store)))
+    again, client = QuireHistory(8_000, store), Scripted(["I could not look."])
     talk(again, client, "And now?")
-    assert as_chat(client.sent[0])[0]["content"] == "Is A13 open?"
+    sent = as_chat(client.sent[0])
+    assert [one["role"] for one in sent] == ["user", "assistant", "tool", "user"]
     assert not faults(client.sent[0])
 
 

@@ -17,6 +17,7 @@ from quire.integrations.livekit import QuireAgent, read_context, write_context
 from quire.items import Message, Summary, ToolCall, ToolResult
 from quire.providers import check
 from quire.sections import History
+from tests.integrations.killed import die, run_killed
 
 Answer = str | tuple[str, str]
 """A text, or the name and the arguments of a tool to call."""
@@ -66,6 +67,8 @@ class Support(QuireAgent):
     @function_tool
     async def look(self, order: str) -> str:
         """Look up an order."""
+        if order == "A13":
+            die()
         return f"{order} is open. " + "It waits for the warehouse. " * 30
 
 
@@ -125,6 +128,18 @@ def test_another_process_goes_on(tmp_path: Path) -> None:
     texts = [item.text_content for item in model.sent[0].items if item.type == "message"]
     assert texts[1:] == ["Good morning.", "Hello.", "Are you still there?"]
     assert len(again.kept.view().recorded()) <= 4
+
+
+def test_a_call_that_was_killed_goes_on(tmp_path: Path) -> None:
+    store = str(tmp_path / "quire.db")
+    asked = """talk(support(STORE), Scripted([("look", '{"order": "A13"}')]), "Is A13 open?")"""
+    run_killed(__name__, asked.replace("STORE", repr(store)))
+    kept = support(store).kept.view()
+    model = Scripted(["I could not look."])
+    talk(support(store, chat_ctx=write_context(kept)), model, "And now?")
+    assert not faults(model.sent[0])
+    kinds = [item.type for item in model.sent[0].items]
+    assert kinds == ["message", "message", "function_call", "function_call_output", "message"]
 
 
 def test_a_chat_context_comes_back_from_items() -> None:

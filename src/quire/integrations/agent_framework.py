@@ -34,7 +34,15 @@ from quire.stores import Store
 from quire.tokens import Definition, Usage
 
 try:
-    from agent_framework import ChatContext, ChatMiddleware, Content, FunctionTool, HistoryProvider, Message
+    from agent_framework import (
+        ChatContext,
+        ChatMiddleware,
+        ChatResponse,
+        Content,
+        FunctionTool,
+        HistoryProvider,
+        Message,
+    )
 except ImportError:
     raise MissingExtra("the Agent Framework", "ms-agent-framework") from None
 
@@ -125,10 +133,12 @@ class QuireHistory(HistoryProvider):
         )
         context.messages = [*beside, *shown.messages]
 
-    async def record(self, session_id: str | None, used: Mapping[str, Any]) -> None:
-        """Record what an answer used; the answer itself comes with the next request, or is saved."""
+    async def record(self, session_id: str | None, response: ChatResponse[Any]) -> None:
+        """Record an answer before its calls are run, and what it used."""
+        used: Mapping[str, Any] = response.usage_details or {}
         counts = {name: int(used.get(field) or 0) for name, field in _USAGE.items()}
-        await self._mirrors.of(_named(session_id)).arecord([], Usage(**counts))
+        usage = Usage(**counts) if any(counts.values()) else None
+        await self._mirrors.of(_named(session_id)).arecord(response.messages, usage)
 
     def _is_beside(self, message: Message) -> bool:
         """Whether a message is of the instructions or of another provider, and not of the conversation."""
@@ -144,14 +154,13 @@ class _Fitting(ChatMiddleware):
         await self._history.fit(context)
         session = context.session.session_id if context.session else None
 
-        async def record(response: Any) -> None:
-            if response.usage_details:
-                await self._history.record(session, response.usage_details)
+        async def record(response: ChatResponse[Any]) -> None:
+            await self._history.record(session, response)
 
         if context.stream:
             context.stream_result_hooks.append(record)
         await call_next()
-        if not context.stream and context.result is not None:
+        if isinstance(context.result, ChatResponse):
             await record(context.result)
 
 

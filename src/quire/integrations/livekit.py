@@ -89,19 +89,26 @@ class QuireAgent(Agent):
     ) -> AsyncIterator[Any]:
         """Record the chat context, send a view of it, and record what the answer used.
 
-        The answer itself is recorded with the next request: only then is it known how much of it was said.
+        Calls are recorded before they are run. What is spoken is recorded with the next request: only then is
+        it known how much of it was heard.
         """
         before, items = _parted(chat_ctx)
         told = "\n".join(item.raw_text_content or "" for item in before if isinstance(item, llm.ChatMessage))
         shown = await self._mirror.afit(items, instructions=told, tools=_definitions(tools))
         self.last_context = shown.context
         view = llm.ChatContext([*before, *shown.messages])
-        usage: llm.CompletionUsage | None = None
+        has_spoken = False
         async for chunk in Agent.default.llm_node(self, view, tools, model_settings):
-            usage = chunk.usage if isinstance(chunk, llm.ChatChunk) and chunk.usage else usage
+            if isinstance(chunk, llm.ChatChunk):
+                delta = chunk.delta or llm.ChoiceDelta()
+                has_spoken |= bool(delta.content)
+                calls: list[llm.ChatItem] = [
+                    llm.FunctionCall(call_id=call.call_id, name=call.name, arguments=call.arguments)
+                    for call in (() if has_spoken else delta.tool_calls)
+                ]
+                if calls or chunk.usage:  # the call is run as soon as it is passed on
+                    await self._mirror.arecord(calls, _usage(chunk.usage) if chunk.usage else None)
             yield chunk
-        if usage is not None:
-            await self._mirror.arecord([], _usage(usage))
 
     async def on_exit(self) -> None:
         """Record what was said last."""
@@ -153,7 +160,9 @@ class _Codec:
 
     def identity(self, message: llm.ChatItem) -> Any:
         """A chat item is the same if its id and its content are: metrics come later."""
-        fields = {"metrics", "hash", "created_at", "transcript_confidence", "extra"}
+        fields = {"metrics", "hash", "created_at", "transcript_confidence", "extra", "group_id"}
+        if isinstance(message, llm.FunctionCall):
+            fields.add("id")  # it gets another one when it is run
         return message.model_dump(mode="json", exclude=fields, fallback=str)
 
     def read(self, message: llm.ChatItem) -> Sequence[Item]:
