@@ -17,6 +17,7 @@ from quire.context.entries import (
 from quire.context.fit import Fitted, Piece, fit
 from quire.context.template import (
     DEFAULT_MODEL as DEFAULT_MODEL,
+    Read as Read,
     Template,
     enabled_sections as enabled_sections,
     gather,

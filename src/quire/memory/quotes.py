@@ -166,18 +166,18 @@ class Quotes(Candidates):
         limit: int | None = None,
         tokens: int | None = None,
     ) -> None:
-        self._quotes, self._name, self._limit, self._tokens = quotes, name, limit, tokens
+        self.quotes, self._name, self._limit, self._tokens = quotes, name, limit, tokens
         self._opening, self._closing = opening, closing
         self._lengths: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return len(self._quotes)
+        return len(self.quotes)
 
     def __getitem__(self, index: int | slice) -> Any:
         """Return quotes as messages."""
         if isinstance(index, slice):
-            return [*map(_message, self._quotes[index])]
-        return _message(self._quotes[index])
+            return [*map(_message, self.quotes[index])]
+        return _message(self.quotes[index])
 
     def changed(self, change: Callable[[Item], Item]) -> "Quotes":
         """Return the same quotes with their lines changed by a function of messages."""
@@ -187,7 +187,7 @@ class Quotes(Candidates):
             return quote._replace(line=new.text) if isinstance(new, Message) else quote
 
         other = copy(self)
-        other._quotes = [*map(change_line, self._quotes)]
+        other.quotes = [*map(change_line, self.quotes)]
         return other
 
     def select(
@@ -205,15 +205,15 @@ class Quotes(Candidates):
         while kept:
             block = self._block(kept)
             if most is None or count(block) <= most:
-                return SelectedQuotes(self._quotes, kept, (block,), remarks)
+                return SelectedQuotes(self.quotes, kept, (block,), remarks)
             kept.pop()  # together they may be a little longer than one by one
-        return SelectedQuotes(self._quotes, remarks=remarks)
+        return SelectedQuotes(self.quotes, remarks=remarks)
 
     def _new(self, is_shown: IsShown | None, earlier: Sequence[Selection]) -> Iterator[Quote]:
         """Yield the quotes of which nothing is shown, nor quoted by another section."""
         selections = (one for one in earlier if isinstance(one, SelectedQuotes))
         known = {identity for one in selections for quote in one.quotes for identity in identities(quote)}
-        for quote in self._quotes:
+        for quote in self.quotes:
             is_known = known and not known.isdisjoint(identities(quote))
             if not is_known and (is_shown is None or not is_shown(quote.covers or (quote.id,), quote.is_of)):
                 yield quote

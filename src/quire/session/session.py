@@ -21,6 +21,7 @@ from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Change, Writer, che
 from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, merged_by_time, take_name
 from quire.session.compaction import AioCompaction, Close, Compaction
 from quire.session.erasure import find, finish_erasing, forget
+from quire.session.heard import Metered
 from quire.session.hooks import Hook, Hooks
 from quire.session.log import Log, follow, open_log, open_store
 from quire.session.pool import AioPool, SessionPool
@@ -28,7 +29,7 @@ from quire.session.receipts import Kept, Receipts
 from quire.session.redaction import Redact
 from quire.session.responses import Listening
 from quire.session.rewrites import Rewrite, editing, hiding, retracting
-from quire.session.spending import Caps, Metered, Spending, named_prices
+from quire.session.spending import Caps, Spending, named_prices
 from quire.session.state import State, Written
 from quire.session.steps import Steps, claiming
 from quire.session.turns import BuildOptions, Turns
@@ -235,7 +236,7 @@ class AioSession:
         checked_type(child, Session, "a session merges a session")
         writes = None
         if keep == "summary" or model is not None:
-            writes = Metered(self._compaction.checked_writer(model), self._turns.prices)
+            writes = Metered(self._compaction.checked_writer(model), self._turns.prices, self._writer)
         return await Merge(self._pool, child.pool.writer.log, keep, writes, agent_id).run(self._io)
 
     async def forget(self, *ids: str) -> None:
@@ -457,10 +458,6 @@ class Session:
     def hooks(self) -> Hooks:
         """The hooks, and those that failed."""
         return self.pool.writer.hooks
-
-    @hooks.setter
-    def hooks(self, hooks: Hooks) -> None:
-        self.pool.writer.hooks = hooks
 
     @property
     def receipts(self) -> Sequence[Kept]:
