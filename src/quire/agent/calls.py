@@ -131,8 +131,8 @@ async def execute_call(
             return await _refuse(call, FORGOTTEN, record)
         with _tracing(session, call) as sources:
             outcome, cancelled = await call_tool(tool, call.arguments, session=session, room=room)
-        fault = outcome.stop_reason if outcome.is_error else None
-        called = Called(*calling[:3], outcome.content, fault, call.call_id)
+        why = outcome.stop_reason if outcome.is_error else None
+        called = Called(*calling[:3], outcome.content, why, call.call_id)
 
         async def finish() -> ToolResult:
             await done(called)

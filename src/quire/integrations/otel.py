@@ -99,7 +99,7 @@ class _Spans:
     @contextmanager
     def _span(
         self, name: str, place: Place, attributes: _Json, kind: SpanKind = SpanKind.INTERNAL
-    ) -> Iterator[Span]:
+    ) -> Generator[Span, None, None]:
         """A span that is current in the block."""
         given = {"gen_ai.conversation.id": str(place), **attributes}
         span = self._tracer.start_span(name, kind=kind, attributes=given)
@@ -141,7 +141,7 @@ class _Spans:
             span.set_attributes(_answer(done.answer))
             _fail(span, done.fault)
             if self._has_content:
-                span.set_attribute("gen_ai.input.messages", _json(_messages(event.items)))
+                span.set_attribute("gen_ai.input.messages", _json(list(_messages(event.items))))
                 if event.tools:
                     span.set_attribute("gen_ai.tool.definitions", _json(event.tools))
                 if done.answer.items:

@@ -52,8 +52,9 @@ def _checked_name(name: str) -> str:
 class Node:
     """Hosts agents in this process. Conversations run side by side; the turns of each run in order.
 
-    `hooks` are those of all conversations. A worker that was idle for `idle` seconds is dropped. If the conversations take more than about `memory`
-    bytes, so are the idle workers that were used least recently. Their conversations stay in the store.
+    `hooks` are those of all conversations. A worker that was idle for `idle` seconds is dropped. If the
+    conversations take more than about `memory` bytes, so are the idle workers that were used least recently.
+    Their conversations stay in the store.
     """
 
     def __init__(

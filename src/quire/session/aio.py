@@ -138,7 +138,7 @@ def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
         if not hasattr(_loops, "own"):  # one for all verbs of a thread: to make a loop takes its time
             _loops.own = _Loop()
         own: _Loop = _loops.own
-        return own.runner.run(verb)
+        return own.runner.run(verb, context=copy_context())  # by default, that of its first call
     context = copy_context()
     context.run(BLOCKED.set, blocked)
     with ThreadPoolExecutor(1, "quire-verb") as thread:

@@ -9,7 +9,7 @@ task that does it. So a context variable that it sets is seen by the work, and b
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from inspect import iscoroutinefunction, isgeneratorfunction
 from typing import Any, NamedTuple, get_args
 
@@ -322,9 +322,11 @@ class DraftHooks(Hooks):
         super().__init__(outer.all)
         self._outer = outer
 
-    def around(self, event: Doing, *, may_wait: bool = True) -> AbstractAsyncContextManager[Done]:
+    @asynccontextmanager
+    async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[Done, None]:
         """Pass on an event."""
-        return self._outer.around(event, may_wait=may_wait)
+        async with self._outer.around(event, may_wait=may_wait) as done:
+            yield done
 
     async def fire(self, event: Event, *, may_wait: bool = True) -> None:
         """Pass on an event, unless it is of what is recorded."""
