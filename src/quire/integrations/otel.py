@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from quire import __version__
 from quire.errors import MissingExtra
 from quire.items import (
     Audio,
@@ -32,22 +31,7 @@ from quire.items import (
     ToolResult,
 )
 from quire.providers import Parsed
-from quire.session import (
-    Building,
-    Built,
-    Called,
-    Calling,
-    Compacted,
-    Compacting,
-    Hook,
-    Recalled,
-    Recalling,
-    Replied,
-    Replying,
-    Requested,
-    Requesting,
-    hook,
-)
+from quire.session import Building, Calling, Compacting, Hook, Recalling, Replying, Requesting, hook
 from quire.state import Scroll
 from quire.stores import Place
 from quire.tokens import Usage, noted
@@ -61,6 +45,7 @@ except ImportError:
 __all__ = ["instrument"]
 
 _Json: TypeAlias = dict[str, Any]
+_Around: TypeAlias = Generator[None, Any, None]
 
 _PROVIDERS = {"openai-responses": "openai", "gemini": "gcp.gemini"}
 """The names of providers in the conventions, where they differ from those of wires."""
@@ -79,7 +64,7 @@ def instrument(*, tracer_provider: TracerProvider | None = None, content: bool =
     tools, and questions to memory. They are added as the model and the tools gave them, before a session's
     `redact` has seen them.
     """
-    spans = _Spans(trace.get_tracer("quire", __version__, tracer_provider), content)
+    spans = _Spans(trace.get_tracer("quire", tracer_provider=tracer_provider), content)
     return [
         hook(Replying)(spans.invoke_agent),
         hook(Building)(spans.build_context),
@@ -111,17 +96,15 @@ class _Spans:
                 _fail(span, type(fault).__name__)
                 raise
 
-    def invoke_agent(self, event: Replying) -> Generator[None, Replied | None, None]:
+    def invoke_agent(self, event: Replying) -> _Around:
         """One turn of an agent."""
         known = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": event.agent}
         with self._span(f"invoke_agent {event.agent}", event.place, known) as span:
             done = yield
-            if done is not None:
-                span.set_attributes(_usage(done.usage))
-                span.set_attributes({} if done.stop is None else {"quire.agent.stop": done.stop})
-                _fail(span, done.fault)
+            span.set_attributes(_usage(done.usage) | ({"quire.agent.stop": done.stop} if done.stop else {}))
+            _fail(span, done.fault)
 
-    def chat(self, event: Requesting) -> Generator[None, Requested | None, None]:
+    def chat(self, event: Requesting) -> _Around:
         """One request to a model, with all its tries."""
         operation = _OPERATIONS.get(event.provider, "chat")
         known: _Json = {
@@ -133,21 +116,15 @@ class _Spans:
             known["gen_ai.conversation.compacted"] = True  # the conventions want no false
         with self._span(f"{operation} {event.model}", event.place, known, SpanKind.CLIENT) as span:
             done = yield
-            if done is None or not span.is_recording():
-                return
             span.set_attribute("quire.request.retries", len(done.retries))
             for fault in done.retries:
                 span.add_event("quire.request.retry", {"error.type": fault})
             span.set_attributes(_answer(done.answer))
             _fail(span, done.fault)
             if self._has_content:
-                span.set_attribute("gen_ai.input.messages", _json(list(_messages(event.items))))
-                if event.tools:
-                    span.set_attribute("gen_ai.tool.definitions", _json(event.tools))
-                if done.answer.items:
-                    span.set_attribute("gen_ai.output.messages", _json([_output(done.answer)]))
+                span.set_attributes(_content(event, done.answer))
 
-    def execute_tool(self, event: Calling) -> Generator[None, Called | None, None]:
+    def execute_tool(self, event: Calling) -> _Around:
         """One call of a tool, until its result is recorded."""
         known = {
             "gen_ai.operation.name": "execute_tool",
@@ -159,14 +136,11 @@ class _Spans:
             done = yield
             if self._has_content:
                 span.set_attribute("gen_ai.tool.call.arguments", event.arguments)
-            if done is None:  # it was forgotten meanwhile
-                _fail(span, "refused")
-                return
-            _fail(span, done.fault)
-            if self._has_content:
+            _fail(span, "refused" if done is None else done.fault)  # it was forgotten meanwhile
+            if done is not None and self._has_content:
                 span.set_attribute("gen_ai.tool.call.result", _result(done.result))
 
-    def build_context(self, event: Building) -> Generator[None, Built | None, None]:
+    def build_context(self, event: Building) -> _Around:
         """One context: its budget, what it takes, and what each section left out and why."""
         budget = event.template.budget
         known = {
@@ -175,8 +149,6 @@ class _Spans:
         }
         with self._span("build_context", event.place, known) as span:
             done = yield
-            if done is None or not span.is_recording():
-                return
             context, lines = done.context, done.context.receipt.lines()
             span.set_attributes(
                 {
@@ -193,32 +165,26 @@ class _Spans:
                     section |= {"items.left_out": line.left_out, "reason": line.note}
                 span.add_event("quire.context.section", _prefixed("quire.context.section", section))
 
-    def search_memory(self, event: Recalling) -> Generator[None, Recalled | None, None]:
+    def search_memory(self, event: Recalling) -> _Around:
         """One search for what was said before, or in documents."""
         known = {"gen_ai.operation.name": "search_memory"}
         with self._span("search_memory", event.place, known) as span:
             done = yield
             if self._has_content:
                 span.set_attribute("gen_ai.memory.query.text", event.question)
-            if done is not None:
-                span.set_attribute("gen_ai.memory.record.count", len(done.found))
+            span.set_attribute("gen_ai.memory.record.count", len(done.found))
 
-    def compact_messages(self, event: Compacting) -> Generator[None, Compacted | None, None]:
+    def compact_messages(self, event: Compacting) -> _Around:
         """One compaction, with the request for its summary."""
         plan = event.plan
         known = {"compaction.strategy": plan.by, "compaction.tokens_before": plan.before}
         with self._span("compact_messages", event.place, known) as span:
             done = yield
-            if done is None:
-                return
             outcome = {"fate": done.outcome.fate, "reason": done.outcome.reason, "forced": plan.forced}
             span.set_attributes(_prefixed("quire.compaction", outcome))
             if done.outcome:
                 span.set_attribute("gen_ai.conversation.compacted", True)
                 span.set_attribute("compaction.tokens_after", plan.after)
-
-
-# Attributes
 
 
 def _fail(span: Span, fault: str | None) -> None:
@@ -233,14 +199,10 @@ def _prefixed(prefix: str, fields: Mapping[str, Any]) -> _Json:
 
 def _usage(usage: Usage) -> _Json:
     """The tokens that were used; a part that is zero may not have been reported."""
-    parts = {
-        "cache_read.input_tokens": usage.cache_read,
-        "cache_write.input_tokens": usage.cache_write,
-        "reasoning.output_tokens": usage.reasoning,
-    }
-    used = {name: tokens for name, tokens in parts.items() if tokens}
-    whole = {"input_tokens": usage.input, "output_tokens": usage.output}
-    return _prefixed("gen_ai.usage", whole | used)
+    kinds = {"cache_read.input": usage.cache_read, "cache_write.input": usage.cache_write}
+    kinds |= {"reasoning.output": usage.reasoning}
+    used = {"input": usage.input, "output": usage.output} | {name: n for name, n in kinds.items() if n}
+    return {f"gen_ai.usage.{name}_tokens": tokens for name, tokens in used.items()}
 
 
 def _answer(answer: Parsed) -> _Json:
@@ -263,6 +225,16 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+def _content(request: Requesting, answer: Parsed) -> _Json:
+    found = {"gen_ai.input.messages": _json(list(_messages(request.items)))}
+    if request.tools:
+        found["gen_ai.tool.definitions"] = _json(request.tools)
+    if answer.items:
+        said = {"role": "assistant", "parts": [part for item in answer.items for part in _item_parts(item)]}
+        found["gen_ai.output.messages"] = _json([{**said, "finish_reason": _finish(answer)}])
+    return found
+
+
 def _messages(items: Iterable[Item]) -> Iterator[_Json]:
     """Items as messages; what the assistant said and called in a row is one of them."""
 
@@ -272,11 +244,6 @@ def _messages(items: Iterable[Item]) -> Iterator[_Json]:
 
     for (role, _), group in groupby(items, key=message_of):
         yield {"role": role, "parts": [part for item in group for part in _item_parts(item)]}
-
-
-def _output(answer: Parsed) -> _Json:
-    parts = [part for item in answer.items for part in _item_parts(item)]
-    return {"role": "assistant", "parts": parts, "finish_reason": _finish(answer)}
 
 
 def _role(item: Item) -> str:

@@ -272,10 +272,10 @@ class Writer:
         that does not end, or the version is not the expected one.
         """
         heard: list[Event] = []
-        change = Change([])
+        change, is_heard = Change([]), self.hooks.hear_records
 
         def new_events() -> list[Event]:
-            return [event for event in change.before if event not in heard] if self.hooks.all else []
+            return [event for event in change.before if event not in heard] if is_heard else []
 
         def entries(state: State) -> Entries:
             nonlocal change
@@ -289,7 +289,7 @@ class Writer:
             await io.fire(self.hooks, [] if new_events() else change.after)
 
         for _ in range(MOST_ROUNDS):
-            written = await io.do(self.log, commit, on_done if self.hooks.all else None)
+            written = await io.do(self.log, commit, on_done if is_heard else None)
             new = new_events()
             if not new:
                 return change._replace(entries=written)

@@ -176,6 +176,7 @@ _BEFORE = (Adding, Dropping, *get_args(Doing))
 _AFTER = (Added, Dropped, *get_args(_Done))
 RECORDING = get_args(_Recording)
 """The events of what is written. In a draft they are fired when it is merged."""
+_RECORDING = frozenset(RECORDING)
 
 Done = Callable[[_Done], Awaitable[None]]
 """Fires the event of something that was done."""
@@ -247,6 +248,11 @@ class Hooks:
             if not isinstance(one, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise WrongType(f"a session takes hooks, made by @hook, not {type(one).__name__}")
         self.failures: list[HookFailure] = []
+
+    @property
+    def hear_records(self) -> bool:
+        """Whether a hook hears of what is recorded."""
+        return any(not _RECORDING.isdisjoint(one.events) for one in self.all)
 
     @asynccontextmanager
     async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[Done, None]:

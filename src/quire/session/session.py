@@ -313,7 +313,7 @@ class AioSession:
 
     async def _one(self, item: I, to: str) -> I:
         to, writer = to if to is MAIN else checked_name(to), self._writer
-        is_seen = writer.redact is not None or writer.hooks.all or type(item) in _NOT_PLAIN
+        is_seen = writer.redact is not None or writer.hooks.hear_records or type(item) in _NOT_PLAIN
         if self._io is INLINE and not is_seen and to in self._log.state.transcripts:
             return self._log.append(to, item)
         return cast(I, (await self._writer.append(self._io, (item,), to))[0])

@@ -452,7 +452,7 @@ class Turns:
         async def fire_added(recorded: tuple[Item, ...]) -> None:
             await io.fire(self._writer.hooks, [Added(self._log.place, to, recorded)])
 
-        added = fire_added if self._writer.hooks.all else None
+        added = fire_added if self._writer.hooks.hear_records else None
         recorded = await io.do(self._log, lambda: commit(items), added)
         if request is not None and parsed.usage is not None and recorded:
             request.learn(parsed.model, parsed.usage.input)
