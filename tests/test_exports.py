@@ -20,6 +20,7 @@ ROOMS = [
     *("quire.bridges.pygents", "quire.bridges.a1", "quire.bridges.autonomy", "quire.bridges.loom"),
     *("quire.integrations.livekit", "quire.integrations.agent_framework"),
     "quire.integrations.pydantic_ai",
+    "quire.integrations.otel",
 ]
 
 
