@@ -9,11 +9,25 @@ from typing import Any
 
 import pytest
 
-from quire import Agent, Budget, Message, Node, Session, Template, ToolCall
+from quire import (
+    Agent,
+    Budget,
+    Image,
+    Message,
+    Node,
+    Note,
+    Reasoning,
+    Session,
+    Summary,
+    Template,
+    ToolCall,
+    ToolResult,
+)
 from quire.agent import tool
 from quire.agent.builtin import recall_tools
 from quire.compactors import Summarize
 from quire.errors import ModelFailed, OverBudget, RateLimited
+from quire.items import Span
 from quire.memory import Recall
 from quire.models import Retries, Scripted
 from quire.providers import Parsed
@@ -174,6 +188,30 @@ def test_content_is_there_when_it_is_asked_for(traces: Traces) -> None:
     ran = attributes(traces.one("execute_tool look"))
     assert json.loads(ran["gen_ai.tool.call.arguments"]) == {"word": SECRET}
     assert ran["gen_ai.tool.call.result"] == f"{SECRET} is a fish"
+
+
+def test_content_of_every_kind(traces: Traces) -> None:
+    """Bytes are left out, arguments need not be JSON, and a summary is told from what was said."""
+    session = opened(traces.hooks(content=True))
+    session.user("long ago")
+    session.assistant("indeed")
+    first, last = session.view()
+    picture = (Image(data=SECRET.encode(), media_type="image/png"), Image(url="https://a.example/b.png"))
+    session.append(Message("user", ("Look:", *picture)), Note("blue", key="colour"))
+    session.append(Summary("They met.", (Span(first.id, last.id),)))
+    session.append(Reasoning("Hm."), ToolCall("c1", "look", "{broken"), ToolResult("c1", "look", picture[1:]))
+    Agent(session, model=Scripted(["Yes."])).ask_sync("Well?")
+    asked = attributes(traces.one("chat scripted"))["gen_ai.input.messages"]
+    about = {"modality": "image", "mime_type": None}
+    seen = {"type": "uri", "uri": "https://a.example/b.png", **about}
+    parts = [part for message in json.loads(asked) for part in message["parts"]]
+    assert {"type": "left_out", **about, "mime_type": "image/png"} in parts and seen in parts
+    assert {"type": "reasoning", "content": "Hm."} in parts
+    assert {"type": "tool_call", "id": "c1", "name": "look", "arguments": "{broken"} in parts
+    assert [part["content"] for part in parts if part["type"] == "compaction"] == ["They met."]
+    (response,) = (part["response"] for part in parts if part["type"] == "tool_call_response")
+    assert json.loads(response) == [seen] and "colour" in asked and "long ago" not in asked
+    assert SECRET not in traces.text()
 
 
 def test_what_a_tool_does_is_in_its_span(traces: Traces) -> None:

@@ -243,7 +243,8 @@ def _messages(items: Iterable[Item]) -> Iterator[_Json]:
         return role, "" if role == "assistant" else item.id
 
     for (role, _), group in groupby(items, key=message_of):
-        yield {"role": role, "parts": [part for item in group for part in _item_parts(item)]}
+        if parts := [part for item in group for part in _item_parts(item)]:
+            yield {"role": role, "parts": parts}
 
 
 def _role(item: Item) -> str:
