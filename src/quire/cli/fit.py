@@ -7,7 +7,6 @@ import msgspec
 import typer
 
 from quire.cli.check import outgrown, reportable, shaped
-from quire.cli.conversations import request_of
 from quire.cli.histories import (
     OWN,
     History,
@@ -38,7 +37,7 @@ from quire.errors import InvalidValue, Irreducible, OverBudget, UnknownId, cut
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
 from quire.sections import Ask, History as HistorySection
-from quire.session import Session
+from quire.session import Session, request_named
 from quire.state import Transcript
 from quire.tokens import Budget, counter_for, summarized
 
@@ -122,7 +121,7 @@ def explain(
 
 def _explain_kept(session: Session, receipt: str, item: str, show: bool, json: bool) -> None:
     """Explain what became of a candidate of a request that was sent."""
-    kept = request_of(session, receipt)
+    kept = request_named(session.receipts, receipt)
     ids = [entry.item_id for entry in kept.entries]
     entry = kept.explain(item if item in ids else ids[_number(ids, item) - 1])
     views = [session.view(name) for name in session.transcripts]

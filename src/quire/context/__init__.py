@@ -12,7 +12,9 @@ from quire.context.entries import (
     Entry,
     Explained as Explained,
     Explanation as Explanation,
+    NotShown as NotShown,
     Part as Part,
+    not_shown as not_shown,
 )
 from quire.context.fit import Fitted, Piece, fit
 from quire.context.template import (

@@ -41,6 +41,9 @@ _LEAST_CHARACTERS = 200
 _MOST_MISSES = 20
 """After so many quotes in a row that do not fit, the search for one that does ends: counting takes time."""
 
+_LISTED = 10
+"""Quotes that are listed as data whether or not they fit."""
+
 # Some wires mark instructions in a user's message with this tag.
 _MARKS = re.compile(rf"<(?=[\s/]*(?:{_TAG}|instructions)\b)", re.IGNORECASE)
 
@@ -269,6 +272,35 @@ class Quotes(Candidates):
         own_id = stable_id(self._name, "quotes", *sorted(quote.id for quote in quotes), text)
         extras = {OF: list(dict.fromkeys(one for quote in quotes for one in quote.sources))}
         return Message("user", text, id=own_id, created_at=0.0, extras=extras)
+
+
+def quote_rows(
+    quotes: Sequence[Quote], count: Count, budget: int, limit: int | None = None
+) -> tuple[list[dict[str, Any]], int]:
+    """Quotes as data, as the section `Recall` would show them, and the tokens that the block of them takes.
+
+    Quotes that do not fit are listed too: those before the last that fits, and so many in any case.
+    """
+    chosen = Quotes(quotes, limit=limit, tokens=budget).select(None, count)
+    lines = {quote.key: quote.line for quote in chosen.quotes}
+    last = max((nth for nth, quote in enumerate(quotes, 1) if quote.key in lines), default=0)
+    rows = [
+        {
+            "id": quote.id,
+            "ids": list(quote.covers),
+            "from": quote.heading.strip("[]"),
+            "source": quote.source,
+            "at": quote.at or None,
+            "tokens": count(Message("user", line)),
+            "fits": quote.key in lines,
+            "score": quote.score or None,
+            "reason": chosen.reason(quote),
+            "text": line,
+        }
+        for quote in quotes[: max(last, limit or _LISTED)]
+        for line in (lines.get(quote.key, quote.line),)
+    ]
+    return rows, sum(map(count, chosen.items))
 
 
 def _message(quote: Quote) -> Message:

@@ -44,7 +44,7 @@ from quire.session.log import (
     read_entries as read_entries,
 )
 from quire.session.pool import SessionPool, handle_of as handle_of
-from quire.session.receipts import Kept
+from quire.session.receipts import Kept, request_named as request_named
 from quire.session.session import AioSession, Session, current_session, timeline
 from quire.session.spending import Caps, Spending
 from quire.session.state import Written, is_receipt as is_receipt
