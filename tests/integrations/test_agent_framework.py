@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ from quire.items import Message as Said, ToolCall, ToolResult
 from quire.providers import check
 from tests.integrations.killed import die, run_killed
 
+ALL = " ".join(f"A{number} is open." for number in range(5_000))
+HANDLE = "HANDLE"
+"""Stands for the handle that the stub of the last result names."""
+
 Answer = str | tuple[str, str]
 """A text, or the name and the arguments of a tool to call."""
 
@@ -39,6 +44,11 @@ class Scripted(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatC
     def _inner_get_response(self, *, messages: Sequence[Message], **_: Any) -> Any:
         self.sent.append(list(messages))
         answer = self.answers.pop(0)
+        if answer[1] == HANDLE:
+            answer = (
+                answer[0],
+                json.dumps({"handle": re.findall("output-[0-9a-f]+", str(as_chat(self.sent[-1])))[-1]}),
+            )
         if isinstance(answer, str):
             content: Any = answer
         else:
@@ -56,6 +66,8 @@ def look(order: str) -> str:
     """Look up an order."""
     if order == "A13":
         die()
+    if order == "all":
+        return ALL
     return f"{order} is open. " + "It waits for the warehouse. " * 30
 
 
@@ -134,7 +146,8 @@ def test_a_long_session_is_fitted_and_valid() -> None:
     client = Scripted(script)
     talk(history, client, *(f"Is A{number} open?" for number in range(12)))
     assert len(history.session("s-1").view()) == 48
-    assert len(client.sent[-1]) < 30 and not any(map(faults, client.sent))
+    assert all(kept.tokens <= 1_500 for kept in history.session("s-1").receipts)
+    assert not any(map(faults, client.sent))
 
 
 def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
@@ -152,3 +165,11 @@ def test_a_run_without_a_session_is_refused() -> None:
     history = QuireHistory(8_000, "memory:")
     with pytest.raises(InvalidValue, match="session"):
         asyncio.run(history.get_messages(None))
+
+
+def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
+    history = QuireHistory(8_000, "memory:")
+    client = Scripted([("look", '{"order": "all"}'), ("read_back", HANDLE), "There are many."])
+    talk(history, client, "Which are open?")
+    stub, piece = (one["content"] for one in as_chat(client.sent[2]) if one["role"] == "tool")
+    assert "read_back" in stub and len(stub) < 200 and "A0 is open" in piece

@@ -14,6 +14,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
+from quire.compactors import READ_BACK, Offload
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra
 from quire.integrations.mirror import MARK, Mirrors
@@ -35,6 +36,7 @@ from quire.tokens import Definition, Usage
 
 try:
     from agent_framework import (
+        AgentSession,
         ChatContext,
         ChatMiddleware,
         ChatResponse,
@@ -42,6 +44,8 @@ try:
         FunctionTool,
         HistoryProvider,
         Message,
+        SessionContext,
+        SupportsAgentRun,
     )
 except ImportError:
     raise MissingExtra("the Agent Framework", "ms-agent-framework") from None
@@ -63,8 +67,10 @@ _USAGE = {
 class QuireHistory(HistoryProvider):
     """Keeps the messages of sessions, each in the conversation of its `session_id`.
 
-    `template` says what the model sees, or is the window of the model in tokens. `options` are those of
-    `Session.open`, `provider` is the format in which receipts render a request again.
+    `template` says what the model sees, or is the window of the model in tokens. A tool result for which
+    there is no room is sent as a stub, and the model can read it with the tool `read_back`. `options` are
+    those of `Session.open`; a `compactor` in them takes the place of that. `provider` is the format in which
+    receipts render a request again.
     """
 
     def __init__(
@@ -78,7 +84,7 @@ class QuireHistory(HistoryProvider):
         options: Options | None = None,
     ) -> None:
         super().__init__(source_id)
-        given: Options = options or {}
+        given: Options = {"compactor": Offload(), **(options or {})}
         self._codec = _Codec()
         self._mirrors = Mirrors(self._codec, template, store, scope=scope, provider=provider, **given)
         self._loaded: dict[str, list[Message]] = {}  # by session: its messages before the run at hand
@@ -88,6 +94,24 @@ class QuireHistory(HistoryProvider):
     def session(self, session_id: str) -> Session:
         """The conversation of a session, with its view, its receipts and its spending."""
         return self._mirrors.of(session_id).session
+
+    async def before_run(
+        self,
+        *,
+        agent: SupportsAgentRun,
+        session: AgentSession,
+        context: SessionContext,
+        state: dict[str, Any],
+    ) -> None:
+        """Give the agent its history, and the tool by which it reads results that were sent as stubs."""
+        await super().before_run(agent=agent, session=session, context=context, state=state)
+        mirror = self._mirrors.of(_named(context.session_id))
+
+        def bring_back(handle: str, start: int = 0) -> str:
+            return mirror.read_back(handle, start)
+
+        named = FunctionTool(name=READ_BACK["name"], description=READ_BACK["description"], func=bring_back)
+        context.extend_tools(self.source_id, [named])
 
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any

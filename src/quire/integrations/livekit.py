@@ -9,11 +9,13 @@ The chat context of LiveKit stays as it is. Before each request it is recorded, 
 `read_context` and `write_context` turn a chat context into items and back, with the voice fields.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 
+from quire.compactors import READ_BACK, Offload
 from quire.context import Context, Template
 from quire.errors import MissingExtra
 from quire.integrations.mirror import Mirrors
@@ -36,7 +38,7 @@ from quire.stores import Store
 from quire.tokens import Definition, Usage
 
 try:
-    from livekit.agents import Agent, llm
+    from livekit.agents import Agent, function_tool, llm
     from livekit.agents.voice import ModelSettings
 except ImportError:
     raise MissingExtra("LiveKit Agents", "livekit") from None
@@ -57,8 +59,9 @@ class QuireAgent(Agent):
     """An agent of LiveKit. `conversation` is its address in the store; the log of it is in `kept`.
 
     `template` says what the model sees, or is the window of the model in tokens. The tools and instructions
-    of the agent take their room in it. `options` are those of `Session.open`, all others are LiveKit's. A
-    subclass with an `on_exit` of its own calls this one.
+    of the agent take their room in it. A tool result for which there is no room is sent as a stub, and the
+    model can read it with the tool `read_back`. `options` are those of `Session.open`; a `compactor` in them
+    takes the place of that. All others are LiveKit's. A subclass with an `on_exit` of its own calls this one.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class QuireAgent(Agent):
         **fields: Any,
     ) -> None:
         super().__init__(**fields)  # pyright: ignore[reportUnknownMemberType]
-        given: Options = options or {}
+        given: Options = {"compactor": Offload(), **(options or {})}
         mirrors = Mirrors(_Codec(), template, store, scope=scope, provider=provider, **given)
         self._mirror = mirrors.of(conversation)
         self.last_context: Context | None = None
@@ -109,6 +112,10 @@ class QuireAgent(Agent):
                 if calls or chunk.usage:  # the call is run as soon as it is passed on
                     await self._mirror.arecord(calls, _usage(chunk.usage) if chunk.usage else None)
             yield chunk
+
+    @function_tool(name=READ_BACK["name"], description=READ_BACK["description"])
+    async def _read_back(self, handle: str, start: int = 0) -> str:
+        return await asyncio.to_thread(self._mirror.read_back, handle, start)
 
     async def on_exit(self) -> None:
         """Record what was said last."""

@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 from typing import Any, Unpack
 
-from quire.compactors import READ_BACK, Offload, read_back
+from quire.compactors import READ_BACK, Offload
 from quire.context import Template
 from quire.errors import MissingExtra
 from quire.integrations.mirror import Mirrors
@@ -16,7 +16,7 @@ from quire.integrations.pydantic_store import QuireConversationStore
 from quire.session import Session
 from quire.session.session import Options
 from quire.stores import Store
-from quire.tokens import Usage, counter_for
+from quire.tokens import Usage
 
 try:
     from pydantic_ai import RunContext
@@ -29,7 +29,6 @@ except ImportError as missing:
 
 __all__ = ["QuireCapability", "QuireConversationStore"]
 
-_TOKENS_BACK = 2_000
 _codec = PydanticCodec()
 
 
@@ -74,8 +73,7 @@ class QuireCapability(AbstractCapability[Any]):
         """The tool by which a model reads a result that was sent as a stub."""
 
         def bring_back(ctx: RunContext[Any], handle: str, start: int = 0) -> str:
-            pool = self.session(str(ctx.conversation_id)).pool.copy()
-            return read_back(pool, handle, counter_for(ctx.model.model_name), _TOKENS_BACK, start)
+            return self._mirrors.of(str(ctx.conversation_id)).read_back(handle, start)
 
         tools = FunctionToolset[Any](id="quire")
         tools.add_function(bring_back, name=READ_BACK["name"], description=READ_BACK["description"])
