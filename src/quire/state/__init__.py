@@ -35,7 +35,6 @@ from quire.state.groups import (
     Answers as Answers,
     Group,
     Grouping as Grouping,
-    PackedGrouping as PackedGrouping,
     answered as answered,
     checked_items as checked_items,
     groups,
