@@ -12,7 +12,7 @@ from quire.agent import Agent, Done, Words, tool
 from quire.errors import ModelFailed, QuireError
 from quire.items import Image
 from quire.models import Scripted
-from quire.session import Called, Calling, Hook
+from quire.session import Called, Calling, Hook, Replied, Replying, Requested, Requesting
 from quire.stores import MemoryStore
 from tests.agent.answering import agent_of, assert_whole, call, requests, results, said
 
@@ -101,6 +101,32 @@ async def test_hooks_hear_of_calls_and_may_refuse_them() -> None:
     await agent.ask("go")
     assert sorted(heard, key=str) == [("add", "before"), ("add", None), ("fail", "before")]
     assert results(agent)[1].text == "This was not run: a hook refused it: PermissionError."
+
+
+async def test_hooks_hear_of_turns_and_requests_and_may_refuse_them() -> None:
+    heard: list[Any] = []
+    events = (Replying, Replied, Requesting, Requested)
+    agent = agent_of("Fine.", ModelFailed("down"), hooks=[Hook(heard.append, events)])
+    reply = await agent.ask("How are you?")
+    began, asking, asked, ended = heard
+    assert began == (agent.session.place, "agent")
+    assert [item.text for item in asking.items] == ["Be brief.", "How are you?"]
+    assert asked.answer.items == reply.items and (asked.retries, asked.fault) == ((), None)
+    assert ended == (agent.session.place, "agent", reply.usage, "done", None)
+    with pytest.raises(ModelFailed):
+        await agent.ask("And now?")
+    assert heard[-2].fault == "ModelFailed" and heard[-1][3:] == (None, "ModelFailed")
+
+
+@pytest.mark.parametrize(("event", "kept"), [(Replying, []), (Requesting, ["hello"])])
+async def test_a_turn_or_a_request_that_a_hook_refuses_is_not_begun(event: type, kept: list[str]) -> None:
+    def refuse(_: Any) -> None:
+        raise PermissionError
+
+    agent = agent_of("Never.", hooks=[Hook(refuse, (event,))])
+    with pytest.raises(PermissionError):
+        await agent.ask("hello")
+    assert said(agent) == kept and len(requests(agent)) == 0 and len(agent.session.receipts) == 0
 
 
 def test_plain_verbs_work_without_and_within_a_loop() -> None:

@@ -35,7 +35,9 @@ def short_pages() -> Iterator[None]:
             "session.checkpoint",
         ):
             patch.setattr(f"quire.{module}.PAGE", 4)
-        patch.setattr("quire.session.log.EVERY", 3)
+        for name in ("LEAST", "EVERY", "OPENED"):
+            patch.setattr(f"quire.session.log.{name}", 3)
+        patch.setattr("quire.session.log._GROWN", 1)
         patch.setattr("quire.session.checkpoint._WINDOW", 4)
         patch.setattr("quire.session.log._LARGE", 0)
         patch.setattr("quire.session.log._EMPTY", 0)

@@ -2,13 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextvars import ContextVar
 from typing import Any, cast
 
 import pytest
 
-from quire.errors import InvalidValue, WrongType
+from quire import Budget, Template
+from quire.compactors import Summarize
+from quire.errors import InvalidValue, ModelFailed, OverBudget, WrongType
 from quire.items import Message, Note
+from quire.models import Scripted
+from quire.sections import Instructions
 from quire.session import (
     Added,
     Adding,
@@ -18,10 +23,13 @@ from quire.session import (
     Compacting,
     Dropped,
     Dropping,
+    Recalling,
+    Requested,
+    Requesting,
     Session,
     hook,
 )
-from tests.session.opened import TEMPLATE, answer, run, session, texts
+from tests.session.opened import TEMPLATE, answer, run, session, talk, texts
 
 heard: list[Any] = []
 Act = Callable[[Session], Any]
@@ -172,3 +180,101 @@ def test_building_is_heard_and_may_be_refused() -> None:
     assert kinds() == ["Building", "Built"] and heard[1].context is context
     with pytest.raises(PermissionError):
         session(hooks=[refuse_building]).build(TEMPLATE)
+
+
+STATE: ContextVar[str] = ContextVar("state", default="outside")
+
+
+@hook(Building, Compacting, Requesting, Recalling)
+def around(event: Any) -> Generator[None, Any, None]:
+    name, token = type(event).__name__, STATE.set(type(event).__name__)
+    try:
+        heard.append((name, type((yield)).__name__))
+    except BaseException as fault:
+        heard.append((name, fault))
+        raise
+    finally:
+        STATE.reset(token)
+
+
+def test_a_generator_runs_around_what_happens_and_its_context_is_seen_there() -> None:
+    seen: list[str] = []
+
+    def answer(_: Any) -> str:
+        seen.append(STATE.get())
+        return "They talked."
+
+    gist = Scripted(answer)
+    one = session(hooks=[around], compactor=Summarize(floor=4, ceiling=8), model=gist)
+    talk(one, 6)
+    one.build(TEMPLATE)
+    assert heard == [("Requesting", "Requested"), ("Compacting", "Compacted"), ("Building", "Built")]
+    assert seen == ["Requesting"] and STATE.get() == "outside"
+
+
+def test_a_generator_hears_of_an_error_and_is_not_begun_if_another_hook_refuses() -> None:
+    wide = Template(Instructions("word " * 100), budget=Budget(window=50))
+    with pytest.raises(OverBudget) as caught:
+        session(hooks=[around]).build(wide)
+    assert heard == [("Building", caught.value)]
+    with pytest.raises(PermissionError):
+        session(hooks=[around, refuse_building]).build(TEMPLATE)
+    assert len(heard) == 1
+
+
+@hook(Building)
+def refuse_around(event: Any) -> Generator[None, Any, None]:
+    raise PermissionError("not now")
+    yield
+
+
+@hook(Building)
+def fail_around(event: Any) -> Generator[None, Any, None]:
+    yield
+    raise RuntimeError("broken")
+
+
+@hook(Building)
+def yield_twice(event: Any) -> Generator[None, Any, None]:
+    yield
+    yield
+
+
+@hook(Building)
+def yield_never(event: Any) -> Generator[None, Any, None]:
+    if heard:
+        yield
+
+
+def test_a_generator_may_refuse_and_its_errors_afterwards_are_kept() -> None:
+    one = session(hooks=[around, refuse_around])
+    with pytest.raises(PermissionError) as caught:
+        one.build(TEMPLATE)
+    assert heard == [("Building", caught.value)]
+    other = session(hooks=[fail_around, yield_twice, yield_never, around])
+    with other.draft() as draft:
+        draft.build(TEMPLATE)
+    assert [failure.hook for failure in other.hooks.failures] == ["yield_twice", "fail_around"]
+    assert heard[1:] == [("Building", "Built")]
+
+
+def test_a_generator_is_no_hook_of_what_is_recorded() -> None:
+    with pytest.raises(InvalidValue, match="generator"):
+        hook(Adding)(fail_around.function)
+
+
+@hook(Requesting, Requested)
+def hear_requests(event: Any) -> None:
+    heard.append(event)
+
+
+@pytest.mark.parametrize("fault", [None, ModelFailed("down")])
+def test_a_request_for_a_summary_is_heard(fault: Exception | None) -> None:
+    gist = Scripted([fault or "They talked."], name="small", wire="anthropic")
+    one = session(hooks=[hear_requests], compactor=Summarize(floor=4, ceiling=8), model=gist)
+    talk(one, 6)
+    one.build(TEMPLATE)
+    before, after = heard
+    assert before[:3] == after[:3] == (one.place, "anthropic", "small") and len(before.items) > 0
+    assert (after.answer.usage is None) == (fault is not None) and after.seconds >= 0
+    assert (after.retries, after.fault) == ((), fault and "ModelFailed")

@@ -79,7 +79,11 @@ STEPS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30), st.integers(0,
 
 
 class Pair:
-    """A parent and a child that go on side by side; every edit is the child's, of nothing but its own."""
+    """A parent and a child that go on side by side; every edit is the child's, of nothing but its own.
+
+    No undo is undone: an edit that comes back into force after a merge comes last in the parent, and is older
+    than other edits in the child.
+    """
 
     def __init__(self) -> None:
         self._ticks = count(1)
@@ -113,7 +117,8 @@ class Pair:
     def _edit(self, what: int, a: int, b: int, name: str) -> Edit | None:
         content = [item for item in self.own() if not is_edit(item)]
         edits = [item for item in self.own() if is_edit(item)]
-        if not content or (what == 9 and not edits):
+        undone = [item.id for item in edits if not isinstance(item, Undo)]
+        if not content or (what == 9 and not undone):
             return None
         first, last = sorted((a % len(content), b % len(content)))
         spans = (Span(content[first].id, content[last].id),)
@@ -125,7 +130,7 @@ class Pair:
             folded = [item for item in self.child.view if isinstance(item, Summary)]
             names = tuple(Span(item.id, item.id) for item in folded) if a % 3 == 0 else ()
             return Summary("gist", (*spans, *names), id=name)
-        return Pin(content[first].id, id=name) if what == 8 else Undo(edits[b % len(edits)].id, id=name)
+        return Pin(content[first].id, id=name) if what == 8 else Undo(undone[b % len(undone)], id=name)
 
 
 @given(STEPS)

@@ -18,7 +18,7 @@ from quire.context import Context, Template
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Content, Message, Part, ToolCall
 from quire.models import AnyModel, model_of
-from quire.session import Session, check_names, checked_type, wait_for
+from quire.session import Replied, Replying, Session, check_names, checked_type, wait_for
 from quire.stores import MemoryStore
 from quire.tokens import named
 
@@ -191,14 +191,28 @@ class Agent:
     async def _reply(self, verb: str, question: Question, asking: Asking) -> Reply:
         loop = self._loop(verb, asking)
         turn = await begin_turn(self.session, interrupts=not isinstance(question, Mapping))
-        return await turn.start(_answer(turn, loop, question))
+        return await turn.start(self._answer(turn, loop, question))
 
     async def _deltas(self, verb: str, question: Question, asking: Asking) -> AsyncGenerator[Delta, None]:
         loop = self._loop(verb, asking)
         turn = await begin_turn(self.session, interrupts=not isinstance(question, Mapping))
-        async with aclosing(turn.stream(lambda emit: _answer(turn, loop, question, emit))) as deltas:
+        async with aclosing(turn.stream(lambda emit: self._answer(turn, loop, question, emit))) as deltas:
             async for delta in deltas:
                 yield delta
+
+    async def _answer(self, turn: Turn, loop: Loop, question: Question, emit: Emit = no_reader) -> Reply:
+        """One turn, and the hooks that hear of it."""
+        reply, fault = None, None
+        async with self.session.hooks.around(Replying(self.session.place, self.name)) as done:
+            try:
+                reply = await _replied(turn, loop, question, emit)
+                return reply
+            except BaseException as error:
+                fault = type(error).__name__
+                raise
+            finally:
+                usage, stop = loop.meter.spent.usage, None if reply is None else reply.stop
+                await done(Replied(self.session.place, self.name, usage, stop, fault))
 
     def _loop(self, verb: str, asking: Asking) -> Loop:
         """The loop of a question with these options."""
@@ -215,7 +229,7 @@ class Agent:
         return Loop(self.session, self.speaker, meter, parameters=parameters, answer=answer)
 
 
-async def _answer(turn: Turn, loop: Loop, question: Question, emit: Emit = no_reader) -> Reply:
+async def _replied(turn: Turn, loop: Loop, question: Question, emit: Emit) -> Reply:
     """One turn: how it begins, the loop, and whatever ends it."""
     loop.emit = emit
     with loop.meter:

@@ -11,7 +11,7 @@ Every call passes through these steps:
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from inspect import isawaitable
@@ -121,25 +121,32 @@ async def execute_call(
 
     Once the tool has ended, a cancellation is raised only after the result was recorded.
     """
-    why_not = await _refused_by_hooks(session, call)
-    if _is_forgotten(session, call, to):  # also while hooks were asked
-        why_not = FORGOTTEN
-    if why_not is not None:
-        result = not_run(call, why_not)
-        return await shield(record(CallRecord(result, outcome=failed(result.text, "refused"))))
-    with _tracing(session, call) as sources:
-        outcome, cancelled = await call_tool(tool, call.arguments, session=session, room=room)
+    calling = Calling(session.place, call.name, call.arguments, call.call_id)
+    async with AsyncExitStack() as stack:
+        try:
+            done = await stack.enter_async_context(session.hooks.around(calling))
+        except Exception as fault:
+            return await _refuse(call, f"a hook refused it: {type(fault).__name__}", record)
+        if _is_forgotten(session, call, to):  # also while hooks were asked
+            return await _refuse(call, FORGOTTEN, record)
+        with _tracing(session, call) as sources:
+            outcome, cancelled = await call_tool(tool, call.arguments, session=session, room=room)
+        why = outcome.stop_reason if outcome.is_error else None
+        called = Called(*calling[:3], outcome.content, why, call.call_id)
 
-    async def finish() -> ToolResult:
-        fault = outcome.stop_reason if outcome.is_error else None
-        if session.hooks.all:
-            await session.hooks.fire(Called(session.place, call.name, call.arguments, outcome.content, fault))
-        return await record(_record_of(call, outcome, sources))
+        async def finish() -> ToolResult:
+            await done(called)
+            return await record(_record_of(call, outcome, sources))
 
-    result = await shield(finish())
-    if cancelled is not None:
-        raise cancelled
-    return result
+        result = await shield(finish())
+        if cancelled is not None:
+            raise cancelled
+        return result
+
+
+async def _refuse(call: ToolCall, why: str, record: Record) -> ToolResult:
+    result = not_run(call, why)
+    return await shield(record(CallRecord(result, outcome=failed(result.text, "refused"))))
 
 
 async def write_result(
@@ -175,15 +182,6 @@ def _tracing(session: Session, call: ToolCall) -> Generator[set[str], None, None
             yield sources
     finally:
         _running.reset(token)
-
-
-async def _refused_by_hooks(session: Session, call: ToolCall) -> str | None:
-    try:
-        if session.hooks.all:
-            await session.hooks.fire(Calling(session.place, call.name, call.arguments))
-    except Exception as fault:
-        return f"a hook refused it: {type(fault).__name__}"
-    return None
 
 
 def _is_forgotten(session: Session, call: ToolCall, transcript: str) -> bool:

@@ -38,7 +38,7 @@ from quire.errors import (
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.models import AnswerShape, Terms, shape_of
 from quire.providers import Finish, Parsed, Rendered
-from quire.session import Session
+from quire.session import Requesting, Session, heard_request
 from quire.stores.store import is_tombstone
 
 T = TypeVar("T")
@@ -371,17 +371,21 @@ class Loop:
             output=None if self._answer is None else self._answer.schema,
             max_tokens=template.budget.reserve or None if is_local else None,
         )
-        answering = model.send(rendered, stream=self.emit is not no_reader, **terms)
-        try:
-            await keep_receipts(context, rendered, answering, terms)
-            async for delta in answering.deltas():
-                if delta.kind != "call":  # calls are emitted when they run
-                    await self.emit(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
-        except BaseException:
-            came = await answering.close()  # by the task that reads the stream
-            if came.items or came.usage is not None:
-                await shield(self._record(came._replace(error=None)))  # the error itself is raised
-            raise
+        request = Requesting(self._session.place, model.wire, model.name, context.items, context.tools)
+        async with heard_request(self._session.hooks, request) as answered:
+            answering = model.send(rendered, stream=self.emit is not no_reader, **terms)
+            try:
+                await keep_receipts(context, rendered, answering, terms)
+                async for delta in answering.deltas():
+                    if delta.kind != "call":  # calls are emitted when they run
+                        await self.emit(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
+            except BaseException:
+                came = await answering.close()  # by the task that reads the stream
+                answered(came)
+                if came.items or came.usage is not None:
+                    await shield(self._record(came._replace(error=None)))  # the error itself is raised
+                raise
+            answered(answering.parsed)
         recorded = await shield(self._record(answering.parsed))
         await self.emit(Recorded(recorded.items))
         return recorded

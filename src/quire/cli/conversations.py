@@ -10,10 +10,11 @@ from quire.cli.options import COUNTED_AS, Address, AsJson, KeyFile, StoreUrl, Tr
 from quire.cli.phrases import entry, item_rows, kind, listed, moment, named, plural
 from quire.cli.stores import at_store, existing_place, session_at
 from quire.cli.terminal import confirmed, error, note, say, table, write_json, write_lines
+from quire.context import not_shown
 from quire.errors import Conflict, InvalidValue, StoreDamaged, UnknownId, UnknownKey, cut
 from quire.items import JSON, Item, Note, Undo, kind_of
 from quire.memory import is_reserved
-from quire.session import Kept, Session, Spending, remove_conversation
+from quire.session import Kept, Session, Spending, remove_conversation, request_named
 from quire.state import View
 from quire.stores import Place, Store, Stored, items_in, place_at
 from quire.stores.store import is_own
@@ -114,7 +115,7 @@ def show(
     with at_store(store, key_file) as found:
         session = session_at(found, existing_place(found, address))
         if receipt is not None:
-            _show_request(request_of(session, receipt), json)
+            _show_request(request_named(session.receipts, receipt), json)
             return
         view, version = _view(session, transcript, at), session.version if at is None else at
         if json:
@@ -153,19 +154,6 @@ def _view_as_data(session: Session, transcript: str, version: int, view: View) -
     }
 
 
-def request_of(session: Session, asked: str) -> Kept:
-    """The request that was kept at a version, or by its place from the end: -1 is the last."""
-    kept = session.receipts
-    if not kept:
-        raise UnknownId(f"no request was kept in {session.place}")
-    named_by = {str(one.version): one for one in kept} | {"last": kept[-1]}
-    named_by |= {str(-place): one for place, one in enumerate(reversed(kept), 1)}
-    if asked not in named_by:
-        known = ", ".join(str(one.version) for one in kept[-10:])
-        raise UnknownId(f"no request was kept at version {cut(asked)!r}; the last are {known}")
-    return named_by[asked]
-
-
 def _show_request(kept: Kept, json: bool) -> None:
     request = kept.request()  # an error if its digest differs, or if parts of it were forgotten
     if json:
@@ -184,13 +172,9 @@ def _show_request(kept: Kept, json: bool) -> None:
 
 def _not_shown(kept: Kept) -> Iterator[str]:
     """A line for all candidates that were not shown for the same reason."""
-    found: dict[tuple[str, str, str], list[str]] = {}
-    for one in kept.entries:
-        if one.fate in ("summarised", "hidden", "left out"):
-            found.setdefault((named(one.section), one.fate, one.reason), []).append(named(one.item_id))
-    for (section, fate, reason), ids in found.items():
-        which = ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}"
-        yield f"\n{plural(len(ids), 'item')} of {section} {fate}: {which}; {reason}"
+    for one in not_shown(kept.entries):
+        which = named(one.first) if one.count == 1 else f"{named(one.first)} to {named(one.last)}"
+        yield f"\n{plural(one.count, 'item')} of {named(one.section)} {one.fate}: {which}; {one.reason}"
 
 
 # log and follow

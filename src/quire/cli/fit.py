@@ -7,10 +7,10 @@ import msgspec
 import typer
 
 from quire.cli.check import outgrown, reportable, shaped
-from quire.cli.conversations import request_of
 from quire.cli.histories import (
     OWN,
     History,
+    format_of,
     known_format,
     note_downgrades,
     read_histories,
@@ -37,7 +37,7 @@ from quire.errors import InvalidValue, Irreducible, OverBudget, UnknownId, cut
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
 from quire.sections import Ask, History as HistorySection
-from quire.session import Session
+from quire.session import Session, request_named
 from quire.state import Transcript
 from quire.tokens import Budget, counter_for, summarized
 
@@ -59,7 +59,7 @@ def fit(
     The exit status is 1 if the history does not fit.
     """
     with errors_reported():
-        fits = _fitted(read_histories(file, source), budget, reserve, model, source, to)
+        fits = _fitted(read_histories(file), budget, reserve, model, source, to)
         written = [_payload(each, to) for each in fits]
         histories = [each.history for each in fits]
         write_payloads([payload for payload, _, _ in written], histories, output)
@@ -106,7 +106,7 @@ def explain(
     if budget is None:
         raise typer.BadParameter("give --budget for a history, or --receipt for a conversation")
     with errors_reported():
-        (found,) = _fitted([_on_line(read_histories(file, source), line)], budget, reserve, model, source)
+        (found,) = _fitted([_on_line(read_histories(file), line)], budget, reserve, model, source)
         number = _number([one.id for one in found.items], item)
         meant = found.items[number - 1]
         entry = found.context.explain(meant)
@@ -121,7 +121,7 @@ def explain(
 
 def _explain_kept(session: Session, receipt: str, item: str, show: bool, json: bool) -> None:
     """Explain what became of a candidate of a request that was sent."""
-    kept = request_of(session, receipt)
+    kept = request_named(session.receipts, receipt)
     ids = [entry.item_id for entry in kept.entries]
     entry = kept.explain(item if item in ids else ids[_number(ids, item) - 1])
     views = [session.view(name) for name in session.transcripts]
@@ -169,9 +169,9 @@ def _fitted(
     known_format(to or OWN)
     room, fits = Budget(window=budget, reserve=reserve), list[Fit]()
     for history in histories:
-        wire = history.format(source)
+        wire = format_of(history.payload, source)
         items = history.items(wire, model if to in (None, wire) else None)
-        if wire != OWN and history.conversation is None:  # messages without ids: number the items
+        if wire != OWN:  # providers' histories have no ids of their own: number the items
             items = [msgspec.structs.replace(item, id=str(number)) for number, item in enumerate(items, 1)]
         asked = model or history.model
         template = Template(HistorySection(), budget=room, model=asked)

@@ -1,6 +1,5 @@
 """The commands `recall` and `knowledge`: what a question would bring back, and the documents of a scope."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -12,16 +11,14 @@ from quire.cli.phrases import beginning, moment, named, plural
 from quire.cli.stores import at_store
 from quire.cli.terminal import errors_reported, note, say, table, write_json
 from quire.errors import InvalidValue, UnknownId, UnknownKey
-from quire.items import Message
 from quire.memory import (
     Excerpt,
     Knowledge,
     Memory,
-    Quote,
-    Quotes,
     Report,
     checked_tiers,
     files_at,
+    quote_rows,
     recalled,
     term_worths,
 )
@@ -34,9 +31,6 @@ knowledge = typer.Typer(
 )
 
 _BUDGET = 1_024
-_LISTED = 10
-"""Quotes that are listed whether or not they fit."""
-
 _MOST_SCOPES = 10
 _LONGEST = 200
 
@@ -68,7 +62,7 @@ def recall(
         quotes = recalled(memory, question, tiers=checked_tiers(tiers), conversation=where, limit=limit)
         if not quotes:
             raise UnknownId(f"nothing was found in the scope {named(place.scope)!r}")
-        rows, used = _rows(quotes, budget, limit)
+        rows, used = quote_rows(quotes, counter_for(COUNTED_AS).count, budget, limit)
     if json:
         write_json(
             {"question": question, "scope": place.scope, "budget": budget, "tokens": used, "found": rows}
@@ -88,34 +82,6 @@ def _searched(store: Store, scope: str, conversation: str | None) -> Place:
     if conversation is not None and place.conversation not in names:
         raise UnknownId(f"there is no conversation {place} in this store")
     return place
-
-
-def _rows(quotes: Sequence[Quote], budget: int, limit: int | None) -> tuple[list[dict[str, Any]], int]:
-    """The quotes as the section `Recall` would show them, and the tokens that the block of quotes takes.
-
-    Quotes that do not fit are listed too: those before the last that fits, and so many in any case.
-    """
-    count = counter_for(COUNTED_AS).count
-    chosen = Quotes(quotes, limit=limit, tokens=budget).select(None, count)
-    lines = {quote.key: quote.line for quote in chosen.quotes}
-    last = max((nth for nth, quote in enumerate(quotes, 1) if quote.key in lines), default=0)
-    rows = [
-        {
-            "id": quote.id,
-            "ids": list(quote.covers),
-            "from": quote.heading.strip("[]"),
-            "source": quote.source,
-            "at": quote.at or None,
-            "tokens": count(Message("user", line)),
-            "fits": quote.key in lines,
-            "score": quote.score or None,
-            "reason": chosen.reason(quote),
-            "text": line,
-        }
-        for quote in quotes[: max(last, limit or _LISTED)]
-        for line in (lines.get(quote.key, quote.line),)
-    ]
-    return rows, sum(map(count, chosen.items))
 
 
 def _print(rows: list[dict[str, Any]], budget: int, used: int, question: str) -> None:

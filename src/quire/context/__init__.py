@@ -12,11 +12,14 @@ from quire.context.entries import (
     Entry,
     Explained as Explained,
     Explanation as Explanation,
+    NotShown as NotShown,
     Part as Part,
+    not_shown as not_shown,
 )
 from quire.context.fit import Fitted, Piece, fit
 from quire.context.template import (
     DEFAULT_MODEL as DEFAULT_MODEL,
+    Read as Read,
     Template,
     enabled_sections as enabled_sections,
     gather,

@@ -53,6 +53,26 @@ class Entry(NamedTuple):
     source: str = ""
 
 
+class NotShown(NamedTuple):
+    """Candidates of one section that the model does not see for one reason: how many, the first, the last."""
+
+    section: str
+    fate: Fate
+    reason: str
+    count: int
+    first: str
+    last: str
+
+
+def not_shown(entries: Iterable[Entry]) -> list[NotShown]:
+    """Return the candidates that the model does not see, those of one section and reason together."""
+    found: dict[tuple[str, Fate, str], list[str]] = {}
+    for one in entries:
+        if one.fate not in VISIBLE:
+            found.setdefault((one.section, one.fate, one.reason), []).append(one.item_id)
+    return [NotShown(*key, len(ids), ids[0], ids[-1]) for key, ids in found.items()]
+
+
 class Explained(NamedTuple):
     """An entry, and the time of its item."""
 

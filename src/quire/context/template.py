@@ -1,14 +1,14 @@
 """The template: sections in order, with a budget. A template never changes; `add` returns another."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from quire.context.context import Context, Observer, Receipt
 from quire.context.fit import Fitted, Piece, Shown, fit
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Item
-from quire.sections import Ask, Candidates, History, Section, Settings, items_of, settings_of
+from quire.sections import Ask, Candidates, Content, History, Section, Settings, items_of, settings_of
 from quire.state import View
 from quire.tokens import Budget, Calibrated, Counter, answer_tokens, counter_for, schema_tokens
 
@@ -128,12 +128,20 @@ def enabled_sections(sections: Sequence[Section]) -> list[Section]:
     return [section for section in sections if settings_of(section).enabled]
 
 
-async def gather_section(section: Section, ask: Ask) -> Piece:
+Read = Callable[[Section, Ask], Awaitable[Content]]
+"""Reads what a section gives."""
+
+
+async def _read(section: Section, ask: Ask) -> Content:
+    return await section.items(ask)
+
+
+async def gather_section(section: Section, ask: Ask, read: Read = _read) -> Piece:
     """Ask one section. An optional section that fails shows nothing."""
     settings = settings_of(section)
     try:
         source = ask.view(section.transcript) if isinstance(section, History) else None
-        content = await section.items(ask)
+        content = await read(section, ask)
         shown = content if isinstance(content, View | Candidates) else items_of(content, settings.name)
         return Piece(settings, shown, source=source)
     except Exception as fault:

@@ -22,7 +22,8 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from quire.context import Context, Template
+from quire.compactors import read_back
+from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import Conflict, InvalidValue
 from quire.items import Item, Message, ToolCall, ToolResult, Unknown
 from quire.providers import NO_RESULT, Pairing, Parsed
@@ -31,12 +32,15 @@ from quire.session import Session
 from quire.session.session import Options
 from quire.state import View, is_user_message
 from quire.stores import Store
-from quire.tokens import Budget, Definition, Usage
+from quire.tokens import Budget, Definition, Usage, counter_for
 
 M = TypeVar("M")
 
 MARK = "native"
 """Where an item says which message of the framework it is of."""
+
+_TOKENS_BACK = 2_000
+"""The size of a piece of a result that is read back."""
 
 _MOST_SESSIONS = 1_000
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -158,6 +162,12 @@ class Mirror(Generic[M]):
             except Conflict:  # another process has recorded something: compare again
                 return self.follow(messages)
             self._hide(gone)  # the last message of the user can be hidden once there is another
+
+    def read_back(self, handle: str, start: int = 0) -> str:
+        """Return a piece of a tool result that was sent as a stub, for the tool `read_back`."""
+        model = self._template.model if self._template else None
+        counter = counter_for(model or DEFAULT_MODEL)
+        return read_back(self.session.pool.copy(), handle, counter, _TOKENS_BACK, start)
 
     async def afollow(self, messages: Sequence[M]) -> None:
         """`follow` to be awaited."""

@@ -19,6 +19,7 @@ from quire.memory.quotes import (
     Quotes as Quotes,
     SelectedQuotes as SelectedQuotes,
     Shorten as Shorten,
+    quote_rows as quote_rows,
 )
 from quire.memory.recall import Recall, recalled
 from quire.memory.tiers import Episode, Tier, checked_tiers as checked_tiers

@@ -13,7 +13,6 @@ covers, and items that a `Hide` with `extras={"recall": False}` hides. Other hid
 compactor left out of the view is what recall is for.
 """
 
-from array import array
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from itertools import chain
@@ -27,7 +26,7 @@ from quire.items import EDITS, JSON, Hide, Item, Message, Note, Span, Summary, T
 from quire.memory.index import Index, LeafFilter, Mark
 from quire.memory.knowledge import Knowledge
 from quire.memory.leaf import KNOWLEDGE, Kind, Leaf, leaves_of_document
-from quire.state import Grouping
+from quire.state import Grouping, PackedGrouping
 from quire.stores import Place, Standing, Store, Stored, items_in
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import FORGOTTEN, POOL
@@ -51,12 +50,12 @@ _SUMMARIES_AT = 1 << 30
 _APART = 8
 """The distance between the orders of leaves that lend each other no words: summaries and kept notes."""
 
+_PLACE, _ORDER = 12, 4
+"""The bytes of a place, and of the order in it."""
+
 _KINDS: dict[type, Kind] = {ToolCall: "done", ToolResult: "done", Summary: "summary", Note: "note"}
 _ERROR, _QUESTION = 0.9, 0.65
 _IMPORTANCE: dict[type, float] = {Summary: 0.8, Note: 0.8, ToolResult: 0.75, ToolCall: 0.7, Message: 0.5}
-_PAUSE_BETWEEN = Message("user", "", id="-")
-"""Between the items of two groups, so that the second does not join the first."""
-
 _SPEAKERS = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 
 
@@ -174,13 +173,13 @@ class LogLeaves:
     def of_state(cls, place: Place, state: bytes) -> "LogLeaves":
         """Continue where `state` was taken."""
         log = cls(place)
-        for stream, one in _decode_states(state).items():
-            log._streams[stream] = TranscriptLeaves.of_state(place.conversation, stream, one)
+        for stream, packed in _decode_states(state).items():
+            log._streams[stream] = TranscriptLeaves(place.conversation, stream, packed)
         return log
 
     def state(self) -> bytes:
         """What is needed to take the next entries: numbers, digests, and the items of unfinished groups."""
-        return _encode({stream: one.state() for stream, one in self._streams.items()})
+        return _encode({stream: one.packed() for stream, one in self._streams.items()})
 
     def take(self, stored: Sequence[Stored]) -> Changes | None:
         """Return what entries change; none if they change what earlier ones did: then read all again."""
@@ -200,94 +199,70 @@ class LogLeaves:
         return Changes(leaves, gone)
 
 
-class _State(msgspec.Struct, array_like=True):
-    """Where a transcript continues. `joined` are the items that others may join: head, position, item."""
+class _Read(msgspec.Struct, array_like=True):
+    """What is known of the items of a transcript that were taken."""
 
-    order: int
-    summaries: int
-    stretch: int
-    until: float | None
-    ids: bytes
-    order_at: bytes
-    areas: dict[str, list[tuple[int, int]]]
-    keyed: dict[str, str]
-    gone: set[str]
-    orders: dict[int, tuple[int, int]]
-    joined: list[tuple[int, int, bytes]]
-    is_replying: bool
+    order: int = 0
+    summaries: int = 0
+    stretch: int = 0
+    until: float | None = None
+    places: bytearray = msgspec.field(default_factory=bytearray)
+    """By position: the digest of the item's id, and the order of the next leaf."""
+    areas: dict[str, list[tuple[int, int]]] = {}
+    """By summary: the positions that it covers."""
+    keyed: dict[str, str] = {}
+    gone: set[str] = set()
+    """Withdrawn items whose groups may still change."""
+    orders: dict[int, tuple[int, int]] = {}
+    """By head of a group: the order and the stretch of its leaf."""
+
+
+_Packed = tuple[_Read, PackedGrouping, dict[int, dict[int, bytes]]]
 
 
 class TranscriptLeaves:
     """The leaves of one transcript, or of the pool."""
 
-    def __init__(self, source: str, transcript: str) -> None:
+    def __init__(self, source: str, transcript: str, packed: _Packed | None = None) -> None:
+        """Continue with what was packed, if it is given."""
         self._source, self._transcript = source, transcript
-        self._grouping = Grouping()
-        self._groups: dict[int, dict[int, Item]] = {}  # by head, then by position; those that others may join
-        self._orders: dict[int, tuple[int, int]] = {}  # by head: the order and the stretch of the leaf
-        self._order, self._summaries, self._stretch = 0, 0, 0
-        self._until: float | None = None
+        self._read, grouping, groups = packed or (_Read(), Grouping().packed(), {})
+        # By head, then by position; those that others may join.
+        self._groups = {
+            head: {position: JSON.decode_item(body) for position, body in group.items()}
+            for head, group in groups.items()
+        }
+        items = {position: item for group in self._groups.values() for position, item in group.items()}
+        self._grouping = Grouping.unpacked(grouping, items.__getitem__)
         self._positions: dict[str, int] = {}  # of the items that are being taken
-        self._ids = array("q")  # by position: the digest of the item's id
-        self._order_at = array("i")  # by position: the order of the next leaf
-        self._areas: dict[str, list[tuple[int, int]]] = {}  # by summary: the positions that it covers
-        self._keyed: dict[str, str] = {}
-        self._gone: set[str] = set()  # also of earlier items, if their groups may still change
 
-    @classmethod
-    def of_state(cls, source: str, transcript: str, state: _State) -> "TranscriptLeaves":
-        """Continue where `state` was taken."""
-        one = cls(source, transcript)
-        one._order, one._summaries, one._stretch = state.order, state.summaries, state.stretch
-        one._until, one._areas, one._keyed, one._gone = state.until, state.areas, state.keyed, state.gone
-        one._ids, one._order_at, one._orders = array("q", state.ids), array("i", state.order_at), state.orders
-        for head, position, body in state.joined:
-            if head == position:
-                one._grouping.add(_PAUSE_BETWEEN, position)
-            one._grouping.add(item := JSON.decode_item(body), position)
-            one._groups.setdefault(head, {})[position] = item
-        if not state.is_replying:
-            one._grouping.add(_PAUSE_BETWEEN, len(one._ids))
-        return one
-
-    def state(self) -> _State:
+    def packed(self) -> _Packed:
         """What is needed to take the next items."""
-        groups = self._groups.items()
-        joined = sorted((at, head, item) for head, group in groups for at, item in group.items())
-        return _State(
-            self._order,
-            self._summaries,
-            self._stretch,
-            self._until,
-            self._ids.tobytes(),
-            self._order_at.tobytes(),
-            self._areas,
-            self._keyed,
-            self._gone,
-            self._orders,
-            [(head, at, JSON.encode_item(item)) for at, head, item in joined],
-            self._grouping.reply >= 0,
-        )
+        groups = {
+            head: {position: JSON.encode_item(item) for position, item in group.items()}
+            for head, group in self._groups.items()
+        }
+        return self._read, self._grouping.packed(), groups
 
     def take(self, items: Sequence[Item]) -> Changes | None:
         """Return what items change; none if they undo an earlier edit, or hide earlier items from recall."""
-        undone, known = _undone_by(items), len(self._ids)
+        read, undone = self._read, _undone_by(items)
+        known = len(read.places) // _PLACE
         self._positions = {item.id: position for position, item in enumerate(items, known)}
         if known and not undone <= self._positions.keys():
             return None
-        before, touched = set(self._gone), dict[int, None]()
+        before, touched = set(read.gone), dict[int, None]()
         is_pool = self._transcript == POOL
         for position, item in enumerate(items, known):
-            self._ids.append(_digest_of(item.id))
             head = self._grouping.add(item, position)
             is_edit = type(item) in EDITS
             if not is_edit or (isinstance(item, Summary) and item.id not in undone):
                 self._groups.setdefault(head, {})[position] = item
                 if _has_words(item):
                     self._give_order(head, item)
-                if head in self._orders:
+                if head in read.orders:
                     touched[head] = None
-            self._order_at.append(self._order)
+            read.places += _digest_of(item.id) + read.order.to_bytes(_ORDER, "big")
             if not (is_edit or is_pool) or item.id in undone:
                 continue
             if isinstance(item, Hide) and not is_pool:
@@ -295,46 +270,47 @@ class TranscriptLeaves:
                     for start, stop in self._area(item.spans):
                         if start < known:
                             return None
-                        self._gone.update(one.id for one in items[start - known : stop - known])
+                        read.gone.update(one.id for one in items[start - known : stop - known])
             else:
                 self._withdraw(item)
         made = filter(None, map(self._leaf, touched))
-        changes = Changes([leaf for leaf in made if leaf.key not in self._gone], self._gone - before)
+        changes = Changes([leaf for leaf in made if leaf.key not in read.gone], read.gone - before)
         self._close_groups()
         self._positions = {}
         return changes
 
     def _give_order(self, head: int, item: Item) -> None:
-        if head in self._orders:
+        read, at = self._read, item.created_at
+        if head in read.orders:
             return
-        at = item.created_at
-        if self._until is not None and at - self._until > PAUSE:
-            self._stretch += 1
-        self._until = at if self._until is None else max(self._until, at)
+        if read.until is not None and at - read.until > PAUSE:
+            read.stretch += 1
+        read.until = at if read.until is None else max(read.until, at)
         if isinstance(item, Summary):
-            self._summaries += 1
-            order = _SUMMARIES_AT + _APART * self._summaries
+            read.summaries += 1
+            order = _SUMMARIES_AT + _APART * read.summaries
         else:
-            order = self._order
-            self._order += _APART if self._transcript == POOL else 1
-        self._orders[head] = order, self._stretch
+            order = read.order
+            read.order += _APART if self._transcript == POOL else 1
+        read.orders[head] = order, read.stretch
 
     def _withdraw(self, item: Item) -> None:
         """Note which leaves a summary, or an item of the pool, withdraws."""
+        read = self._read
         match item:
             case Summary():
                 own = self._positions[item.id]
                 area = self._area(item.spans) or [(own, own + 1)]
-                self._gone.update(one for one, other in self._areas.items() if _is_within(other, area))
-                self._areas = {one: other for one, other in self._areas.items() if one not in self._gone}
-                self._areas[item.id] = area
+                read.gone.update(one for one, other in read.areas.items() if _is_within(other, area))
+                read.areas = {one: other for one, other in read.areas.items() if one not in read.gone}
+                read.areas[item.id] = area
             case Hide():
-                self._gone.update(span.first for span in item.spans)
+                read.gone.update(span.first for span in item.spans)
             case Note(key=str(key)):
-                if key in self._keyed:
-                    self._gone.add(self._keyed[key])
-                self._keyed[key] = item.id
-                self._gone.discard(item.id)
+                if key in read.keyed:
+                    read.gone.add(read.keyed[key])
+                read.keyed[key] = item.id
+                read.gone.discard(item.id)
             case _:
                 pass
 
@@ -347,10 +323,11 @@ class TranscriptLeaves:
         """Return where an item is, or -1."""
         if item_id in self._positions:
             return self._positions[item_id]
-        try:
-            return self._ids.index(_digest_of(item_id))
-        except ValueError:
-            return -1
+        digest, places = _digest_of(item_id), self._read.places
+        found = places.find(digest)
+        while found > 0 and found % _PLACE:  # across two places
+            found = places.find(digest, found + 1)
+        return found // _PLACE
 
     def _leaf(self, head: int) -> Leaf | None:
         items = [
@@ -361,7 +338,7 @@ class TranscriptLeaves:
         text = "\n".join(filter(None, map(_words, items)))
         if not text.strip() or not any(map(_has_words, items)):
             return None
-        order, stretch = self._orders[head]
+        order, stretch = self._read.orders[head]
         return Leaf(
             source=self._source,
             transcript=self._transcript,
@@ -381,7 +358,8 @@ class TranscriptLeaves:
         """Return the order of the first leaf that a summary does not cover."""
         spans = item.spans if isinstance(item, Summary) else ()
         last = max((self._position(span.last) for span in spans), default=-1)
-        return self._order_at[last] if last >= 0 else 0
+        end = (last + 1) * _PLACE
+        return int.from_bytes(self._read.places[end - _ORDER : end], "big") if last >= 0 else 0
 
     def _close_groups(self) -> None:
         """Keep only what the next items may change: the reply that goes on, and groups with open calls."""
@@ -392,17 +370,16 @@ class TranscriptLeaves:
             if head == replying or not calls.isdisjoint(group)
         }
         self._groups = still
-        self._orders = {head: order for head, order in self._orders.items() if head in still}
-        self._gone &= {item.id for group in still.values() for item in group.values()}
+        self._read.orders = {head: order for head, order in self._read.orders.items() if head in still}
+        self._read.gone &= {item.id for group in still.values() for item in group.values()}
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_states = msgspec.msgpack.Decoder(dict[str, _State]).decode
+_decode_states = msgspec.msgpack.Decoder(dict[str, _Packed]).decode
 
 
-def _digest_of(item_id: str) -> int:
-    digest = blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+def _digest_of(item_id: str) -> bytes:
+    return blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=_PLACE - _ORDER).digest()
 
 
 def _undone_by(items: Sequence[Item]) -> set[str]:

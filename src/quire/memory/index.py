@@ -12,7 +12,7 @@ from heapq import nlargest
 from itertools import islice
 from math import inf
 from threading import RLock
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -105,42 +105,40 @@ class Index:
 
     def __init__(self) -> None:
         self.postings = Postings(WEIGHTS.lent())
-        self.at: Column[float] = Column(0.0)
+        self.at: Column[float] = Column(0.0, "at")
         self.vectors: dict[int, array[float]] = {}
         self.marks: dict[str, Mark] = {}
         """How far each source was read."""
-        self.states: dict[str, bytes] = {}
-        """Where reading continues in sources that changed since the last snapshot."""
+        self.states: dict[str, bytes | None] = {}
+        """Where reading continues in sources that changed since the last snapshot; None if they are gone."""
         self.changes = 0
         """How many leaves were put or removed."""
         self.saved = 0
         """What `changes` was when the last snapshot was made."""
         self.lock = RLock()
         self._leaves: dict[int, Leaf] = {}
-        self._importance: Column[float] = Column(0.0)
-        self._keys: Column[int] = Column(-1)  # the numbers of leaves, by a digest of transcript and key
+        self._importance: Column[float] = Column(0.0, "importance")
+        # The numbers of leaves, by a digest of transcript and key.
+        self._keys: Column[int] = Column(-1, "keyed", "q", of="keys")
         self._sources: dict[str, dict[str, _Transcript]] = {}
         self._last_row = 0
         self._load: Load | None = None
         self._changed: set[int] = set()
-        self._dropped: set[str] = set()  # sources whose state is no longer valid
 
     def __len__(self) -> int:
         return len(self.postings)
 
     @cached_property
-    def _in_time(self) -> tuple["array[int]", "array[float]"]:
-        parts = {"in time": b"", "times": b""} if self._load is None else self._load(("in time", "times"))
-        return array("q", parts["in time"]), array("d", parts["times"])
-
-    @property
     def numbers(self) -> "array[int]":
         """The leaves in the order of time, of equal times the last put last."""
-        return self._in_time[0]
+        return array("q", self._part("in time"))
 
-    @property
+    @cached_property
     def _times(self) -> "array[float]":
-        return self._in_time[1]
+        return array("d", self._part("times"))
+
+    def _part(self, name: str) -> bytes:
+        return b"" if self._load is None else self._load((name,))[name]
 
     # Changing
 
@@ -176,8 +174,7 @@ class Index:
             self.put(leaves)
             if mark is None:
                 self.marks.pop(source, None)
-                self.states.pop(source, None)
-                self._dropped.add(source)
+                self.states[source] = None
             else:
                 self.marks[source] = mark
 
@@ -192,10 +189,9 @@ class Index:
 
     def state(self, source: str) -> bytes | None:
         """Where reading continues in a source."""
-        if source in self.states or source in self._dropped or self._load is None:
+        if source in self.states or self._load is None:
             return self.states.get(source)
-        name = part_name("s", source)
-        return self._load((name,))[name]
+        return self._part(part_name("s", source))
 
     def _put(self, leaf: Leaf) -> None:
         key = _key_of(leaf)
@@ -206,7 +202,7 @@ class Index:
             self._remove(number)
             number = self._number(leaf)  # its transcript may have gone with it
         self._sources[leaf.source][leaf.transcript].count += 1
-        numbers, times = self._in_time
+        numbers, times = self.numbers, self._times
         place = bisect_right(times, leaf.at)
         times.insert(place, leaf.at)
         numbers.insert(place, number)
@@ -337,22 +333,12 @@ class Index:
         """What changed since the last snapshot, or all if there was none; to be followed by `on_saved`."""
         if self._load is not None:
             self._load(())  # an error if the snapshot is another by now
-        numbers, keys = array("q", sorted(self.numbers)), sorted(self._keys.whole().items())
-        columns: dict[str, array[int] | array[float]] = {
-            "numbers": numbers,
-            "at": array("d", map(self.at.whole().__getitem__, numbers)),
-            "importance": array("d", map(self._importance.whole().__getitem__, numbers)),
-            "in time": self.numbers,
-            "times": self._times,
-            "keys": array("q", [key for key, number in keys if number >= 0]),
-            "keyed": array("q", [number for _, number in keys if number >= 0]),
-        }
-        parts: Parts = {name: column.tobytes() for name, column in columns.items()}
-        parts |= self.postings.parts(numbers)
+        numbers = array("q", sorted(self.numbers))
         head = _Head(self._sources, self._last_row, len(self), self.postings.total, self.marks)
-        parts["head"] = _encode(head)
-        sources = {*self._dropped, *self.states}
-        parts |= {part_name("s", source): self.states.get(source) for source in sources}
+        parts: Parts = {"head": _encode(head), "in time": self.numbers.tobytes()}
+        parts |= {"times": self._times.tobytes()} | self._keys.parts() | self.postings.parts(numbers)
+        parts |= self.at.parts(numbers) | self._importance.parts(numbers)
+        parts |= {part_name("s", source): state for source, state in self.states.items()}
         return parts | {f"#{number:x}": self._encoded(number) for number in self._changed}
 
     def _encoded(self, number: int) -> bytes | None:
@@ -365,7 +351,7 @@ class Index:
         """Load from the snapshot that was just written."""
         self._load, self.saved = load, self.changes
         self.postings.on_saved(load)
-        self._changed, self._dropped, self.states = set(), set(), {}
+        self._changed, self.states = set(), {}
 
     @property
     def is_saved(self) -> bool:
@@ -378,17 +364,16 @@ class Index:
         index, loaded = cls(), dict(load(_OPENED))
         head = _decode_head(loaded["head"])
 
-        def column(name: str, kind: Literal["q", "I", "d"]) -> Sequence[Any]:
+        def part(name: str) -> bytes:
             if name not in loaded:
                 loaded.update(load((name,)))
-            return memoryview(loaded[name]).cast(kind)
+            return loaded[name]
 
         index._load = load
         index._sources, index._last_row, index.marks = head.sources, head.last_row, head.marks
-        index.at = Column(0.0, lambda: (column("numbers", "q"), column("at", "d")))
-        index._importance = Column(0.0, lambda: (column("numbers", "q"), column("importance", "d")))
-        index._keys = Column(-1, lambda: (column("keys", "q"), column("keyed", "q")))
-        index.postings.open(load, column, head.count, head.total)
+        for column in (index.at, index._importance, index._keys):
+            column.part = part
+        index.postings.open(load, part, head.count, head.total)
         return index
 
 

@@ -55,9 +55,6 @@ Lent = tuple[tuple[float, float], ...]
 Load = Callable[[Iterable[str]], Mapping[str, bytes]]
 """Parts of a snapshot by name; an error where one is missing."""
 
-Columns = Callable[[str, Literal["q", "I", "d"]], Sequence[Any]]
-"""A column of a snapshot, by its name and the type of its numbers."""
-
 Parts = dict[str, bytes | None]
 """Parts of a snapshot to write, by name; None for those to delete."""
 
@@ -104,35 +101,46 @@ def part_name(kind: str, name: str) -> str:
 
 
 _Value = TypeVar("_Value", int, float)
-_Rows = tuple[Sequence[int], Sequence[_Value]]
 
 
 class Column(dict[int, _Value]):
     """A value by number, and the default where there is none.
 
-    What came from a snapshot stays in two rows, the sorted numbers and the values, which are loaded at the
-    first look-up. A look-up copies the value into the dict.
+    What came from a snapshot stays in two parts of it, the sorted numbers and the values, which are loaded at
+    the first look-up. A look-up copies the value into the dict.
     """
 
-    def __init__(self, default: _Value, load: Callable[[], _Rows[_Value]] | None = None) -> None:
+    def __init__(
+        self, default: _Value, name: str, kind: Literal["q", "I", "d"] = "d", *, of: str = "numbers"
+    ) -> None:
+        """`name` and `of` are the parts of the values and of the numbers."""
         self._default: _Value = default
-        self._load: Callable[[], _Rows[_Value]] | None = load
+        self._name, self._of = name, of
+        self._kind: Literal["q", "I", "d"] = kind
+        self.part: Callable[[str], bytes] | None = None
+        """Loads a part of a snapshot by its name."""
 
     @cached_property
-    def _rows(self) -> _Rows[_Value] | None:
-        return None if self._load is None else self._load()
+    def _rows(self) -> tuple[Sequence[int], Sequence[Any]]:
+        if self.part is None:
+            return (), ()
+        return memoryview(self.part(self._of)).cast("q"), memoryview(self.part(self._name)).cast(self._kind)
 
     def __missing__(self, number: int) -> _Value:
-        if self._load is not None and self._rows is not None:
+        if self.part is not None:
             numbers, values = self._rows
             place = bisect_left(numbers, number)
             if place < len(numbers) and numbers[place] == number:
                 return self.setdefault(number, values[place])
         return self.setdefault(number, self._default)
 
-    def whole(self) -> dict[int, _Value]:
-        """All values, also defaults of numbers that were looked up."""
-        return self if self._rows is None else dict(zip(*self._rows, strict=True)) | self
+    def parts(self, numbers: "array[int] | None" = None) -> Parts:
+        """The values of sorted numbers, or of all that have one, as parts of a snapshot."""
+        values = dict(zip(*self._rows, strict=True)) | self
+        if numbers is None:
+            numbers = array("q", sorted(number for number, one in values.items() if one != self._default))
+        packed = array(self._kind, map(values.__getitem__, numbers))
+        return {self._of: numbers.tobytes(), self._name: packed.tobytes()}
 
 
 class Postings:
@@ -140,17 +148,18 @@ class Postings:
 
     def __init__(self, lent: Lent) -> None:
         self.lent = lent
-        self.length: Column[float] = Column(ABSENT)
+        self.length: Column[float] = Column(ABSENT, "length")
         """By leaf, what it carries: its own terms and those lent to it, weighted; `ABSENT` without a leaf."""
-        self.share: Column[float] = Column(0.0)
+        self.share: Column[float] = Column(0.0, "share")
         """By leaf, at which share it lends its terms."""
         self.total = 0.0
         self._count = 0
-        self._sizes: Column[int] = Column(0)
+        self._sizes: Column[int] = Column(0, "sizes", "I")
         self._lists: dict[str, dict[int, Times]] = {}
         self._added: dict[str, dict[int, Times]] = {}  # to lists that are not loaded
         self._changed: set[str] = set()  # terms whose lists are not as in the snapshot, if there is one
-        self._known: Column[int] = Column(0)  # by digest of a term: whether the snapshot has its list
+        # By the digest of a term: the digest itself, if the snapshot has its list.
+        self._known: Column[int] = Column(0, "terms", "q", of="terms")
         self._load: Load | None = None
 
     def __len__(self) -> int:
@@ -186,13 +195,11 @@ class Postings:
         """Add a leaf with the terms of its statements and of its questions, and its marks."""
         self._sizes[leaf] = min(len(stated), LONGEST) * _ROOM + min(len(asked), LONGEST)
         self.share[leaf] = in_grains(min(1.0, REACH / max(1, len(stated) + len(asked))))
-        in_statements, in_questions = Counter(stated), Counter(asked)
-        in_statements.update(marks)
-        times = {
-            term: (min(count, _MOST), min(in_questions.pop(term, 0), _MOST))
-            for term, count in in_statements.items()
-        }
-        times |= {term: (0, min(count, _MOST)) for term, count in in_questions.items()}
+        in_statements, in_questions = Counter((*stated, *marks)), Counter(asked)
+        times = {term: (count, in_questions.pop(term, 0)) for term, count in in_statements.items()}
+        times |= {term: (0, count) for term, count in in_questions.items()}
+        if len(stated) + len(asked) > _MOST:
+            times = {term: (min(one, _MOST), min(other, _MOST)) for term, (one, other) in times.items()}
         lists, others = self._lists, self._lists
         if self._load is not None:
             others = self._added
@@ -250,15 +257,11 @@ class Postings:
         for term, added in self._added.items():
             lists[term] = _joined(bases.get(term, b""), _packed(added))
         for term, held in lists.items():
-            self._known[digest_of(term)] = bool(held)
-        known = sorted(term for term, is_known in self._known.whole().items() if is_known)
-        columns: dict[str, array[int] | array[float]] = {
-            "length": array("d", map(self.length.whole().__getitem__, numbers)),
-            "share": array("d", map(self.share.whole().__getitem__, numbers)),
-            "sizes": array("I", map(self._sizes.whole().__getitem__, numbers)),
-            "terms": array("q", known),
-        }
-        parts: Parts = {name: column.tobytes() for name, column in columns.items()}
+            digest = digest_of(term)
+            self._known[digest] = digest if held else 0
+        parts = self._known.parts()
+        for column in (self.length, self.share, self._sizes):
+            parts |= column.parts(numbers)
         return parts | {part_name("t", term): held or None for term, held in lists.items()}
 
     def on_saved(self, load: Load) -> None:
@@ -266,13 +269,11 @@ class Postings:
         self._load = load
         self._changed, self._added = set(), {}
 
-    def open(self, load: Load, columns: Columns, count: int, total: float) -> None:
+    def open(self, load: Load, part: Callable[[str], bytes], count: int, total: float) -> None:
         """Use a snapshot; nothing else may be there."""
         self._load, self._count, self.total = load, count, total
-        self.length = Column(ABSENT, lambda: (columns("numbers", "q"), columns("length", "d")))
-        self.share = Column(0.0, lambda: (columns("numbers", "q"), columns("share", "d")))
-        self._sizes = Column(0, lambda: (columns("numbers", "q"), columns("sizes", "I")))
-        self._known = Column(0, lambda: ((terms := columns("terms", "q")), b"\1" * len(terms)))
+        for column in (self.length, self.share, self._sizes, self._known):
+            column.part = part
 
 
 def _packed(leaves: dict[int, Times]) -> bytes:

@@ -41,6 +41,9 @@ _LEAST_CHARACTERS = 200
 _MOST_MISSES = 20
 """After so many quotes in a row that do not fit, the search for one that does ends: counting takes time."""
 
+_LISTED = 10
+"""Quotes that are listed as data whether or not they fit."""
+
 # Some wires mark instructions in a user's message with this tag.
 _MARKS = re.compile(rf"<(?=[\s/]*(?:{_TAG}|instructions)\b)", re.IGNORECASE)
 
@@ -166,18 +169,18 @@ class Quotes(Candidates):
         limit: int | None = None,
         tokens: int | None = None,
     ) -> None:
-        self._quotes, self._name, self._limit, self._tokens = quotes, name, limit, tokens
+        self.quotes, self._name, self._limit, self._tokens = quotes, name, limit, tokens
         self._opening, self._closing = opening, closing
         self._lengths: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return len(self._quotes)
+        return len(self.quotes)
 
     def __getitem__(self, index: int | slice) -> Any:
         """Return quotes as messages."""
         if isinstance(index, slice):
-            return [*map(_message, self._quotes[index])]
-        return _message(self._quotes[index])
+            return [*map(_message, self.quotes[index])]
+        return _message(self.quotes[index])
 
     def changed(self, change: Callable[[Item], Item]) -> "Quotes":
         """Return the same quotes with their lines changed by a function of messages."""
@@ -187,7 +190,7 @@ class Quotes(Candidates):
             return quote._replace(line=new.text) if isinstance(new, Message) else quote
 
         other = copy(self)
-        other._quotes = [*map(change_line, self._quotes)]
+        other.quotes = [*map(change_line, self.quotes)]
         return other
 
     def select(
@@ -205,15 +208,15 @@ class Quotes(Candidates):
         while kept:
             block = self._block(kept)
             if most is None or count(block) <= most:
-                return SelectedQuotes(self._quotes, kept, (block,), remarks)
+                return SelectedQuotes(self.quotes, kept, (block,), remarks)
             kept.pop()  # together they may be a little longer than one by one
-        return SelectedQuotes(self._quotes, remarks=remarks)
+        return SelectedQuotes(self.quotes, remarks=remarks)
 
     def _new(self, is_shown: IsShown | None, earlier: Sequence[Selection]) -> Iterator[Quote]:
         """Yield the quotes of which nothing is shown, nor quoted by another section."""
         selections = (one for one in earlier if isinstance(one, SelectedQuotes))
         known = {identity for one in selections for quote in one.quotes for identity in identities(quote)}
-        for quote in self._quotes:
+        for quote in self.quotes:
             is_known = known and not known.isdisjoint(identities(quote))
             if not is_known and (is_shown is None or not is_shown(quote.covers or (quote.id,), quote.is_of)):
                 yield quote
@@ -269,6 +272,35 @@ class Quotes(Candidates):
         own_id = stable_id(self._name, "quotes", *sorted(quote.id for quote in quotes), text)
         extras = {OF: list(dict.fromkeys(one for quote in quotes for one in quote.sources))}
         return Message("user", text, id=own_id, created_at=0.0, extras=extras)
+
+
+def quote_rows(
+    quotes: Sequence[Quote], count: Count, budget: int, limit: int | None = None
+) -> tuple[list[dict[str, Any]], int]:
+    """Quotes as data, as the section `Recall` would show them, and the tokens that the block of them takes.
+
+    Quotes that do not fit are listed too: those before the last that fits, and so many in any case.
+    """
+    chosen = Quotes(quotes, limit=limit, tokens=budget).select(None, count)
+    lines = {quote.key: quote.line for quote in chosen.quotes}
+    last = max((nth for nth, quote in enumerate(quotes, 1) if quote.key in lines), default=0)
+    rows = [
+        {
+            "id": quote.id,
+            "ids": list(quote.covers),
+            "from": quote.heading.strip("[]"),
+            "source": quote.source,
+            "at": quote.at or None,
+            "tokens": count(Message("user", line)),
+            "fits": quote.key in lines,
+            "score": quote.score or None,
+            "reason": chosen.reason(quote),
+            "text": line,
+        }
+        for quote in quotes[: max(last, limit or _LISTED)]
+        for line in (lines.get(quote.key, quote.line),)
+    ]
+    return rows, sum(map(count, chosen.items))
 
 
 def _message(quote: Quote) -> Message:

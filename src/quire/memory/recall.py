@@ -71,6 +71,11 @@ class Recall(Settings):
         self._tokens = whole(tokens, "tokens for quotes", least=1)
         self._memory = memory
 
+    def question(self, ask: Ask) -> str:
+        """Return the question: the input, or else the last message of the user; empty if there is none."""
+        asked = _question_of(ask)
+        return "" if asked is None else asked.text
+
     async def items(self, ask: Ask) -> Quotes:
         """Return the quotes that may be shown; which are is decided when the rest of the context is known."""
         memory = self._memory or (ask.memory() if ask.memory is not None else None)
@@ -80,7 +85,7 @@ class Recall(Settings):
         find = partial(
             recalled,
             memory,
-            question.text if question is not None else "",
+            self.question(ask),
             tiers=self._tiers,
             conversation=ask.conversation,
             limit=self._limit,

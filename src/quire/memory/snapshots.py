@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from hashlib import blake2b
 from secrets import token_bytes
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -43,7 +43,7 @@ LEAST_CHANGES, _SHARE = 100, 128
 """A snapshot is written when so many leaves changed, and one in so many: each process that opens it indexes
 those again, at 0.1 ms each."""
 
-_FORMAT = 5
+_FORMAT = 6
 _PATIENCE = 10.0
 _SUM = 4
 _GENERATION = "generation"
@@ -119,7 +119,7 @@ def _write(snapshot: "_Snapshot", caught_up: Callable[[], Index], *, is_forgetti
     with ExitStack() as held:  # until the snapshot is written, the index does not change
         saved: list[Index] = []
 
-        def make(found: bytes | None) -> _Written | None:
+        def make(found: bytes | None) -> tuple[Parts, bool] | None:
             if found is None and is_forgetting:
                 return None
             index = caught_up()
@@ -128,9 +128,9 @@ def _write(snapshot: "_Snapshot", caught_up: Callable[[], Index], *, is_forgetti
             parts: Parts = {_GENERATION: generation}
             for name, body in index.parts().items():
                 parts[name] = None if body is None else _summed(seed, name, body)
-            return _Written(parts, index.is_saved, is_forgetting)
+            return parts, index.is_saved
 
-        snapshot.write(make)
+        snapshot.write(make, is_forgetting)
         for index in saved:
             index.on_saved(partial(_load, snapshot, generation))
 
@@ -157,25 +157,11 @@ def _seed() -> int:
 # Where snapshots are kept
 
 
-class _Written(NamedTuple):
-    """Parts to write: those that changed, or all; with `is_forgetting` nothing else stays in the files."""
-
-    parts: Parts
-    is_update: bool
-    is_forgetting: bool
+_Make = Callable[[bytes | None], tuple[Parts, bool] | None]
+"""Given the generation that is there: parts to write and whether others stay, or None to write nothing."""
 
 
-_Make = Callable[[bytes | None], _Written | None]
-"""Given the generation that is there, what to write, or None to leave all as it is."""
-
-
-class _Snapshot(Protocol):
-    def read(self, names: Sequence[str]) -> dict[str, bytes]: ...
-    def write(self, make: _Make) -> None: ...
-    def delete(self) -> None: ...
-
-
-def _snapshot_of(store: Store, scope: str, *, is_made: bool = False) -> _Snapshot | None:
+def _snapshot_of(store: Store, scope: str, *, is_made: bool = False) -> "_Snapshot | None":
     name = blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     if isinstance(store, SQLiteStore):
         path = os.path.join(f"{store.path}-index", name)
@@ -198,7 +184,8 @@ class _SQLiteSnapshot:
         with self._opened() as connection:
             return {wanted[one]: body for one, body in connection.execute(query, (json.dumps([*wanted]),))}
 
-    def write(self, make: _Make) -> None:
+    def write(self, make: _Make, is_forgetting: bool) -> None:
+        """Write what `make` returns; with `is_forgetting` nothing else stays in the file."""
         with self._opened() as connection:
             for setting in ("page_size = 16384", "secure_delete = ON", "journal_mode = MEMORY"):
                 connection.execute(f"PRAGMA {setting}")
@@ -207,7 +194,7 @@ class _SQLiteSnapshot:
             query = "SELECT CAST(body AS BLOB) FROM parts WHERE id = ?"
             written = make(*(connection.execute(query, (_id_of(_GENERATION),)).fetchone() or (None,)))
             if written is not None:
-                self._put(connection, *written)
+                self._put(connection, *written, is_forgetting)
             connection.execute("COMMIT")
 
     def _put(
@@ -273,7 +260,7 @@ class _PostgresSnapshot:
         found: dict[str, bytes] = self._link.run(work)
         return found
 
-    def write(self, make: _Make) -> None:
+    def write(self, make: _Make, is_forgetting: bool) -> None:
         def work(connection: Any) -> bool:
             with connection.transaction():
                 connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
@@ -283,11 +270,12 @@ class _PostgresSnapshot:
                     return False
                 for statement in () if self._has_table(connection) else _MADE:
                     connection.execute(statement)
-                names = list(written.parts) if written.is_update else None
+                parts, is_update = written
+                names = list(parts) if is_update else None
                 connection.execute(_DELETE, (self._scope, names, names))
                 with connection.cursor().copy(_COPY) as copy:
                     copy.set_types(["text", "text", "bytea"])
-                    for name, body in written.parts.items():
+                    for name, body in parts.items():
                         if body is not None:
                             copy.write_row((self._scope, name, body))
                 return True
@@ -310,6 +298,8 @@ class _PostgresSnapshot:
             self._is_made = found is not None
         return self._is_made
 
+
+_Snapshot = _SQLiteSnapshot | _PostgresSnapshot
 
 _TABLE = "CREATE TABLE IF NOT EXISTS parts (id INTEGER PRIMARY KEY, body BLOB NOT NULL)"
 _LOCK = 0x51756978

@@ -1,7 +1,12 @@
 """Models by name over the official SDKs, a scripted one for tests, and one that runs on this machine."""
 
 from quire.models.answers import Answering, Delta, answer_text as answer_text
-from quire.models.clients import PerLoop as PerLoop, Retries, Timeouts
+from quire.models.clients import (
+    PerLoop as PerLoop,
+    Retries,
+    Timeouts,
+    noting_retries as noting_retries,
+)
 from quire.models.local import Local
 from quire.models.model import (
     AnyModel,

@@ -12,8 +12,8 @@ import os
 import random
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from inspect import signature
@@ -385,6 +385,7 @@ async def answer_deltas(
         if failure is None:
             return
         if failure.of_schema and not reader.has_begun() and (other := plain()) is not None:
+            _note_retry(failure)
             request = other
             reader.start_again()
             continue
@@ -393,9 +394,30 @@ async def answer_deltas(
         if wait is None or (until is not None and asyncio.get_running_loop().time() + wait >= until):
             raise failure.error from fault
         logger.info("%s: %s, retry in %.1f s", reader.model, type(failure.error).__name__, wait)
+        _note_retry(failure)
         tried += 1
         reader.start_again()
         await asyncio.sleep(wait)
+
+
+_RETRIED: ContextVar[list[str]] = ContextVar("the errors after which requests were sent again")
+
+
+@contextmanager
+def noting_retries() -> Generator[list[str], None, None]:
+    """Give a list to which each request of the block that is sent again adds the name of the error."""
+    noted: list[str] = []
+    token = _RETRIED.set(noted)
+    try:
+        yield noted
+    finally:
+        _RETRIED.reset(token)
+
+
+def _note_retry(failure: Failure) -> None:
+    noted = _RETRIED.get(None)
+    if noted is not None:
+        noted.append(type(failure.error).__name__)
 
 
 async def _next(events: AsyncGenerator[Any, None], until: float | None) -> Any:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import signal
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
@@ -17,7 +17,7 @@ from quire.agent.builtin import sub_agent, sub_agents
 from quire.errors import InvalidValue, Stopped, UnknownKey, cut
 from quire.items import ToolCall, now
 from quire.node.worker import State, Worker
-from quire.session import Session, checked_type, open_store
+from quire.session import Hook, Session, checked_type, open_store
 from quire.stores import Store, place_at
 from quire.tokens import named, number
 
@@ -52,15 +52,22 @@ def _checked_name(name: str) -> str:
 class Node:
     """Hosts agents in this process. Conversations run side by side; the turns of each run in order.
 
-    A worker that was idle for `idle` seconds is dropped. If the conversations take more than about `memory`
-    bytes, so are the idle workers that were used least recently. Their conversations stay in the store.
+    `hooks` are those of all conversations. A worker that was idle for `idle` seconds is dropped. If the
+    conversations take more than about `memory` bytes, so are the idle workers that were used least recently.
+    Their conversations stay in the store.
     """
 
     def __init__(
-        self, *, store: str | Path | Store | None = None, idle: float = _IDLE, memory: int = _MEMORY
+        self,
+        *,
+        store: str | Path | Store | None = None,
+        hooks: Iterable[Hook] = (),
+        idle: float = _IDLE,
+        memory: int = _MEMORY,
     ) -> None:
         # Opened once: each opening of "memory:" is another store.
         self._store = open_store("memory:" if store is None else store, None, None)
+        self._hooks = tuple(hooks)
         self._idle, self._memory = number(idle, "idle", 0), number(memory, "memory", 0)
         self._makers: dict[str, Make] = {}
         self._workers: OrderedDict[_Key, Worker] = OrderedDict()  # by their last use
@@ -78,6 +85,7 @@ class Node:
         main: Callable[["Node"], Any],
         *,
         store: str | Path | Store | None = None,
+        hooks: Iterable[Hook] = (),
         grace: float = _GRACE,
         wait: bool = True,
         idle: float = _IDLE,
@@ -90,7 +98,7 @@ class Node:
         `main` has returned.
         """
         checked_type(main, Callable, "Node.start takes a function that is called with the node")
-        node, seconds = Node(store=store, idle=idle, memory=memory), number(grace, "grace", 0)
+        node, seconds = Node(store=store, hooks=hooks, idle=idle, memory=memory), number(grace, "grace", 0)
         asyncio.run(_serve(node, main, seconds, wait))
 
     def add(self, name: str, make: Make) -> None:
@@ -131,7 +139,8 @@ class Node:
         """A conversation of an agent, to read or to append to, whether or not it has a worker."""
         key = _key(name, scope, conversation)
         # Each agent has scopes of its own. A name has no slash, so no two agents share one.
-        return Session.open(scope=f"{key.name}/{key.scope}", conversation=key.conversation, store=self._store)
+        scope = f"{key.name}/{key.scope}"
+        return Session.open(scope=scope, conversation=key.conversation, store=self._store, hooks=self._hooks)
 
     async def send(
         self, name: str, input: Input, *, scope: str = "", conversation: str = "", **asking: Unpack[Asking]

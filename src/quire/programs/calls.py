@@ -28,7 +28,7 @@ from quire.programs.task import MODEL_PARAMETERS, Task
 from quire.programs.values import FOR_MODELS, as_text, by_name, plain
 from quire.providers import Parsed, Rendered
 from quire.sections import History
-from quire.session import Session
+from quire.session import Requesting, Session, heard_request
 from quire.stores.store import checked_name
 from quire.stores.threads import COMPUTING, STORE
 
@@ -64,16 +64,20 @@ async def ask(
     context = await session.aio.build(template, model=model.name, output=shape.sent)
     sent = context.render(model.wire, model=model.name, cache=getattr(model, "caches", True))
     terms = Terms(output=schema, max_tokens=longest)
-    answering = model.send(sent, stream=False, **terms)
-    try:
-        await keep_receipts(context, sent, answering, terms)
-        parsed = await answering.whole()
-    except BaseException as error:
-        await shield(_record_partial(session, transcript, answering, sent))
-        if isinstance(error, QuireError) or not isinstance(error, Exception):
-            raise
-        # The words of a client's error may quote the request.
-        raise ModelFailed(f"{model.name} failed: {type(error).__name__}") from error
+    request = Requesting(session.place, model.wire, model.name, context.items)
+    async with heard_request(session.hooks, request) as answered:
+        answering = model.send(sent, stream=False, **terms)
+        try:
+            await keep_receipts(context, sent, answering, terms)
+            parsed = await answering.whole()
+        except BaseException as error:
+            answered(await answering.close())
+            await shield(_record_partial(session, transcript, answering, sent))
+            if isinstance(error, QuireError) or not isinstance(error, Exception):
+                raise
+            # The words of a client's error may quote the request.
+            raise ModelFailed(f"{model.name} failed: {type(error).__name__}") from error
+        answered(parsed)
     return await session.aio.record(parsed, to=transcript, sent=sent)
 
 

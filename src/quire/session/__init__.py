@@ -8,6 +8,11 @@ from quire.session.aio import (
 from quire.session.branches import free_name as free_name, labelled as labelled
 from quire.session.compaction import Compaction, Metrics as Metrics
 from quire.session.erasure import remove_conversation as remove_conversation
+from quire.session.heard import (
+    Metered as Metered,
+    heard_recall as heard_recall,
+    heard_request as heard_request,
+)
 from quire.session.hooks import (
     Added,
     Adding,
@@ -23,6 +28,12 @@ from quire.session.hooks import (
     Hook,
     HookFailure as HookFailure,
     Hooks,
+    Recalled,
+    Recalling,
+    Replied,
+    Replying,
+    Requested,
+    Requesting,
     hook,
 )
 from quire.session.log import (
@@ -33,9 +44,9 @@ from quire.session.log import (
     read_entries as read_entries,
 )
 from quire.session.pool import SessionPool, handle_of as handle_of
-from quire.session.receipts import Kept
+from quire.session.receipts import Kept, request_named as request_named
 from quire.session.session import AioSession, Session, current_session, timeline
-from quire.session.spending import Caps, Metered as Metered, Spending
+from quire.session.spending import Caps, Spending
 from quire.session.state import Written, is_receipt as is_receipt
 from quire.session.steps import Steps
 from quire.session.turns import BuildOptions as BuildOptions
@@ -58,6 +69,12 @@ __all__ = [
     "Hook",
     "Hooks",
     "Kept",
+    "Recalled",
+    "Recalling",
+    "Replied",
+    "Replying",
+    "Requested",
+    "Requesting",
     "Session",
     "SessionPool",
     "Spending",

@@ -138,7 +138,7 @@ def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
         if not hasattr(_loops, "own"):  # one for all verbs of a thread: to make a loop takes its time
             _loops.own = _Loop()
         own: _Loop = _loops.own
-        return own.runner.run(verb)
+        return own.runner.run(verb, context=copy_context())  # by default, that of its first call
     context = copy_context()
     context.run(BLOCKED.set, blocked)
     with ThreadPoolExecutor(1, "quire-verb") as thread:
@@ -272,10 +272,10 @@ class Writer:
         that does not end, or the version is not the expected one.
         """
         heard: list[Event] = []
-        change = Change([])
+        change, is_heard = Change([]), self.hooks.hear_records
 
         def new_events() -> list[Event]:
-            return [event for event in change.before if event not in heard] if self.hooks.all else []
+            return [event for event in change.before if event not in heard] if is_heard else []
 
         def entries(state: State) -> Entries:
             nonlocal change
@@ -289,7 +289,7 @@ class Writer:
             await io.fire(self.hooks, [] if new_events() else change.after)
 
         for _ in range(MOST_ROUNDS):
-            written = await io.do(self.log, commit, on_done if self.hooks.all else None)
+            written = await io.do(self.log, commit, on_done if is_heard else None)
             new = new_events()
             if not new:
                 return change._replace(entries=written)

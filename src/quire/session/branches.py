@@ -14,11 +14,12 @@ from quire.items import Hide, Item, Note, ToolCall, ToolResult
 from quire.models import asking
 from quire.session.aio import AWAITED, INLINE, IO, Change, run
 from quire.session.erasure import finish_erasing, is_related, merged_with
+from quire.session.heard import Metered
 from quire.session.hooks import RECORDING, DraftHooks, Hooks
 from quire.session.log import Entries, Guard, Log, open_log
 from quire.session.pool import SessionPool, dropping, handle_of, handles_named
 from quire.session.receipts import bare, renumbered
-from quire.session.spending import Metered, Spending
+from quire.session.spending import Spending
 from quire.session.state import State, Written, is_receipt
 from quire.state import Transcript, View, fork_scoped, merge_all, merge_result, plan_summary
 from quire.stores import MemoryStore, place_at

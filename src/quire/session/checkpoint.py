@@ -234,17 +234,20 @@ class _Named:
     def __init__(self, place: Place, opening: Opening) -> None:
         last = [one for one in opening.entries[:1] if one.stream != RECEIPTS]  # a receipt is never named
         named = [opening.named] if opening.needs else []
-        self._place, self._versions = place, [*opening.needs, *(one.version for one in last)]
-        self._held: bytes | dict[int, Item] = b",".join([*named, *(one.body for one in last)])
-        self.weight = len(self._held) + ITEM_WEIGHT * len(self._versions)
+        versions = [*opening.needs, *(one.version for one in last)]
+        bodies = b",".join([*named, *(one.body for one in last)])
+        self._place = place
+        self._held: tuple[list[int], bytes] | dict[int, Item] = (versions, bodies)
+        self.weight = len(bodies) + ITEM_WEIGHT * len(versions)
 
     @property
     def items(self) -> dict[int, Item]:
         """The items by version. All are decoded when they are asked for first."""
         held = self._held
-        if isinstance(held, bytes):
-            items = items_of(self._place, held, len(self._versions))
-            held = self._held = dict(zip(self._versions, items, strict=True))
+        if isinstance(held, tuple):
+            versions, bodies = held
+            items = items_of(self._place, bodies, len(versions))
+            held = self._held = dict(zip(versions, items, strict=True))
         return held
 
 
@@ -271,13 +274,14 @@ class _Pages:
     def items(self, positions: Sequence[int]) -> list[Item]:
         """The items at some positions, read at once."""
         versions = self._versions_at(positions)
-        known, found = self._named.items, dict[int, Item]()
-        missing = [version for version in versions if version not in known]
+        known = self._named.items
+        found = {version: known.pop(version, None) for version in versions}  # the archive keeps them
+        missing = [version for version, item in found.items() if item is None]
         if missing:
             read = self._store.read_at(self._place, missing)
-            found = dict(zip(missing, items_in(self._place, read), strict=True))
+            found |= zip(missing, items_in(self._place, read), strict=True)
             self.weight += sum(map(weight_of, read))
-        items = [known.get(version) or found[version] for version in versions]
+        items = [item for item in found.values() if item is not None]
         if positions and positions[-1] not in self._needed and items[-1].id != self._id_of(positions[-1]):
             raise StoreFailed(f"{self._place} was removed while it was open, and another was begun")
         return items

@@ -8,7 +8,7 @@ as it was.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -32,9 +32,10 @@ from quire.errors import InvalidValue, Irreducible, QuireError, WindowExceeded
 from quire.items import Hide, Note, Span, now
 from quire.models import AnyModel, model_of, summarized
 from quire.session.aio import AWAITED, BLOCKED, BLOCKING, IO, Writer, plain
+from quire.session.heard import Metered
 from quire.session.hooks import Compacted, Compacting
 from quire.session.log import Entries, Guard, Log
-from quire.session.spending import Caps, Metered, PricesByName, check_priced
+from quire.session.spending import Caps, PricesByName, check_priced
 from quire.session.state import State, Written
 from quire.session.steps import is_leased, lease, renewed
 from quire.state import View
@@ -273,7 +274,7 @@ class _Work:
         self._compaction, self._plans = compaction, plans
         self._log, self._writer, self._known = compaction.log, compaction.writer, compaction.known
         model = compaction.model
-        self._model = None if model is None else Metered(model, compaction.prices)
+        self._model = None if model is None else Metered(model, compaction.prices, compaction.writer)
         self.planned, self.needs_model = asyncio.Event(), False
 
     async def shrink(self, view: View, guard: Guard, room: Room) -> Outcome | None:
@@ -326,12 +327,21 @@ class _Work:
         metrics = self._known.metrics
         if plan.request is not None and not self._can_write:
             return Outcome("discarded", "no model writes the summary")
-        try:
-            await self._writer.hooks.fire(Compacting(self._log.place, MAIN, plan))
-        except Exception as fault:
-            metrics.discarded += 1
-            metrics.fault = type(fault).__name__
-            return Outcome("discarded", f"a hook refused it: {type(fault).__name__}")
+        async with AsyncExitStack() as stack:
+            try:
+                compacting = Compacting(self._log.place, MAIN, plan)
+                done = await stack.enter_async_context(self._writer.hooks.around(compacting))
+            except Exception as fault:
+                metrics.discarded += 1
+                metrics.fault = type(fault).__name__
+                return Outcome("discarded", f"a hook refused it: {type(fault).__name__}")
+            outcome = await self._recorded(plan, guard)
+            await done(Compacted(self._log.place, MAIN, plan, outcome))
+            return outcome
+
+    async def _recorded(self, plan: Plan, guard: Guard) -> Outcome:
+        """Record the edits of a plan, and the summary that it requests."""
+        metrics = self._known.metrics
         if plan.request is None:
             return await self._finish(plan, guard)
         note = Note(content={"by": plan.by, "transcript": MAIN, **lease()}, description="plan")
@@ -396,7 +406,6 @@ class _Work:
         self._compaction.is_forced |= bool(found) and plan.forced
         if fault is None:  # a fault of the model was counted where it was caught
             self._count(found, has_summary=summary is not None)
-        await self._writer.hooks.fire(Compacted(self._log.place, MAIN, plan, found))
         return found
 
     def _count(self, outcome: Outcome, *, has_summary: bool) -> None:

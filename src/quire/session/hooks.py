@@ -2,19 +2,25 @@
 
 A hook of something about to happen may refuse it by raising: then nothing has changed. An error in a hook of
 something done changes nothing either: it is logged, and kept in `failures`.
+
+A generator function is a hook around what happens. It runs to its `yield` before, and on after; both in the
+task that does it. So a context variable that it sets is seen by the work, and by the tasks and threads of it.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from inspect import iscoroutinefunction
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from inspect import iscoroutinefunction, isgeneratorfunction
 from typing import Any, NamedTuple, get_args
 
 from quire.compactors import Outcome, Plan
 from quire.context import Context, Template
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Item, Note
+from quire.memory import Quote
+from quire.providers import Parsed
 from quire.stores import Place
-from quire.tokens import named
+from quire.tokens import Definition, Usage, named
 
 logger = logging.getLogger("quire.session")
 
@@ -86,6 +92,7 @@ class Calling(NamedTuple):
     place: Place
     name: str
     arguments: Any
+    call_id: str
 
 
 class Called(NamedTuple):
@@ -95,17 +102,84 @@ class Called(NamedTuple):
     name: str
     arguments: Any
     result: Any
+    fault: str | None
+    call_id: str
+
+
+class Requesting(NamedTuple):
+    """A model is about to be asked, for an answer or for a summary. `provider` is the name of its wire."""
+
+    place: Place
+    provider: str
+    model: str
+    items: Sequence[Item]
+    tools: Sequence[Definition] = ()
+
+
+class Requested(NamedTuple):
+    """A model was asked. `answer` is what came of it; `fault` names the error if it failed.
+
+    `retries` are the names of the errors after which the request was sent again. `seconds` is the time from
+    the first try to the end of the answer.
+    """
+
+    place: Place
+    provider: str
+    model: str
+    answer: Parsed
+    retries: tuple[str, ...]
+    seconds: float
+    fault: str | None = None
+
+
+class Recalling(NamedTuple):
+    """What was said before, or a document, is about to be searched for."""
+
+    place: Place
+    question: str
+
+
+class Recalled(NamedTuple):
+    """Quotes were found, best first; which of them are shown is decided later."""
+
+    place: Place
+    question: str
+    found: Sequence[Quote]
+
+
+class Replying(NamedTuple):
+    """An agent is about to take a turn."""
+
+    place: Place
+    agent: str
+
+
+class Replied(NamedTuple):
+    """A turn of an agent has ended: `stop` is that of its reply, or `fault` names the error."""
+
+    place: Place
+    agent: str
+    usage: Usage
+    stop: str | None = None
     fault: str | None = None
 
 
 _Recording = Adding | Added | Dropping | Dropped
-Event = _Recording | Compacting | Compacted | Building | Built | Calling | Called
+Doing = Replying | Requesting | Calling | Building | Recalling | Compacting
+"""Something that hooks may run around."""
+
+_Done = Replied | Requested | Called | Built | Recalled | Compacted
+Event = _Recording | Doing | _Done
 """Any event of a session."""
 
-_BEFORE = (Adding, Dropping, Compacting, Building, Calling)
-_AFTER = (Added, Dropped, Compacted, Built, Called)
+_BEFORE = (Adding, Dropping, *get_args(Doing))
+_AFTER = (Added, Dropped, *get_args(_Done))
 RECORDING = get_args(_Recording)
 """The events of what is written. In a draft they are fired when it is merged."""
+_RECORDING = frozenset(RECORDING)
+
+Done = Callable[[_Done], Awaitable[None]]
+"""Fires the event of something that was done."""
 
 
 class Hook:
@@ -122,6 +196,10 @@ class Hook:
         self.name = named(name or function.__name__, "the name of a hook")
         called = getattr(function, "__call__", None)  # noqa: B004  # an object may be called too
         self.is_async = iscoroutinefunction(function) or iscoroutinefunction(called)
+        self.is_around = isgeneratorfunction(function)
+        if self.is_around and not set(events) <= set(get_args(Doing)):
+            known = ", ".join(one.__name__ for one in get_args(Doing))
+            raise InvalidValue(f"hook {cut(self.name)!r} is a generator: it hears only {known}")
 
     def __call__(self, event: Any) -> Any:
         return self.function(event)
@@ -135,7 +213,11 @@ class Hook:
 
 
 def hook(*events: type, where: Callable[[Any], bool] | None = None) -> Callable[[Callable[[Any], Any]], Hook]:
-    """Declare a function as a hook of some events, or only of those `where` a function returns true."""
+    """Declare a function as a hook of some events, or only of those `where` a function returns true.
+
+    A generator function runs around what happens. It yields once: what `yield` returns is the event after,
+    and what it raises is the error if there is no such event.
+    """
     unknown = [event for event in events if event not in (*_BEFORE, *_AFTER)]
     if unknown or not events:
         known = ", ".join(one.__name__ for one in (*_BEFORE, *_AFTER))
@@ -167,13 +249,51 @@ class Hooks:
                 raise WrongType(f"a session takes hooks, made by @hook, not {type(one).__name__}")
         self.failures: list[HookFailure] = []
 
+    @property
+    def hear_records(self) -> bool:
+        """Whether a hook hears of what is recorded."""
+        return any(not _RECORDING.isdisjoint(one.events) for one in self.all)
+
+    @asynccontextmanager
+    async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[Done, None]:
+        """Call the hooks of an event before the block, and give it what calls those of the event after."""
+        if not self.all:
+            yield _unheard
+            return
+        begun: list[tuple[Hook, Generator[Any, Any, Any]]] = []
+        after: _Done | None = None
+        fault: BaseException | None = None
+
+        async def done(ended: _Done) -> None:
+            nonlocal after
+            after = ended
+            await self.fire(ended, may_wait=may_wait)
+
+        await self.fire(event, may_wait=may_wait)
+        try:
+            for one in self.all:
+                if one.is_around and one.hears(event):
+                    running = one(event)
+                    next(running, None)
+                    begun.append((one, running))
+            yield done
+        except BaseException as error:
+            fault = error
+            raise
+        finally:
+            for one, running in reversed(begun):
+                try:
+                    _end(running, after, fault)
+                except Exception as error:
+                    self._keep_failure(one, event, error)
+
     async def fire(self, event: Event, *, may_wait: bool = True) -> None:
         """Call the hooks of an event. If none may wait, an async hook is refused before anything happens."""
         if not may_wait and isinstance(event, _BEFORE):
             self.refuse_async((type(event), _AFTER[_BEFORE.index(type(event))]))
         for one in self.all:
             try:
-                answer = one(event) if one.hears(event) else None
+                answer = one(event) if one.hears(event) and not one.is_around else None
                 if isinstance(answer, Awaitable) and not may_wait:
                     if isinstance(answer, Coroutine):
                         answer.close()
@@ -193,6 +313,9 @@ class Hooks:
         """Raise the fault of a hook that refuses; log and keep that of a hook after the fact."""
         if isinstance(event, _BEFORE):
             raise fault
+        self._keep_failure(one, event, fault)
+
+    def _keep_failure(self, one: Hook, event: Event, fault: Exception) -> None:
         failure = HookFailure(one.name, type(event).__name__, type(fault).__name__)
         self.failures = [*self.failures, failure][-_MOST_FAILURES:]
         logger.warning("hook %s failed on %s: %s", *failure)
@@ -205,10 +328,37 @@ class DraftHooks(Hooks):
         super().__init__(outer.all)
         self._outer = outer
 
+    @asynccontextmanager
+    async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[Done, None]:
+        """Pass on an event."""
+        async with self._outer.around(event, may_wait=may_wait) as done:
+            yield done
+
     async def fire(self, event: Event, *, may_wait: bool = True) -> None:
         """Pass on an event, unless it is of what is recorded."""
         if not isinstance(event, RECORDING):
             await self._outer.fire(event, may_wait=may_wait)
+
+
+async def _unheard(_: object) -> None:
+    """The `Done` of a session without hooks."""
+
+
+def _end(running: Generator[Any, Any, Any], after: _Done | None, fault: BaseException | None) -> None:
+    """Let a generator run from its `yield` to its end: with the event after, or else with the error."""
+    try:
+        if after is None and fault is not None:
+            running.throw(fault)
+        else:
+            running.send(after)
+    except StopIteration:
+        return
+    except BaseException as error:
+        if error is fault:
+            return
+        raise
+    running.close()
+    raise RuntimeError("a hook around something yields once")
 
 
 def _is_async(one: Hook) -> str:

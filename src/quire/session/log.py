@@ -58,10 +58,13 @@ _MOST_OPEN = 64 * 2**20
 _LARGE = 32 * 2**20
 """A log that takes more bytes is opened again from its checkpoint, unless all of it is needed."""
 
-EVERY = 256
+LEAST = 256
+"""A log of fewer entries has no checkpoint."""
+
+EVERY = 384
 """A checkpoint is written when a log has grown by so many entries."""
 
-_OPENED = 32
+OPENED = 32
 """The first checkpoint after an opening is due sooner: the next opening would apply these entries again."""
 
 _GROWN = 64
@@ -93,12 +96,13 @@ class Log:
         self._begin = begin
         self._last = b""  # the body of the last entry that was applied
         self._checkpoint = Checkpoint(store, place)
-        self._every = EVERY  # by how many entries the log grows until the next checkpoint
+        self._every = OPENED  # by how many entries the log grows until the next checkpoint
         self._applied_weight = 0
         self._opened_weight = 0  # when the checkpoint was opened
-        self.state = begin()
+        self.state: State
         self.work: Work | None = None  # the turn that is on its way in this process
         if not self._open_checkpoint():
+            self.state = begin()
             self.catch_up()
 
     def _open_checkpoint(self) -> bool:
@@ -117,7 +121,7 @@ class Log:
                 state.take_receipts(bodies)
             else:
                 self._apply(state, [Written(stream, item) for item in islice(items, len(bodies))])
-        self.state, self._last, self._every = state, stored[-1].body if stored else last, _OPENED
+        self.state, self._last = state, stored[-1].body if stored else last
         self._applied_weight = _weight_of(stored)
         self._opened_weight = self.weight
         return True
@@ -136,7 +140,7 @@ class Log:
     def is_checkpoint_due(self) -> bool:
         """Whether the log has grown by many entries since the last checkpoint, or many were counted."""
         return self._has_grown(EVERY) or (
-            self._may_have_checkpoint() and self.state.counted_items() - self._checkpoint.counted >= EVERY
+            self._may_have_checkpoint() and self.state.counted_items() - self._checkpoint.counted >= LEAST
         )
 
     def _has_grown(self, by: int) -> bool:
@@ -144,7 +148,7 @@ class Log:
         return self.state.version - self._checkpoint.version >= by and self._may_have_checkpoint()
 
     def _may_have_checkpoint(self) -> bool:
-        is_long = self.state.version >= EVERY and self.place.conversation != LINKS
+        is_long = self.state.version >= LEAST and self.place.conversation != LINKS
         return is_long and self.store.has_checkpoints and not self.state.is_erasing
 
     def save_checkpoint(self) -> None:

@@ -18,7 +18,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from quire.context import DEFAULT_MODEL, Context, Entry, Explained, Explanation, Line, Part, receipt_table
-from quire.errors import Forgotten, StoreDamaged, UnknownId
+from quire.errors import Forgotten, StoreDamaged, UnknownId, cut
 from quire.items import Item, Note, Unknown
 from quire.providers import CachePlan, Rendered, provider_for
 from quire.session.log import Entries, Log
@@ -242,6 +242,18 @@ class Receipts(Sequence[Kept]):
             rows = zip(reversed(versions), reversed(items), strict=True)
             self._found += [Kept(at, item, self._state, self._made) for at, item in rows if is_receipt(item)]
             self._before = versions[0] if limit == len(versions) else 1
+
+
+def request_named(receipts: Sequence[Kept], asked: str) -> Kept:
+    """The request that was kept at a version, "last", or by its place from the end: "-1" is the last."""
+    if not receipts:
+        raise UnknownId("no request was kept in this conversation")
+    named = {str(one.version): one for one in receipts} | {"last": receipts[-1]}
+    named |= {str(-place): one for place, one in enumerate(reversed(receipts), 1)}
+    if asked not in named:
+        known = ", ".join(str(one.version) for one in receipts[-10:])
+        raise UnknownId(f"no request was kept at version {cut(asked)!r}; the last are {known}")
+    return named[asked]
 
 
 class _Made(dict[int, Item]):

@@ -21,6 +21,7 @@ from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Change, Writer, che
 from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, merged_by_time, take_name
 from quire.session.compaction import AioCompaction, Close, Compaction
 from quire.session.erasure import find, finish_erasing, forget
+from quire.session.heard import Metered
 from quire.session.hooks import Hook, Hooks
 from quire.session.log import Log, follow, open_log, open_store
 from quire.session.pool import AioPool, SessionPool
@@ -28,7 +29,7 @@ from quire.session.receipts import Kept, Receipts
 from quire.session.redaction import Redact
 from quire.session.responses import Listening
 from quire.session.rewrites import Rewrite, editing, hiding, retracting
-from quire.session.spending import Caps, Metered, Spending, named_prices
+from quire.session.spending import Caps, Spending, named_prices
 from quire.session.state import State, Written
 from quire.session.steps import Steps, claiming
 from quire.session.turns import BuildOptions, Turns
@@ -235,7 +236,7 @@ class AioSession:
         checked_type(child, Session, "a session merges a session")
         writes = None
         if keep == "summary" or model is not None:
-            writes = Metered(self._compaction.checked_writer(model), self._turns.prices)
+            writes = Metered(self._compaction.checked_writer(model), self._turns.prices, self._writer)
         return await Merge(self._pool, child.pool.writer.log, keep, writes, agent_id).run(self._io)
 
     async def forget(self, *ids: str) -> None:
@@ -312,7 +313,7 @@ class AioSession:
 
     async def _one(self, item: I, to: str) -> I:
         to, writer = to if to is MAIN else checked_name(to), self._writer
-        is_seen = writer.redact is not None or writer.hooks.all or type(item) in _NOT_PLAIN
+        is_seen = writer.redact is not None or writer.hooks.hear_records or type(item) in _NOT_PLAIN
         if self._io is INLINE and not is_seen and to in self._log.state.transcripts:
             return self._log.append(to, item)
         return cast(I, (await self._writer.append(self._io, (item,), to))[0])
@@ -457,10 +458,6 @@ class Session:
     def hooks(self) -> Hooks:
         """The hooks, and those that failed."""
         return self.pool.writer.hooks
-
-    @hooks.setter
-    def hooks(self, hooks: Hooks) -> None:
-        self.pool.writer.hooks = hooks
 
     @property
     def receipts(self) -> Sequence[Kept]:

@@ -1,16 +1,14 @@
 """What a conversation and its scope have used and cost, and what they may."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from quire.errors import CapReached, InvalidValue, WrongType, cut
-from quire.items import Item, Note, OptionsMeta
-from quire.models import Answering, AnyModel
-from quire.providers import Parsed, Rendered
+from quire.items import Note, OptionsMeta
 from quire.tokens import ModelFacts, Prices, Usage, cost, facts_for, model_named
 
 PricesByName = Mapping[str, Prices]
@@ -139,42 +137,3 @@ def check_caps(caps: Caps, spent: Spending, prices: PricesByName, model: str | N
     for what, amount, cap in (("tokens", spent.tokens, caps.tokens), ("USD", spent.cost, caps.cost)):
         if cap is not None and amount >= cap:
             raise CapReached(f"{amount:,g} {what} are spent; {cap:,g} are allowed")
-
-
-class Metered:
-    """A model that writes beside the conversation; what its answers used is counted."""
-
-    def __init__(self, model: AnyModel, prices: PricesByName) -> None:
-        self.model = model
-        self._prices = prices
-        self._used: list[Note] = []
-
-    @property
-    def name(self) -> str:
-        """The model's own."""
-        return self.model.name
-
-    @property
-    def wire(self) -> str:
-        """The model's own."""
-        return self.model.wire
-
-    async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:
-        """The model's answer."""
-        parsed = await self.model.ask(items, **options)
-        if parsed.usage is not None:
-            self._used.append(usage_note(parsed.usage, parsed.model or self.name, self._prices))
-        return parsed
-
-    def stream(self, items: Sequence[Item], **options: Any) -> Answering:
-        """The model's own; not counted."""
-        return self.model.stream(items, **options)
-
-    def send(self, rendered: Rendered, **options: Any) -> Answering:
-        """The model's own; not counted."""
-        return self.model.send(rendered, **options)
-
-    def used(self) -> list[Note]:
-        """What was used since this was called last."""
-        used, self._used = self._used, []
-        return used

@@ -15,20 +15,21 @@ from quire.context import (
     Context,
     Observer,
     Piece,
+    Read,
     Template,
     enabled_sections,
     gather_section,
 )
 from quire.errors import InvalidValue, ModelFailed, OverBudget, UnknownId, WrongType, cut
 from quire.items import Item, Message, ToolCall, now
-from quire.memory import Memory
+from quire.memory import Memory, Recall
 from quire.memory.quotes import SelectedQuotes
 from quire.providers import CachePlan, Parsed, Provider, Rendered, provider_for
-from quire.sections import Ask, Section, settings_of
+from quire.sections import Ask, Content, Section, settings_of
 from quire.session.aio import AWAITED, IO, Writer, check_names, checked_type
 from quire.session.compaction import Compaction
 from quire.session.erasure import finish_erasing, link_sources, names_of
-from quire.session.hooks import Added, Adding, Building, Built
+from quire.session.hooks import Added, Adding, Building, Built, Recalled, Recalling
 from quire.session.log import Entries, Guard
 from quire.session.receipts import Digests, SentRequest, parameters_of
 from quire.session.redaction import redacted_pieces
@@ -199,7 +200,16 @@ class Turns:
         for name, (kind, words) in _KINDS.items():
             if asked.get(name) is not None:
                 checked_type(asked.get(name), kind, f"Session.build({name}=…) is {words}")
-        await io.fire(self._writer.hooks, [Building(self._log.place, template)])
+        building = Building(self._log.place, template)
+        async with self._writer.hooks.around(building, may_wait=io.awaits_hooks) as done:
+            context = await self._built(io, template, asked)
+            await done(Built(self._log.place, context))
+        root = self._log.root
+        if root.is_checkpoint_due:  # all items were counted for the first time
+            await io.do(root, root.save_checkpoint)
+        return context
+
+    async def _built(self, io: IO, template: Template, asked: BuildOptions) -> Context:
         await self._catch_up(io)
         if self.caps is not None:
             spent = self._log.root.state.spending + self._log.spent_apart
@@ -208,10 +218,6 @@ class Turns:
         if self._compaction.compactor is not None:
             context = await self._compacted(io, turn, context, template, asked)
         self._previous = (template, context)
-        await io.fire(self._writer.hooks, [Built(self._log.place, context)])
-        root = self._log.root
-        if root.is_checkpoint_due:  # all items were counted for the first time
-            await io.do(root, root.save_checkpoint)
         return context
 
     async def _compacted(
@@ -270,10 +276,21 @@ class Turns:
 
     async def _gathered(self, template: Template, asked: BuildOptions) -> _Turn:
         guard, ask, redact = Guard(self._log), self._ask(asked), self._writer.redact
-        pieces = await _gather(template.sections, ask)
+        pieces = await _gather(template.sections, ask, self._read)
         if redact is not None:
             pieces = redacted_pieces(redact, pieces, ask.views.values())
         return _Turn(ask, pieces, guard)
+
+    async def _read(self, section: Section, ask: Ask) -> Content:
+        """What a section gives; hooks hear of what is recalled."""
+        hooks, place = self._writer.hooks, self._log.place
+        if not (hooks.all and isinstance(section, Recall)):
+            return await section.items(ask)
+        question = section.question(ask)
+        async with hooks.around(Recalling(place, question)) as done:
+            found = await section.items(ask)
+            await done(Recalled(place, question, found.quotes))
+            return found
 
     def _ask(self, asked: BuildOptions) -> Ask:
         with self._log.applying:
@@ -435,7 +452,7 @@ class Turns:
         async def fire_added(recorded: tuple[Item, ...]) -> None:
             await io.fire(self._writer.hooks, [Added(self._log.place, to, recorded)])
 
-        added = fire_added if self._writer.hooks.all else None
+        added = fire_added if self._writer.hooks.hear_records else None
         recorded = await io.do(self._log, lambda: commit(items), added)
         if request is not None and parsed.usage is not None and recorded:
             request.learn(parsed.model, parsed.usage.input)
@@ -455,17 +472,17 @@ def _quotes_in(context: Context) -> dict[str, SelectedQuotes]:
     return {name: one for name, one in selections if isinstance(one, SelectedQuotes)}
 
 
-async def _gather(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
+async def _gather(sections: Sequence[Section], ask: Ask, read: Read) -> tuple[Piece, ...]:
     """What the sections show: those that are independent side by side, the rest in order."""
     shown = enabled_sections(sections)
     beside = {
-        index: asyncio.ensure_future(gather_section(section, ask))
+        index: asyncio.ensure_future(gather_section(section, ask, read))
         for index, section in enumerate(shown)
         if settings_of(section).independent
     }
     try:
         in_order = {
-            index: await gather_section(section, ask)
+            index: await gather_section(section, ask, read)
             for index, section in enumerate(shown)
             if index not in beside
         }

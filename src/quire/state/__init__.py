@@ -35,6 +35,7 @@ from quire.state.groups import (
     Answers as Answers,
     Group,
     Grouping as Grouping,
+    PackedGrouping as PackedGrouping,
     answered as answered,
     checked_items as checked_items,
     groups,

@@ -21,7 +21,6 @@ from quire.stores.store import (
     Durability,
     Entry,
     Opening,
-    Part,
     Place,
     Standing,
     Store,
@@ -108,15 +107,16 @@ _VERSIONS = f"""
 _PARTS = f"""
     SELECT at & {_LAST}, version, needs, body, sum FROM conversations CROSS JOIN json_each(?)
     CROSS JOIN checkpoints ON at = number << {_BITS} | value WHERE scope = ? AND name = ?"""
-_NAMED = f"""
-    SELECT CAST(group_concat(body, ',') AS BLOB) FROM conversations CROSS JOIN json_each(?)
-    CROSS JOIN entries ON at = number << {_BITS} | value WHERE scope = ? AND name = ?"""
+_HEAD = f"""
+    SELECT number << {_BITS}, 0, version, needs, body, sum FROM conversations JOIN checkpoints
+    ON at = number << {_BITS} WHERE scope = ? AND name = ?"""
+_NAMED = """
+    SELECT CAST(group_concat(body, ',') AS BLOB) FROM json_each(?) CROSS JOIN entries ON at = ? | value"""
 _STANDING = f"""
     SELECT number, name, scope_sum, name_sum, at & {_LAST}, stream, body, sum
     FROM conversations LEFT JOIN entries ON at = (SELECT at FROM entries
         WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
     WHERE scope = ?"""
-_NUMBER = "SELECT number FROM conversations WHERE scope = ? AND name = ?"
 _COUNT_BY_SUM = "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scope = ?"
 _BY_SUM = "SELECT scope, name FROM conversations WHERE scope_sum = ? AND name_sum = ?"
 
@@ -242,16 +242,18 @@ class SQLiteStore(Store):
         check_place(place)
         try:
             with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
-                head = connection.execute(_PARTS, ("[0]", *place)).fetchone()
-                named = b"" if head is None else _named(connection, place, head[2])
-                if head is None or not _is_whole(place, head, named):
+                found = connection.execute(_HEAD, place).fetchone()
+                if found is None:
                     return None
+                start, *head = found
                 _, version, needs, body, _ = head
+                named = _named(connection, start, needs)
+                if not _is_whole(place, head, named):
+                    return None
                 rows = connection.execute(_READ, (version - 1, *place)).fetchall()
                 _, links = self._standing(connection, place._replace(conversation=LINKS))
-                (number,) = connection.execute(_NUMBER, place).fetchone()
             later = _verified(place, version - 1, rows)
-            self._remember(place, number << _BITS, later)
+            self._remember(place, start, later)
         except StoreDamaged:
             return None
         return Opening(version, body, later, json.loads(needs), named, links) if later else None
@@ -275,7 +277,7 @@ class SQLiteStore(Store):
             newer = "SELECT 1 FROM checkpoints WHERE at = ? AND version > ? AND version <= ?"
             if version > count or connection.execute(newer, (start, version, count)).fetchone():
                 return False
-            named = _named(connection, place, str(rows[0][2]))
+            named = _named(connection, start, str(rows[0][2]))
             rows[0] = (*rows[0][:4], crc32(named, rows[0][4]))
             values = [(start | part, at, str(needs), body, known) for part, at, needs, body, known in rows]
             connection.executemany("REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)", values)
@@ -296,7 +298,8 @@ class SQLiteStore(Store):
     def remove(self, place: Place) -> None:
         check_place(place)
         with self._file.transaction() as connection:
-            for (number,) in connection.execute(_NUMBER, place).fetchall():
+            found = "SELECT number FROM conversations WHERE scope = ? AND name = ?"
+            for (number,) in connection.execute(found, place).fetchall():
                 _delete(connection, "entries", number)
                 _delete(connection, "checkpoints", number)
                 connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
@@ -365,16 +368,16 @@ class SQLiteStore(Store):
         return 0, 0
 
 
-def _named(connection: sqlite3.Connection, place: Place, needs: str) -> bytes:
+def _named(connection: sqlite3.Connection, start: int, needs: str) -> bytes:
     """The bodies of the entries that a head names."""
-    (named,) = connection.execute(_NAMED, (needs, *place)).fetchone()
+    (named,) = connection.execute(_NAMED, (needs, start)).fetchone()
     return named or b""
 
 
-def _is_whole(place: Place, head: Part, named: bytes) -> bool:
+def _is_whole(place: Place, head: Sequence[Any], named: bytes) -> bool:
     """Whether a head and the entries that it names are as they were when it was written."""
     with suppress(TypeError, UnicodeError):  # a damaged database gives values of other types
-        return crc32(named, part_sum(place, *head[:4])) == head[4]
+        return bool(crc32(named, part_sum(place, *head[:4])) == head[4])
     return False
 
 

@@ -12,7 +12,7 @@ from quire.context import DEFAULT_MODEL
 from quire.errors import WrongType
 from quire.items import Message
 from quire.memory import Memory, Quote, Quotes, SelectedQuotes, Shorten, recalled
-from quire.session import Session, handle_of
+from quire.session import Session, handle_of, heard_recall
 from quire.tokens import counter_for, whole
 
 _TOKENS, _TOKENS_BACK = 1_024, 2_000
@@ -78,7 +78,7 @@ class _Recall:
         asked_in = [(here, item) for item in _this_turn(session)]
         memory = self._memory or session.memory
         find = partial(recalled, memory, question, conversation=here, asked_in=asked_in)
-        return self._answer(find, session, limit)
+        return self._answer(question, find, session, limit)
 
     def search_knowledge(self, question: str, session: Session, limit: _Limit = 10) -> str:
         """Look up what the documents say that were added for you.
@@ -88,12 +88,15 @@ class _Recall:
             limit: How many passages to give at most.
         """
         memory = self._memory or session.memory
-        return self._answer(partial(recalled, memory, question, documents=True), session, limit)
+        find = partial(recalled, memory, question, documents=True)
+        return self._answer(question, find, session, limit)
 
-    def _answer(self, find: Callable[..., Sequence[Quote]], session: Session, limit: int) -> str:
+    def _answer(
+        self, question: str, find: Callable[..., Sequence[Quote]], session: Session, limit: int
+    ) -> str:
         """The best quotes in order of time."""
         while True:
-            found = find(limit=limit)
+            found = heard_recall(session.hooks, session.place, question, partial(find, limit=limit))
             selected = self._select(found, limit)
             if session.steps.link([quote for quote in found if quote.key in selected.keys]):
                 break  # otherwise a quote was forgotten meanwhile

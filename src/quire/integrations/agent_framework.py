@@ -1,0 +1,296 @@
+"""Microsoft Agent Framework: a history that is kept whole, and a view of it for each request.
+
+    history = QuireHistory(32_000)
+    agent = Agent(client=client, tools=tools, context_providers=[history], middleware=[history.middleware])
+
+`QuireHistory` keeps the messages of each session. Its middleware runs before every request of the model, also
+between calls of tools, and sends what fits the model's window.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from quire.compactors import READ_BACK, Offload
+from quire.context import Template
+from quire.errors import InvalidValue, MissingExtra
+from quire.integrations.mirror import MARK, Mirrors
+from quire.items import (
+    Image,
+    Item,
+    Message as Said,
+    Note,
+    Part,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+)
+from quire.providers import base64_of, content_for_model, media_type
+from quire.session.session import Options, Session
+from quire.stores import Store
+from quire.tokens import Definition, Usage
+
+try:
+    from agent_framework import (
+        AgentSession,
+        ChatContext,
+        ChatMiddleware,
+        ChatResponse,
+        Content,
+        FunctionTool,
+        HistoryProvider,
+        Message,
+        SessionContext,
+        SupportsAgentRun,
+    )
+except ImportError:
+    raise MissingExtra("the Agent Framework", "ms-agent-framework") from None
+
+__all__ = ["QuireHistory"]
+
+_NATIVE = "agent_framework"
+"""Where an item keeps a message that its items do not say in full."""
+
+_USAGE = {
+    "input": "input_token_count",
+    "output": "output_token_count",
+    "cache_read": "cache_read_input_token_count",
+    "cache_write": "cache_creation_input_token_count",
+    "reasoning": "reasoning_output_token_count",
+}
+
+
+class QuireHistory(HistoryProvider):
+    """Keeps the messages of sessions, each in the conversation of its `session_id`.
+
+    `template` says what the model sees, or is the window of the model in tokens. A tool result for which
+    there is no room is sent as a stub, and the model can read it with the tool `read_back`. `options` are
+    those of `Session.open`; a `compactor` in them takes the place of that. `provider` is the format in which
+    receipts render a request again.
+    """
+
+    def __init__(
+        self,
+        template: Template | int,
+        store: str | Path | Store = "quire.db",
+        *,
+        scope: str = "",
+        source_id: str = "quire",
+        provider: str = "openai",
+        options: Options | None = None,
+    ) -> None:
+        super().__init__(source_id)
+        given: Options = {"compactor": Offload(), **(options or {})}
+        self._codec = _Codec()
+        self._mirrors = Mirrors(self._codec, template, store, scope=scope, provider=provider, **given)
+        self._loaded: dict[str, list[Message]] = {}  # by session: its messages before the run at hand
+        self.middleware: ChatMiddleware = _Fitting(self)
+        """Fits each request to the template. Give it to the agent, too."""
+
+    def session(self, session_id: str) -> Session:
+        """The conversation of a session, with its view, its receipts and its spending."""
+        return self._mirrors.of(session_id).session
+
+    async def before_run(
+        self,
+        *,
+        agent: SupportsAgentRun,
+        session: AgentSession,
+        context: SessionContext,
+        state: dict[str, Any],
+    ) -> None:
+        """Give the agent its history, and the tool by which it reads results that were sent as stubs."""
+        await super().before_run(agent=agent, session=session, context=context, state=state)
+        mirror = self._mirrors.of(_named(context.session_id))
+
+        def bring_back(handle: str, start: int = 0) -> str:
+            return mirror.read_back(handle, start)
+
+        named = FunctionTool(name=READ_BACK["name"], description=READ_BACK["description"], func=bring_back)
+        context.extend_tools(self.source_id, [named])
+
+    async def get_messages(
+        self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[Message]:
+        """Return all messages of a session, with what a run that was cut off had recorded."""
+        name = _named(session_id)
+        session = self.session(name)
+        await session.aio.refresh()
+        found: dict[int, list[Item]] = {}
+        view = session.view()
+        for item in view.recorded():
+            mark = item.extras.get(MARK)
+            if mark is not None and view.fate(item.id).state != "hidden":
+                found.setdefault(mark[0], []).append(item)
+        messages = [self._codec.message(items) for items in found.values()]
+        self._loaded[name] = messages
+        return list(messages)
+
+    async def save_messages(
+        self,
+        session_id: str | None,
+        messages: Sequence[Message],
+        *,
+        state: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Record the messages of a run. What the middleware has recorded is not recorded again."""
+        name = _named(session_id)
+        before = self._loaded[name] if name in self._loaded else await self.get_messages(name)
+        self._loaded[name] = [*before, *messages]
+        await self._mirrors.of(name).afollow(self._loaded[name])
+
+    async def fit(self, context: ChatContext) -> None:
+        """Put the messages that fit in the place of those of a request."""
+        mirror = self._mirrors.of(_named(context.session.session_id if context.session else None))
+        beside = [one for one in context.messages if self._is_beside(one)]
+        items = [one for one in context.messages if not self._is_beside(one)]
+        options = context.options or {}
+        told = [str(options.get("instructions") or ""), *(one.text for one in beside)]
+        tools = [_definition(tool) for tool in options.get("tools") or () if isinstance(tool, FunctionTool)]
+        shown = await mirror.afit(
+            items, instructions="\n".join(filter(None, told)), tools=tools, model=options.get("model")
+        )
+        context.messages = [*beside, *shown.messages]
+
+    async def record(self, session_id: str | None, response: ChatResponse[Any]) -> None:
+        """Record an answer before its calls are run, and what it used."""
+        used: Mapping[str, Any] = response.usage_details or {}
+        counts = {name: int(used.get(field) or 0) for name, field in _USAGE.items()}
+        usage = Usage(**counts) if any(counts.values()) else None
+        await self._mirrors.of(_named(session_id)).arecord(response.messages, usage)
+
+    def _is_beside(self, message: Message) -> bool:
+        """Whether a message is of the instructions or of another provider, and not of the conversation."""
+        source = message.additional_properties.get("_attribution", {}).get("source_id", self.source_id)
+        return message.role == "system" or source != self.source_id
+
+
+class _Fitting(ChatMiddleware):
+    def __init__(self, history: QuireHistory) -> None:
+        self._history = history
+
+    async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        await self._history.fit(context)
+        session = context.session.session_id if context.session else None
+
+        async def record(response: ChatResponse[Any]) -> None:
+            await self._history.record(session, response)
+
+        if context.stream:
+            context.stream_result_hooks.append(record)
+        await call_next()
+        if isinstance(context.result, ChatResponse):
+            await record(context.result)
+
+
+def _named(session_id: str | None) -> str:
+    if not session_id:
+        raise InvalidValue("run the agent with a session: agent.run(…, session=agent.create_session())")
+    return session_id
+
+
+def _definition(tool: FunctionTool) -> Definition:
+    fields = {"name": tool.name, "description": tool.description, "parameters": tool.parameters()}
+    return cast(Definition, {"type": "function", "function": fields})
+
+
+class _Codec:
+    """Messages of the framework. What has no item, such as an approval, stays with its message."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}  # of tools, by the id of a call
+
+    def identity(self, message: Message) -> Any:
+        """A message is the same if it says the same: names and ids are added later."""
+        fields = ("type", "text", "call_id", "name", "arguments", "result", "uri")
+        said = [{name: getattr(one, name, None) for name in fields} for one in message.contents]
+        return [message.role, msgspec.to_builtins(said, enc_hook=str)]
+
+    def read(self, message: Message) -> Sequence[Item]:
+        """Return the items of a message; the first keeps the whole message if they do not say all of it."""
+        items = list(self._items(message))
+        if items and self._plain(items).to_dict() != message.to_dict():
+            items[0] = replace(items[0], extras={_NATIVE: message.to_json()})
+        return items
+
+    def _items(self, message: Message) -> list[Item]:
+        found: list[Item] = []
+        parts: list[Part] = []
+
+        def end_message() -> None:
+            if parts:
+                role: Any = message.role if message.role in ("system", "user", "assistant") else "user"
+                content = parts[0] if len(parts) == 1 and isinstance(parts[0], str) else tuple(parts)
+                found.append(Said(role, content))
+                parts.clear()
+
+        for one in message.contents:
+            match one.type:
+                case "text" if one.text:
+                    parts.append(one.text)
+                case "data" | "uri" if one.uri and one.has_top_level_media_type("image"):
+                    parts.append(Image(url=one.uri, media_type=one.media_type))
+                case "text_reasoning":
+                    end_message()
+                    found.append(Reasoning(one.text or ""))
+                case "function_call" if one.call_id and one.name:
+                    end_message()
+                    self._names[one.call_id] = one.name
+                    found.append(ToolCall(one.call_id, one.name, _text(one.arguments or {})))
+                case "function_result" if one.call_id:
+                    end_message()
+                    name = self._names.get(one.call_id, "tool")
+                    found.append(ToolResult(one.call_id, name, _text(one.result), bool(one.exception)))
+                case _:
+                    pass
+        end_message()
+        return found
+
+    def message(self, items: Sequence[Item]) -> Message:
+        """Return the message that items were read from."""
+        kept = items[0].extras.get(_NATIVE)
+        return self._plain(items) if kept is None else Message.from_json(kept)
+
+    def write(self, items: Sequence[Item], origin: Message | None) -> Message:
+        """Return a message, or a copy of one with other content."""
+        message = self._plain(items)
+        if origin is not None:
+            message.role, message.author_name = origin.role, origin.author_name
+        return message
+
+    def _plain(self, items: Sequence[Item]) -> Message:
+        first = items[0]
+        contents = [one for item in items for one in _contents(item)]
+        role = "tool" if isinstance(first, ToolResult) else "assistant"
+        if isinstance(first, Said):
+            role = first.role
+        return Message("user" if isinstance(first, Note | Summary) else role, contents)
+
+
+def _contents(item: Item) -> list[Content]:
+    match item:
+        case ToolCall():
+            return [Content.from_function_call(item.call_id, item.name, arguments=item.arguments)]
+        case ToolResult():
+            return [Content.from_function_result(item.call_id, result=item.text)]
+        case Reasoning():
+            return [Content.from_text_reasoning(text=item.text)]
+        case _:
+            content = content_for_model(cast("Said | Note | Summary", item))
+            return [_content(part) for part in ((content,) if isinstance(content, str) else content)]
+
+
+def _content(part: Part) -> Content:
+    if isinstance(part, str):
+        return Content.from_text(part)
+    kind = media_type(part) or "application/octet-stream"
+    return Content.from_uri(part.url or f"data:{kind};base64,{base64_of(part.data or b'')}", media_type=kind)
+
+
+def _text(result: Any) -> str:
+    return result if isinstance(result, str) else msgspec.json.encode(result, enc_hook=str).decode()

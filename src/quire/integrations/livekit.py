@@ -1,0 +1,250 @@
+"""LiveKit Agents: an agent whose requests are fitted to the model's window, and whose calls are never lost.
+
+    class Support(QuireAgent):
+        ...
+
+    agent = Support(instructions="You look after orders.", conversation="call-7", template=32_000)
+
+The chat context of LiveKit stays as it is. Before each request it is recorded, and the model is sent a view.
+`read_context` and `write_context` turn a chat context into items and back, with the voice fields.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, cast
+
+from quire.compactors import READ_BACK, Offload
+from quire.context import Context, Template
+from quire.errors import MissingExtra
+from quire.integrations.mirror import Mirrors
+from quire.items import (
+    Audio,
+    Handoff,
+    Image,
+    Item,
+    Message,
+    Note,
+    Part,
+    Summary,
+    ToolCall,
+    ToolResult,
+)
+from quire.providers import base64_of, content_for_model, media_type
+from quire.session import Session
+from quire.session.session import Options
+from quire.stores import Store
+from quire.tokens import Definition, Usage
+
+try:
+    from livekit.agents import Agent, function_tool, llm
+    from livekit.agents.voice import ModelSettings
+except ImportError:
+    raise MissingExtra("LiveKit Agents", "livekit") from None
+
+__all__ = ["QuireAgent", "read_context", "write_context"]
+
+VOICE = "livekit"
+"""Where an item keeps fields of LiveKit that have no other place: metrics, confidence, groups of calls."""
+
+_OWN = {
+    *("type", "role", "content", "interrupted", "created_at", "call_id", "name", "arguments", "output"),
+    *("is_error", "hash", "old_agent_id", "new_agent_id"),
+}
+"""The fields that items have themselves."""
+
+
+class QuireAgent(Agent):
+    """An agent of LiveKit. `conversation` is its address in the store; the log of it is in `kept`.
+
+    `template` says what the model sees, or is the window of the model in tokens. The tools and instructions
+    of the agent take their room in it. A tool result for which there is no room is sent as a stub, and the
+    model can read it with the tool `read_back`. `options` are those of `Session.open`; a `compactor` in them
+    takes the place of that. All others are LiveKit's. A subclass with an `on_exit` of its own calls this one.
+    """
+
+    def __init__(
+        self,
+        *,
+        conversation: str,
+        template: Template | int,
+        store: str | Path | Store = "quire.db",
+        scope: str = "",
+        provider: str = "openai",
+        options: Options | None = None,
+        **fields: Any,
+    ) -> None:
+        super().__init__(**fields)  # pyright: ignore[reportUnknownMemberType]
+        given: Options = {"compactor": Offload(), **(options or {})}
+        mirrors = Mirrors(_Codec(), template, store, scope=scope, provider=provider, **given)
+        self._mirror = mirrors.of(conversation)
+        self.last_context: Context | None = None
+        """What the model saw last, with its receipt."""
+
+    @property
+    def kept(self) -> Session:
+        """The conversation as it is kept."""
+        return self._mirror.session
+
+    async def llm_node(
+        self, chat_ctx: llm.ChatContext, tools: list[llm.Tool], model_settings: ModelSettings
+    ) -> AsyncIterator[Any]:
+        """Record the chat context, send a view of it, and record what the answer used.
+
+        Calls are recorded before they are run. What is spoken is recorded with the next request: only then is
+        it known how much of it was heard.
+        """
+        before, items = _parted(chat_ctx)
+        told = "\n".join(item.raw_text_content or "" for item in before if isinstance(item, llm.ChatMessage))
+        shown = await self._mirror.afit(items, instructions=told, tools=_definitions(tools))
+        self.last_context = shown.context
+        view = llm.ChatContext([*before, *shown.messages])
+        has_spoken = False
+        async for chunk in Agent.default.llm_node(self, view, tools, model_settings):
+            if isinstance(chunk, llm.ChatChunk):
+                delta = chunk.delta or llm.ChoiceDelta()
+                has_spoken |= bool(delta.content)
+                calls: list[llm.ChatItem] = [
+                    llm.FunctionCall(call_id=call.call_id, name=call.name, arguments=call.arguments)
+                    for call in (() if has_spoken else delta.tool_calls)
+                ]
+                if calls or chunk.usage:  # the call is run as soon as it is passed on
+                    await self._mirror.arecord(calls, _usage(chunk.usage) if chunk.usage else None)
+            yield chunk
+
+    @function_tool(name=READ_BACK["name"], description=READ_BACK["description"])
+    async def _read_back(self, handle: str, start: int = 0) -> str:
+        return await asyncio.to_thread(self._mirror.read_back, handle, start)
+
+    async def on_exit(self) -> None:
+        """Record what was said last."""
+        await self._mirror.afollow(_parted(self.chat_ctx)[1])
+
+
+def read_context(context: llm.ChatContext) -> list[Item]:
+    """Return the items of a chat context: messages, calls, results and hand-offs."""
+    codec = _Codec()
+    return [item for one in context.items for item in codec.read(one)]
+
+
+def write_context(items: Sequence[Item]) -> llm.ChatContext:
+    """Return a chat context with these items. What LiveKit has no item for is left out."""
+    kinds = Message | Summary | Note | ToolCall | ToolResult | Handoff
+    codec = _Codec()
+    return llm.ChatContext([codec.write([item], None) for item in items if isinstance(item, kinds)])
+
+
+def _parted(context: llm.ChatContext) -> tuple[list[llm.ChatItem], list[llm.ChatItem]]:
+    """The instructions of the agent, which may change at any time, and the conversation."""
+    items: list[llm.ChatItem] = [one for one in context.items if not isinstance(one, llm.AgentConfigUpdate)]
+    before = list(takewhile(_instructs, items))
+    return before, items[len(before) :]
+
+
+def _instructs(item: llm.ChatItem) -> bool:
+    return isinstance(item, llm.ChatMessage) and item.role in ("system", "developer")
+
+
+def _definitions(tools: Sequence[llm.Tool]) -> list[Definition]:
+    given = llm.ToolContext(list(tools)).parse_function_tools("openai", strict=False)
+    return [cast(Definition, one) for one in given]
+
+
+def _usage(reported: llm.CompletionUsage) -> Usage:
+    read = max(reported.cache_read_tokens, reported.prompt_cached_tokens)
+    return Usage(
+        reported.prompt_tokens,
+        reported.completion_tokens,
+        read,
+        reported.cache_creation_tokens,
+        reported.reasoning_tokens,
+    )
+
+
+class _Codec:
+    """The items of a chat context; each is one item of Quire."""
+
+    def identity(self, message: llm.ChatItem) -> Any:
+        """A chat item is the same if its id and its content are: metrics come later."""
+        fields = {"metrics", "hash", "created_at", "transcript_confidence", "extra", "group_id"}
+        if isinstance(message, llm.FunctionCall):
+            fields.add("id")  # it gets another one when it is run
+        return message.model_dump(mode="json", exclude=fields, fallback=str)
+
+    def read(self, message: llm.ChatItem) -> Sequence[Item]:
+        """Return the one item of a chat item; none for a message without content."""
+        fields = message.model_dump(mode="json", exclude=_OWN, exclude_defaults=True)
+        kept = {name: value for name, value in fields.items() if value not in (None, {}, [])}
+        common: dict[str, Any] = {"created_at": message.created_at, "extras": {VOICE: kept}}
+        match message:
+            case llm.FunctionCall():
+                return [ToolCall(message.call_id, message.name, message.arguments, **common)]
+            case llm.FunctionCallOutput():
+                name = message.name or "tool"
+                return [ToolResult(message.call_id, name, message.output, message.is_error, **common)]
+            case llm.AgentHandoff():
+                return [Handoff(message.new_agent_id, message.old_agent_id, **common)]
+            case llm.ChatMessage():
+                parts = tuple(part for one in message.content if (part := _part(one)))
+                content = parts[0] if len(parts) == 1 and isinstance(parts[0], str) else parts
+                return [Message(message.role, content, message.interrupted, **common)] if parts else []
+            case _:
+                return []  # a change of the agent's instructions, which are at the head of the context
+
+    def write(self, items: Sequence[Item], origin: llm.ChatItem | None) -> llm.ChatItem:
+        """Return a chat item, or a copy of one with other content."""
+        item = items[0]
+        common: dict[str, Any] = {"id": item.id, "created_at": item.created_at, **item.extras.get(VOICE, {})}
+        if isinstance(origin, llm.FunctionCallOutput) and isinstance(item, ToolResult):
+            return origin.model_copy(update={"output": item.text})
+        match item:
+            case ToolCall():
+                return llm.FunctionCall(
+                    call_id=item.call_id, name=item.name, arguments=item.arguments, **common
+                )
+            case ToolResult():
+                called: dict[str, Any] = {
+                    "call_id": item.call_id,
+                    "name": item.name,
+                    "is_error": item.is_error,
+                }
+                return llm.FunctionCallOutput(output=item.text, **called, **common)
+            case Handoff():
+                return llm.AgentHandoff(old_agent_id=item.from_agent, new_agent_id=item.to_agent, **common)
+            case Message():
+                content = [one for part in item.parts if (one := _content(part)) is not None]
+                spoken: dict[str, Any] = {"role": item.role, "interrupted": item.interrupted}
+                return llm.ChatMessage(content=content, **spoken, **common)
+            case _:
+                text = content_for_model(cast("Note | Summary", item))
+                return llm.ChatMessage(role="user", content=[str(text)], **common)
+
+
+def _part(content: Any) -> Part | None:
+    """A part of a message; None for what is not shown to a model."""
+    match content:
+        case str():
+            return content or None
+        case llm.ImageContent() if isinstance(content.image, str):
+            return Image(url=content.image, detail=content.inference_detail, media_type=content.mime_type)
+        case llm.ImageContent():
+            return "[a frame of a video, which is not kept]"
+        case llm.AudioContent():
+            return content.transcript or "[speech without a transcript, which is not kept]"
+        case _:
+            return None
+
+
+def _content(part: Part) -> Any:
+    """A part as LiveKit has it: text, pictures, and the transcripts of recordings; None for all else."""
+    match part:
+        case str():
+            return part
+        case Image():
+            url = part.url or f"data:{media_type(part)};base64,{base64_of(part.data or b'')}"
+            return llm.ImageContent(image=url, inference_detail=part.detail, mime_type=part.media_type)
+        case Audio():
+            return part.transcript
+        case _:
+            return None

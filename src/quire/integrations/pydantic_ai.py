@@ -1,0 +1,122 @@
+"""Quire inside Pydantic AI: a capability that shows a model what fits of a conversation and keeps all of it.
+
+`QuireConversationStore` keeps the conversations of the framework itself.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Any, Unpack
+
+from quire.compactors import READ_BACK, Offload
+from quire.context import Template
+from quire.errors import MissingExtra
+from quire.integrations.mirror import Mirrors
+from quire.integrations.pydantic_messages import PydanticCodec, recorded_messages
+from quire.integrations.pydantic_store import QuireConversationStore
+from quire.session import Session
+from quire.session.session import Options
+from quire.stores import Store
+from quire.tokens import Usage
+
+try:
+    from pydantic_ai import RunContext
+    from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import ModelRequestContext
+    from pydantic_ai.toolsets import FunctionToolset
+except ImportError as missing:
+    raise MissingExtra("pydantic-ai", "pydantic-ai") from missing
+
+__all__ = ["QuireCapability", "QuireConversationStore"]
+
+_codec = PydanticCodec()
+
+
+class QuireCapability(AbstractCapability[Any]):
+    """Records a conversation in a session, and sends of it what fits into a model's window.
+
+    `template` may be the size of the window in tokens. The history of the agent is not changed: what is left
+    out of one request is there for the next. By default, a tool result for which there is no room is sent as
+    a stub, and the model can read it with the tool `read_back`; a `compactor` of yours takes the place of
+    that. The other options are those of `Session.open`.
+    """
+
+    def __init__(
+        self,
+        template: Template | int,
+        store: str | Path | Store = "quire.db",
+        *,
+        scope: str = "",
+        provider: str = "openai",
+        **options: Unpack[Options],
+    ) -> None:
+        compacted: Options = {"compactor": Offload(), **options}
+        self._mirrors = Mirrors(_codec, template, store, scope=scope, provider=provider, **compacted)
+
+    def session(self, conversation_id: str) -> Session:
+        """The session of a conversation: its log, its receipts, and what it has used."""
+        return self._mirrors.of(conversation_id).session
+
+    def messages(self, conversation_id: str) -> list[ModelMessage]:
+        """All messages of a conversation that are recorded, as a `message_history` to go on with.
+
+        After a crash these end with the last answer of the model; a run without a prompt then makes the tool
+        calls that have no result.
+        """
+        return recorded_messages(self.session(conversation_id).view().recorded())
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """After all that changes the history, since this decides what is sent of it."""
+        return CapabilityOrdering(position="innermost")
+
+    def get_toolset(self) -> FunctionToolset[Any]:
+        """The tool by which a model reads a result that was sent as a stub."""
+
+        def bring_back(ctx: RunContext[Any], handle: str, start: int = 0) -> str:
+            return self._mirrors.of(str(ctx.conversation_id)).read_back(handle, start)
+
+        tools = FunctionToolset[Any](id="quire")
+        tools.add_function(bring_back, name=READ_BACK["name"], description=READ_BACK["description"])
+        return tools
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Record what is new, and replace the messages of this request, and of no other, by what fits."""
+        asked, messages = request_context.model_request_parameters, list(request_context.messages)
+        mirror = await asyncio.to_thread(self._mirrors.of, str(ctx.conversation_id))
+        shown = await mirror.afit(
+            messages,
+            instructions="\n\n".join(part.content for part in asked.instruction_parts or ()),
+            tools=[
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters_json_schema,
+                }
+                for tool in (*asked.function_tools, *asked.output_tools)
+            ],
+            model=request_context.model.model_name,
+        )
+        has_last = any(message is messages[-1] for message in shown.messages)
+        is_empty = not _codec.read(messages[-1])  # a run without a prompt ends with an empty request
+        request_context.messages = [*shown.messages, *(messages[-1:] if is_empty and not has_last else ())]
+        return request_context
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Record the answer and what it used, before any tool runs."""
+        mirror = self._mirrors.of(str(ctx.conversation_id))
+        await mirror.arecord([response], _usage_of(response), model=response.model_name)
+        return response
+
+
+def _usage_of(response: ModelResponse) -> Usage | None:
+    used = response.usage
+    cached = used.cache_read_tokens + used.cache_write_tokens
+    if not used.input_tokens + used.output_tokens + cached:
+        return None
+    return Usage(
+        max(used.input_tokens, cached), used.output_tokens, used.cache_read_tokens, used.cache_write_tokens
+    )

@@ -1,0 +1,301 @@
+"""A durable `ConversationStore` for Pydantic AI: each message is kept once, in any store of Quire."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple, ParamSpec, TypeVar
+
+from msgspec.structs import replace
+
+from quire.errors import Conflict, MissingExtra, UnknownId, cut
+from quire.items import JSON, NOTHING, Note, new_id
+from quire.session import open_store
+from quire.stores import Entry, Place, Store, Stored, items_in, place_at
+from quire.stores.threads import STORE
+
+try:
+    from pydantic import TypeAdapter
+    from pydantic_ai.conversation_store import (
+        ConversationConflict,
+        ConversationEntry,
+        ConversationRecord,
+        ConversationStore,
+    )
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+except ImportError as missing:
+    raise MissingExtra("pydantic-ai", "pydantic-ai") from missing
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MESSAGES, RECORD = "messages", "record"
+"""The streams of a conversation. Whatever is appended to one ends with a record."""
+
+_MOST_SEEN = 10_000
+
+_records = TypeAdapter(ConversationRecord)
+
+
+class QuireConversationStore(ConversationStore):
+    """Keeps conversations in a store of Quire: a SQLite file, PostgreSQL, or memory.
+
+    A save is one append, all or nothing, and fails with `ConversationConflict` if another saved first, also
+    from another process. A fork shares the entries of its past. `delete` erases the messages of a
+    conversation, but those of one that has forks stay until the last fork is deleted.
+
+    `scope` is where in the store the conversations are. It is not the scope of a record: an id is used by one
+    conversation of the store, whatever its record's scope is.
+    """
+
+    def __init__(self, store: str | Path | Store = "quire.db", *, scope: str = "pydantic-ai") -> None:
+        self._kept = _Conversations(open_store(store), place_at(scope=scope).scope)
+
+    async def read_record(self, conversation_id: str) -> ConversationRecord | None:
+        """The record of a conversation, or `None` if there is none."""
+        return (await self._do(self._kept.state, conversation_id)).record
+
+    async def read_records(
+        self, *, scope: str | None = None, limit: int | None = None
+    ) -> Sequence[ConversationRecord]:
+        """The records, or those of a scope, the last saved first."""
+        return await self._do(self._kept.records, scope, limit)
+
+    async def write_record(
+        self,
+        record: ConversationRecord,
+        *,
+        new_entries: Sequence[ConversationEntry] = (),
+        expected_revision: str | None,
+    ) -> None:
+        """Keep a record and its new entries, all or none, in place of the record of the expected revision."""
+        await self._do(self._kept.write, record, new_entries, expected_revision)
+
+    async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
+        """Delete a conversation, and erase its messages unless a fork shares them."""
+        await self._do(self._kept.delete, conversation_id, expected_revision)
+
+    async def read_entry(self, entry_id: str) -> ConversationEntry:
+        """One entry; unless this process has read its conversation, it is searched for in all of them."""
+        return (await self._do(self._kept.history, entry_id, 1))[0]
+
+    async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
+        """The entries up to one, or the last of them: one read for each conversation they are shared from."""
+        return [] if head_id is None else await self._do(self._kept.history, head_id, limit)
+
+    async def _do(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        return work(*args, **named) if self._kept.store.is_quick else await STORE.do(work, *args, **named)
+
+
+class _At(NamedTuple):
+    """Where an entry of a history is kept."""
+
+    conversation: str
+    version: int
+
+
+class _State(NamedTuple):
+    """What the last entry at a place says.
+
+    A fork shares entries of another conversation. Each of the two keeps the same token for that: entries stay
+    as long as their conversation has tokens.
+    """
+
+    version: int = 0
+    record: ConversationRecord | None = None
+    tips: Mapping[str, _At] = NOTHING
+    """Where the head is, and the last entries of branches."""
+
+    uses: Mapping[str, str] = NOTHING
+    """The conversations whose entries this one shares, and the token for each."""
+
+    users: tuple[str, ...] = ()
+    """The tokens of those that share entries of this one."""
+
+    is_erased: bool = True
+    """Whether nothing was written yet, or all of it is erased."""
+
+    @property
+    def revision(self) -> str | None:
+        return None if self.record is None else self.record.revision
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no such conversation, and none that shares entries of an earlier one."""
+        return self.record is None and not self.users
+
+
+class _Conversations:
+    """The conversations of a scope of a store."""
+
+    def __init__(self, store: Store, scope: str) -> None:
+        self.store = store
+        self._scope = scope
+        self._seen: dict[str, _At] = {}
+        self._seeing = Lock()
+
+    # Records
+
+    def state(self, conversation: str) -> _State:
+        """The state of a conversation. If a process died while it deleted it, the deletion is finished."""
+        state = self._last(conversation)
+        if state.is_over and not state.is_erased:
+            self._erase(conversation, state)
+        return _State(state.version) if state.is_over else state
+
+    def records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
+        """The records, the last saved first."""
+        found = [self.state(conversation).record for conversation in self.store.conversations(self._scope)]
+        wanted = [one for one in found if one is not None and (scope is None or one.scope == scope)]
+        return sorted(wanted, key=lambda record: record.updated_at, reverse=True)[:limit]
+
+    def write(
+        self, record: ConversationRecord, entries: Sequence[ConversationEntry], expected: str | None
+    ) -> None:
+        """Append entries and a record, if the last record has the expected revision."""
+        conversation, tokens = record.conversation_id, dict[str, str]()
+        ends = [entry_id for entry_id in (record.head_id, *record.branches) if entry_id is not None]
+        parents = [entry.parent_id for entry in entries if entry.parent_id is not None]
+        while True:
+            state = self.state(conversation)
+            if state.revision != expected:
+                raise ConversationConflict(conversation)
+            numbered = enumerate(entries, state.version + 1)
+            new = {entry.id: _At(conversation, version) for version, entry in numbered}
+            places = {**state.tips, **new}
+            try:
+                places.update((one, self._find(one)) for one in [*ends, *parents] if one not in places)
+            except UnknownId:
+                raise ConversationConflict(conversation) from None
+            others = {at.conversation for at in places.values()} - {conversation, *state.uses, *tokens}
+            if others:  # what is shared stays, so it is looked for once more
+                tokens.update((other, self._share(other, conversation)) for other in others)
+                continue
+            tips = {entry_id: places[entry_id] for entry_id in ends}
+            after = state._replace(record=record, tips=tips, uses={**state.uses, **tokens})
+            notes = [_note_of(entry, places.get(entry.parent_id or "")) for entry in entries]
+            if self._append(conversation, after, notes):
+                self._see(new)
+                return
+
+    def _last(self, conversation: str) -> _State:
+        """The state as it was written last."""
+        place = self._place(conversation)
+        version = self.store.version(place)
+        content = _notes(place, self.store.read_at(place, [version]))[version].content if version else None
+        if content is None:
+            return _State(version)
+        record = None if content["record"] is None else _records.validate_json(content["record"])
+        tips = {entry_id: _At(*at) for entry_id, at in content["tips"].items()}
+        self._see(tips)
+        return _State(version, record, tips, content["uses"], tuple(content["users"]), is_erased=False)
+
+    def _append(self, conversation: str, state: _State, notes: Sequence[Note] = ()) -> bool:
+        """Append notes and a changed state; whether that was possible, since others may have written."""
+        record = None if state.record is None else _records.dump_json(state.record).decode()
+        tips = {entry_id: list(at) for entry_id, at in state.tips.items()}
+        last = Note({"record": record, "tips": tips, "uses": dict(state.uses), "users": list(state.users)})
+        rows = [Entry(MESSAGES, JSON.encode_item(note)) for note in notes]
+        rows.append(Entry(RECORD, JSON.encode_item(last)))
+        try:
+            self.store.append(self._place(conversation), rows, expected=state.version)
+        except Conflict:
+            return False
+        return True
+
+    # Sharing and deleting
+
+    def _share(self, conversation: str, by: str) -> str:
+        """Keep the entries of a conversation for another, which gets a token."""
+        token = new_id()
+        while not (state := self.state(conversation)).is_over:
+            if self._append(conversation, state._replace(users=(*state.users, token))):
+                return token
+        raise ConversationConflict(by)
+
+    def delete(self, conversation: str, expected: str) -> None:
+        """Delete a conversation, if its record has the expected revision."""
+        while (state := self.state(conversation)).revision == expected:
+            if self._append(conversation, state._replace(record=None, tips=NOTHING)):
+                self.state(conversation)
+                return
+        raise ConversationConflict(conversation)
+
+    def _erase(self, conversation: str, state: _State) -> None:
+        """Erase what a deleted conversation has written, and let go of what it shared of others."""
+        for other, token in state.uses.items():
+            while token in (last := self._last(other)).users:
+                self._append(other, last._replace(users=tuple(one for one in last.users if one != token)))
+            self.state(other)
+        place = self._place(conversation)
+        notes = _notes(place, self.store.read(place)).items()
+        empty = {version: JSON.encode_item(replace(note, content=None)) for version, note in notes}
+        # The place is not removed: another process may have begun a conversation there meanwhile.
+        self.store.replace(place, {version: empty[version] for version in empty if version <= state.version})
+
+    # Entries
+
+    def history(self, head_id: str, limit: int | None) -> list[ConversationEntry]:
+        """The entries up to one, the oldest first."""
+        found, most = list[Note](), sys.maxsize if limit is None else limit
+        notes: dict[_At, Note] = {}
+        at: _At | None = self._find(head_id)
+        while at is not None and len(found) < most:
+            if at not in notes:
+                # Usually there is at most one record between two entries of a history.
+                notes = self._written(at.conversation, after=at.version - 2 * (most - len(found)))
+                self._see({note.id: place for place, note in notes.items()})
+            if at not in notes:
+                raise UnknownId(f"an entry of the history of {cut(head_id)!r} is no longer in the store")
+            found.append(notes[at])
+            above = found[-1].content["above"]
+            at = None if above is None else _At(*above)
+        found.reverse()
+        texts = [note.content["message"] for note in found]
+        messages = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
+        return [
+            ConversationEntry(id=note.id, parent_id=note.content["parent"], message=message)
+            for note, message in zip(found, messages, strict=True)
+        ]
+
+    def _find(self, entry_id: str) -> _At:
+        """Where an entry is. All conversations are searched, unless it is where it was seen last."""
+        seen = self._seen.get(entry_id)
+        if seen is not None:
+            place = self._place(seen.conversation)
+            note = _notes(place, self.store.read_at(place, [seen.version]))[seen.version]
+            if note.id == entry_id and note.content is not None:
+                return seen
+        for conversation in self.store.conversations(self._scope):
+            for at, note in self._written(conversation).items():
+                if note.id == entry_id:
+                    return at
+        raise UnknownId(f"no entry {cut(entry_id)!r} is in the store")
+
+    def _written(self, conversation: str, after: int = 0) -> dict[_At, Note]:
+        """The entries of histories that a conversation has written after a version, without erased ones."""
+        place = self._place(conversation)
+        stored = [entry for entry in self.store.read(place, after=max(after, 0)) if entry.stream == MESSAGES]
+        notes = _notes(place, stored).items()
+        return {_At(conversation, version): note for version, note in notes if note.content is not None}
+
+    def _see(self, places: Mapping[str, _At]) -> None:
+        """Remember where entries are, by their ids; the oldest are forgotten."""
+        with self._seeing:
+            self._seen |= places
+            while len(self._seen) > _MOST_SEEN:
+                del self._seen[next(iter(self._seen))]
+
+    def _place(self, conversation: str) -> Place:
+        return place_at(scope=self._scope, conversation=conversation)
+
+
+def _note_of(entry: ConversationEntry, above: _At | None) -> Note:
+    message = ModelMessagesTypeAdapter.dump_json([entry.message]).decode()[1:-1]
+    return Note({"message": message, "parent": entry.parent_id, "above": above and list(above)}, id=entry.id)
+
+
+def _notes(place: Place, stored: Sequence[Stored]) -> dict[int, Note]:
+    """The notes of entries by their versions."""
+    items = zip(stored, items_in(place, stored), strict=True)
+    return {entry.version: item for entry, item in items if isinstance(item, Note)}

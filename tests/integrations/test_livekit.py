@@ -1,0 +1,214 @@
+"""LiveKit Agents with a scripted model: what is sent is a view, and all is kept."""
+
+# LiveKit leaves some of its types open.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from livekit.agents import AgentSession, function_tool, llm
+
+from quire import Budget, Template
+from quire.integrations.livekit import QuireAgent, read_context, write_context
+from quire.items import Message, Summary, ToolCall, ToolResult
+from quire.providers import check
+from quire.sections import History
+from tests.integrations.killed import die, run_killed
+
+ALL = " ".join(f"A{number} is open." for number in range(5_000))
+HANDLE = "HANDLE"
+"""Stands for the handle that the stub of the last result names."""
+
+Answer = str | tuple[str, str]
+"""A text, or the name and the arguments of a tool to call."""
+
+
+_calls = count()
+
+
+class Scripted(llm.LLM[Any]):
+    """Answers by a script, and remembers what it was sent."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        super().__init__()
+        self._answers = list(answers)
+        self.sent: list[llm.ChatContext] = []
+
+    def chat(self, *, chat_ctx: llm.ChatContext, tools: Any = None, **options: Any) -> llm.LLMStream:
+        self.sent.append(chat_ctx.copy())
+        fields: dict[str, Any] = {
+            "chat_ctx": chat_ctx,
+            "tools": tools or [],
+            "conn_options": options["conn_options"],
+        }
+        answer = self._answers.pop(0)
+        if answer[1] == HANDLE:
+            said = str([item.output for item in chat_ctx.items if item.type == "function_call_output"])
+            answer = (answer[0], json.dumps({"handle": re.findall("output-[0-9a-f]+", said)[-1]}))
+        return _Stream(self, answer, **fields)
+
+
+class _Stream(llm.LLMStream):
+    def __init__(self, model: llm.LLM[Any], answer: Answer, **fields: Any) -> None:
+        self._answer = answer
+        super().__init__(model, **fields)
+
+    async def _run(self) -> None:
+        if isinstance(self._answer, str):
+            delta = llm.ChoiceDelta(role="assistant", content=self._answer)
+        else:
+            name, arguments = self._answer
+            call = llm.FunctionToolCall(name=name, arguments=arguments, call_id=f"call_{next(_calls)}")
+            delta = llm.ChoiceDelta(role="assistant", tool_calls=[call])
+        usage = llm.CompletionUsage(
+            completion_tokens=10, prompt_tokens=100, prompt_cached_tokens=60, total_tokens=110
+        )
+        self._event_ch.send_nowait(llm.ChatChunk(id="c", delta=delta))
+        self._event_ch.send_nowait(llm.ChatChunk(id="c", usage=usage))
+
+
+class Support(QuireAgent):
+    @function_tool
+    async def look(self, order: str) -> str:
+        """Look up an order."""
+        if order == "A13":
+            die()
+        if order == "all":
+            return ALL
+        return f"{order} is open. " + "It waits for the warehouse. " * 30
+
+
+def talk(agent: QuireAgent, model: Scripted, *questions: str) -> None:
+    async def run() -> None:
+        session: AgentSession[Any]
+        async with AgentSession(llm=model) as session:
+            await session.start(agent)
+            for question in questions:
+                await session.run(user_input=question)
+
+    asyncio.run(run())
+
+
+def faults(context: llm.ChatContext) -> list[Any]:
+    messages, _ = context.to_provider_format("openai")
+    return list(check({"model": "gpt-5.6", "messages": messages}, "openai"))
+
+
+def support(store: Any, window: int = 8_000, **options: Any) -> Support:
+    fields: dict[str, Any] = {"instructions": "You look after orders.", "conversation": "call-7"}
+    return Support(**fields, template=window, store=store, **options)
+
+
+def test_a_call_with_a_tool_is_kept_and_sent(tmp_path: Path) -> None:
+    agent = support(tmp_path / "quire.db")
+    model = Scripted([("look", '{"order": "A1"}'), "It is open."])
+    talk(agent, model, "Is A1 open?")
+    kinds = [type(item) for item in agent.kept.view()]
+    assert kinds[:3] == [Message, ToolCall, ToolResult]
+    assert [len(one.items) for one in model.sent] == [2, 4]  # with the instructions
+    assert agent.kept.spending.usage.cache_read == 120
+    assert len(agent.kept.receipts) == 2
+
+
+def test_a_long_call_is_fitted_and_valid() -> None:
+    agent = support("memory:", window=1_500)
+    questions = [f"Is A{number} open?" for number in range(12)]
+    script = [step for number in range(12) for step in (("look", f'{{"order": "A{number}"}}'), "It is.")]
+    model = Scripted(script)
+    talk(agent, model, *questions)
+    assert len(agent.kept.view()) >= 12 * 4 - 1
+    last = model.sent[-1]
+    assert len(last.items) < 40
+    assert [faults(one) for one in model.sent] == [[]] * 24
+    assert last.items[0].type == "message" and last.items[0].role == "system"
+    assert agent.last_context is not None and agent.last_context.receipt.tokens <= 1_500
+
+
+def test_another_process_goes_on(tmp_path: Path) -> None:
+    first = support(tmp_path / "quire.db")
+    talk(first, Scripted(["Hello."]), "Good morning.")
+    context = write_context(first.kept.view())
+    again = support(tmp_path / "quire.db", chat_ctx=context)
+    model = Scripted(["Yes."])
+    talk(again, model, "Are you still there?")
+    texts = [item.text_content for item in model.sent[0].items if item.type == "message"]
+    assert texts[1:] == ["Good morning.", "Hello.", "Are you still there?"]
+    assert len(again.kept.view().recorded()) <= 4
+
+
+def test_a_call_that_was_killed_goes_on(tmp_path: Path) -> None:
+    store = str(tmp_path / "quire.db")
+    asked = """talk(support(STORE), Scripted([("look", '{"order": "A13"}')]), "Is A13 open?")"""
+    run_killed(__name__, asked.replace("STORE", repr(store)))
+    kept = support(store).kept.view()
+    model = Scripted(["I could not look."])
+    talk(support(store, chat_ctx=write_context(kept)), model, "And now?")
+    assert not faults(model.sent[0])
+    kinds = [item.type for item in model.sent[0].items]
+    assert kinds == ["message", "message", "function_call", "function_call_output", "message"]
+
+
+def test_a_chat_context_comes_back_from_items() -> None:
+    context = llm.ChatContext.empty()
+    metrics: Any = {"e2e_latency": 0.4}
+    context.add_message(role="user", content=["Look:", llm.ImageContent(image="https://a.example/x.png")])
+    context.add_message(role="assistant", content="I was say", interrupted=True, metrics=metrics)
+    call = llm.FunctionCall(call_id="c1", name="look", arguments="{}", group_id="g")
+    output = llm.FunctionCallOutput(
+        call_id="c1", name="look", output="open", is_error=False, reply_required=False
+    )
+    context.insert([call, output, llm.AgentHandoff(old_agent_id="a", new_agent_id="b")])
+    items = read_context(context)
+    back = write_context(items)
+    plain = [item.model_dump(exclude={"hash"}) for item in context.items]
+    again = [item.model_dump(exclude={"hash"}) for item in back.items]
+    for one, other in zip(plain, again, strict=True):
+        for image in (*one.get("content", ()), *other.get("content", ())):
+            image.pop("id", None) if isinstance(image, dict) else None
+        assert one == other
+
+
+def test_summaries_and_missing_results_are_written() -> None:
+    written = write_context([Summary("Three orders are open."), Message("user", "Close them.")])
+    texts = [item.text_content for item in written.messages()]
+    assert "Three orders are open." in str(texts[0]) and texts[1] == "Close them."
+
+
+def test_a_poisoned_context_is_cured() -> None:
+    context = llm.ChatContext.empty()
+    context.add_message(role="user", content="Is A1 open?")
+    context.insert(llm.FunctionCall(call_id="c1", name="look", arguments="{}"))
+    agent = support("memory:", chat_ctx=context)
+    model = Scripted(["I could not look."])
+    talk(agent, model, "And now?")
+    assert not faults(model.sent[0])
+    outputs = [item for item in model.sent[0].items if item.type == "function_call_output"]
+    assert [item.call_id for item in outputs] == ["c1"]
+
+
+def test_a_template_of_ones_own() -> None:
+    template = Template(History(turns=1), budget=Budget(window=4_000))
+    agent = Support(instructions="Be brief.", conversation="call-8", template=template, store="memory:")
+    model = Scripted(["One.", "Two."])
+    talk(agent, model, "First?", "Second?")
+    texts = [item.text_content for item in model.sent[1].items if item.type == "message"]
+    assert texts == ["Be brief.", "Second?"]
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("CRITICAL", logger="livekit.agents")
+
+
+def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
+    agent = support("memory:")
+    model = Scripted([("look", '{"order": "all"}'), ("read_back", HANDLE), "There are many."])
+    talk(agent, model, "Which are open?")
+    stub, piece = (item.output for item in model.sent[2].items if item.type == "function_call_output")
+    assert "read_back" in stub and len(stub) < 200 and "A0 is open" in piece

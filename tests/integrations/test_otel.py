@@ -1,0 +1,426 @@
+"""Spans: their names, attributes and parents for all that a conversation does, and what they leave out."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from quire import (
+    Agent,
+    Budget,
+    Image,
+    Message,
+    Node,
+    Note,
+    Reasoning,
+    Session,
+    Summary,
+    Template,
+    ToolCall,
+    ToolResult,
+)
+from quire.agent import tool
+from quire.agent.builtin import recall_tools
+from quire.compactors import Summarize
+from quire.errors import ModelFailed, OverBudget, RateLimited
+from quire.items import Span
+from quire.memory import Recall
+from quire.models import Retries, Scripted
+from quire.providers import Parsed
+from quire.sections import History, Instructions
+from quire.session import Calling, hook
+from quire.stores import MemoryStore
+from quire.tokens import Usage
+from tests.clients.scenes import stage
+from tests.clients.speaking import error, fails, says
+from tests.models.answerers import NEEDS_SDK, model_at
+
+pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed")
+
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from quire.integrations.otel import instrument
+
+SECRET = "swordfish-0815"
+
+
+class Traces:
+    """A provider of tracers that keeps its spans, and what they tell."""
+
+    def __init__(self) -> None:
+        self.exporter = InMemorySpanExporter()
+        self.provider = TracerProvider()
+        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.tracer = self.provider.get_tracer("test")
+
+    def hooks(self, **options: Any) -> Any:
+        return instrument(tracer_provider=self.provider, **options)
+
+    @property
+    def spans(self) -> list[ReadableSpan]:
+        return sorted(self.exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
+
+    def one(self, name: str) -> ReadableSpan:
+        (found,) = (span for span in self.spans if span.name == name)
+        return found
+
+    def tree(self) -> list[tuple[str, str | None]]:
+        """Each span with its parent, by name, in the order in which they began."""
+        names = {span.context.span_id: span.name for span in self.spans if span.context}
+        return [(span.name, span.parent and names.get(span.parent.span_id)) for span in self.spans]
+
+    def text(self) -> str:
+        return "".join(span.to_json() for span in self.spans)
+
+
+@pytest.fixture
+def traces(caplog: pytest.LogCaptureFixture) -> Iterator[Traces]:
+    """Traces; what OpenTelemetry logs, such as a span that is detached in another context, is an error."""
+    yield Traces()
+    assert [one.message for one in caplog.records if one.name.startswith("opentelemetry")] == []
+
+
+def attributes(span: ReadableSpan) -> dict[str, Any]:
+    return dict(span.attributes or {})
+
+
+def events(span: ReadableSpan) -> list[tuple[str, dict[str, Any]]]:
+    return [(event.name, dict(event.attributes or {})) for event in span.events]
+
+
+def opened(hooks: Any, **options: Any) -> Session:
+    return Session.open("ana/one", store=MemoryStore(), hooks=hooks, **options)
+
+
+def agent_of(hooks: Any, *replies: Any, **options: Any) -> Agent:
+    return Agent(opened(hooks), model=Scripted(replies, name="gpt-5.6"), name="clerk", **options)
+
+
+@tool
+def look(word: str) -> str:
+    """Look a word up, in a thread."""
+    return f"{word} is a fish"
+
+
+def test_a_turn_with_a_tool(traces: Traces) -> None:
+    used = Usage(120, 30, cache_read=100, cache_write=20, reasoning=10)
+    call = ToolCall("c1", "look", f'{{"word": "{SECRET}"}}')
+    replies = [Parsed((call,), used, "calls", "gpt-5.6-2026"), "A fish."]
+    agent = agent_of(traces.hooks(), *replies, tools=[look], instructions="Be brief.")
+    assert agent.ask_sync(f"What is {SECRET}?").text == "A fish."
+    turn = "invoke_agent clerk"
+    assert traces.tree() == [
+        (turn, None),
+        ("build_context", turn),
+        ("chat gpt-5.6", turn),
+        ("execute_tool look", turn),
+        ("build_context", turn),
+        ("chat gpt-5.6", turn),
+    ]
+    invoked = traces.one(turn)
+    whole = agent.session.spending.usage
+    assert attributes(invoked) == {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "clerk",
+        "gen_ai.conversation.id": "ana/one",
+        "gen_ai.usage.input_tokens": whole.input,
+        "gen_ai.usage.output_tokens": whole.output,
+        "gen_ai.usage.cache_read.input_tokens": 100,
+        "gen_ai.usage.cache_write.input_tokens": 20,
+        "gen_ai.usage.reasoning.output_tokens": 10,
+        "quire.agent.stop": "done",
+    }
+    asked = traces.spans[2]
+    assert asked.kind is SpanKind.CLIENT and invoked.kind is SpanKind.INTERNAL
+    assert attributes(asked) == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "gpt-5.6",
+        "gen_ai.conversation.id": "ana/one",
+        "gen_ai.response.model": "gpt-5.6-2026",
+        "gen_ai.response.finish_reasons": ("tool_call",),
+        "gen_ai.usage.input_tokens": 120,
+        "gen_ai.usage.output_tokens": 30,
+        "gen_ai.usage.cache_read.input_tokens": 100,
+        "gen_ai.usage.cache_write.input_tokens": 20,
+        "gen_ai.usage.reasoning.output_tokens": 10,
+        "quire.request.retries": 0,
+    }
+    assert attributes(traces.one("execute_tool look")) == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.conversation.id": "ana/one",
+        "gen_ai.tool.name": "look",
+        "gen_ai.tool.call.id": "c1",
+        "gen_ai.tool.type": "function",
+    }
+    assert SECRET not in traces.text() and "fish" not in traces.text()
+    assert all(span.status.status_code is StatusCode.UNSET for span in traces.spans)
+
+
+def test_content_is_there_when_it_is_asked_for(traces: Traces) -> None:
+    call = ToolCall("c1", "look", f'{{"word": "{SECRET}"}}')
+    agent = agent_of(traces.hooks(content=True), call, "A fish.", tools=[look], instructions="Be brief.")
+    agent.ask_sync(f"What is {SECRET}?")
+    last = attributes(traces.spans[-1])
+    assert json.loads(last["gen_ai.input.messages"]) == [
+        {"role": "system", "parts": [{"type": "text", "content": "Be brief."}]},
+        {"role": "user", "parts": [{"type": "text", "content": f"What is {SECRET}?"}]},
+        {
+            "role": "assistant",
+            "parts": [{"type": "tool_call", "id": "c1", "name": "look", "arguments": {"word": SECRET}}],
+        },
+        {
+            "role": "tool",
+            "parts": [{"type": "tool_call_response", "id": "c1", "response": f"{SECRET} is a fish"}],
+        },
+    ]
+    said = {"role": "assistant", "parts": [{"type": "text", "content": "A fish."}], "finish_reason": "stop"}
+    assert json.loads(last["gen_ai.output.messages"]) == [said]
+    assert [one["name"] for one in json.loads(last["gen_ai.tool.definitions"])] == ["look"]
+    ran = attributes(traces.one("execute_tool look"))
+    assert json.loads(ran["gen_ai.tool.call.arguments"]) == {"word": SECRET}
+    assert ran["gen_ai.tool.call.result"] == f"{SECRET} is a fish"
+
+
+def test_content_of_every_kind(traces: Traces) -> None:
+    """Bytes are left out, arguments need not be JSON, and a summary is told from what was said."""
+    session = opened(traces.hooks(content=True))
+    session.user("long ago")
+    session.assistant("indeed")
+    first, last = session.view()
+    picture = (Image(data=SECRET.encode(), media_type="image/png"), Image(url="https://a.example/b.png"))
+    session.append(Message("user", ("Look:", *picture)), Note("blue", key="colour"))
+    session.append(Summary("They met.", (Span(first.id, last.id),)))
+    session.append(Reasoning("Hm."), ToolCall("c1", "look", "{broken"), ToolResult("c1", "look", picture[1:]))
+    Agent(session, model=Scripted(["Yes."])).ask_sync("Well?")
+    asked = attributes(traces.one("chat scripted"))["gen_ai.input.messages"]
+    about = {"modality": "image", "mime_type": None}
+    seen = {"type": "uri", "uri": "https://a.example/b.png", **about}
+    parts = [part for message in json.loads(asked) for part in message["parts"]]
+    assert {"type": "left_out", **about, "mime_type": "image/png"} in parts and seen in parts
+    assert {"type": "reasoning", "content": "Hm."} in parts
+    assert {"type": "tool_call", "id": "c1", "name": "look", "arguments": "{broken"} in parts
+    assert [part["content"] for part in parts if part["type"] == "compaction"] == ["They met."]
+    (response,) = (part["response"] for part in parts if part["type"] == "tool_call_response")
+    assert json.loads(response) == [seen] and "colour" in asked and "long ago" not in asked
+    assert SECRET not in traces.text()
+
+
+def test_what_a_tool_does_is_in_its_span(traces: Traces) -> None:
+    """Also in a thread and beside other calls; an agent that it asks takes its turn there."""
+
+    @tool
+    def in_thread() -> str:
+        """Work in a thread."""
+        with traces.tracer.start_as_current_span("in thread"):
+            return "done"
+
+    @tool
+    async def in_task() -> str:
+        """Work in a task."""
+        with traces.tracer.start_as_current_span("in task"):
+            return await asyncio.create_task(asyncio.sleep(0, "done"))
+
+    @tool
+    async def asks(session: Session) -> str:
+        """Ask another agent."""
+        other = Agent(session.child("helper"), model=Scripted(["Yes."], name="small"), name="helper")
+        return str(await other.ask("Is it so?"))
+
+    calls = [ToolCall(name, name) for name in ("in_thread", "in_task", "asks")]
+    agent = agent_of(traces.hooks(), calls, "Done.", tools=[in_thread, in_task, asks])
+
+    async def within() -> None:
+        with traces.tracer.start_as_current_span("request of a user"):
+            assert [delta async for delta in agent.stream("go")][-1].reply.stop == "done"  # type: ignore[union-attr]
+
+    asyncio.run(within())
+    tree = dict(reversed(traces.tree()))
+    assert tree["invoke_agent clerk"] == "request of a user"
+    for name in ("in_thread", "in_task", "asks"):
+        assert tree[f"execute_tool {name}"] == "invoke_agent clerk"
+    assert tree["in thread"] == "execute_tool in_thread" and tree["in task"] == "execute_tool in_task"
+    assert tree["invoke_agent helper"] == "execute_tool asks" and tree["chat small"] == "invoke_agent helper"
+    assert traces.tree()[-1] == ("chat gpt-5.6", "invoke_agent clerk")
+
+
+@NEEDS_SDK["openai"]
+@pytest.mark.parametrize("tries", [3, 2])
+def test_a_request_that_is_sent_again_is_one_span(traces: Traces, tries: int) -> None:
+    busy = fails(429, error("openai", 429, "rate_limit_exceeded", "slow down"))
+    with stage() as server:
+        scene = server.scene(busy, busy, says("openai", "Hello."))
+        model = model_at(scene, "openai", retries=Retries(times=tries - 1, first=0.0))
+        agent = Agent(opened(traces.hooks()), model=model)
+
+        async def ask() -> str:
+            async with model:
+                return str(await agent.ask("Hello?"))
+
+        if tries == 3:
+            assert asyncio.run(ask()) == "Hello."
+        else:
+            with pytest.raises(RateLimited):
+                asyncio.run(ask())
+    asked = traces.one(f"chat {model.name}")
+    assert events(asked) == [("quire.request.retry", {"error.type": "RateLimited"})] * (tries - 1)
+    found = attributes(asked)
+    assert found["quire.request.retries"] == tries - 1
+    assert found.get("error.type") == (None if tries == 3 else "RateLimited")
+
+
+def test_a_failure_is_told_by_its_name_alone(traces: Traces) -> None:
+    @tool
+    def fail() -> str:
+        """Fail."""
+        raise ValueError(SECRET)
+
+    fault = ModelFailed(f"it said {SECRET}")
+    agent = agent_of(traces.hooks(), ToolCall("c1", "fail"), fault, tools=[fail])
+    with pytest.raises(ModelFailed):
+        agent.ask_sync("go")
+    failed = {span.name: attributes(span).get("error.type") for span in traces.spans}
+    assert failed == {
+        "invoke_agent clerk": "ModelFailed",
+        "build_context": None,
+        "chat gpt-5.6": "ModelFailed",
+        "execute_tool fail": "error",
+    }
+    assert traces.one("execute_tool fail").status.status_code is StatusCode.ERROR
+    assert SECRET not in traces.text()
+
+
+def test_a_refused_call_and_a_context_over_its_budget(traces: Traces) -> None:
+    @hook(Calling)
+    def refuse(event: Calling) -> None:
+        raise PermissionError
+
+    agent = agent_of([*traces.hooks(), refuse], ToolCall("c1", "look", '{"word": "a"}'), "No.", tools=[look])
+    assert agent.ask_sync("go").text == "No."
+    assert not [span for span in traces.spans if span.name == "execute_tool look"]
+    small = Template(Instructions("word " * 100), budget=Budget(window=50))
+    with pytest.raises(OverBudget):
+        opened(traces.hooks()).build(small)
+    assert attributes(traces.spans[-1])["error.type"] == "OverBudget"
+
+
+def test_a_context_has_its_budget_and_what_it_leaves_out(traces: Traces) -> None:
+    session = opened(traces.hooks())
+    for number in range(40):
+        session.append(Message("user", f"{number} {SECRET} " * 10), Message("assistant", "I see. " * 20))
+    budget = Budget(window=2_000, reserve=500)
+    context = session.build(Template(Instructions("Be brief."), History(), budget=budget))
+    built = traces.one("build_context")
+    shown = len(context.items)
+    assert attributes(built) == {
+        "gen_ai.conversation.id": "ana/one",
+        "quire.context.budget.window": 2_000,
+        "quire.context.budget.reserve": 500,
+        "quire.context.tokens.shown": context.receipt.tokens,
+        "quire.context.items.shown": shown,
+        "quire.context.items.left_out": 81 - shown,
+        "quire.context.items.cacheable": 0,
+        "quire.context.advice": context.receipt.advice,
+    }
+    (_, first), (_, second) = events(built)
+    assert first["quire.context.section.name"] == "instructions"
+    assert second["quire.context.section.items.left_out"] == 81 - shown
+    assert second["quire.context.section.reason"] == context.receipt.lines()[1].note
+    assert SECRET not in traces.text()
+
+
+def test_a_compaction_has_its_request_in_it(traces: Traces) -> None:
+    gist = Scripted(["They talked."], name="small", repeat=True)
+    session = opened(traces.hooks(), compactor=Summarize(floor=4, ceiling=8), model=gist)
+    for number in range(8):
+        session.append(Message("user", f"{number} {SECRET} " * 10), Message("assistant", "I see. " * 20))
+    template = Template(History(), budget=Budget(window=8_000))
+    session.build(template)
+    assert traces.tree() == [
+        ("build_context", None),
+        ("compact_messages", "build_context"),
+        ("chat small", "compact_messages"),
+    ]
+    found = attributes(traces.one("compact_messages"))
+    assert found["gen_ai.conversation.compacted"] is True and found["compaction.strategy"] == "summarize"
+    assert found["compaction.tokens_after"] < found["compaction.tokens_before"]
+    assert found["quire.compaction.fate"] == "kept"
+    assert SECRET not in traces.text() and "They talked." not in traces.text()
+
+    agent = Agent(session, model=Scripted(["Yes."], name="gpt-5.6"), template=template)
+    agent.ask_sync("And now?")
+    assert attributes(traces.one("chat gpt-5.6"))["gen_ai.conversation.compacted"] is True
+
+
+@pytest.mark.parametrize("content", [False, True])
+@pytest.mark.parametrize("how", ["section", "tool"])
+def test_a_recall(traces: Traces, how: str, content: bool) -> None:
+    store, question = MemoryStore(), "What is my passport number?"
+    Session.open("ana/monday", store=store).user("My passport number is X99.")
+    session = Session.open("ana/one", store=store, hooks=traces.hooks(content=content))
+    if how == "section":
+        session.user(question)
+        session.build(Template(History(), Recall("knowledge"), budget=Budget(window=4_000)))
+        parent = "build_context"
+    else:
+        call = ToolCall("c1", "recall", json.dumps({"question": question}))
+        Agent(session, model=Scripted([call, "X99."]), tools=recall_tools()).ask_sync("Well?")
+        parent = "execute_tool recall"
+    assert ("search_memory", parent) in traces.tree()
+    found = attributes(next(span for span in traces.spans if span.name == "search_memory"))
+    assert found.pop("gen_ai.memory.query.text", None) == (question if content else None)
+    assert found == {
+        "gen_ai.operation.name": "search_memory",
+        "gen_ai.conversation.id": "ana/one",
+        "gen_ai.memory.record.count": 1,
+    }
+
+
+def test_the_conversations_of_a_node(traces: Traces) -> None:
+    async def main() -> None:
+        async with Node(hooks=traces.hooks()) as node:
+            node.add("helper", lambda session: Agent(session, model=Scripted(["Hello."]), name="helper"))
+            await asyncio.gather(*(node.send("helper", "hi", conversation=name) for name in "ab"))
+
+    asyncio.run(main())
+    turns = [span for span in traces.spans if span.name == "invoke_agent helper"]
+    found = {attributes(span)["gen_ai.conversation.id"] for span in turns}
+    assert found == {"helper%2F/a", "helper%2F/b"} and all(span.parent is None for span in turns)
+
+
+OTHER_WIRES: dict[str, Callable[[], Scripted]] = {
+    "generate_content m|gcp.gemini": lambda: Scripted(["Hi."], wire="gemini", name="m"),
+    "chat m|anthropic": lambda: Scripted(["Hi."], wire="anthropic", name="m"),
+    "chat m|openai": lambda: Scripted(["Hi."], wire="openai-responses", name="m"),
+}
+
+
+@pytest.mark.parametrize("told", OTHER_WIRES)
+def test_operations_and_providers_have_their_names(traces: Traces, told: str) -> None:
+    Agent(opened(traces.hooks()), model=OTHER_WIRES[told]()).ask_sync("Hello?")
+    name, provider = told.split("|")
+    assert attributes(traces.one(name))["gen_ai.provider.name"] == provider
+
+
+def test_without_a_provider_of_its_own_the_global_one_is_used() -> None:
+    agent = agent_of(instrument(), "Hello.")  # none is set here: nothing is recorded, and all works
+    assert agent.ask_sync("Hello?").text == "Hello." and agent.session.hooks.failures == []
+    assert not trace.get_current_span().is_recording()
+
+
+def test_opentelemetry_is_not_imported_unless_it_is_asked_for() -> None:
+    code = (
+        "import sys; from quire import Agent; from quire.models import Scripted\n"
+        "Agent(model=Scripted(['Hello.'])).ask_sync('Hello?')\n"
+        "print([name for name in sys.modules if name.startswith('opentelemetry')])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"

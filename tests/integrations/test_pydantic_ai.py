@@ -1,0 +1,377 @@
+"""An agent of Pydantic AI with `QuireCapability`: what is sent fits and is valid, and nothing is lost."""
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+pytest.importorskip("pydantic_ai", reason="needs the extra pydantic-ai")
+
+from pydantic_ai import Agent, AgentRunResult
+from pydantic_ai.capabilities import ProcessHistory
+from pydantic_ai.messages import (
+    BinaryContent,
+    BinaryImage,
+    CachePoint,
+    CompactionPart,
+    DocumentUrl,
+    FilePart,
+    ImageUrl,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    NativeToolCallPart,
+    NativeToolReturnPart,
+    RetryFeedbackPart,
+    RetryInfo,
+    SpeechPart,
+    SystemPromptPart,
+    TextContent,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UploadedFile,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.test import TestModel
+
+from quire import Budget, Session, Template
+from quire.integrations.mirror import MARK, Mirror
+from quire.integrations.pydantic_ai import QuireCapability
+from quire.integrations.pydantic_messages import PydanticCodec, recorded_messages
+from quire.items import JSON, Message, Reasoning, ToolCall, ToolResult
+from quire.providers import check
+from quire.sections import History
+from quire.stores import MemoryStore, Store
+
+Answer = ModelResponse | Callable[[list[ModelMessage]], ModelResponse]
+
+
+class Scripted:
+    """A model that answers by a script, and keeps what it was sent."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers = [*answers]
+        self.requests: list[list[ModelMessage]] = []
+
+    def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        self.requests.append([*messages])
+        answer = self.answers.pop(0) if self.answers else said("Done.")
+        return answer if isinstance(answer, ModelResponse) else answer(messages)
+
+
+def said(text: str) -> ModelResponse:
+    return ModelResponse([TextPart(text)])
+
+
+def asked(text: str) -> ModelRequest:
+    return ModelRequest([UserPromptPart(text)])
+
+
+def called(*ids: str, tool: str = "look", **arguments: Any) -> ModelResponse:
+    return ModelResponse([ToolCallPart(tool, arguments, one) for one in ids])
+
+
+def found(call_id: str, content: Any = "three orders") -> ModelRequest:
+    return ModelRequest([ToolReturnPart("look", content, call_id)])
+
+
+def agent_of(
+    model: Scripted, window: int = 32_000, store: Store | None = None, **options: Any
+) -> tuple[Agent, QuireCapability]:
+    capability = QuireCapability(window, store or MemoryStore(), **options)
+    return Agent(FunctionModel(model), capabilities=[capability]), capability
+
+
+def run(agent: Agent, *prompt: Any, **named: Any) -> AgentRunResult[str]:
+    return asyncio.run(agent.run(*prompt, **named))
+
+
+def parts_in(messages: list[ModelMessage], kind: type) -> list[Any]:
+    return [part for message in messages for part in message.parts if isinstance(part, kind)]
+
+
+def faults(messages: list[ModelMessage]) -> list[Any]:
+    """What a provider would refuse."""
+    chat: list[dict[str, Any]] = []
+    for message in messages:
+        calls = [_call(part) for part in parts_in([message], ToolCallPart)]
+        texts = [part.content for part in parts_in([message], TextPart)]
+        if isinstance(message, ModelResponse):
+            said = {"role": "assistant", "content": "\n".join(texts)}
+            chat.append({**said, "tool_calls": calls} if calls else said)
+        for part in message.parts:
+            if isinstance(part, ToolReturnPart):
+                text = part.model_response_str()
+                chat.append({"role": "tool", "tool_call_id": part.tool_call_id, "content": text})
+            elif isinstance(part, UserPromptPart):
+                chat.append({"role": "user", "content": part.content})
+    return list(check({"model": "gpt-5.6", "messages": chat}, "openai"))
+
+
+def _call(part: ToolCallPart) -> dict[str, Any]:
+    function = {"name": part.tool_name, "arguments": part.args_as_json_str()}
+    return {"id": part.tool_call_id, "type": "function", "function": function}
+
+
+def test_an_agent_answers_and_its_conversation_is_kept() -> None:
+    model = Scripted(called("c1"), said("Three."))
+    agent, capability = agent_of(model)
+
+    @agent.tool_plain
+    def look() -> str:
+        return "three orders"
+
+    result = run(agent, "Which orders are open?", conversation_id="q3", message_history=[])
+    assert result.output == "Three."
+    assert [message.kind for message in model.requests[-1]] == ["request", "response", "request"]
+    session = capability.session("q3")
+    assert [type(item) for item in session.view()] == [Message, ToolCall, ToolResult, Message]
+    assert len(session.receipts) == 2 and session.spending.usage.output > 0
+    assert _told(capability.messages("q3")) == _told(result.all_messages())
+
+
+def _told(messages: list[ModelMessage]) -> list[Any]:
+    return [PydanticCodec().identity(message) for message in messages]
+
+
+def test_what_fits_is_sent_and_the_history_stays_whole() -> None:
+    model = Scripted()
+    agent, capability = agent_of(model, window=400)
+    history = [message for n in range(50) for message in (asked(f"Question {n}?"), said(f"Answer {n}."))]
+    result = run(agent, "The last one?", message_history=[*history], conversation_id="q3")
+    (sent,) = model.requests
+    assert 2 < len(sent) < 60 and sent[-1].parts[-1].content == "The last one?"  # type: ignore[union-attr]
+    assert result.all_messages()[: len(history)] == history
+    assert capability.session("q3").receipts[-1].entries[0].fate == "left out"
+
+
+def test_requests_begin_with_what_the_request_before_sent() -> None:
+    answers = [called(f"c{n}") for n in range(30)]
+    model = Scripted(*answers)
+    agent, _ = agent_of(model)
+
+    @agent.tool_plain
+    def look() -> str:
+        return "three orders"
+
+    run(agent, "Look often.", usage_limits=None)
+    for before, after in zip(model.requests, model.requests[1:], strict=False):
+        assert after[: len(before)] == before
+
+
+POISONED: list[tuple[str, list[ModelMessage]]] = [
+    ("a call without a result", [asked("Which?"), called("c1"), asked("Are you there?"), said("Yes.")]),
+    ("one of two results", [asked("Which?"), called("c1", "c2"), found("c2"), said("Two.")]),
+    ("a result without a call", [asked("Which?"), said("None."), found("c9"), said("Well.")]),
+    ("a result twice", [asked("Which?"), called("c1"), found("c1"), found("c1"), said("Three.")]),
+    ("a window that begins with a result", [found("c1"), said("Three are open.")]),
+]
+
+
+each_poisoned = pytest.mark.parametrize(
+    "history", [each for _, each in POISONED], ids=[name for name, _ in POISONED]
+)
+
+
+@each_poisoned
+def test_a_poisoned_history_is_answered(history: list[ModelMessage]) -> None:
+    model = Scripted()
+    agent, _ = agent_of(model)
+    assert run(agent, "And now?", message_history=history).output == "Done."
+    (sent,) = model.requests
+    assert faults(history) and not faults(sent)
+    texts = [part.content for part in parts_in(history, UserPromptPart)]
+    assert [part.content for part in parts_in(sent, UserPromptPart)][: len(texts)] == texts
+
+
+@each_poisoned
+def test_a_poisoned_history_that_the_framework_does_not_repair_is_sent_whole_and_kept(
+    history: list[ModelMessage],
+) -> None:
+    session = Session.open("acme/q3", store="memory:")
+    template = Template(History(), budget=Budget(window=32_000))
+    sent = Mirror(session, template, PydanticCodec()).fit(history).messages
+    assert faults(history) and not faults(sent)
+    kept = {item.text for item in session.view().recorded() if isinstance(item, ToolResult)}
+    assert {part.content for part in parts_in(history, ToolReturnPart)} <= kept
+
+
+def test_a_result_that_has_no_room_is_sent_as_a_stub_and_can_be_read() -> None:
+    def read(messages: list[ModelMessage]) -> ModelResponse:
+        handle = re.search("output-[0-9a-f]+", parts_in(messages, ToolReturnPart)[-1].content)
+        return called("c2", tool="read_back", handle=handle and handle[0])
+
+    model = Scripted(called("c1"), read)
+    agent, _ = agent_of(model, window=8_000)
+
+    @agent.tool_plain
+    def look() -> str:
+        return "an order, " * 10_000
+
+    result = run(agent, "Which orders?", conversation_id="q3")
+    stub, piece = (part.content for part in parts_in(model.requests[-1], ToolReturnPart))
+    assert "read_back" in stub and piece.startswith("an order, an order")
+    assert parts_in(result.all_messages(), ToolReturnPart)[0].content == "an order, " * 10_000
+
+
+def test_a_history_that_another_capability_shortens_is_followed() -> None:
+    model = Scripted()
+    capability = QuireCapability(32_000, MemoryStore())
+    shorten = ProcessHistory(lambda messages: messages[-3:])
+    agent = Agent(FunctionModel(model), capabilities=[capability, shorten])
+    history = [asked("One?"), said("One."), asked("Two?"), said("Two.")]
+    run(agent, "Three?", message_history=history, conversation_id="q3")
+    assert [part.content for part in parts_in(model.requests[0], UserPromptPart)] == ["Two?", "Three?"]
+
+
+def test_what_was_redacted_is_not_sent() -> None:
+    def redact(item: Any) -> Any:
+        return msgspec.structs.replace(item, content="[secret]") if isinstance(item, Message) else item
+
+    model = Scripted()
+    agent, capability = agent_of(model, redact=redact)
+    prompt = ["My key is 42.", BinaryContent(b"\x00", media_type="image/png")]
+    run(agent, prompt, conversation_id="q3")
+    assert parts_in(model.requests[0], UserPromptPart)[0].content == "[secret]"
+    kept = capability.session("q3").view().recorded()
+    assert b"My key is 42" not in JSON.encode(kept)
+
+
+def test_a_run_without_a_prompt_is_sent() -> None:
+    model = Scripted()
+    agent = Agent(
+        FunctionModel(model), instructions="Greet.", capabilities=[QuireCapability(9_000, "memory:")]
+    )
+    assert run(agent).output == "Done."
+    assert run(agent, message_history=[asked("Hello?"), said("Hm?")]).output == "Done."
+
+
+def test_streams_are_recorded() -> None:
+    async def stream(agent: Agent) -> str:
+        async with agent.run_stream("Hello?", conversation_id="q3") as streamed:
+            return str(await streamed.get_output())
+
+    capability = QuireCapability(32_000, MemoryStore())
+    agent = Agent(TestModel(call_tools=[], custom_output_text="Good day."), capabilities=[capability])
+    assert asyncio.run(stream(agent)) == "Good day."
+    assert [item.text for item in capability.session("q3").view()] == ["Hello?", "Good day."]  # type: ignore[union-attr]
+
+
+PNG = BinaryImage(b"\x89PNG", media_type="image/png")
+
+MESSAGES: list[ModelMessage] = [
+    ModelRequest([SystemPromptPart("Be brief."), UserPromptPart("Hello")], instructions="In French."),
+    ModelRequest(
+        [
+            UserPromptPart(
+                [
+                    "Look",
+                    TextContent("closely", metadata={"page": 3}),
+                    CachePoint(),
+                    ImageUrl("https://example.com/a.png"),
+                    DocumentUrl("https://example.com/a.pdf"),
+                    PNG,
+                    UploadedFile("file-1", "openai"),
+                ]
+            )
+        ]
+    ),
+    ModelResponse(
+        [
+            ThinkingPart("Hm.", signature="sig", provider_name="anthropic"),
+            TextPart("I look."),
+            NativeToolCallPart("web_search", {"q": "cats"}, "s1", provider_name="anthropic"),
+            NativeToolReturnPart(
+                "web_search", [{"url": "https://example.com"}], "s1", provider_name="anthropic"
+            ),
+            ToolCallPart("look", '{"at":"a"}', "c1", provider_name="google", provider_details={"x": "y"}),
+            ToolCallPart("look", '{"at":"b"}', "c2"),
+        ],
+        model_name="claude",
+    ),
+    ModelRequest(
+        [
+            ToolReturnPart("look", {"seen": ["a", 2**70]}, "c1", metadata={"kept": True}),
+            ToolReturnPart("look", "Not there.", "c2", outcome="failed"),
+        ]
+    ),
+    ModelResponse([FilePart(PNG), CompactionPart("All so far.", provider_name="anthropic")]),
+    ModelRequest([RetryFeedbackPart("Answer with a number.", retry=RetryInfo(cause="model_retry"))]),
+    ModelRequest([CompactionPart("They greeted."), SpeechPart(speaker="user", transcript="Go on.")]),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=[str(n) for n in range(len(MESSAGES))])
+def test_a_message_of_any_kind_comes_back_from_the_log(message: ModelMessage) -> None:
+    marked = [
+        msgspec.structs.replace(item, extras={**item.extras, MARK: [0, n, ""]})
+        for n, item in enumerate(PydanticCodec().read(message))
+    ]
+    kept = JSON.decode(JSON.encode(marked))
+    assert recorded_messages(kept) == [message]
+
+
+def test_parts_are_the_items_of_their_kind() -> None:
+    items = [item for message in MESSAGES[:4] for item in PydanticCodec().read(message)]
+    kinds = [Message, Message, Message, Reasoning, Message, Reasoning, Reasoning, ToolCall, ToolCall]
+    assert [type(item) for item in items] == [*kinds, ToolResult, ToolResult]
+    thought, failed = items[3], items[-1]
+    assert isinstance(thought, Reasoning) and thought.text == "Hm." and thought.state is not None
+    assert isinstance(failed, ToolResult) and failed.is_error and failed.text == "Not there."
+
+
+CRASHING = """
+import os, signal, sys
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import FunctionModel
+from quire.integrations.pydantic_ai import QuireCapability
+from quire.stores import Store
+
+path, dies = sys.argv[1], sys.argv[2] == "dies"
+capability = QuireCapability(32_000, path)
+requests = []
+
+def answer(messages, info):
+    requests.append(messages)
+    results = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+    if len(results) < 3:
+        return ModelResponse([ToolCallPart("look", {"at": len(results)}, f"c{len(results)}")])
+    return ModelResponse([TextPart(" ".join(str(part.content) for part in results))])
+
+agent = Agent(FunctionModel(answer), capabilities=[capability])
+
+@agent.tool_plain
+def look(at: int) -> str:
+    if dies and at == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f"order {at}"
+
+prompt = "Which orders?" if dies else None
+history = capability.messages("q3")
+print(agent.run_sync(prompt, message_history=history, conversation_id="q3").output)
+"""
+
+
+def test_an_agent_that_was_killed_in_a_tool_call_goes_on(tmp_path: Path) -> None:
+    def run(how: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-c", CRASHING, str(tmp_path / "quire.db"), how]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    assert run("dies").returncode == -signal.SIGKILL
+    gone_on = run("goes on")
+    assert gone_on.stdout.strip() == "order 0 order 1 order 2", gone_on.stderr
+    messages = QuireCapability(32_000, tmp_path / "quire.db").messages("q3")
+    assert not faults(messages)
+    assert [part.content for part in parts_in(messages, ToolReturnPart)] == ["order 0", "order 1", "order 2"]
+    assert len(parts_in(messages, UserPromptPart)) == 1
