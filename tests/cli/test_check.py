@@ -270,11 +270,8 @@ def test_a_file_that_is_no_history_is_an_error(data: bytes, says: str, tmp_path:
         (("convert", "-", "--to", "openai", "-o", "none/x.json"), GOOD, "cannot be written: No such file"),
         (("tokens", "-"), [], "no messages were found; is the format right?"),
         (("tokens", "-"), lines([GOOD, []]), "line 2: no messages were found"),
-        (
-            ("convert", "-", "--from", "openai", "--to", "gemini"),
-            [{"role": "user", "id": "1", "parts": [{"type": "text", "text": "hello"}]}],
-            "convertToModelMessages",
-        ),
+        (("tokens", "-", "--from", "codex"), GOOD, "no conversation in it in the format codex"),
+        (("tokens", "-", "--from", "claude"), GOOD, "quire, claude-code, codex"),
     ],
 )
 def test_mistakes_are_errors_in_a_sentence(command: tuple[str, ...], history: Any, says: str) -> None:

@@ -39,7 +39,7 @@ def test_every_wire_comes_in_and_goes_out(wire: str, ending: str, tmp_path: Path
     ran("convert", "-", "--to", wire, "-o", there, given=conversation())
     for address, options in (("ana/q3", ()), ("ana/named", ("--format", wire))):
         done = ran("import", there, address, "--store", store, *options)
-        assert done.stdout == f"{address}: 82 items from {there}\n"
+        assert done.stdout == f"{address}: 82 items from {there}, in the format {wire}\n"
         ran("export", address, "--store", store, "--format", wire, "-o", back)
         assert json.loads(Path(back).read_text()) == json.loads(Path(there).read_text())
 

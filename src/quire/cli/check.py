@@ -8,7 +8,7 @@ from quire.cli.histories import (
     OWN,
     READ,
     History,
-    format_of,
+    is_log,
     located,
     note_downgrades,
     other_format,
@@ -48,17 +48,18 @@ def check(
     Without --provider, a .json file is a history of the provider that it looks like, and any other file is a
     store. The exit status is 1 if anything is found.
     """
-    if provider is None and not file.endswith(".json"):
+    if provider is None and not file.endswith(".json") and not is_log(file):
         check_store(file, key_file, salvage, json)
         return
     with errors_reported():
         histories = read_histories(file)
         if provider is None:  # no store is a .json file
-            provider = format_of(histories[0].payload, None)
-            if provider == OWN:
+            wires = list(dict.fromkeys(history.format() for history in histories))
+            if OWN in wires:
                 raise InvalidValue(f"{file} has items of Quire: give the --provider that they are for")
-            note(f"{file} looks like a history of {provider}, and is checked as one")
-        found = [(history, _faults(history, file, provider, model)) for history in histories]
+            note(f"{file} looks like a history of {' and '.join(wires)}, and is checked as one")
+        wanted = [(history, provider or history.format()) for history in histories]
+        found = [(history, _faults(history, file, wire, model)) for history, wire in wanted]
         to_errors = fix and output in (None, "-")  # standard output is for the repaired history
         if json:
             rows = [{"line": history.line, **one._asdict()} for history, faults in found for one in faults]
@@ -68,7 +69,7 @@ def check(
         others = [faults[0].text for _, faults in found if faults and faults[0].rule == _OTHER_FORMAT]
         if fix and others:
             raise InvalidValue(f"nothing is repaired: {others[0]}")
-        has_faults = _fix(histories, provider, model, output) if fix else any(faults for _, faults in found)
+        has_faults = _fix(wanted, model, output) if fix else any(faults for _, faults in found)
     raise typer.Exit(1 if has_faults else 0)
 
 
@@ -80,11 +81,11 @@ def convert(
 ) -> None:
     """Write a history in another format. What the format cannot carry is reported on standard error."""
     with errors_reported():
-        histories = read_histories(file)
+        histories = read_histories(file, source)
         converted = [_converted(history, source, to) for history in histories]
         write_payloads([payload for payload, _ in converted], histories, output)
         for history, (_, downgrades) in zip(histories, converted, strict=True):
-            remark = unwritten(history, format_of(history.payload, source), to)
+            remark = unwritten(history, history.format(source), to)
             note_downgrades(history, downgrades, remark)
 
 
@@ -99,7 +100,7 @@ def tokens(
 ) -> None:
     """Count the tokens of a history, by kind of item and in all."""
     with errors_reported():
-        rows = [_counted(history, source, model) for history in read_histories(file)]
+        rows = [_counted(history, source, model) for history in read_histories(file, source)]
         if json:
             write_json(rows if len(rows) > 1 else rows[0])
             return
@@ -137,7 +138,7 @@ def _converted(
     # Within one format the model made the history itself, so its opaque state stays usable.
     items = history.items(source, model if source == to else None)
     payload, downgrades = render(items, to, model=model or history.model, tools=history.tools)
-    return payload, located(history, format_of(history.payload, source), items, downgrades)
+    return payload, located(history, history.format(source), items, downgrades)
 
 
 def _faults(history: History, file: str, provider: str, model: str | None) -> list[Fault]:
@@ -167,15 +168,14 @@ def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors
 # Repairs
 
 
-def _fix(histories: list[History], provider: str, model: str | None, output: str | None) -> bool:
-    """Write the histories with their faults repaired; whether a fault is left."""
-    wire = provider_for(provider)
-    repaired = [_repaired(history, provider, model) for history in histories]
-    write_payloads([payload for payload, _ in repaired], histories, output)
+def _fix(wanted: list[tuple[History, str]], model: str | None, output: str | None) -> bool:
+    """Write the histories with their faults repaired, each for a provider; whether a fault is left."""
+    repaired = [_repaired(history, provider, model) for history, provider in wanted]
+    write_payloads([payload for payload, _ in repaired], [history for history, _ in wanted], output)
     has_faults = False
-    for history, (payload, downgrades) in zip(histories, repaired, strict=True):
+    for (history, provider), (payload, downgrades) in zip(wanted, repaired, strict=True):
         note_downgrades(history, downgrades, outgrown(payload, history.payload))
-        for fault in wire.check(payload, model):
+        for fault in provider_for(provider).check(payload, model):
             note(f"{history.place}not repaired: {fault}")
             has_faults = True
     return has_faults

@@ -10,7 +10,6 @@ from quire.cli.check import outgrown, reportable, shaped
 from quire.cli.histories import (
     OWN,
     History,
-    format_of,
     known_format,
     note_downgrades,
     read_histories,
@@ -59,7 +58,7 @@ def fit(
     The exit status is 1 if the history does not fit.
     """
     with errors_reported():
-        fits = _fitted(read_histories(file), budget, reserve, model, source, to)
+        fits = _fitted(read_histories(file, source), budget, reserve, model, source, to)
         written = [_payload(each, to) for each in fits]
         histories = [each.history for each in fits]
         write_payloads([payload for payload, _, _ in written], histories, output)
@@ -106,7 +105,7 @@ def explain(
     if budget is None:
         raise typer.BadParameter("give --budget for a history, or --receipt for a conversation")
     with errors_reported():
-        (found,) = _fitted([_on_line(read_histories(file), line)], budget, reserve, model, source)
+        (found,) = _fitted([_on_line(read_histories(file, source), line)], budget, reserve, model, source)
         number = _number([one.id for one in found.items], item)
         meant = found.items[number - 1]
         entry = found.context.explain(meant)
@@ -169,9 +168,9 @@ def _fitted(
     known_format(to or OWN)
     room, fits = Budget(window=budget, reserve=reserve), list[Fit]()
     for history in histories:
-        wire = format_of(history.payload, source)
+        wire = history.format(source)
         items = history.items(wire, model if to in (None, wire) else None)
-        if wire != OWN:  # providers' histories have no ids of their own: number the items
+        if wire != OWN and history.conversation is None:  # messages without ids: number the items
             items = [msgspec.structs.replace(item, id=str(number)) for number, item in enumerate(items, 1)]
         asked = model or history.model
         template = Template(HistorySection(), budget=room, model=asked)

@@ -1,4 +1,4 @@
-"""Histories in files: JSON, or JSON lines with a message or a whole history on each; and their formats."""
+"""Histories in files: JSON, JSON lines with a message or a history on each, or a log of another program."""
 
 import json
 import re
@@ -9,11 +9,14 @@ import msgspec
 from quire.cli.phrases import fields_of, listed
 from quire.cli.terminal import note, read_bytes, write_json, write_lines
 from quire.errors import Damaged, InvalidValue, QuireError, cut
+from quire.integrations.logs import FORMATS as LOGS, Conversation, read_log, wire_of
 from quire.items import JSON, Item, Message, ToolCall, ToolResult
 from quire.providers import HISTORY, NO_NAME, PROVIDERS, Downgrade, provider_for
+from quire.state import Transcript, is_edit
 
 OWN = "quire"
 FORMATS = (*PROVIDERS, OWN)
+"""The formats that histories are written in; logs of other programs are read and never written."""
 
 READ: dict[str, set[str]] = {
     "openai": {"messages", "tools"},
@@ -29,11 +32,17 @@ _lone_surrogate = re.compile("[\ud800-\udfff]")
 
 
 class History(NamedTuple):
-    """One history. `line` is its line, or None where the whole file is one history."""
+    """One history. `line` is its line, or None where the whole file is one history.
+
+    Of a log of another program, `payload` is what was sent last, `conversation` is all of it, and `log` the
+    format of the log.
+    """
 
     payload: Any
     line: int | None = None
     is_in_lines: bool = False
+    conversation: Conversation | None = None
+    log: str | None = None
 
     @property
     def place(self) -> str:
@@ -53,10 +62,18 @@ class History(NamedTuple):
         model = fields_of(self.payload).get("model")
         return model if isinstance(model, str) and model else None
 
+    def format(self, given: str | None = None) -> str:
+        """The format of the payload as given, or guessed; OpenAI's where nothing else is found."""
+        if self.conversation is not None:
+            return self.conversation.wire
+        return format_of(self.payload) if given is None else known_format(given, (*FORMATS, *LOGS))
+
     def items(self, source: str | None = None, model: str | None = None) -> list[Item]:
         """The items. `model` is the one that made opaque state in it, where the payload names none."""
-        wire = format_of(self.payload, source)
-        if wire == OWN:
+        wire = self.format(source)
+        if self.conversation is not None:
+            items = self.conversation.items(self.model or model)
+        elif wire == OWN:
             items = JSON.decode(msgspec.json.encode(self.payload))
         else:
             items = provider_for(wire).read_history(self.payload, model=self.model or model)
@@ -68,8 +85,37 @@ class History(NamedTuple):
 # Reading
 
 
-def read_histories(name: str) -> list[History]:
-    """The histories in a file; `-` is standard input."""
+def read_histories(name: str, source: str | None = None) -> list[History]:
+    """The histories in a file; `-` is standard input. `source` is a format that they are known to have.
+
+    What a log of another program is, and what in it is no part of a conversation, is printed.
+    """
+    values, is_in_lines = _values(name)
+    log = read_log([value for _, value in values], source) if source is None or source in LOGS else None
+    if log is not None and log.conversations:
+        note(f"{name}: {log}")
+        has_several = len(log.conversations) > 1
+        return [
+            History(one.payload, one.number if has_several else None, has_several, one, log.format)
+            for one in log.conversations
+        ]
+    if source in LOGS:
+        raise Damaged(f"there is no conversation in it in the format {source}", name)
+    return _from_lines(values, name) if is_in_lines else [History(_checked(values[0][1], name))]
+
+
+def is_log(name: str) -> bool:
+    """Whether a file with lines is a log of another program, and no store."""
+    try:
+        values = _values(name)[0] if name.lower().endswith(_LINES) else []
+        log = read_log([value for _, value in values])
+    except QuireError:
+        return False
+    return log is not None and bool(log.conversations)
+
+
+def _values(name: str) -> tuple[list[tuple[int, Any]], bool]:
+    """The JSON values of a file with their lines, and whether each has a line of its own."""
     try:
         text = read_bytes(name).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -78,11 +124,10 @@ def read_histories(name: str) -> list[History]:
         raise Damaged("there is nothing in it", name)
     is_one_line = name.lower().endswith(_LINES) and "\n" not in text.strip()
     try:
-        whole = _decoded(text)
-        return _from_lines([(1, whole)], name) if is_one_line else [History(_checked(whole, name))]
+        return [(1, _decoded(text))], is_one_line
     except msgspec.DecodeError as fault:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        return _from_lines(_decoded_lines(lines, name, fault), name)
+        return _decoded_lines(lines, name, fault), True
 
 
 def _decoded(text: str) -> Any:
@@ -141,35 +186,17 @@ def _list(value: Any) -> list[Any]:
 # Formats
 
 
-def known_format(name: str) -> str:
+def known_format(name: str, formats: tuple[str, ...] = FORMATS) -> str:
     """The name of a format, or an error that lists all."""
-    if name not in FORMATS:
-        raise InvalidValue(f"no format {cut(name)!r}; there are {', '.join(FORMATS)}")
+    if name not in formats:
+        raise InvalidValue(f"no format {cut(name)!r}; there are {', '.join(formats)}")
     return name
 
 
-def format_of(payload: Any, given: str | None = None) -> str:
-    """The format as given, or guessed from the payload; OpenAI's where nothing else is found."""
-    if given is not None:
-        return known_format(given)
-    fields = fields_of(payload)
-    if "contents" in fields:
-        return "gemini"
-    if "input" in fields:
-        return "openai-responses"
-    messages = [fields_of(message) for message in _list(fields.get("messages") if fields else payload)]
-    blocks = [fields_of(block) for message in messages for block in _list(message.get("content"))]
-    kinds = {kind for block in blocks if isinstance(kind := block.get("type"), str)}
-    if "system" in fields or kinds & {"tool_use", "tool_result", "thinking", "redacted_thinking"}:
-        return "anthropic"
-    for message in messages:
-        if "kind" in message:
-            return OWN
-        if "parts" in message:
-            return "gemini"
-        if str(message.get("type")).startswith(("function_call", "reasoning")):
-            return "openai-responses"
-    return "openai"
+def format_of(payload: Any) -> str:
+    """The format that a payload looks like: a provider's, or items of Quire."""
+    messages = _list(fields_of(payload).get("messages") or payload)
+    return OWN if any("kind" in fields_of(message) for message in messages) else wire_of(payload)
 
 
 def other_format(payload: Any, provider: str) -> str | None:
@@ -208,6 +235,8 @@ def _traits(item: Item) -> list[str]:
 def _places(history: History, source: str, items: list[Item]) -> dict[str, str]:
     """The messages of items, by id; empty if the messages one by one do not give the same items."""
     field, fields = HISTORY.get(source, ""), fields_of(history.payload)
+    if history.conversation is not None:  # a log has more items than its last request
+        return {}
     messages, read = _list(fields.get(field) if fields else history.payload), list[str]()
     for index, message in enumerate(messages) if field else ():
         try:
@@ -222,10 +251,11 @@ def _places(history: History, source: str, items: list[Item]) -> dict[str, str]:
 def render(
     items: list[Item], to: str, *, model: str | None = None, tools: list[Any] | None = None
 ) -> tuple[Any, tuple[Downgrade, ...]]:
-    """Items in a format, and what the format could not carry."""
+    """Items in a format, and what the format could not carry; a provider's format holds what edits leave."""
     if known_format(to) == OWN:
         return msgspec.json.decode(JSON.encode(items)), ()
-    rendered = provider_for(to).render(items, model=model, tools=tools or [])
+    shown = list(Transcript(items).view) if any(map(is_edit, items)) else items
+    rendered = provider_for(to).render(shown, model=model, tools=tools or [])
     return rendered.payload, rendered.downgrades
 
 

@@ -12,7 +12,9 @@ File = Annotated[str, typer.Argument(help="JSON or JSON lines; - is standard inp
 Model = Annotated[str | None, typer.Option(help="apply the rules and the tokenizer of this model")]
 Output = Annotated[str | None, typer.Option("--output", "-o", help="write to this file")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON and nothing else")]
-Source = Annotated[str | None, typer.Option("--from", help="the format to read; guessed by default")]
+Source = Annotated[
+    str | None, typer.Option("--from", help="the format to read, or the kind of log; guessed by default")
+]
 BudgetTokens = Annotated[int, typer.Option("--budget", min=1, help="tokens that the request may take")]
 Reserve = Annotated[int, typer.Option(min=0, help="tokens of the budget to keep free for the answer")]
 

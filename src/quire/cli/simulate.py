@@ -63,7 +63,7 @@ def simulate(
         names = list(dict.fromkeys((*(policy or POLICIES), KEEP_ALL)))
         if unknown := [name for name in names if name not in POLICIES]:
             raise InvalidValue(f"no policy {cut(unknown[0])!r}; there are {', '.join(POLICIES)}")
-        histories = read_histories(file)
+        histories = read_histories(file, source)
         counted_as = _model_for(histories, model)
         replays = {
             name: [

@@ -8,7 +8,6 @@ import typer
 from quire.cli.histories import (
     OWN,
     History,
-    format_of,
     known_format,
     located,
     note_downgrades,
@@ -20,6 +19,7 @@ from quire.cli.phrases import listed, plural, title
 from quire.cli.stores import at_store, existing_place, key_in, path_of, session_at
 from quire.cli.terminal import errors_reported, note, say, write_json
 from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed
+from quire.integrations.logs import FORMATS as LOGS
 from quire.items import Item
 from quire.providers import Downgrade, Fault, provider_for
 from quire.state import Transcript as Log
@@ -62,7 +62,11 @@ def import_(
     file: File,
     address: Address,
     format: Annotated[
-        str, typer.Option(help="auto, items, openai, openai-responses, anthropic or gemini")
+        str,
+        typer.Option(
+            help="auto, items, openai, openai-responses, anthropic, gemini, or the log of another program: "
+            + ", ".join(LOGS)
+        ),
     ] = _AUTO,
     store: StoreUrl = None,
     append: Annotated[bool, typer.Option("--append", help="add to a conversation that exists")] = False,
@@ -71,10 +75,11 @@ def import_(
 ) -> None:
     """Read a history of any format into a conversation, all of it or nothing.
 
-    A file with a history on each line becomes several conversations: scope/conversation-line.
+    A file with a history on each line becomes several conversations: scope/conversation-line. So does a log
+    with several, such as those of sub-agents.
     """
     with errors_reported():
-        source = None if format == _AUTO else _wire(format)
+        source = None if format == _AUTO else format if format in LOGS else _wire(format)
         read = list(_read(file, place_at(address), source))
     with at_store(store, key_file, make=True) as found:
         versions = {one.place: found.version(one.place) for one in read}
@@ -89,6 +94,7 @@ def import_(
                     "address": str(one.place),
                     "items": len(one.items),
                     "from": one.title,
+                    "format": one.format,
                     "faults": [fault._asdict() for fault in one.faults],
                     "repairs": [repair.reason for repair in one.repairs],
                 }
@@ -97,7 +103,7 @@ def import_(
         )
     for one in read:
         if not json:
-            say(f"{one.place}: {plural(len(one.items), 'item')} from {one.title}")
+            say(f"{one.place}: {plural(len(one.items), 'item')} from {one.title}, in the format {one.format}")
         if one.definitions:
             left = plural(one.definitions, "tool definition")
             note(f"{one.title}: left out, because they are no part of a conversation: {left}")
@@ -125,6 +131,7 @@ class _Read(NamedTuple):
     """One history, where it was read and where it goes."""
 
     title: str
+    format: str
     place: Place
     items: list[Item]
     definitions: int
@@ -133,7 +140,7 @@ class _Read(NamedTuple):
 
 
 def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
-    for history in read_histories(file):
+    for history in read_histories(file, source):
         where = title(file, history.line)
         try:
             items = history._replace(line=None).items(source)
@@ -142,14 +149,16 @@ def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
             raise InvalidValue(f"{where}: {fault}") from None
         names = (place.conversation, str(history.line or ""))
         target = place._replace(conversation="-".join(filter(None, names)))
-        yield _Read(where, target, items, len(history.tools), *_broken(history, source, items))
+        found = history.log or history.format(source)
+        broken = _broken(history, source, items)
+        yield _Read(where, found, target, items, len(history.tools), *broken)
 
 
 def _broken(
     history: History, source: str | None, items: list[Item]
 ) -> tuple[list[Fault], tuple[Downgrade, ...]]:
     """The faults of a history in its own format, and how a request of that format repairs them."""
-    wire = format_of(history.payload, source)
+    wire = history.format(source)
     faults = [] if wire == OWN else provider_for(wire).check(history.payload)
     if not faults:
         return [], ()

@@ -11,6 +11,7 @@ from quire.providers.check.schema import (
     subschemas as subschemas,
 )
 from quire.providers.draft import content_for_model as content_for_model
+from quire.providers.importers import strict_messages as strict_messages
 from quire.providers.media import (
     base64_of as base64_of,
     media_type as media_type,
@@ -49,6 +50,7 @@ from quire.providers.values import (
     json_text as json_text,
     nests_deeper as nests_deeper,
     plain_json as plain_json,
+    text_in as text_in,
 )
 from quire.providers.wire import PROVIDERS, provider_for
 

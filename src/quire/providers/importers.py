@@ -1,15 +1,18 @@
 """Messages of LangChain and of the Vercel AI SDK, and the calls and thoughts among their content blocks.
 
 LangChain names a type instead of a role. It keeps blocks of the provider that answered (thinking, tool_use)
-beside the calls in `tool_calls`, and what merging a stream left in them. In the AI SDK (`ModelMessage`) calls
-and results are parts of a content, and several results stand in one message. Messages of a user interface
-(`UIMessage`) are refused: the SDK converts them itself. Sources: langchain-core, `messages`;
-ai-sdk.dev/docs/reference/ai-sdk-core/model-message.
+beside the calls in `tool_calls`, and what merging a stream left in them. In the AI SDK calls and results are
+parts: in messages for a model (`ModelMessage`) several results stand in one message, in messages of a user
+interface (`UIMessage`) a call and its result are one part, and a message may hold several steps. Sources:
+langchain-core, `messages`; ai-sdk.dev/docs/reference/ai-sdk-core, `model-message` and `ui-message`.
 """
 
 from typing import Any
 
 from quire.errors import Damaged
+from quire.items import Image
+from quire.providers.media import image_url
+from quire.providers.parts import read_part
 from quire.providers.rules import ANTHROPIC_FOREIGN_FIELDS
 from quire.providers.state import is_server_block
 from quire.providers.values import Json, entries_in, fields_in, json_text, object_in, text_at, text_in
@@ -17,18 +20,12 @@ from quire.tokens import FAILED
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 _CALL_ARGUMENTS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments"}
+INTERFACE_FIELDS = ("parts", "toolInvocations", "experimental_attachments")
+"""Fields that only a message of a user interface has."""
 _OUTPUTS = ("text", "json", "error-text", "error-json")
 
 
 # --- messages --------------------------------------------------------------------------------------------
-
-
-def refuse_ui_message(message: Json, path: str) -> None:
-    """Raise for a message of a user interface."""
-    for name in ("parts", "toolInvocations", "experimental_attachments"):
-        if message.get(name):
-            advice = "convert it with convertToModelMessages first"
-            raise Damaged(f"a message of a user interface: {advice}", f"{path}.{name}")
 
 
 def chat_messages(message: Json, path: str) -> list[Json]:
@@ -36,7 +33,8 @@ def chat_messages(message: Json, path: str) -> list[Json]:
 
     Calls of the AI SDK stay in the content, as the blocks that `call_in` reads.
     """
-    refuse_ui_message(message, path)
+    if any(message.get(name) for name in INTERFACE_FIELDS):
+        return _from_interface(message, path)
     role = _ROLES.get(text_in(message.get("type")))
     if "role" not in message and role is not None:
         message = {"role": role, "content": None, **message}
@@ -78,6 +76,109 @@ def _output(output: Json, kind: str, path: str) -> Any:
     value = output.get("value")
     text = value if isinstance(value, str) else json_text(value, path)
     return FAILED + text if kind.startswith("error") else text
+
+
+def _from_interface(message: Json, path: str) -> list[Json]:
+    """A message of a user interface: each of its steps is a message with calls, followed by their results."""
+    parts = [fields_in(part) for part in entries_in(message.get("parts"))]
+    if not parts:  # version 4 of the AI SDK kept calls and files beside the text
+        calls = entries_in(message.get("toolInvocations"))
+        parts = [{"type": "tool-invocation", "toolInvocation": one} for one in calls]
+        parts += [{"type": "text", "text": text}] if (text := text_in(message.get("content"))) else []
+    for file in map(fields_in, entries_in(message.get("experimental_attachments"))):
+        parts.append({"type": "file", "mediaType": file.get("contentType"), "url": file.get("url")})
+    made, said, results = list[Json](), list[Any](), list[Json]()
+
+    def end_step() -> None:
+        if said:
+            made.append({"role": message.get("role"), "content": [*said]})
+        made.extend(results)
+        said.clear()
+        results.clear()
+
+    for index, part in enumerate(parts):
+        kind, place = text_in(part.get("type")), f"{path}.parts[{index}]"
+        call = _interface_call(part, kind)
+        if kind == "step-start" or (results and call is None):
+            end_step()
+        if call is not None:
+            said.append(_call(call, place))
+            if "output" in call:
+                results.append(_result(call, place))
+        elif kind in ("text", "reasoning", "file"):
+            words = part.get("text", part.get("reasoning"))
+            said.append(part if kind == "file" else {"type": kind, "text": words})
+    end_step()
+    return made
+
+
+def _interface_call(part: Json, kind: str) -> Json | None:
+    """A part as the call that it shows, with its output where it has one; None for another part."""
+    if kind == "tool-invocation":  # version 4
+        part = fields_in(part.get("toolInvocation"))
+        part = {**part, "output": part["result"]} if part.get("state") == "result" else part
+    elif kind == "dynamic-tool" or kind.startswith("tool-"):
+        part = {"toolName": kind.removeprefix("tool-"), **part}
+    else:
+        return None
+    state, call = part.get("state"), {**part, "input": part.get("input", part.get("args"))}
+    call.pop("output", None)
+    if state in ("output-available", "result"):
+        call["output"] = {"type": "json", "value": part.get("output")}
+        if isinstance(part.get("output"), str):
+            call["output"]["type"] = "text"
+    elif state == "output-error":
+        call["output"] = {"type": "error-text", "value": text_in(part.get("errorText"))}
+        call["input"] = part.get("input") or part.get("rawInput")
+    elif state == "output-denied":
+        call["output"] = {"type": "execution-denied", **fields_in(part.get("approval"))}
+    return call
+
+
+def strict_messages(message: Json, path: str) -> list[Json]:
+    """A message as Chat Completions takes it: calls beside the content, thoughts in a field of their own."""
+    return [_strict(one, path) for one in chat_messages(message, path)]
+
+
+def _strict(message: Json, path: str) -> Json:
+    role, content = message.get("role"), message.get("content")
+    kept = {name: message[name] for name in ("role", "name", "tool_call_id", "refusal") if message.get(name)}
+    if role == "tool" and message.get("status") == "error":
+        content = FAILED + (content if isinstance(content, str) else json_text(content, path))
+    if role != "assistant":
+        blocks = entries_in(content)
+        return {**kept, "content": [_strict_block(block) for block in blocks] if blocks else content or ""}
+    calls, thoughts, rest = dict[str, Json](), list[str](), list[Any]()
+    for block in entries_in(content) if isinstance(content, list) else ():
+        call, thought = call_in(fields_in(block)), thought_in(fields_in(block))
+        if call is not None:
+            calls[call["id"]] = call
+        elif thought is not None:
+            thoughts.append(text_in(thought.get("thinking")))
+        else:
+            rest.append(_strict_block(block))
+    for name in ("tool_calls", "invalid_tool_calls"):
+        for value in entries_in(message.get(name)):
+            call = call_in({"type": "tool_call", **fields_in(value)})
+            call = fields_in(value) if call is None else call
+            calls[text_in(call.get("id")) or str(len(calls))] = call
+    for call in calls.values():
+        function = fields_in(call.get("function"))
+        if not isinstance(given := function.get("arguments"), str):
+            call["function"] = {**function, "arguments": json_text({} if given is None else given, path)}
+    thoughts.append(text_in(message.get("reasoning_content")))
+    said: Json = {**kept, "content": (rest or None) if isinstance(content, list) else content or None}
+    said |= {"tool_calls": list(calls.values())} if calls else {}
+    return said | ({"reasoning_content": "\n\n".join(filter(None, thoughts))} if any(thoughts) else {})
+
+
+def _strict_block(block: Any) -> Any:
+    """A picture of any library as a part of Chat Completions; every other block as it is."""
+    part = read_part(fields_in(block))
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    address = image_url(part) if isinstance(part, Image) else None
+    return block if address is None else {"type": "image_url", "image_url": {"url": address}}
 
 
 # --- blocks ----------------------------------------------------------------------------------------------

@@ -187,3 +187,11 @@ def _shortened(text: str) -> str:
     declared, data = bare_base64(text)
     start = bytes_of(data[:_LONG]) if " " not in data[:_LONG] else None
     return f"[{declared or begun(start) or 'data'}, {len(data) * 3 // 4} bytes]" if start else text
+
+
+def image_url(part: Image) -> str | None:
+    """The address of an image, or its bytes as one; None if it is no picture that the wires take."""
+    data, kind, url = inline_data(part), sound_type(part), part.url or ""
+    if data is not None and kind in PICTURES:
+        return f"data:{kind};base64,{data}"
+    return url if url.startswith(("http://", "https://")) else None

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from quire.items import Audio, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
+from quire.items import Audio, File, Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import rules
-from quire.providers.media import PDF, PICTURES, Media, file_id, inline_data, media_type, sound_type, split
+from quire.providers.media import PDF, Media, file_id, image_url, inline_data, media_type, sound_type, split
 from quire.providers.profiles import Profile
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS
 from quire.providers.tools import Tool
@@ -232,11 +232,3 @@ def _marked_field(message: Json) -> str | None:
     if message.get("type") in ("function_call_output", "custom_tool_call_output"):
         return "output"
     return "content" if message.get("role", "assistant") != "assistant" else None
-
-
-def image_url(part: Image) -> str | None:
-    """The address of an image, or its bytes as one; None if it is no picture that the wires take."""
-    data, kind, url = inline_data(part), sound_type(part), part.url or ""
-    if data is not None and kind in PICTURES:
-        return f"data:{kind};base64,{data}"
-    return url if url.startswith(("http://", "https://")) else None

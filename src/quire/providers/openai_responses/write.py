@@ -3,8 +3,8 @@
 from typing import Any
 
 from quire.items import Audio, Image, Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers.media import Media, file_id, inline_data, sound_type, split
-from quire.providers.openai_chat.write import OpenAIWriter, image_url
+from quire.providers.media import Media, file_id, image_url, inline_data, sound_type, split
+from quire.providers.openai_chat.write import OpenAIWriter
 from quire.providers.rules import RESPONSES_FILES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
 from quire.providers.turns import Output, Step
