@@ -19,6 +19,7 @@ ROOMS = [
     "quire.integrations.logs",
     "quire.bridges.videosdk",
     *("quire.bridges.pygents", "quire.bridges.a1", "quire.bridges.autonomy", "quire.bridges.loom"),
+    *("quire.integrations.langchain", "quire.integrations.langgraph"),
     *("quire.integrations.livekit", "quire.integrations.agent_framework"),
     "quire.integrations.pydantic_ai",
     "quire.integrations.otel",

@@ -5,7 +5,18 @@ from quire.agent.limits import Limits
 from quire.agent.loop import Decisions
 from quire.agent.reply import Began, Delta, Done, Ended, Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.speaker import Approver
-from quire.agent.tools import Allowance, Outcome, Tool, Toolset, run, tool, tools_of
+from quire.agent.tools import (
+    MAX_OUTPUT as MAX_OUTPUT,
+    Allowance,
+    Outcome,
+    Tool,
+    Toolset,
+    run,
+    shortened as shortened,
+    tool,
+    tools_of,
+)
+from quire.agent.window import characters_within as characters_within
 
 __all__ = [
     "Agent",

@@ -110,10 +110,10 @@ def room_for(template: Template, model: AnyModel, calls: int) -> Room:
     """The room for the output of each of so many calls of one reply."""
     available = template.budget.available
     tokens = min(available // _ONE_OUTPUT, available // (_ALL_OUTPUTS * max(calls, 1)))
-    return partial(_characters, _counter(template, model), max(tokens, _LEAST_OUTPUT))
+    return partial(characters_within, _counter(template, model), max(tokens, _LEAST_OUTPUT))
 
 
-def _characters(counter: Counter, tokens: int, text: str, most: int) -> int:
+def characters_within(counter: Counter, tokens: int, text: str, most: int) -> int:
     """How many characters of a text, as beginning and end, take at most so many tokens."""
     most = min(most, len(text))
     while most > tokens // _MOST_BYTES:

@@ -1,11 +1,21 @@
 """Tools: functions that a model may call, and how they are called."""
 
 from quire.agent.tools.call import call_tool, run
-from quire.agent.tools.output import Allowance, Outcome, Room, ends, failed, given_now
+from quire.agent.tools.output import (
+    MAX_OUTPUT,
+    Allowance,
+    Outcome,
+    Room,
+    ends,
+    failed,
+    given_now,
+    shortened,
+)
 from quire.agent.tools.schema import Fields, Json, Misfit, read_as, read_json, read_value, schema_of
 from quire.agent.tools.tool import Signature, Tool, Toolset, tool, tools_of
 
 __all__ = [
+    "MAX_OUTPUT",
     "Allowance",
     "Fields",
     "Json",
@@ -24,6 +34,7 @@ __all__ = [
     "read_value",
     "run",
     "schema_of",
+    "shortened",
     "tool",
     "tools_of",
 ]

@@ -83,6 +83,16 @@ def ends(text: str, most: int) -> tuple[str, str]:
     return text[: most - ending], text[len(text) - ending :]
 
 
+def shortened(text: str, most: int, about: str) -> tuple[str, list[Note]]:
+    """A text as a model is shown it, and notes that hold the whole where that is not all of it."""
+    if len(text) <= most:
+        return text, []
+    notes = _notes_with(text, about)
+    beginning, ending = ends(text, most)
+    left_out = f"{len(text) - most:,} characters are left out here"
+    return f"{beginning}\n[{left_out}: all {len(text):,} are kept as {_handles(notes)}]\n{ending}", notes
+
+
 def given_now(note: Note) -> Note:
     """A note without a key under a new id: a tool may give the same note twice, and both are recorded."""
     return replace(note, id=new_id())
@@ -196,13 +206,9 @@ class Output:
 
     def _capped(self, text: str, most: int, about: str) -> str:
         """A text as the model is shown it; where that is not all of it, notes hold the whole."""
-        if len(text) <= most:
-            return text
-        notes = _notes_with(text, about)
+        shown, notes = shortened(text, most, about)
         self._notes += notes
-        beginning, ending = ends(text, most)
-        left_out = f"{len(text) - most:,} characters are left out here"
-        return f"{beginning}\n[{left_out}: all {len(text):,} are kept as {_handles(notes)}]\n{ending}"
+        return shown
 
 
 def _pieces(value: Any) -> Iterator[Piece]:

@@ -1,0 +1,233 @@
+"""Quire inside LangChain's agents: what is sent fits and is never refused, what happened is kept."""
+
+# pyright: basic
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from quire import Budget, Session, Template
+from quire.errors import InvalidValue
+from quire.integrations.langchain import QuireMiddleware
+from quire.integrations.langgraph import QuireSaver
+from quire.items import Message, ToolResult
+from quire.providers import check
+from quire.sections import History
+from quire.stores import MemoryStore
+from tests.integrations.chat import ScriptedChat, call, faults
+from tests.integrations.killed import die, run_killed
+
+CONFIG: Any = {"configurable": {"thread_id": "t1"}, "recursion_limit": 500}
+ASYNC = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+BOOK = "\n".join(f"Line {number} of the book, which has many lines." for number in range(3_000))
+
+
+@tool
+def look(page: int) -> str:
+    """Look at a page of the book."""
+    return f"Page {page} says nothing of importance."
+
+
+@tool
+def read_book() -> str:
+    """Read the whole book."""
+    return BOOK
+
+
+def run(agent: Any, messages: list[Any], is_async: bool = False, config: Any = CONFIG) -> list[AnyMessage]:
+    given: Any = {"messages": messages}
+    state = asyncio.run(agent.ainvoke(given, config)) if is_async else agent.invoke(given, config)
+    answered: list[AnyMessage] = state["messages"]
+    return answered
+
+
+def looking(times: int) -> Callable[[list[Any]], AIMessage]:
+    """A script: look at so many pages, one after the other, then say so."""
+
+    def script(messages: list[Any]) -> AIMessage:
+        page = max((int(one.tool_call_id) for one in messages if isinstance(one, ToolMessage)), default=0) + 1
+        return AIMessage("I have looked.") if page > times else call(str(page), page=page)
+
+    return script
+
+
+@ASYNC
+def test_requests_fit_the_window_and_the_state_stays_whole(is_async: bool) -> None:
+    quire = QuireMiddleware(Template(History(), budget=Budget(window=500)), MemoryStore())
+    model = ScriptedChat(script=looking(30))
+    agent = create_agent(
+        model, [look], system_prompt="Look.", middleware=[quire], checkpointer=InMemorySaver()
+    )
+    state = run(agent, [HumanMessage("Look at thirty pages.")], is_async)
+    session = quire.session("t1")
+
+    assert len(state) == 62 and isinstance(state[0], HumanMessage)
+    assert max(map(len, model.requests)) < 40
+    assert all(isinstance(one[0], SystemMessage) and not faults(one) for one in model.requests)
+    assert all(receipt.tokens <= 500 for receipt in session.receipts)
+    assert len(session.receipts) == len(model.requests) == 31
+    results = [one for one in session.view().recorded() if isinstance(one, ToolResult)]
+    assert [one.call_id for one in results] == [str(page) for page in range(1, 31)]
+    assert session.receipts[-1].explain(results[0]).fate == "left out"
+
+
+def test_messages_that_fit_are_sent_as_they_are() -> None:
+    model = ScriptedChat(script=looking(2))
+    agent = create_agent(model, [look], middleware=[QuireMiddleware(32_000, MemoryStore())])
+    state = run(agent, [HumanMessage([{"type": "text", "text": "Look"}]), HumanMessage("twice.")])
+    assert model.requests[-1] == state[:-1]
+
+
+def test_the_system_prompt_and_the_tools_take_their_room() -> None:
+    quire = QuireMiddleware(32_000, MemoryStore())
+    for thread, prompt, tools in [("a", None, []), ("b", "Look. " * 500, []), ("c", None, [look, read_book])]:
+        model = ScriptedChat(script=lambda _: AIMessage("Yes."))
+        agent = create_agent(model, tools, system_prompt=prompt, middleware=[quire])
+        run(agent, [HumanMessage("Are you there?")], config={"configurable": {"thread_id": thread}})
+    plain, prompted, tooled = (quire.session(thread).receipts[0].tokens for thread in "abc")
+    assert prompted > plain + 500 and tooled > plain + 20
+
+
+def test_usage_is_recorded() -> None:
+    def script(_: Any) -> AIMessage:
+        details: Any = {"cache_read": 60, "cache_creation": 10}
+        tokens: Any = {"input_tokens": 100, "output_tokens": 20, "total_tokens": 120}
+        return AIMessage("Yes.", usage_metadata={**tokens, "input_token_details": details})
+
+    quire = QuireMiddleware(32_000, MemoryStore())
+    run(create_agent(ScriptedChat(script=script), [], middleware=[quire]), [HumanMessage("Are you there?")])
+    usage = quire.session("t1").spending.usage
+    assert (usage.input, usage.output, usage.cache_read, usage.cache_write) == (100, 20, 60, 10)
+
+
+POISONED = {
+    "a call without a result": [HumanMessage("Look."), call("c1", page=1)],
+    "one result of two": [
+        HumanMessage("Look."),
+        AIMessage("", tool_calls=[*call("c1", page=1).tool_calls, *call("c2", page=2).tool_calls]),
+        ToolMessage("Nothing.", tool_call_id="c2"),
+    ],
+    "a result without a call": [ToolMessage("Nothing.", tool_call_id="c1"), HumanMessage("Look.")],
+    "a result that comes late": [
+        HumanMessage("Look."),
+        call("c1", page=1),
+        HumanMessage("Well?"),
+        ToolMessage("Nothing.", tool_call_id="c1"),
+    ],
+}
+
+
+@ASYNC
+@pytest.mark.parametrize("history", POISONED.values(), ids=POISONED)
+def test_a_poisoned_history_is_cured(history: list[Any], is_async: bool) -> None:
+    model = ScriptedChat(script=lambda _: AIMessage("I am."))
+    messages = [*history, HumanMessage("Are you there?")]
+    for middleware in ([], [QuireMiddleware(32_000, MemoryStore())]):
+        run(create_agent(model, [look], middleware=middleware), messages, is_async)
+    without, cured = model.requests
+    assert faults(without) and not faults(cured)
+    assert cured[-1].text == "Are you there?"
+
+
+@ASYNC
+def test_a_long_result_is_kept_whole_and_read_back_in_pieces(is_async: bool) -> None:
+    def script(messages: list[Any]) -> AIMessage:
+        result = messages[-1].text
+        if not isinstance(messages[-1], ToolMessage):
+            return call("1", "read_book")
+        if len(messages) == 3:
+            handle = result.split("are kept as ")[1].split("]")[0]
+            return call("2", "read_back", handle=handle)
+        if "go on with start=" in result:
+            handle = next(one["args"]["handle"] for one in messages[3].tool_calls)
+            start = int(result.rsplit("start=", 1)[1].rstrip("]"))
+            return call(str(len(messages)), "read_back", handle=handle, start=start)
+        return AIMessage("I have read it.")
+
+    quire = QuireMiddleware(60_000, MemoryStore())
+    model = ScriptedChat(script=script)
+    agent = create_agent(model, [read_book], middleware=[quire], checkpointer=InMemorySaver())
+    state = run(agent, [HumanMessage("Read the book.")], is_async)
+    results = [one for one in state if isinstance(one, ToolMessage)]
+    pieces = [one.text.split("\n[characters ")[0] for one in results[1:]]
+
+    assert len(results[0].text) < 60_000 < len(BOOK)
+    assert results[0].text.startswith(BOOK[:10_000]) and results[0].text.endswith(BOOK[-10_000:])
+    assert "".join(pieces) == BOOK and len(pieces) > 1
+    assert [note.content for note in quire.session("t1").pool] == [BOOK]
+
+
+def test_each_thread_and_each_agent_inside_of_another_has_a_conversation_of_its_own() -> None:
+    store = MemoryStore()
+    quire = QuireMiddleware(32_000, store, scope="acme")
+    inner = create_agent(ScriptedChat(script=looking(1)), [look], middleware=[quire])
+
+    @tool
+    def ask_reader(question: str) -> str:
+        """Ask the reader."""
+        return run(inner, [HumanMessage(question)], config=None)[-1].text
+
+    def script(messages: list[Any]) -> AIMessage:
+        return (
+            AIMessage(messages[-1].text) if len(messages) > 1 else call("1", "ask_reader", question="What?")
+        )
+
+    outer = create_agent(ScriptedChat(script=script), [ask_reader], middleware=[quire])
+    for thread in ("t1", "t2"):
+        state = run(outer, [HumanMessage("Ask.")], config={"configurable": {"thread_id": thread}})
+        assert state[-1].text == "I have looked."
+        texts = [one.text for one in quire.session(thread).view() if isinstance(one, Message)]
+        assert texts == ["Ask.", "I have looked."]
+    inside = [name for name in store.conversations("acme") if name not in ("t1", "t2")]
+    assert sorted(name.split("|")[0] for name in inside) == ["t1", "t2"]
+
+
+def test_a_run_without_a_thread_is_refused() -> None:
+    model = ScriptedChat(script=lambda _: AIMessage("Yes."))
+    agent = create_agent(model, [], middleware=[QuireMiddleware(32_000, MemoryStore())])
+    with pytest.raises(InvalidValue, match="thread_id"):
+        run(agent, [HumanMessage("Are you there?")], config=None)
+
+
+def reader(path: str, page_that_kills: int | None) -> Any:
+    """An agent that looks at five pages; its process may be killed while it looks at one."""
+
+    @tool("look")
+    def look_or_die(page: int) -> str:
+        """Look at a page of the book."""
+        if page == page_that_kills:
+            die()
+        return f"Page {page} says nothing of importance."
+
+    quire, saver = QuireMiddleware(32_000, path), QuireSaver(path)
+    return create_agent(
+        ScriptedChat(script=looking(5)), [look_or_die], middleware=[quire], checkpointer=saver
+    )
+
+
+def test_an_agent_goes_on_after_its_process_was_killed_in_a_tool(tmp_path: Path) -> None:
+    path = str(tmp_path / "quire.db")
+    question = {"messages": [("user", "Look at five pages.")]}
+    run_killed(__name__, f"reader({path!r}, 3).invoke({question!r}, CONFIG, durability='sync')")
+    state = reader(path, None).invoke(None, CONFIG)["messages"]
+    assert [one.tool_call_id for one in state if isinstance(one, ToolMessage)] == ["1", "2", "3", "4", "5"]
+
+    session = Session.open("t1", store=path)
+    kept = session.view()
+    assert [one.call_id for one in kept if isinstance(one, ToolResult)] == ["1", "2", "3", "4", "5"]
+    assert len(kept) == len(kept.recorded()) == len(state)
+    sent = [receipt.request() for receipt in session.receipts]
+    assert len(sent) == 6 and not any(check(one, "openai") for one in sent)
