@@ -11,10 +11,18 @@ from quire.cli.phrases import entry, item_rows, kind, listed, moment, named, plu
 from quire.cli.stores import at_store, existing_place, session_at
 from quire.cli.terminal import confirmed, error, note, say, table, write_json, write_lines
 from quire.context import not_shown
-from quire.errors import Conflict, InvalidValue, StoreDamaged, UnknownId, UnknownKey, cut
+from quire.errors import Conflict, InvalidValue, StoreDamaged, UnknownId
 from quire.items import JSON, Item, Note, Undo, kind_of
 from quire.memory import is_reserved
-from quire.session import Kept, Session, Spending, remove_conversation, request_named
+from quire.session import (
+    Kept,
+    Session,
+    Spending,
+    remove_conversation,
+    request_named,
+    transcript_with,
+    view_at,
+)
 from quire.state import View
 from quire.stores import Place, Store, Stored, items_in, place_at
 from quire.stores.store import is_own
@@ -117,22 +125,13 @@ def show(
         if receipt is not None:
             _show_request(request_named(session.receipts, receipt), json)
             return
-        view, version = _view(session, transcript, at), session.version if at is None else at
+        view, version = view_at(session, transcript, at), session.version if at is None else at
         if json:
             write_json(_view_as_data(session, transcript, version, view))
             return
         say(f"{session.place}, {named(transcript)} at version {version:,}: {len(view):,} items\n")
         for row in item_rows(view, COUNTED_AS, view):
             say(row)
-
-
-def _view(session: Session, transcript: str, at: int | None) -> View:
-    if at is None:
-        return session.view(transcript)
-    views = session.at(at)
-    if transcript not in views:
-        raise UnknownKey(f"there was no transcript {cut(transcript)!r} at version {at:,}")
-    return views[transcript]
 
 
 def _view_as_data(session: Session, transcript: str, version: int, view: View) -> dict[str, Any]:
@@ -280,7 +279,7 @@ def undo(
     """Undo an edit of a conversation: a summary, a mask, hidden items, a pin, or an undo."""
     with at_store(store, key_file) as found:
         session = session_at(found, existing_place(found, address))
-        name = next((one for one in session.transcripts if edit and _has(session.view(one), edit)), "main")
+        name = (edit and transcript_with(session, edit)) or "main"
         before = len(session.view(name))
         undone = session.undo(edit, to=name)
         now = len(session.view(name))
@@ -291,10 +290,6 @@ def undo(
         else:
             shown = plural(now, "item is shown", "items are shown")
             say(f"{named(undone.target)} is undone: {shown}, {before:,} before")
-
-
-def _has(view: View, item_id: str) -> bool:
-    return any(item.id == item_id for item in view.recorded())
 
 
 def forget(

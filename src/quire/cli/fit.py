@@ -36,7 +36,7 @@ from quire.errors import InvalidValue, Irreducible, OverBudget, UnknownId, cut
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
 from quire.sections import Ask, History as HistorySection
-from quire.session import Session, request_named
+from quire.session import Session, request_named, transcript_with
 from quire.state import Transcript
 from quire.tokens import Budget, counter_for, summarized
 
@@ -123,8 +123,8 @@ def _explain_kept(session: Session, receipt: str, item: str, show: bool, json: b
     kept = request_named(session.receipts, receipt)
     ids = [entry.item_id for entry in kept.entries]
     entry = kept.explain(item if item in ids else ids[_number(ids, item) - 1])
-    views = [session.view(name) for name in session.transcripts]
-    meant = next((one for view in views for one in view.recorded() if one.id == entry.item_id), None)
+    where = transcript_with(session, entry.item_id)
+    meant = None if where is None else session.view(where).get(entry.item_id)
     if json:
         row = {"request": kept.version, **entry._asdict()}
         write_json({**row, "content": content(meant)} if show and meant is not None else row)

@@ -45,7 +45,14 @@ from quire.session.log import (
 )
 from quire.session.pool import SessionPool, handle_of as handle_of
 from quire.session.receipts import Kept, request_named as request_named
-from quire.session.session import AioSession, Session, current_session, timeline
+from quire.session.session import (
+    AioSession,
+    Session,
+    current_session,
+    timeline,
+    transcript_with as transcript_with,
+    view_at as view_at,
+)
 from quire.session.spending import Caps, Spending
 from quire.session.state import Written, is_receipt as is_receipt
 from quire.session.steps import Steps

@@ -543,6 +543,22 @@ def timeline(session: Session, labels: str | Iterable[str] | None = None) -> lis
     return merged_by_time([session.view(name) for name in labelled(session.transcripts, labels)])
 
 
+def view_at(session: Session, name: str = MAIN, version: int | None = None) -> View:
+    """What a transcript shows now, or showed at a version."""
+    if version is None:
+        return session.view(name)
+    views = session.at(version)
+    if name not in views:
+        raise UnknownKey(f"there was no transcript {cut(name)!r} at version {version:,}")
+    return views[name]
+
+
+def transcript_with(session: Session, item_id: str) -> str | None:
+    """The first transcript that has an item, shown or not; `None` if none has it."""
+    views = ((name, session.view(name)) for name in session.transcripts)
+    return next((name for name, view in views if view.log.find(item_id, view.end) is not None), None)
+
+
 def _opened(store: Store, place: Place) -> Log:
     log = open_log(store, place)
     finish_erasing(log)
