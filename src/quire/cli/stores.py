@@ -40,7 +40,7 @@ def at_store(url: str | None, key_file: str | None = None, *, make: bool = False
 def _default(*, make: bool) -> str:
     if not os.path.exists(DEFAULT):
         if not make:
-            raise InvalidValue(f"which store? Give --store or set QUIRE_STORE; there is no {DEFAULT} here")
+            raise InvalidValue(f"which store? Name one, or set QUIRE_STORE; there is no {DEFAULT} here")
         note(f"{DEFAULT} is made in this folder")
     return DEFAULT
 
