@@ -23,6 +23,7 @@ ROOMS = [
     *("quire.integrations.livekit", "quire.integrations.agent_framework"),
     "quire.integrations.pydantic_ai",
     "quire.integrations.otel",
+    "quire.integrations.mcp",
 ]
 
 

@@ -114,7 +114,7 @@ def test_a_sealed_store_needs_its_key(key: bytes, tmp_path: Path) -> None:
 
 
 def test_help_loads_neither_sessions_nor_stores() -> None:
-    loaded = "{'quire.session', 'quire.stores', 'quire.providers', 'sqlite3'} & {*sys.modules}"
+    loaded = "{'quire.session', 'quire.stores', 'quire.providers', 'sqlite3', 'mcp'} & {*sys.modules}"
     run_help = "import sys, quire.cli; sys.argv = ['quire', '--help']\ntry: quire.cli.main()"
     code = f"{run_help}\nfinally: print({loaded})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 pytest.importorskip("mcp", reason="needs the extra quire[mcp]")
+pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.types import TextContent, TextResourceContents
@@ -28,6 +29,7 @@ from quire.memory import Knowledge
 from quire.sections import History
 from quire.session import Session
 from quire.stores import MemoryStore, Store
+from tests.cli.command_line import refused
 
 T = TypeVar("T")
 
@@ -261,6 +263,7 @@ def test_pages_have_everything_once() -> None:
         ("recall", {"question": "What?", "scope": "nobody"}, "there is nothing in the scope 'nobody'"),
         ("explain", {"address": ADDRESS, "item": "none"}, "no item 'none' was a candidate"),
         ("diff", {"address": ADDRESS, "before": -1}, "there are versions 0 to"),
+        ("diff", {"address": ADDRESS, "before": 3, "after": 2}, "`before` is the earlier version"),
         ("check", {"provider": "openai"}, "one of the two"),
         ("check", {"provider": "nobody", "address": ADDRESS}, "'openai', 'openai-responses'"),
         ("fit", {"address": ADDRESS, "budget": 0}, "greater than or equal to 1"),
@@ -376,6 +379,13 @@ def command(*arguments: str) -> StdioServerParameters:
 def test_the_command_serves_a_client_on_stdio(path: str) -> None:
     asyncio.run(with_client(command(path), every_tool))
     asyncio.run(with_client(command(path, "--write", "--scope", "ana"), undo_and_redo))
+
+
+def test_the_command_says_what_is_missing(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "there is no store at none.db" in refused(2, "mcp", "none.db")
+    monkeypatch.delitem(sys.modules, "quire.integrations.mcp")
+    monkeypatch.setitem(sys.modules, "mcp.server.caching", None)
+    assert "pip install 'quire[mcp]'" in refused(2, "mcp", path)
 
 
 @pytest.fixture

@@ -172,8 +172,8 @@ def _show_request(kept: Kept, json: bool) -> None:
 def _not_shown(kept: Kept) -> Iterator[str]:
     """A line for all candidates that were not shown for the same reason."""
     for one in not_shown(kept.entries):
-        which = named(one.first) if one.count == 1 else f"{named(one.first)} to {named(one.last)}"
-        yield f"\n{plural(one.count, 'item')} of {named(one.section)} {one.fate}: {which}; {one.reason}"
+        which = named(one.first) if one.items == 1 else f"{named(one.first)} to {named(one.last)}"
+        yield f"\n{plural(one.items, 'item')} of {named(one.section)} {one.fate}: {which}; {one.reason}"
 
 
 # log and follow

@@ -59,7 +59,7 @@ class NotShown(NamedTuple):
     section: str
     fate: Fate
     reason: str
-    count: int
+    items: int
     first: str
     last: str
 

@@ -96,12 +96,13 @@ def server(store: str | Path | Store, *, scope: str | None = None, write: bool =
         subscriptions=False,
     )
     own = _Tools(open_store(store), None if scope is None else place_at(scope=scope).scope)
-    reading = (own.list_, own.show, own.recall, own.explain, own.diff, own.check, own.fit)
+    reading: tuple[Call, ...] = (own.list_, own.show, own.recall, own.explain, own.diff, own.check, own.fit)
     for tool in (*reading, *([own.undo] if write else [])):
         hints = ToolAnnotations(read_only_hint=tool in reading, destructive_hint=False, open_world_hint=False)
         made.add_tool(_reporting(tool, ToolError, _answer), tool.__name__.strip("_"), annotations=hints)
     paths = ("items/{item}", "receipts/{version}", "views/{transcript}/{version}{?start}")
-    for path, resource in zip(paths, (own.item, own.receipt, own.view), strict=True):
+    resources: tuple[Call, ...] = (own.item, own.receipt, own.view)
+    for path, resource in zip(paths, resources, strict=True):
         register = made.resource(f"quire://{{scope}}/{{conversation}}/{path}", mime_type="application/json")
         register(_reporting(resource, ResourceNotFoundError, _json))
     return made
@@ -128,12 +129,12 @@ class _Tools:
         return {"conversations": rows, "length": len(places), "next": end if end < len(places) else None}
 
     def _summary(self, place: Place) -> Answer:
-        row: dict[str, Any] = {"address": str(place), "version": self._store.version(place)}
+        row = {"address": str(place), "version": self._store.version(place)}
         try:
             session = self._session(place)
+            return {**row, "items": len(session.view()), "tokens_used": session.spending.tokens}
         except QuireError as fault:  # damaged or sealed: the others are listed
             return {**row, "fault": str(fault)}
-        return {**row, "items": len(session.view()), "tokens_used": session.spending.tokens}
 
     def show(
         self, address: Address, transcript: str = "main", at: At = None, receipt: Sent = "", start: Start = 0
@@ -168,6 +169,8 @@ class _Tools:
     ) -> Page:
         """List what is shown no more since a version, then what is shown newly or changed, with the edits."""
         session = self._session(place_at(address))
+        if after is not None and after < before:
+            raise InvalidValue("`before` is the earlier version, and `after` the later")
         old, new = view_at(session, transcript, before), view_at(session, transcript, after)
         then, now = ({item.id: item for item in view} for view in (old, new))
         changed = [item for name, item in then.items() if name not in now]
@@ -271,7 +274,7 @@ def _shortened(value: Any, whole: str) -> Any:
     if isinstance(value, dict):
         return {name: _shortened(inner, whole) for name, inner in cast(Answer, value).items()}
     if isinstance(value, list):
-        return [_shortened(inner, whole) for inner in cast(list[Any], value)]
+        return [_shortened(inner, whole) for inner in cast(list[Any], cast(object, value))]
     if not isinstance(value, str) or len(value) <= _LONGEST:
         return value
     return f"{value[:_LONGEST]} [cut: {len(value) - _LONGEST:,} more characters in {whole}]"
