@@ -20,7 +20,11 @@ from quire.providers.names import may_be_renamed as may_be_renamed
 from quire.providers.openai_chat.read import chunk_of as chunk_of
 from quire.providers.pairs import Pairing as Pairing
 from quire.providers.profiles import cloud_of as cloud_of
-from quire.providers.rules import NO_RESULT as NO_RESULT, late_result as late_result
+from quire.providers.rules import (
+    NO_RESULT as NO_RESULT,
+    OPENAI_ITEM_PREFIXES as OPENAI_ITEM_PREFIXES,
+    late_result as late_result,
+)
 from quire.providers.schema import (
     is_open as is_open,
     is_plain_object as is_plain_object,

@@ -1,0 +1,508 @@
+"""OpenAI Agents with a session of Quire: what is kept, what is sent, and what a crash leaves."""
+
+# pyright: basic
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from quire import Budget, Session, Template
+from quire.compactors import Summarize
+from quire.errors import InvalidValue
+from quire.items import Hide, Summary
+from quire.models import Scripted
+from quire.providers import check
+from quire.sections import History
+from quire.stores import MemoryStore
+
+pytest.importorskip("agents", reason="openai-agents is not installed")
+
+from agents import (
+    Agent,
+    HandoffInputData,
+    RunConfig,
+    Runner,
+    SQLiteSession,
+    UserError,
+    function_tool,
+    handoff,
+    set_tracing_disabled,
+)
+from agents.extensions.handoff_filters import remove_all_tools
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from agents.usage import Usage
+from openai.types.responses import ResponseReasoningItem
+from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
+
+from quire.integrations.openai_agents import QuireSession
+
+set_tracing_disabled(True)
+Json = dict[str, Any]
+
+
+def user(text: str) -> Json:
+    return {"content": text, "role": "user"}
+
+
+def called(call_id: str, kind: str = "function_call") -> Json:
+    return {
+        "arguments": '{"order": 7}',
+        "call_id": call_id,
+        "name": "look_up",
+        "type": kind,
+        "id": f"fc_{call_id}",
+    }
+
+
+def found(call_id: str, text: str = "It left on Monday.") -> Json:
+    return {"call_id": call_id, "output": text, "type": "function_call_output"}
+
+
+def answered(text: str) -> Json:
+    content = [{"annotations": [], "text": text, "type": "output_text", "logprobs": []}]
+    return {"id": "msg_1", "content": content, "role": "assistant", "status": "completed", "type": "message"}
+
+
+_IMAGE = {"type": "input_image", "image_url": f"data:image/png;base64,{'iVBORw0K' * 9}", "detail": "auto"}
+_SUMMARY = [{"text": "I look it up first.", "type": "summary_text"}]
+_OUTCOME = {"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
+_SEARCH = {"type": "search", "query": "order 7"}
+
+NATIVE: list[Json] = [
+    user("Where is order 7?"),
+    {"role": "user", "content": "Where is order 7, which I placed on the first of May?"},
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "— “quoted” § \ud83d"}]},
+    {"role": "user", "content": [_IMAGE]},
+    {"role": "developer", "content": ""},
+    answered("It left on Monday, and is expected on Thursday."),
+    {"id": "msg_2", "role": "assistant", "content": [], "status": "completed", "type": "message"},
+    {"id": "rs_1", "summary": _SUMMARY, "type": "reasoning", "encrypted_content": "gAAAA" * 40},
+    called("c1"),
+    found("c1"),
+    found("c1") | {"output": [{"type": "input_text", "text": "It left on Monday."}]},
+    {"type": "custom_tool_call", "call_id": "c2", "name": "shell", "input": "ls -l"},
+    {"type": "custom_tool_call_output", "call_id": "c2", "output": "total 0"},
+    {"type": "shell_call", "call_id": "c3", "action": {"commands": ["ls"]}, "status": "completed"},
+    {"type": "shell_call_output", "call_id": "c3", "output": [_OUTCOME]},
+    {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": _SEARCH},
+    {"type": "mcp_approval_response", "approval_request_id": "r1", "approve": True},
+    {"type": "item_reference", "id": "msg_1"},
+    {"type": "of a later version", "fields": {"$bytes": "AA==", "n": 1.5, "none": None}},
+]
+
+
+def session_of(store: Any, window: int = 32_000, **options: Any) -> QuireSession:
+    return QuireSession("support-7", window, store, **options)
+
+
+def run(session: Any, agent: Agent[Any], text: Any, streamed: bool = False, **config: Any) -> Any:
+    """One run with the session and, if it is ours, its filter and its hooks."""
+    given: Any = {"session": session}
+    if isinstance(session, QuireSession):
+        fitting = RunConfig(call_model_input_filter=session.context_filter, **config)
+        given |= {"hooks": session, "run_config": fitting}
+
+    async def ask() -> Any:
+        if not streamed:
+            return await Runner.run(agent, text, **given)
+        result = Runner.run_streamed(agent, text, **given)
+        async for _ in result.stream_events():
+            pass
+        return result
+
+    return asyncio.run(ask())
+
+
+def items_of(session: Any, limit: int | None = None) -> Any:
+    return asyncio.run(session.get_items(limit))
+
+
+def without_ids(items: list[Json]) -> list[Json]:
+    return [{name: value for name, value in item.items() if name != "id"} for item in items]
+
+
+def add(session: QuireSession, *items: Json) -> None:
+    asyncio.run(session.add_items(list(items)))
+
+
+def pop(session: QuireSession) -> Any:
+    return asyncio.run(session.pop_item())
+
+
+def sent(model: ScriptedModel, number: int = -1) -> list[Json]:
+    """The items of a request, which a provider would take."""
+    call = model.calls[number]
+    assert not list(check({"model": "gpt-5.6", "input": call.input}, "openai-responses"))
+    return call.input  # type: ignore[return-value]
+
+
+@function_tool
+def look_up(order: int) -> str:
+    """Look an order up."""
+    return "It left on Monday."
+
+
+def call(call_id: str, name: str = "look_up", **arguments: Any) -> Any:
+    return function_call(name, arguments or {"order": 7}, call_id=call_id)
+
+
+def agent_with(*steps: Any, **fields: Any) -> tuple[Agent[Any], ScriptedModel]:
+    model = ScriptedModel([[one] if not isinstance(one, list | ModelStep) else one for one in steps])
+    return Agent(**{"name": "Support", "model": model, "tools": [look_up], **fields}), model
+
+
+# What is kept
+
+
+@pytest.mark.parametrize("native", NATIVE, ids=lambda one: f"{one.get('type')}-{one.get('role')}")
+def test_an_item_comes_back_byte_for_byte(native: Json, tmp_path: Path) -> None:
+    add(session_of(tmp_path / "q.db"), native)
+    assert json.dumps(items_of(session_of(tmp_path / "q.db"))) == json.dumps([native])
+    assert json.dumps(pop(session_of(tmp_path / "q.db"))) == json.dumps(native)
+    assert items_of(session_of(tmp_path / "q.db")) == []
+
+
+def test_a_long_text_is_stored_once(tmp_path: Path) -> None:
+    text = "a sentence that nobody would want to keep twice"
+    add(
+        session_of(tmp_path / "q.db"),
+        user(text),
+        answered(text),
+        called("c1") | {"arguments": text},
+        found("c1", text),
+    )
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert stored.count(text.encode()) == 4
+
+
+_OPERATION = st.one_of(
+    st.lists(st.sampled_from([*NATIVE, called("c9")]), min_size=1, max_size=4),
+    st.integers(1, 5).map(lambda count: ("pop", count)),
+    st.sampled_from(["clear", "reopen"]),
+)
+
+
+@pytest.mark.laws
+@settings(max_examples=60)
+@given(st.lists(_OPERATION, max_size=8))
+def test_a_session_is_a_list_and_its_log_only_grows(operations: list[Any]) -> None:
+    store, expected = MemoryStore(), list[Json]()
+    session, recorded = session_of(store), 0
+    for operation in operations:
+        if operation == "clear":
+            asyncio.run(session.clear_session())
+            expected = []
+        elif operation == "reopen":
+            session = session_of(store)
+        elif isinstance(operation, tuple):
+            for _ in range(operation[1]):
+                assert pop(session) == (expected.pop() if expected else None)
+        else:
+            add(session, *operation)
+            expected += operation
+        assert json.dumps(items_of(session)) == json.dumps(expected)
+        assert items_of(session, 2) == expected[-2:]
+        log = session.conversation.view().recorded()
+        assert len(log) >= recorded
+        recorded = len(log)
+
+
+def test_what_is_popped_is_hidden_and_stays_in_the_log() -> None:
+    session = session_of("memory:")
+    add(session, user("Where is order 7?"), answered("In the depot."))
+    assert pop(session) == answered("In the depot.")
+    assert pop(session) == user("Where is order 7?")
+    add(session, user("Where is order 8?"))
+    view = session.conversation.view()
+    assert [item.content for item in view] == ["Where is order 8?"]  # type: ignore[union-attr]
+    assert any(isinstance(item, Hide) for item in view.recorded())
+    assert "In the depot." in [getattr(item, "content", None) for item in view.recorded()]
+
+
+def test_a_cleared_session_begins_anew_and_loses_nothing() -> None:
+    session = session_of("memory:")
+    agent, model = agent_with(assistant_message("In the depot."), assistant_message("Hello."))
+    run(session, agent, "Where is order 7?")
+    asyncio.run(session.clear_session())
+    run(session, agent, "Hello?")
+    assert sent(model) == [user("Hello?")]
+    assert [one.get("role") for one in items_of(session)] == ["user", "assistant"]
+    assert session.conversation.find("depot")
+
+
+# Runs
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_run_is_recorded_once_with_receipts_and_spending(streamed: bool, tmp_path: Path) -> None:
+    usage = Usage(
+        requests=1,
+        input_tokens=100,
+        input_tokens_details=InputTokensDetails(cached_tokens=60, cache_write_tokens=0),
+        output_tokens=10,
+        output_tokens_details=OutputTokensDetails(reasoning_tokens=4),
+        total_tokens=110,
+    )
+    thought = ResponseReasoningItem(id="rs_1", summary=[], type="reasoning", encrypted_content="gAAAA" * 20)
+    steps = [[thought, call("c1"), call("c2")], [call("c3")], [assistant_message("It left on Monday.")]]
+    agent, model = agent_with(*(ModelStep(output=step, usage=usage) for step in steps))
+    session = session_of(tmp_path / "q.db")
+    run(session, agent, "Where is order 7?", streamed)
+    kinds = [one.get("type", one.get("role")) for one in items_of(session)]
+    replies = ["reasoning", "function_call", "function_call", "function_call_output", "function_call_output"]
+    assert kinds == ["user", *replies, "function_call", "function_call_output", "message"]
+    assert without_ids(sent(model)) == without_ids(items_of(session)[:-1])
+    reopened = session_of(tmp_path / "q.db").conversation
+    assert len(reopened.view().recorded()) == len(kinds)
+    assert len(reopened.receipts) == 3
+    assert (reopened.spending.usage.input, reopened.spending.usage.cache_read) == (300, 180)
+
+
+def told_anew(data: HandoffInputData) -> HandoffInputData:
+    return data.clone(input_history=(user("Order 7: is it paid?"),), pre_handoff_items=(), new_items=())
+
+
+def scenario(name: str) -> Agent[Any]:
+    """An agent that is asked twice."""
+    answers = assistant_message("On Monday."), assistant_message("You are welcome.")
+    other, _ = agent_with(call("c2"), *answers, name="Billing")
+    hands_over = call("c1", "transfer_to_billing")
+    agents = {
+        "answers": agent_with(*answers),
+        "calls": agent_with([call("c1"), call("c2")], call("c3"), *answers),
+        "hands over": agent_with(hands_over, answers[1], handoffs=[other]),
+        "without tools": agent_with(
+            hands_over, answers[1], handoffs=[handoff(other, input_filter=remove_all_tools)]
+        ),
+        "told anew": agent_with(hands_over, answers[1], handoffs=[handoff(other, input_filter=told_anew)]),
+        "nested": agent_with(hands_over, answers[1], handoffs=[handoff(other, nest_handoff_history=True)]),
+        "asks": agent_with(call("c1", "ask", input="Where?"), *answers, tools=[other.as_tool("ask", "Ask.")]),
+    }
+    return agents[name][0]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    "name", ["answers", "calls", "hands over", "without tools", "told anew", "nested", "asks"]
+)
+def test_a_session_has_what_the_sdks_own_session_has(name: str, streamed: bool) -> None:
+    ours, theirs = session_of("memory:"), SQLiteSession("support-7")
+    for session in (ours, theirs):
+        agent = scenario(name)
+        run(session, agent, "Where is order 7?", streamed)
+        run(session, agent, [user("Thank you."), user("Bye.")], streamed)
+    assert items_of(ours) == items_of(theirs)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_reasoning_without_ids_is_recorded_as_the_runner_saves_it(streamed: bool) -> None:
+    thought = ResponseReasoningItem(id="rs_1", summary=[], type="reasoning", encrypted_content="gAAAA" * 20)
+    agent, model = agent_with([thought, call("c1")], assistant_message("On Monday."))
+    session = session_of("memory:")
+    run(session, agent, "Where is order 7?", streamed, reasoning_item_id_policy="omit")
+    reasoning = [one for one in items_of(session) if one.get("type") == "reasoning"]
+    assert [one.get("id") for one in reasoning] == [None]
+    assert without_ids(sent(model)) == without_ids(items_of(session)[:-1])
+
+
+def test_a_history_that_providers_refuse_is_sent_so_that_they_take_it() -> None:
+    session = session_of("memory:")
+    agent, model = agent_with(assistant_message("Hello."))
+    add(session, user("Where is order 7?"), called("c1"), user("Are you there?"), found("c0", "lost"))
+    run(session, agent, "Hello?")
+    kinds = [one.get("type", one.get("role")) for one in sent(model)]
+    assert kinds == ["user", "function_call", "function_call_output", "user", "user"]
+    assert items_of(session)[3] == found("c0", "lost")
+
+
+def test_each_request_fits_the_window_and_nothing_is_lost() -> None:
+    session = session_of("memory:", window=4_000)
+    texts = [f"{number}: " + "a long answer of the agent. " * 40 for number in range(20)]
+    agent, model = agent_with(*map(assistant_message, texts))
+    for number in range(20):
+        run(session, agent, f"Question {number}?")
+    assert len(items_of(session)) == 40
+    assert len(sent(model)) < 30
+    assert sent(model)[-1]["content"] == "Question 19?"
+    assert all(kept.tokens <= 4_000 for kept in session.conversation.receipts)
+
+
+def test_an_output_without_room_is_sent_as_a_stub_that_can_be_read_back() -> None:
+    session = session_of("memory:", window=6_000)
+    whole = "\n".join(f"row {number}: nothing of interest" for number in range(5_000))
+
+    @function_tool
+    def export() -> str:
+        """Export all orders."""
+        return whole
+
+    def read(asked: Any) -> Any:
+        handle = asked.input[-1]["output"].split("kept as ")[1].split(",")[0]
+        return [function_call("read_back", {"handle": handle, "start": 0}, call_id="c2")]
+
+    steps = [call("c1", "export"), ModelStep.respond(read), assistant_message("Nothing of interest.")]
+    agent, model = agent_with(*steps, tools=[export, session.read_back])
+    run(session, agent, "What is in the export?")
+    assert "read_back brings it back" in sent(model, 1)[-1]["output"]
+    assert sent(model)[-1]["output"].startswith("row 0: nothing of interest")
+    assert items_of(session)[2]["output"] == whole
+
+
+def test_a_compaction_changes_what_is_sent_and_not_what_is_kept() -> None:
+    writer = Scripted(["They spoke of many orders."])
+    session = session_of("memory:", compactor=Summarize(floor=2, ceiling=100), model=writer)
+    agent, model = agent_with(*(assistant_message(f"Answer {number}.") for number in range(5)))
+    for number in range(4):
+        run(session, agent, f"Question {number}?")
+    before = items_of(session)
+    asyncio.run(session.run_compaction())
+    assert items_of(session) == before
+    assert any(isinstance(item, Summary) for item in session.conversation.view())
+    run(session, agent, "And now?")
+    assert "They spoke of many orders." in sent(model)[0]["content"]
+    assert sent(model)[-1]["content"] == "And now?"
+    assert items_of(session)[: len(before)] == before
+
+
+def test_a_template_decides_what_is_sent() -> None:
+    template = Template(History(turns=1), budget=Budget(window=32_000))
+    session = QuireSession("support-7", template, "memory:")
+    agent, model = agent_with(*map(assistant_message, ("One.", "Two.")))
+    run(session, agent, "First?")
+    run(session, agent, "Second?")
+    assert sent(model) == [user("Second?")]
+    assert len(items_of(session)) == 4
+
+
+# Several agents
+
+
+def test_a_hand_off_goes_on_in_the_same_conversation() -> None:
+    billing, second = agent_with(assistant_message("It is paid."), name="Billing")
+    agent, _ = agent_with(call("c1", "transfer_to_billing"), handoffs=[billing])
+    session = session_of("memory:")
+    run(session, agent, "Is order 7 paid?")
+    assert without_ids(sent(second)) == without_ids(items_of(session)[:-1])
+    assert len(session.conversation.receipts) == 2
+
+
+def test_a_hand_off_that_rewrites_the_history_is_a_conversation_of_its_own() -> None:
+    billing, second = agent_with(call("c2"), assistant_message("It is paid."), name="Billing")
+    agent, _ = agent_with(
+        call("c1", "transfer_to_billing"), handoffs=[handoff(billing, input_filter=told_anew)]
+    )
+    store = MemoryStore()
+    run(session_of(store), agent, "Is order 7 paid?")
+    assert sent(second, 0) == [user("Order 7: is it paid?")]
+    assert [one.get("call_id") for one in sent(second)] == [None, "c2", "c2"]
+    assert items_of(session_of(store))[0] == user("Is order 7 paid?")
+    assert len(Session.open(conversation="support-7/Billing", store=store).receipts) == 2
+
+
+def test_an_agent_that_is_a_tool_has_a_conversation_of_its_own() -> None:
+    helper, second = agent_with(assistant_message("It left on Monday."), name="Helper")
+    tool = helper.as_tool("ask_helper", "Ask the helper.")
+    agent, model = agent_with(
+        call("c1", "ask_helper", input="Where is it?"), assistant_message("On Monday."), tools=[tool]
+    )
+    session = session_of("memory:")
+    run(session, agent, "Where is order 7?")
+    assert sent(second) == [user("Where is it?")]
+    assert sent(model)[-1]["output"] == "It left on Monday."
+    assert len(items_of(session)) == 4
+
+
+# Crashes, and what cannot be fitted
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_tool_that_fails_leaves_its_call(streamed: bool) -> None:
+    @function_tool(failure_error_function=None)
+    def look_up(order: int) -> str:
+        """Look an order up."""
+        raise OSError("the network is down")
+
+    session = session_of("memory:")
+    agent, model = agent_with(call("c1"), assistant_message("I could not look it up."), tools=[look_up])
+    with pytest.raises(Exception, match="the network is down"):
+        run(session, agent, "Where is order 7?", streamed)
+    run(session, agent, "Well?", streamed)
+    kinds = [one.get("type", one.get("role")) for one in sent(model)]
+    assert kinds == ["user", "function_call", "function_call_output", "user"]
+
+
+_KILLED = """
+import asyncio, os, signal, sys
+from agents import Agent, RunConfig, Runner, function_tool, set_tracing_disabled
+from agents.testing import ScriptedModel, assistant_message, function_call
+from quire.integrations.openai_agents import QuireSession
+
+set_tracing_disabled(True)
+
+@function_tool
+def look_up(order: int) -> str:
+    if order == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "It left on Monday."
+
+calls = [[function_call("look_up", {"order": order}, call_id=f"c{order}")] for order in (7, 8)]
+agent = Agent(name="Support", model=ScriptedModel(calls), tools=[look_up])
+session = QuireSession("support-7", 32_000, sys.argv[1])
+config = RunConfig(call_model_input_filter=session.context_filter)
+asyncio.run(Runner.run(agent, "Where are orders 7 and 8?", session=session, hooks=session, run_config=config))
+"""
+
+
+def test_an_agent_goes_on_after_its_process_was_killed(tmp_path: Path) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(tmp_path / "q.db")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+        capture_output=True,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    session = session_of(tmp_path / "q.db")
+    assert [one.get("call_id") for one in items_of(session)] == [None, "c7", "c7", "c8"]
+    agent, model = agent_with(assistant_message("Order 7 left on Monday."))
+    run(session, agent, "Are you there?")
+    assert [one.get("call_id") for one in sent(model)] == [None, "c7", "c7", "c8", "c8", None]
+    assert "No result" in sent(model)[4]["output"]
+
+
+def test_an_approval_that_another_process_gives_is_recorded_once(tmp_path: Path) -> None:
+    @function_tool(needs_approval=True)
+    def look_up(order: int) -> str:
+        """Look an order up."""
+        return "It left on Monday."
+
+    agent, model = agent_with(call("c1"), assistant_message("On Monday."), tools=[look_up])
+    first = run(session_of(tmp_path / "q.db"), agent, "Where is order 7?")
+    state = first.to_state()
+    state.approve(first.interruptions[0])
+    session = session_of(tmp_path / "q.db")
+    run(session, agent, state)
+    assert [one.get("call_id") for one in items_of(session)] == [None, "c1", "c1", None]
+    assert without_ids(sent(model)) == without_ids(items_of(session)[:-1])
+
+
+def test_a_history_that_the_server_holds_is_refused() -> None:
+    session = session_of("memory:")
+    agent, _ = agent_with(assistant_message("Hello."))
+    config = RunConfig(call_model_input_filter=session.context_filter)
+    with pytest.raises(InvalidValue, match="previous_response_id"):
+        asyncio.run(Runner.run(agent, "Hello?", previous_response_id="resp_1", run_config=config))
+    with pytest.raises(UserError):
+        asyncio.run(Runner.run(agent, "Hello?", session=session, conversation_id="c", run_config=config))
+
+
+def test_a_session_that_would_not_give_back_what_was_added_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="redact"):
+        QuireSession("support-7", store="memory:", redact=lambda item: item)
