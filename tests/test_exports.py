@@ -24,6 +24,7 @@ ROOMS = [
     "quire.integrations.pydantic_ai",
     "quire.integrations.otel",
     "quire.integrations.mcp",
+    "quire.integrations.openai_agents",
 ]
 
 

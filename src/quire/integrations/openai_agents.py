@@ -30,7 +30,9 @@ try:
     from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
     from agents.run import CallModelData, ModelInputData
 except ImportError:
-    raise MissingExtra("openai-agents", "openai-agents") from None
+    raise MissingExtra("the OpenAI Agents SDK", "openai-agents") from None
+
+__all__ = ["QuireSession"]
 
 T = TypeVar("T")
 
