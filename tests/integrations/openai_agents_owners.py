@@ -35,7 +35,8 @@ class SQLiteSession(QuireSession):
         self.conversation.close("hand over")
 
 
-agents.SQLiteSession = agents.memory.SQLiteSession = SQLiteSession  # type: ignore[misc]
+for module in (agents, agents.memory):
+    setattr(module, "SQLiteSession", SQLiteSession)  # noqa: B010 - another class, as far as types say
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,7 +46,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests that use a SQLite session by its public names."""
-    sources = {item: inspect.getsource(getattr(item, "function", item)) for item in items}
+    sources: dict[pytest.Item, str] = {
+        item: inspect.getsource(item.function) for item in items if isinstance(item, pytest.Function)
+    }
     kept = [item for item in items if "SQLiteSession" in sources[item]]
     inside = [item for item in kept if _INSIDE.search(sources[item])]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept or item in inside])

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -130,7 +130,7 @@ def without_ids(items: list[Json]) -> list[Json]:
 
 
 def add(session: QuireSession, *items: Json) -> None:
-    asyncio.run(session.add_items(list(items)))
+    asyncio.run(session.add_items(cast(Any, list(items))))
 
 
 def pop(session: QuireSession) -> Any:
@@ -141,7 +141,7 @@ def sent(model: ScriptedModel, number: int = -1) -> list[Json]:
     """The items of a request, which a provider would take."""
     call = model.calls[number]
     assert not list(check({"model": "gpt-5.6", "input": call.input}, "openai-responses"))
-    return call.input  # type: ignore[return-value]
+    return cast("list[Json]", call.input)
 
 
 @function_tool

@@ -93,7 +93,8 @@ class QuireSession(RunHooks[Any]):
         most = resolve_session_limit(limit, self.session_settings)
         self._left, self._replies = [*self._left, *self._replies], []
         items = await self._do(self._known)
-        return _copied(items if most is None or most < 0 else items[max(len(items) - most, 0) :])
+        items = items if most is None or most < 0 else items[max(len(items) - most, 0) :]
+        return cast("list[TResponseInputItem]", _copied(items))
 
     async def add_items(self, items: list[TResponseInputItem], *, wrapper: Any = None) -> None:
         """Record items. Those that were recorded during the run already are not recorded again."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from quire.errors import Damaged
-from quire.items import Item, Message, Note, Reasoning, Summary, ToolCall, ToolResult
+from quire.items import Content, Item, Message, Note, Reasoning, Summary, ToolCall, ToolResult
 from quire.providers import NO_NAME, OPENAI_ITEM_PREFIXES, content_for_model, provider_for
 
 Json = dict[str, Any]
@@ -78,13 +78,16 @@ def _plain(item: Item) -> Json:
     if isinstance(item, Reasoning):
         blocks: list[Json] = json.loads(item.state.data) if item.state and item.state.data else []
         return blocks[0] if len(blocks) == 1 else {}
-    is_result = isinstance(item, ToolResult)
-    content = item.content if is_result else content_for_model(cast("Message | Note | Summary", item))
-    if not isinstance(content, str):
-        content = _WIRE.render([Message("user", content)]).payload["input"][0]["content"]
-    if is_result:
-        return {"call_id": item.call_id, "output": content, "type": "function_call_output"}
+    if isinstance(item, ToolResult):
+        return {"call_id": item.call_id, "output": _content(item.content), "type": "function_call_output"}
+    content = _content(content_for_model(cast("Message | Note | Summary", item)))
     return {"content": content, "role": item.role if isinstance(item, Message) else "user"}
+
+
+def _content(content: Content) -> Any:
+    if isinstance(content, str):
+        return content
+    return _WIRE.render([Message("user", content)]).payload["input"][0]["content"]
 
 
 def _long_texts(item: Item) -> list[str]:
