@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests that use a SQLite session by its public names."""
     sources: dict[pytest.Item, str] = {
-        item: inspect.getsource(item.function) for item in items if isinstance(item, pytest.Function)
+        item: inspect.getsource(item.obj) for item in items if isinstance(item, pytest.Function)
     }
     kept = [item for item in items if "SQLiteSession" in sources[item]]
     inside = [item for item in kept if _INSIDE.search(sources[item])]
