@@ -31,7 +31,7 @@ from quire.sections import History, Instructions
 from quire.session import Session
 from quire.session.session import Options
 from quire.state import View, is_user_message
-from quire.stores import Store
+from quire.stores import Place, Store
 from quire.tokens import Budget, Definition, Usage, counter_for
 
 M = TypeVar("M")
@@ -334,19 +334,20 @@ class Mirrors(Generic[M]):
             template = Template(History(), budget=Budget(window=template))
         self.template = template
         self._codec, self._scope, self._provider, self._options = codec, scope, provider, options
-        self._known: OrderedDict[str, Mirror[M]] = OrderedDict()
+        self._known: OrderedDict[Place, Mirror[M]] = OrderedDict()
         self._opening = threading.Lock()
 
-    def of(self, conversation: str) -> Mirror[M]:
-        """The mirror of a conversation."""
+    def of(self, conversation: str, *, scope: str | None = None) -> Mirror[M]:
+        """The mirror of a conversation, in the scope of all or in one of its own."""
+        place = Place(self._scope if scope is None else scope, conversation)
         with self._opening:
-            mirror = self._known.pop(conversation, None)
+            mirror = self._known.pop(place, None)
             if mirror is None:
                 session = Session.open(
-                    scope=self._scope, conversation=conversation, store=self.store, **self._options
+                    scope=place.scope, conversation=conversation, store=self.store, **self._options
                 )
                 mirror = Mirror(session, self.template, self._codec, provider=self._provider)
-            self._known[conversation] = mirror
+            self._known[place] = mirror
             while len(self._known) > _MOST_SESSIONS:
                 self._known.popitem(last=False)
             return mirror
