@@ -170,6 +170,15 @@ def test_a_long_result_is_kept_whole_and_read_back_in_pieces(is_async: bool) -> 
     assert [note.content for note in quire.session("t1").pool] == [BOOK]
 
 
+def test_a_long_result_that_is_in_the_state_already_is_sent_as_a_stub() -> None:
+    quire = QuireMiddleware(8_000, MemoryStore())
+    model = ScriptedChat(script=lambda _: AIMessage("I have read it."))
+    messages = [HumanMessage("Read."), call("c1", "read_book"), ToolMessage(BOOK, tool_call_id="c1")]
+    state = run(create_agent(model, [read_book], middleware=[quire]), [*messages, HumanMessage("Well?")])
+    assert state[2].text == BOOK and len(model.requests[0][2].text) < 200
+    assert [note.content for note in quire.session("t1").pool] == [BOOK]
+
+
 def test_each_thread_and_each_agent_inside_of_another_has_a_conversation_of_its_own() -> None:
     store = MemoryStore()
     quire = QuireMiddleware(32_000, store, scope="acme")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from quire.agent import MAX_OUTPUT, characters_within, shortened
-from quire.compactors import READ_BACK, read_back
+from quire.compactors import READ_BACK, Offload
 from quire.context import DEFAULT_MODEL, Template
 from quire.errors import InvalidValue, MissingExtra
 from quire.integrations.mirror import Mirror, Mirrors
@@ -36,7 +36,7 @@ from quire.providers import content_for_model
 from quire.session import Session
 from quire.session.session import Options
 from quire.stores import Store
-from quire.tokens import Counter, Definition, Usage, counter_for
+from quire.tokens import Definition, Usage, counter_for
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -180,8 +180,9 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Fits every request of an agent into a window, and keeps the conversation of every thread in a store.
 
     `template` may be the size of the window in tokens. The conversation is the `thread_id` of the run, within
-    `scope`; a run inside of another has one of its own. The options are those of a session, such as
-    `compactor` and `redact`. Put it last in the list of middleware: it then sees what is really sent.
+    `scope`; a run inside of another has one of its own. The options are those of a session, such as `redact`
+    and `compactor`, which is `Offload()` unless given. The agent gets the tool `read_back`. Put it last among
+    the middleware, so that it sees what is really sent.
     """
 
     def __init__(
@@ -193,7 +194,8 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         **options: Unpack[Options],
     ) -> None:
         super().__init__()
-        self._mirrors = Mirrors(MessageCodec(), template, store, scope=scope, **options)
+        given: Options = {"compactor": Offload(), **options}
+        self._mirrors = Mirrors(MessageCodec(), template, store, scope=scope, **given)
         self._template = cast(Template, self._mirrors.template)
         self._defined: tuple[list[Any], list[Definition]] = [], []
         self.tools = [
@@ -251,6 +253,9 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             await self._mirror().session.aio.pool.keep(note)
         return message
 
+    def _read_back(self, handle: str, start: int = 0) -> str:
+        return self._mirror().read_back(handle, start)
+
     def _mirror(self) -> Mirror[AnyMessage]:
         """The mirror of the run that is going on."""
         named = get_config().get("configurable", {})
@@ -278,19 +283,12 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         asking = next(
             (one for one in reversed(request.state["messages"]) if isinstance(one, AIMessage)), None
         )
-        room = self._room(len(asking.tool_calls) if asking else 1)
-        shown, notes = shortened(text, characters_within(*room, text, MAX_OUTPUT), f"output of {name}")
+        calls = max(len(asking.tool_calls) if asking else 1, 2)
+        tokens = max(self._template.budget.available // (2 * calls), _LEAST_RESULT)
+        counter = counter_for(self._template.model or DEFAULT_MODEL)
+        most = characters_within(counter, tokens, text, MAX_OUTPUT)
+        shown, notes = shortened(text, most, f"output of {name}")
         return (result.model_copy(update={"content": shown}) if notes else result), notes
-
-    def _read_back(self, handle: str, start: int = 0) -> str:
-        session = self._mirror().session
-        session.refresh()
-        return read_back(session.pool.copy(), handle, *self._room(1), start)
-
-    def _room(self, calls: int) -> tuple[Counter, int]:
-        """A counter, and the tokens that each result of so many calls may take."""
-        tokens = self._template.budget.available // (2 * max(calls, 2))
-        return counter_for(self._template.model or DEFAULT_MODEL), max(tokens, _LEAST_RESULT)
 
 
 def _definition(tool: BaseTool | dict[str, Any]) -> Definition:

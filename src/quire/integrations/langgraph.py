@@ -8,6 +8,7 @@ added. To delete, a note with all that remains begins the thread anew, and the n
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache, wraps
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, cast
@@ -104,13 +105,13 @@ class _Thread:
 
     def elements(self, number: int) -> list[int]:
         """The numbers of the elements of a list; none without a list."""
-        found, length = list[int](), None
+        parts, length = list[Sequence[int]](), None
         while number >= 0:
             start, kept, added = cast(_List, self.pieces[number])
             length = kept + len(added) if length is None else length
-            found[:0] = added[: max(length - kept, 0)]
+            parts.append(added[: max(length - kept, 0)])
             number, length = start, min(length, kept)
-        return found
+        return [*chain.from_iterable(reversed(parts))]
 
     def value(self, number: int) -> Any:
         if self._is_list(number):
