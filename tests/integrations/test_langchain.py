@@ -18,12 +18,13 @@ from langchain_core.messages import (
 )
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from msgspec.structs import replace
 
 from quire import Budget, Session, Template
 from quire.errors import InvalidValue
 from quire.integrations.langchain import QuireMiddleware
 from quire.integrations.langgraph import QuireSaver
-from quire.items import Message, ToolResult
+from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers import check
 from quire.sections import History
 from quire.stores import MemoryStore
@@ -89,6 +90,43 @@ def test_messages_that_fit_are_sent_as_they_are() -> None:
     agent = create_agent(model, [look], middleware=[QuireMiddleware(32_000, MemoryStore())])
     state = run(agent, [HumanMessage([{"type": "text", "text": "Look"}]), HumanMessage("twice.")])
     assert model.requests[-1] == state[:-1]
+
+
+BLOCKS: dict[str, list[Any]] = {
+    "an image": [HumanMessage([{"type": "image", "base64": "aGVsbG8=", "mime_type": "image/png"}])],
+    "a file of the provider": [HumanMessage([{"type": "file", "file_id": "file-1"}])],
+    "a search of the provider": [
+        HumanMessage("Search."),
+        AIMessage([{"type": "server_tool_call", "id": "s1", "name": "web_search", "args": {}}]),
+        HumanMessage("Go on."),
+    ],
+}
+
+
+@pytest.mark.parametrize("messages", BLOCKS.values(), ids=BLOCKS)
+def test_blocks_of_all_kinds_are_sent(messages: list[Any]) -> None:
+    model = ScriptedChat(script=lambda _: AIMessage("I see."))
+    run(create_agent(model, [], middleware=[QuireMiddleware(32_000, MemoryStore())]), messages)
+    assert [one.content for one in model.requests[0]] == [one.content for one in messages]
+
+
+def test_what_was_redacted_is_not_sent() -> None:
+    def redact(item: Item) -> Item:
+        if isinstance(item, Message) and "1234" in item.text:
+            return replace(item, content=item.text.replace("1234", "****"))
+        if isinstance(item, ToolCall):
+            return replace(item, arguments=item.arguments.replace("1234", "****"))
+        return item
+
+    model = ScriptedChat(script=lambda _: AIMessage("I forgot it."))
+    quire = QuireMiddleware(32_000, MemoryStore(), redact=redact)
+    history = [
+        HumanMessage("It is 1234."),
+        call("c1", "save", pin="1234"),
+        ToolMessage("Saved.", tool_call_id="c1"),
+    ]
+    state = run(create_agent(model, [], middleware=[quire]), [*history, HumanMessage("What is it?")])
+    assert "1234" in str(state) and "1234" not in str(model.requests) and not faults(model.requests[0])
 
 
 def test_the_system_prompt_and_the_tools_take_their_room() -> None:

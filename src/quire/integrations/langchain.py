@@ -51,13 +51,9 @@ except ImportError as fault:
 
 __all__ = ["QuireMiddleware"]
 
-_ROLES: dict[str, Role] = {
-    "human": "user",
-    "ai": "assistant",
-    "AIMessageChunk": "assistant",
-    "system": "system",
-}
+_ROLES: dict[str, Role] = {"human": "user", "system": "system"}
 _MEDIA = {"image": Image, "audio": Audio, "file": File}
+_OTHER = "[blocks that only the provider reads]"
 _LEAST_RESULT = 64  # tokens that every result of a tool may take
 
 
@@ -75,26 +71,25 @@ class MessageCodec:
             is_error = message.status == "error"
             return [ToolResult(message.tool_call_id, message.name or "tool", content, is_error=is_error)]
         said = [Message(_role_of(message), content)] if content else []
+        other = [Message(_role_of(message), _OTHER)] if message.content and not content else []
         if not isinstance(message, AIMessage):
-            return said
-        thoughts = [Reasoning(str(one["reasoning"])) for one in _blocks_of(message) if one.get("reasoning")]
+            return said or other
+        thoughts = [Reasoning(one["reasoning"]) for one in _blocks_of(message) if one.get("reasoning")]
         calls = [
             ToolCall(one["id"] or "", one["name"], json.dumps(one["args"])) for one in message.tool_calls
         ]
         for bad in message.invalid_tool_calls:
             calls.append(ToolCall(bad["id"] or "", bad["name"] or "", bad["args"] or ""))
-        return [*thoughts, *said, *calls]
+        return [*thoughts, *said, *calls] or other
 
     def write(self, items: Sequence[Item], origin: AnyMessage | None) -> AnyMessage:
         """Return the message that shows some items."""
         first = items[0]
         if isinstance(first, ToolResult):
+            content, status = _written(first.content), "error" if first.is_error else "success"
             if isinstance(origin, ToolMessage):
-                return origin.model_copy(update={"content": _written(first.content)})
-            status = "error" if first.is_error else "success"
-            return ToolMessage(
-                _written(first.content), tool_call_id=first.call_id, name=first.name, status=status
-            )
+                return origin.model_copy(update={"content": content})
+            return ToolMessage(content, tool_call_id=first.call_id, name=first.name, status=status)
         said = [item for item in items if isinstance(item, Message | Note | Summary)]
         content = _written(tuple(part for item in said for part in parts_of(content_for_model(item))))
         if origin is None:
@@ -123,7 +118,7 @@ class MessageCodec:
 
 def _role_of(message: AnyMessage) -> Role:
     try:
-        return _ROLES[message.type]
+        return "assistant" if isinstance(message, AIMessage) else _ROLES[message.type]
     except KeyError:
         raise InvalidValue(
             f"a message of LangChain is of the type {message.type}, which has no role"
