@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypedDict
 from zlib import decompress
 
 import pytest
+from hypothesis import given, strategies as st
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
@@ -207,6 +208,25 @@ def put(saver: QuireSaver, thread: str, value: Any, parent: str | None = None) -
 def said(saver: QuireSaver, thread: str = "t1") -> Any:
     found = saver.get({"configurable": {"thread_id": thread}})
     return found and found["channel_values"]["said"]
+
+
+@pytest.mark.laws
+@given(st.lists(st.none() | st.lists(st.integers(0, 3), max_size=6), max_size=12))
+def test_every_list_is_read_as_it_was_put(steps: list[list[int] | None]) -> None:
+    """A step without a list prunes the thread."""
+    store = MemoryStore()
+    saver, alive = QuireSaver(store), dict[str, Any]()
+    for step in steps:
+        if step is None:
+            saver.prune(["t1"])
+            alive = dict(sorted(alive.items())[-1:])
+        else:
+            alive[put(saver, "t1", step)] = step
+        for reader in (saver, QuireSaver(store)):
+            found = {
+                one.checkpoint["id"]: one.checkpoint["channel_values"]["said"] for one in reader.list(THREAD)
+            }
+            assert found == alive
 
 
 @pytest.mark.parametrize("store", ["sqlite", "json lines", "postgres"])

@@ -92,6 +92,8 @@ class _Thread:
         before = self.elements(start)
         differing = (at for at, pair in enumerate(zip(before, elements, strict=False)) if pair[0] != pair[1])
         kept = next(differing, min(len(before), len(elements)))
+        if 0 < kept == len(before) == len(elements):
+            return start
         return self._number(_List(start if kept else -1, kept, tuple(elements[kept:])))
 
     def _number(self, piece: Typed | _List) -> int:
@@ -134,10 +136,8 @@ class _Thread:
 
     def sources(self, key: Key) -> Iterator[Key]:
         """The ancestors from which LangGraph reads the delta channels of a checkpoint."""
-        while self.metadata(key).get("counters_since_delta_snapshot"):
+        while key in self.rows and self.metadata(key).get("counters_since_delta_snapshot"):
             key = (key[0], self.rows[key].parent or "")
-            if key not in self.rows:
-                return
             yield key
 
     def note_of(self, keys: set[Key]) -> dict[str, Any]:
@@ -339,7 +339,7 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
 
         def note(thread: _Thread) -> dict[str, Any]:
             staying = {key for key in thread.rows if stays(thread, key)}
-            return thread.note_of(staying.union(*map(thread.sources, staying)))
+            return thread.note_of(staying.union(*map(thread.sources, staying)) & thread.rows.keys())
 
         version = self._write(thread_id, note)
         self.store.replace(self._place(thread_id), dict.fromkeys(range(1, version), _body({})))
