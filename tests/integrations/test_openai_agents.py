@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from quire import Budget, Session, Template
 from quire.compactors import Summarize
@@ -27,13 +27,16 @@ pytest.importorskip("agents", reason="openai-agents is not installed")
 
 from agents import (
     Agent,
+    GuardrailFunctionOutput,
     HandoffInputData,
+    OutputGuardrailTripwireTriggered,
     RunConfig,
     Runner,
     SQLiteSession,
     UserError,
     function_tool,
     handoff,
+    output_guardrail,
     set_tracing_disabled,
 )
 from agents.extensions.handoff_filters import remove_all_tools
@@ -170,6 +173,39 @@ def test_an_item_comes_back_byte_for_byte(native: Json, tmp_path: Path) -> None:
     assert items_of(session_of(tmp_path / "q.db")) == []
 
 
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.laws
+@given(st.dictionaries(st.sampled_from(["type", "role", "content", "call_id", "output"]) | st.text(), _JSON))
+def test_anything_comes_back_byte_for_byte(native: Json) -> None:
+    store = MemoryStore()
+    add(session_of(store), native, *NATIVE)
+    assert json.dumps(items_of(session_of(store))) == json.dumps([native, *NATIVE])
+
+
+def test_two_sessions_of_a_conversation_share_their_items(tmp_path: Path) -> None:
+    one, other = session_of(tmp_path / "q.db"), session_of(tmp_path / "q.db")
+    add(one, user("Where is order 7?"))
+    add(other, answered("In the depot."))
+    add(one, user("And now?"))
+    assert (
+        items_of(other)
+        == items_of(one)
+        == [
+            user("Where is order 7?"),
+            answered("In the depot."),
+            user("And now?"),
+        ]
+    )
+    assert pop(other) == user("And now?")
+    assert items_of(one) == items_of(other)
+
+
 def test_a_long_text_is_stored_once(tmp_path: Path) -> None:
     text = "a sentence that nobody would want to keep twice"
     add(
@@ -191,7 +227,6 @@ _OPERATION = st.one_of(
 
 
 @pytest.mark.laws
-@settings(max_examples=60)
 @given(st.lists(_OPERATION, max_size=8))
 def test_a_session_is_a_list_and_its_log_only_grows(operations: list[Any]) -> None:
     store, expected = MemoryStore(), list[Json]()
@@ -370,6 +405,29 @@ def test_a_compaction_changes_what_is_sent_and_not_what_is_kept() -> None:
     assert "They spoke of many orders." in sent(model)[0]["content"]
     assert sent(model)[-1]["content"] == "And now?"
     assert items_of(session)[: len(before)] == before
+
+
+def test_a_limit_holds_for_the_request_and_not_for_the_store() -> None:
+    session = session_of("memory:", session_settings={"limit": 2})
+    agent, model = agent_with(*map(assistant_message, ("One.", "Two.", "Three.")))
+    for text in ("First?", "Second?", "Third?"):
+        run(session, agent, text)
+    assert [one["role"] for one in sent(model)] == ["user", "assistant", "user"]
+    assert len(items_of(session, 100)) == 6
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_answer_that_a_guardrail_blocks_is_not_kept(streamed: bool) -> None:
+    @output_guardrail
+    def refuse(context: Any, agent: Any, output: Any) -> GuardrailFunctionOutput:
+        return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
+
+    session = session_of("memory:")
+    agent, _ = agent_with(call("c1"), assistant_message("a secret"), output_guardrails=[refuse])
+    with pytest.raises(OutputGuardrailTripwireTriggered):
+        run(session, agent, "Where is order 7?", streamed)
+    assert "a secret" not in json.dumps(items_of(session))
+    assert session.conversation.spending.requests == 2
 
 
 def test_a_template_decides_what_is_sent() -> None:

@@ -80,7 +80,7 @@ class QuireSession(RunHooks[Any]):
         self._writing = threading.RLock()
         self._lines: dict[str, Mirror[Json]] = {}  # by agent: where its last request was fitted
         self._items: list[Json] = []
-        self._revision = -1  # of the transcript when it had these items
+        self._revisions: list[int] = []  # of the transcripts when they had these items
         self._saved = 0  # how many of them the runner has added; the filter and the hooks are ahead of it
         self._replies: list[Json] = []  # those that the hooks have recorded in this run
         self._left: list[Json] = []  # those that the hooks have recorded in runs that failed
@@ -90,9 +90,7 @@ class QuireSession(RunHooks[Any]):
 
     async def get_items(self, limit: int | None = None, *, wrapper: Any = None) -> list[TResponseInputItem]:
         """Return what was added, or the last `limit` items of it, with what a crash left unsaved."""
-        most = resolve_session_limit(limit, self.session_settings)
-        self._left, self._replies = [*self._left, *self._replies], []
-        items = await self._do(self._known)
+        most, items = resolve_session_limit(limit, self.session_settings), await self._do(self._begin)
         items = items if most is None or most < 0 else items[max(len(items) - most, 0) :]
         return cast("list[TResponseInputItem]", _copied(items))
 
@@ -155,7 +153,7 @@ class QuireSession(RunHooks[Any]):
 
     def _line(self, agent: str, given: list[Json]) -> tuple[Mirror[Json], list[Json]]:
         """The conversation that a request belongs to, and its whole list."""
-        if self._revision < 0:
+        if not self._revisions:
             raise InvalidValue(
                 "the filter fits the history of its session: run with session=… as well. A history that the "
                 "server holds (conversation_id, previous_response_id) cannot be fitted"
@@ -183,10 +181,8 @@ class QuireSession(RunHooks[Any]):
             shown += [] if is_open else [item]
         if given[: len(shown)] == shown[::-1]:
             return [*items, *given[len(shown) :]]
-        is_same = given[:saved] == items[:saved] and [*map(_bare, given[: len(items)])] == [
-            *map(_bare, items)
-        ]
-        return [*items[:saved], *given[saved:]] if is_same else None
+        is_alike = [*map(_bare, given[: len(items)])] == [*map(_bare, items)]
+        return [*items[:saved], *given[saved:]] if is_alike and given[:saved] == items[:saved] else None
 
     # The list of items
 
@@ -199,6 +195,11 @@ class QuireSession(RunHooks[Any]):
         after = [item for item in ahead[first:] if item in self._replies and _bare(item) not in known]
         self._follow([*items[:saved], *before, *added, *after], len(after))
 
+    def _begin(self) -> list[Json]:
+        """The items, which a run may begin with: what was not saved before will not be."""
+        self._left, self._replies = [*self._left, *self._replies], []
+        return self._known()
+
     def _pop(self, start: int | None = -1) -> list[Json]:
         items = self._known()
         if items:
@@ -208,12 +209,12 @@ class QuireSession(RunHooks[Any]):
     def _known(self) -> list[Json]:
         """The items of the session: those in the log that are not hidden."""
         self.conversation.refresh()
-        if self.conversation.view().revision != self._revision:
+        if self._revisions != self._revisions_now():
             if GONE in self.conversation.transcripts:
                 last = cast(Note, self.conversation.view(GONE).recorded()[-1])
                 self._gone = list(last.content["gone"])
             found = [self._codec.native(item) for item in self._recorded() if item.id not in self._gone]
-            self._remember(found, len(found) if self._revision < 0 else min(self._saved, len(found)))
+            self._remember(found, max(len(found) - len(self._items) + self._saved, 0))
         return self._items
 
     def _recorded(self) -> list[Item]:
@@ -226,9 +227,9 @@ class QuireSession(RunHooks[Any]):
 
         The last message of the user can be hidden only after the next: till then a note says that it is gone.
         """
-        is_shorter = len(items) < len(self._items)
+        is_longer = items[: len(self._items)] == self._items
         self._main.follow(items)
-        if is_shorter or self._gone:
+        if self._gone or not is_longer:
             gone = [item.id for item in self._recorded()[len(items) :]]
             if gone != self._gone:
                 self.conversation.append(Note({"gone": gone}), to=GONE)
@@ -237,7 +238,11 @@ class QuireSession(RunHooks[Any]):
         self._remember(items, len(items) - ahead)
 
     def _remember(self, items: list[Json], saved: int) -> None:
-        self._items, self._saved, self._revision = items, saved, self.conversation.view().revision
+        self._items, self._saved, self._revisions = items, saved, self._revisions_now()
+
+    def _revisions_now(self) -> list[int]:
+        names = {"main", GONE}.intersection(self.conversation.transcripts)
+        return [self.conversation.view(name).revision for name in sorted(names)]
 
     async def _do(self, work: Callable[[], T]) -> T:
         def alone() -> T:
