@@ -53,6 +53,7 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 	@$(BIN)/python bench/load.py --conversations 10000 --messages 1000 --memory 150 --clients 16 --turns 1 \
 		--page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/programs.py --page docs/explanation/benchmarks-parts.md
+	@$(BIN)/python bench/integrations.py --page docs/explanation/benchmarks.md
 
 docs: .venv/.docs ## build the documentation into site/; a warning or a broken link fails
 	@$(BIN)/zensical build --clean --strict && echo "documentation: site/index.html; for its search: $(PYTHON) -m http.server --directory site"

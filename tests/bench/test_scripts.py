@@ -68,3 +68,12 @@ def test_prompts_that_nothing_answers_are_counted(path: Path, tmp_path: Path) ->
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("Who has a boat?\nxyzzy", encoding="utf-8")
     assert "1 of 2, 50.0 %" in ran("recall.py", str(path), "--unrelated", str(prompts))
+
+
+def test_a_conversation_inside_a_framework_is_measured() -> None:
+    pytest.importorskip("pydantic_ai", reason="needs the extra pydantic-ai")
+    alone, kept = json.loads(
+        ran("integrations.py", "--only", "Pydantic AI", "--turns", "4", "--window", "8000", "--json")
+    )
+    assert alone["too_long"] and alone["lost"]
+    assert kept["refused"] == kept["lost"] == 0

@@ -98,9 +98,9 @@ class QuireCapability(AbstractCapability[Any]):
             ],
             model=request_context.model.model_name,
         )
-        has_last = any(message is messages[-1] for message in shown.messages)
-        is_empty = not _codec.read(messages[-1])  # a run without a prompt ends with an empty request
-        request_context.messages = [*shown.messages, *(messages[-1:] if is_empty and not has_last else ())]
+        request_context.messages = shown.messages
+        if not _codec.identity(messages[-1])[1]:  # a run without a prompt ends with an empty request
+            request_context.messages.append(messages[-1])
         return request_context
 
     async def after_model_request(

@@ -47,6 +47,7 @@ PROVIDER = "pydantic-ai"
 _HELD = "quire.item"
 """Where the JSON of a message names an item by its number, and what of it: the text, or one of its parts."""
 
+Seen = Message | Reasoning | ToolCall | ToolResult
 _adapter = native.ModelMessagesTypeAdapter
 _JSON, _STATE = "json", "state"
 
@@ -88,8 +89,11 @@ class PydanticCodec:
 
     def identity(self, message: native.ModelMessage) -> Any:
         """What a model sees of the message."""
-        plain = [with_fields(item, id="_", created_at=0.0, extras={}) for item in self.read(message)]
-        return [message.kind, msgspec.to_builtins(plain)]
+        items = [item for part in message.parts if (item := _item_of(_plain(part), message)) is not None]
+        return [
+            message.kind,
+            msgspec.to_builtins([with_fields(one, id="_", created_at=0.0) for one in items]),
+        ]
 
 
 def recorded_messages(items: Iterable[Item]) -> list[native.ModelMessage]:
@@ -119,13 +123,13 @@ def _dumped(message: native.ModelMessage, parts: list[Any]) -> Any:
     return _adapter.dump_python([replace(cast(Any, message), parts=parts)], mode="json", fallback=str)[0]
 
 
-def _without_content(part: Any, item: Item, number: int) -> Any:
+def _without_content(part: Any, item: Seen, number: int) -> Any:
     """The JSON of a part, with names in place of the content that an item holds."""
     if isinstance(item, Reasoning) and part["part_kind"] != "thinking":
         return {_HELD: [number, _STATE]}
     if isinstance(item, ToolCall):
         return {**part, "args": {_HELD: [number, None]}}
-    content, held = part.get("content"), item.text if isinstance(item, Reasoning) else _content_in(item)
+    content, held = part.get("content"), item.text if isinstance(item, Reasoning) else item.content
     if isinstance(held, str):
         if content == held:
             return {**part, "content": {_HELD: [number, None]}}
@@ -187,7 +191,7 @@ def _plain(part: Any) -> Any:
     return part
 
 
-def _item_of(part: Any, message: native.ModelMessage) -> Item | None:
+def _item_of(part: Any, message: native.ModelMessage) -> Seen | None:
     """The item of a part, or `None` for a part that a model does not see as such."""
     state = Opaque(PROVIDER, getattr(message, "model_name", None) or "")
     match part:
@@ -249,10 +253,6 @@ def _is_said(said: Item, item: Item) -> bool:
     """Whether an item is as its part says."""
     fields: dict[str, Any] = {"id": item.id, "created_at": 0.0, "extras": {}}
     return with_fields(said, **fields) == with_fields(item, **fields)
-
-
-def _content_in(item: Item) -> Content:
-    return item.content if isinstance(item, Message | ToolResult) else ""
 
 
 def _content_of(content: str | Iterable[Any]) -> Content:

@@ -28,7 +28,6 @@ except ImportError as missing:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
 MESSAGES, RECORD = "messages", "record"
 """The streams of a conversation. Whatever is appended to one ends with a record."""
 
