@@ -279,9 +279,9 @@ async def test_a_client_of_the_caller_is_used_and_left_open(server: Stage, wire:
 def _client(wire: str, scene: Scene) -> Any:
     if wire == "gemini":
         genai: Any = pytest.importorskip("google.genai")
-        http: Any = pytest.importorskip("httpx2").AsyncClient()  # with aiohttp, its errors are not awaited
-        options = {"base_url": scene.base_url, "httpx_async_client": http}
-        return genai.Client(api_key="k", http_options=options)
+        # Where aiohttp is installed, the SDK would use it, and not await what it says of errors.
+        http = {"transport": pytest.importorskip("httpx2").AsyncHTTPTransport()}
+        return genai.Client(api_key="k", http_options={"base_url": scene.base_url, "async_client_args": http})
     if wire == "anthropic":
         return pytest.importorskip("anthropic").AsyncAnthropic(api_key="k", base_url=scene.base_url)
     return pytest.importorskip("openai").AsyncOpenAI(api_key="k", base_url=f"{scene.base_url}/v1")
