@@ -23,7 +23,7 @@ FRAMEWORKS := claude-agent google-adk hermes strands
 integrations: .venv/.test $(FRAMEWORKS:%=.venv-%/.done) ## test what plugs into frameworks that need environments of their own
 	@QUIRE_OWNERS=1 $(BIN)/python -m pytest -q tests/integrations -k owners
 	@for name in $(FRAMEWORKS); do \
-		.venv-$$name/bin/python -m pytest -q tests/integrations/test_$$(echo $$name | tr - _).py || exit 1; \
+		QUIRE_OWNERS=1 .venv-$$name/bin/python -m pytest -q tests/integrations/test_$$(echo $$name | tr - _).py || exit 1; \
 	done
 
 check: .venv/.test .venv/.check ## formatting, lint and types, warnings counted as errors

@@ -1,0 +1,300 @@
+"""Strands Agents: an agent whose messages stay whole, and whose requests fit the model's window.
+
+    agent = Agent(
+        model,
+        conversation_manager=QuireConversationManager("s-1", 32_000, "quire.db"),
+        session_manager=QuireSessionManager("s-1", "quire.db"),
+    )
+
+`QuireConversationManager` records `agent.messages` before each request and sends a view of them.
+`QuireSessionManager` keeps the session, so that another process can go on with it.
+"""
+
+# pyright: basic, reportMissingImports=false
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from quire.compactors import READ_BACK, Offload
+from quire.context import Template
+from quire.errors import InvalidLimit, MissingExtra
+from quire.integrations.mirror import Mirror
+from quire.integrations.strands_sessions import QuireSessionManager, QuireSessionRepository
+from quire.items import (
+    Content,
+    File,
+    Image,
+    Item,
+    Message,
+    Note,
+    Part,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+)
+from quire.providers import content_for_model, media_type
+from quire.sections import History
+from quire.session import Session
+from quire.session.session import Options
+from quire.stores import Store
+from quire.tokens import Budget, Usage
+
+try:
+    from strands.agent import Agent
+    from strands.agent.conversation_manager import ConversationManager
+    from strands.hooks import AgentInitializedEvent, HookRegistry
+    from strands.middleware import InvokeModelContext, InvokeModelStage
+    from strands.tools import tool
+    from strands.types.content import Message as Said
+    from strands.types.events import ModelStopReason
+except ImportError:
+    raise MissingExtra("Strands Agents", "strands") from None
+
+__all__ = ["QuireConversationManager", "QuireSessionManager", "QuireSessionRepository"]
+
+_TYPES = {"jpg": "image/jpeg", "pdf": "application/pdf", "txt": "text/plain", "md": "text/markdown"}
+_USAGE = {"cache_read": "cacheReadInputTokens", "cache_write": "cacheWriteInputTokens"}
+
+
+class QuireConversationManager(ConversationManager):  # type: ignore[misc]
+    """Sends what fits of the messages of one agent, and leaves `agent.messages` as they are.
+
+    The agent has the conversation `session_id/AGENT_ID`. `template` says what the model sees, or is its
+    window in tokens. A tool result for which there is no room is sent as a stub, and the model can read it
+    with the tool `read_back`. `options` are those of `Session.open`; a `compactor` in them takes the place of
+    that. `provider` is the format in which receipts render a request again.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        template: Template | int,
+        store: str | Path | Store = "quire.db",
+        *,
+        scope: str = "strands",
+        provider: str = "anthropic",
+        options: Options | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(template, int):
+            template = Template(History(), budget=Budget(window=template))
+        self._template = template
+        self._session_id, self._store, self._scope = session_id, store, scope
+        self._options: Options = {"compactor": Offload(), **(options or {})}
+        self._provider, self._codec = provider, _Codec()
+        self._mirror: Mirror[Said] | None = None
+
+    @property
+    def session(self) -> Session:
+        """The conversation of the agent, with its view, its receipts and its spending."""
+        return self._mirrored().session
+
+    def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
+        """Wrap the requests of the agent, and give it the tool by which it reads stubs."""
+        super().register_hooks(registry, **kwargs)
+        registry.add_callback(AgentInitializedEvent, self._join)
+
+    def apply_management(self, agent: Agent, **kwargs: Any) -> None:
+        """Leave the messages as they are."""
+
+    def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
+        """Fit the next requests to three quarters of the last, which a provider found too large."""
+        if e is None:
+            return
+        template, sent = self._template, self.session.receipts[-1].tokens
+        try:
+            budget = replace(template.budget, window=template.budget.reserve + sent * 3 // 4)
+        except InvalidLimit:
+            raise e from None
+        self._template = Template(*template.sections, budget=budget, model=template.model)
+        self._mirror = self._made(self.session)
+
+    def restore_from_session(self, state: dict[str, Any]) -> None:
+        """Take a session of any other manager: the messages that it had removed come back."""
+
+    def _join(self, event: AgentInitializedEvent) -> None:
+        name = f"{self._session_id}/{event.agent.agent_id}"
+        session = Session.open(scope=self._scope, conversation=name, store=self._store, **self._options)
+        self._mirror = self._made(session)
+        event.agent.add_middleware(InvokeModelStage, self._invoke)
+
+        @tool(name=READ_BACK["name"], description=READ_BACK["description"])  # type: ignore[untyped-decorator]
+        async def read_back(handle: str, start: int = 0) -> str:
+            return await asyncio.to_thread(self._mirrored().read_back, handle, start)
+
+        event.agent.tool_registry.register_tool(read_back)
+
+    async def _invoke(self, context: InvokeModelContext, call: Callable[..., Any]) -> AsyncIterator[Any]:
+        """Send a view of the messages, and record the answer before its calls are run."""
+        mirror = self._mirrored()
+        self._codec.learn(context.messages)
+        shown = await mirror.afit(
+            context.messages,
+            instructions=_text_of(context.system_prompt),
+            tools=[_definition(one) for one in context.tool_specs],
+        )
+        async for event in call(context.replace(messages=_alternating(shown.messages))):
+            if isinstance(event, ModelStopReason):
+                await mirror.arecord([event["stop"][1]], _usage(event["stop"][2]))
+            yield event
+
+    def _made(self, session: Session) -> Mirror[Said]:
+        return Mirror(session, self._template, self._codec, provider=self._provider)
+
+    def _mirrored(self) -> Mirror[Said]:
+        if self._mirror is None:
+            raise RuntimeError("the manager has no agent yet: give it to one, as its conversation_manager")
+        return self._mirror
+
+
+def _text_of(prompt: Any) -> str:
+    return prompt if isinstance(prompt, str) else "\n".join(one.get("text", "") for one in prompt or ())
+
+
+def _definition(spec: Any) -> dict[str, Any]:
+    schema = spec["inputSchema"]
+    fields = {"name": spec["name"], "description": spec["description"]}
+    return {**fields, "input_schema": schema.get("json", schema)}
+
+
+def _usage(used: Any) -> Usage | None:
+    """What an answer used. Services differ in whether the input has the cached part, the total does not."""
+    if not used or not used.get("totalTokens"):
+        return None
+    cached = {name: int(used.get(field) or 0) for name, field in _USAGE.items()}
+    output = int(used["outputTokens"])
+    return Usage(input=max(int(used["totalTokens"]) - output, sum(cached.values())), output=output, **cached)
+
+
+def _alternating(messages: Sequence[Said]) -> list[Said]:
+    """Messages in which user and assistant take turns, as Bedrock wants them; results come first."""
+    merged: list[Said] = []
+    for role, run in groupby(messages, lambda one: one["role"]):
+        found = list(run)
+        if len(found) > 1:
+            blocks = [block for one in found for block in one["content"]]
+            found = [{"role": role, "content": sorted(blocks, key=lambda one: "toolResult" not in one)}]
+        merged += found
+    return merged
+
+
+class _Codec:
+    """Messages with blocks of Bedrock. A block that Quire has no item for is counted as its name."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}  # of tools, by the id of a call
+
+    def learn(self, messages: Sequence[Said]) -> None:
+        """Take in which tools were called."""
+        calls = [block["toolUse"] for one in messages for block in one["content"] if "toolUse" in block]
+        self._names |= {call["toolUseId"]: call["name"] for call in calls}
+
+    def identity(self, message: Said) -> Any:
+        """A message is the same if it says the same: its id and its metadata are added later."""
+        return [message["role"], message["content"]]
+
+    def read(self, message: Said) -> Sequence[Item]:
+        """Return the items of a message."""
+        items: list[Item] = []
+        for is_part, run in groupby(message["content"], _is_part):
+            blocks: list[Any] = list(run)
+            if is_part:
+                content = _content(blocks)
+                items += [Message(message["role"], content)] if content else []
+            else:
+                items += map(self._item, blocks)
+        return items
+
+    def _item(self, block: Any) -> Item:
+        if "reasoningContent" in block:
+            return Reasoning(block["reasoningContent"].get("reasoningText", {}).get("text", ""))
+        if "toolUse" in block:
+            call = block["toolUse"]
+            return ToolCall(call["toolUseId"], call["name"], msgspec.json.encode(call["input"]).decode())
+        result = block["toolResult"]
+        content = _content(result["content"])
+        name = self._names.get(result["toolUseId"], "tool")
+        return ToolResult(result["toolUseId"], name, content, result.get("status") == "error")
+
+    def write(self, items: Sequence[Item], origin: Said | None) -> Said:
+        """Return a message, or a copy of one with other content."""
+        thoughts = iter([one for one in origin["content"] if "reasoningContent" in one] if origin else ())
+        blocks = [block for item in items for block in _blocks(item, thoughts)]
+        first = items[0]
+        is_models = isinstance(first, ToolCall | Reasoning) or getattr(first, "role", "") == "assistant"
+        return cast(Said, {"role": "assistant" if is_models else "user", "content": blocks})
+
+
+def _is_part(block: Any) -> bool:
+    return not block.keys() & {"toolUse", "toolResult", "reasoningContent"}
+
+
+def _content(blocks: Sequence[Any]) -> Content:
+    """A text, or several parts."""
+    parts = tuple(part for one in blocks if (part := _part(one)) is not None)
+    match parts:
+        case ():
+            return ""
+        case (str(text),):
+            return text
+        case _:
+            return parts
+
+
+def _part(block: Any) -> Part | None:
+    """A part of a message or of a result; None for a mark of the cache."""
+    (kind, value), *_ = block.items()
+    data = value.get("source", {}).get("bytes") if kind in ("image", "document") else None
+    match kind:
+        case "text":
+            return cast(str, value) or None
+        case "json":
+            return msgspec.json.encode(value).decode()
+        case "cachePoint":
+            return None
+        case "citationsContent":
+            return "".join(one.get("text", "") for one in value.get("content", ())) or None
+        case "image" if data:
+            return Image(data=data, media_type=_TYPES.get(value["format"], f"image/{value['format']}"))
+        case "document" if data:
+            return File(data=data, name=value.get("name"), media_type=_TYPES.get(value.get("format", "")))
+        case _:
+            return f"[{kind}]"
+
+
+def _blocks(item: Item, thoughts: Iterator[Any]) -> list[Any]:
+    match item:
+        case ToolCall():
+            given = msgspec.json.decode(item.arguments or "{}")
+            return [{"toolUse": {"toolUseId": item.call_id, "name": item.name, "input": given}}]
+        case ToolResult():
+            status = "error" if item.is_error else "success"
+            said = [_block(part) for part in item.parts] or [{"text": ""}]
+            return [{"toolResult": {"toolUseId": item.call_id, "status": status, "content": said}}]
+        case Reasoning():
+            return [one for one in [next(thoughts, None)] if one]
+        case _:
+            content = content_for_model(cast("Message | Note | Summary", item))
+            return [_block(part) for part in ((content,) if isinstance(content, str) else content)]
+
+
+def _block(part: Part) -> Any:
+    kind = "" if isinstance(part, str) else (media_type(part) or "").partition("/")[2]
+    match part:
+        case Image() if part.data:
+            return {"image": {"format": kind, "source": {"bytes": part.data}}}
+        case File() if part.data:
+            formats = {value: key for key, value in _TYPES.items()}
+            form = formats.get(part.media_type or "", kind)
+            return {"document": {"format": form, "name": part.name or "file", "source": {"bytes": part.data}}}
+        case str():
+            return {"text": part}
+        case _:
+            return {"text": f"[{part.url}]"}

@@ -1,0 +1,350 @@
+"""Strands Agents with a scripted model: messages stay whole, and requests are views of them."""
+
+# pyright: basic, reportMissingImports=false
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import AsyncGenerator, Sequence
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.items import Message, ToolCall, ToolResult
+from quire.providers import check
+from quire.stores import MemoryStore
+from tests.docs.pages import DOCS, run_page
+from tests.integrations.killed import die, run_killed
+
+pytest.importorskip("strands", reason="run by `make integrations`, in an environment of its own")
+
+from strands import Agent, tool
+from strands.agent.conversation_manager import SlidingWindowConversationManager
+from strands.models import Model
+from strands.session import FileSessionManager, SessionRepository
+from strands.types.exceptions import ContextWindowOverflowException, SessionException
+from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
+
+from quire.integrations.strands import QuireConversationManager, QuireSessionManager, QuireSessionRepository
+
+READ_BACK = "READ_BACK"
+"""Stands for a call that reads the result whose stub came last."""
+
+TOO_LARGE = "TOO_LARGE"
+"""Stands for a request that the provider refuses for its size."""
+
+Answer = str | tuple[str, dict[str, Any]]
+"""A text, or the name and the input of a tool to call."""
+
+
+class Scripted(Model):  # type: ignore[misc]
+    """Answers by a script, and remembers what it was sent."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self.answers = list(answers)
+        self.sent: list[list[Any]] = []
+
+    def get_config(self) -> Any:
+        return {}
+
+    def update_config(self, **_: Any) -> None: ...
+
+    async def structured_output(self, *_: Any, **__: Any) -> AsyncGenerator[Any, None]:
+        raise NotImplementedError
+        yield
+
+    async def stream(self, messages: list[Any], *_: Any, **__: Any) -> AsyncGenerator[Any, None]:
+        self.sent.append(messages)
+        answer = self.answers.pop(0)
+        if answer == TOO_LARGE:
+            raise ContextWindowOverflowException("too large")
+        if answer == READ_BACK:
+            answer = ("read_back", {"handle": re.findall("output-[0-9a-f]+", str(messages))[-1]})
+        yield {"messageStart": {"role": "assistant"}}
+        if isinstance(answer, str):
+            yield {"contentBlockStart": {"start": {}}}
+            yield {"contentBlockDelta": {"delta": {"text": answer}}}
+        else:
+            call = {"name": answer[0], "toolUseId": f"call-{len(self.answers)}-{len(messages)}"}
+            yield {"contentBlockStart": {"start": {"toolUse": call}}}
+            yield {"contentBlockDelta": {"delta": {"toolUse": {"input": json.dumps(answer[1])}}}}
+        yield {"contentBlockStop": {}}
+        yield {"messageStop": {"stopReason": "end_turn" if isinstance(answer, str) else "tool_use"}}
+        size = len(str(messages)) // 5
+        used = {"inputTokens": size - 5, "outputTokens": 10, "totalTokens": size + 10}
+        used |= {"cacheReadInputTokens": 5}
+        yield {"metadata": {"usage": used, "metrics": {"latencyMs": 1}}}
+
+
+@tool  # type: ignore[untyped-decorator]
+def look(order: str) -> str:
+    """Look up an order."""
+    if order == "lost":
+        die()
+    if order == "all":
+        return "\n".join(f"A{number} is open, and waits for the warehouse." for number in range(2_000))
+    return f"{order} is open. " + "It waits for the warehouse. " * 30
+
+
+def made(store: Any, model: Scripted, window: int = 8_000, **fields: Any) -> tuple[Agent, Any]:
+    manager = QuireConversationManager("s-1", window, store)
+    fields = {"session_manager": QuireSessionManager("s-1", store), **fields}
+    agent = Agent(
+        model,
+        system_prompt="You look after orders.",
+        tools=[look],
+        conversation_manager=manager,
+        callback_handler=None,
+        **fields,
+    )
+    return agent, manager
+
+
+def talk(store: Any, model: Scripted, *questions: str, **fields: Any) -> tuple[Agent, Any]:
+    agent, manager = made(store, model, **fields)
+    for question in questions:
+        agent(question)
+    return agent, manager
+
+
+def faults(messages: list[Any]) -> list[Any]:
+    """What Anthropic would refuse, and Bedrock: there, user and assistant take turns."""
+
+    def block(one: Any) -> Any:
+        if "toolUse" in one:
+            call = one["toolUse"]
+            return {"type": "tool_use", "id": call["toolUseId"], "name": call["name"], "input": call["input"]}
+        if "toolResult" in one:
+            result = one["toolResult"]
+            return {
+                "type": "tool_result",
+                "tool_use_id": result["toolUseId"],
+                "content": str(result["content"]),
+            }
+        return {"type": "text", "text": one["text"]}
+
+    roles = [one["role"] for one in messages]
+    repeated = [role for role, following in pairwise(roles) if role == following]
+    plain = [{"role": one["role"], "content": [block(part) for part in one["content"]]} for one in messages]
+    payload = {"model": "claude-sonnet-5", "max_tokens": 100, "messages": plain}
+    return [*repeated, *check(payload, "anthropic")]
+
+
+def test_a_run_with_a_tool_is_kept_and_explained(tmp_path: Path) -> None:
+    model = Scripted([("look", {"order": "A1"}), "It is open.", "Yes."])
+    agent, manager = talk(tmp_path / "q.db", model, "Is A1 open?", "Really?")
+    assert [len(one) for one in model.sent] == [1, 3, 5] and not any(map(faults, model.sent))
+    assert len(agent.messages) == 6
+    kinds = [type(item) for item in manager.session.view()]
+    assert kinds == [Message, ToolCall, ToolResult, Message, Message, Message]
+    assert len(manager.session.receipts) == 3
+    usage = manager.session.spending.usage
+    assert usage.cache_read == 15 and usage.input == sum(len(str(one)) // 5 for one in model.sent)
+
+
+def test_a_long_session_is_fitted_and_stays_whole() -> None:
+    model = Scripted([one for n in range(12) for one in (("look", {"order": f"A{n}"}), "It is.")])
+    questions = [f"Is A{number} open?" for number in range(12)]
+    agent, manager = talk(MemoryStore(), model, *questions, window=1_500)
+    assert len(agent.messages) == len(manager.session.view()) == 48
+    assert len(model.sent[-1]) < 30 and not any(map(faults, model.sent))
+
+
+def test_a_long_loop_of_tools_is_fitted() -> None:
+    model = Scripted([*(("look", {"order": f"A{n}"}) for n in range(40)), "All are."])
+    agent, _ = talk(MemoryStore(), model, "Which are open?", window=2_500)
+    assert len(agent.messages) == 82 and len(model.sent[-1]) < 60
+    assert not any(map(faults, model.sent))
+
+
+def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
+    model = Scripted([("look", {"order": "all"}), READ_BACK, "There are many."])
+    agent, _ = talk(MemoryStore(), model, "Which are open?")
+    stub, piece = (str(one) for one in model.sent[2] if "toolResult" in str(one))
+    assert "read_back" in stub and len(stub) < 400 and "A0 is open" in piece
+    assert "A1999 is open" in str(agent.messages[2])
+
+
+def test_a_session_that_was_killed_in_a_tool_goes_on(tmp_path: Path) -> None:
+    store = str(tmp_path / "q.db")
+    run_killed(__name__, f"""talk({store!r}, Scripted([("look", {{"order": "lost"}})]), "Is it open?")""")
+    model = Scripted(["I could not look."])
+    agent, _ = talk(store, model, "And now?")
+    sent = model.sent[0]
+    assert not faults(sent)
+    assert sent[0]["content"] == [{"text": "Is it open?"}] and "toolUse" in sent[1]["content"][0]
+    assert [one["role"] for one in agent.messages] == ["user", "assistant", "user", "user", "assistant"]
+
+
+def call(*ids: str) -> Any:
+    uses = [{"toolUse": {"toolUseId": one, "name": "look", "input": {"order": one}}} for one in ids]
+    return {"role": "assistant", "content": uses}
+
+
+def result(*ids: str) -> Any:
+    content = [
+        {"toolResult": {"toolUseId": one, "status": "success", "content": [{"text": "open"}]}} for one in ids
+    ]
+    return {"role": "user", "content": content}
+
+
+def said(text: str, role: str = "user") -> Any:
+    return {"role": role, "content": [{"text": text}]}
+
+
+@pytest.mark.parametrize(
+    "poisoned",
+    [
+        [said("Look."), call("A1", "A2"), result("A2"), said("Open.", "assistant")],
+        [said("Look."), call("A1"), said("Are you there?"), said("Yes.", "assistant")],
+        [result("A7"), said("Look."), said("Yes.", "assistant")],
+        [said("Look."), call("A1"), result("A1", "A8"), said("Open.", "assistant")],
+    ],
+    ids=["a result is missing", "no result", "no call", "a result too many"],
+)
+def test_a_poisoned_history_is_sent_as_providers_take_it(poisoned: list[Any]) -> None:
+    model = Scripted(["Good."])
+    agent, _ = made(MemoryStore(), model, session_manager=None, messages=[*poisoned])
+    agent("Go on.")
+    assert faults([*poisoned, said("Go on.")]) and not faults(model.sent[0])
+    assert agent.messages[: len(poisoned)] == poisoned
+
+
+def test_a_request_that_is_too_large_is_made_smaller_and_nothing_is_removed() -> None:
+    long = [
+        said(f"Question {n}? " + "word " * 100) if n % 2 == 0 else said("Yes.", "assistant")
+        for n in range(40)
+    ]
+    model = Scripted([TOO_LARGE, TOO_LARGE, "Good."])
+    agent, _ = made(MemoryStore(), model, window=2_000, session_manager=None, messages=long)
+    agent("And now?")
+    first, second, third = map(len, model.sent)
+    assert first > second > third and len(agent.messages) == 42
+
+
+def test_a_session_of_another_manager_is_taken_whole(tmp_path: Path) -> None:
+    store = tmp_path / "q.db"
+    model = Scripted([f"Answer {n}." for n in range(6)])
+    small = SlidingWindowConversationManager(window_size=4)
+    agent = Agent(
+        model,
+        conversation_manager=small,
+        session_manager=QuireSessionManager("s-1", store),
+        callback_handler=None,
+    )
+    for number in range(6):
+        agent(f"Question {number}?")
+    assert len(agent.messages) < 12
+    again, _ = talk(store, Scripted(["Good."]), "And now?")
+    assert len(again.messages) == 14
+
+
+# --- sessions: what Strands' own repository does, ours does -------------------------------------------------
+
+
+@pytest.fixture(params=["files", "quire-memory", "quire-sqlite"])
+def repository(request: pytest.FixtureRequest, tmp_path: Path) -> SessionRepository:
+    if request.param == "files":
+        return FileSessionManager("other", storage_dir=str(tmp_path))
+    return QuireSessionRepository("memory:" if request.param == "quire-memory" else tmp_path / "q.db")
+
+
+def message(number: int, text: str = "Hello") -> SessionMessage:
+    picture = {"image": {"format": "png", "source": {"bytes": b"\xff\xfe"}}}
+    return SessionMessage({"role": "user", "content": [{"text": text}, picture]}, number)
+
+
+def filled(repository: SessionRepository, count: int = 5) -> None:
+    repository.create_session(Session("s-1", SessionType.AGENT))
+    repository.create_agent("s-1", SessionAgent("ann", {"step": 1}, {}))
+    for number in range(count):
+        repository.create_message("s-1", "ann", message(number, f"Message {number}"))
+
+
+def test_a_session_comes_back(repository: SessionRepository) -> None:
+    assert repository.read_session("s-1") is None
+    filled(repository)
+    session, agent = repository.read_session("s-1"), repository.read_agent("s-1", "ann")
+    assert session is not None and session.session_type == SessionType.AGENT
+    assert agent is not None and agent.state == {"step": 1}
+    assert repository.read_agent("s-1", "bob") is None
+    found = repository.list_messages("s-1", "ann")
+    assert [one.message for one in found] == [message(n, f"Message {n}").message for n in range(5)]
+    assert [one.message_id for one in repository.list_messages("s-1", "ann", limit=2, offset=1)] == [1, 2]
+    assert repository.read_message("s-1", "ann", 9) is None
+
+
+def test_agents_and_messages_are_updated(repository: SessionRepository) -> None:
+    filled(repository)
+    before = repository.read_agent("s-1", "ann")
+    repository.update_agent("s-1", SessionAgent("ann", {"step": 2}, {}))
+    after = repository.read_agent("s-1", "ann")
+    assert before is not None and after is not None
+    assert after.state == {"step": 2} and after.created_at == before.created_at
+    redacted = message(4, "secret")
+    redacted.redact_message = message(4, "[redacted]").message
+    repository.update_message("s-1", "ann", redacted)
+    assert repository.list_messages("s-1", "ann")[-1].to_message() == redacted.redact_message
+    with pytest.raises(SessionException):
+        repository.update_agent("s-1", SessionAgent("bob", {}, {}))
+    with pytest.raises(SessionException):
+        repository.update_message("s-1", "ann", message(9))
+
+
+def test_a_number_that_another_process_has_used_is_refused(tmp_path: Path) -> None:
+    one, other = QuireSessionRepository(tmp_path / "q.db"), QuireSessionRepository(tmp_path / "q.db")
+    filled(one)
+    other.create_message("s-1", "ann", message(5, "mine"))
+    with pytest.raises(SessionException, match="changed"):
+        one.create_message("s-1", "ann", message(5, "yours"))
+    assert one.list_messages("s-1", "ann")[-1] == other.read_message("s-1", "ann", 5)
+
+
+@pytest.mark.skipif(
+    not os.environ.get("QUIRE_OWNERS"), reason="run by `make integrations`: it downloads the SDK"
+)
+def test_the_owners_tests_pass(tmp_path: Path) -> None:
+    """The tests of the session manager, with our repository in the place of the one in their fixtures."""
+    name = f"strands-agents=={version('strands-agents')}"
+    download = [sys.executable, "-m", "pip", "download", "--no-binary", ":all:", "--no-deps", name]
+    if subprocess.run([*download, "-d", str(tmp_path)], check=False, capture_output=True).returncode:
+        pytest.skip(f"{name} cannot be downloaded")
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        archive.extractall(tmp_path, filter="data")
+    root = next(tmp_path.glob("strands_agents-*/"))
+    ours = """from quire.integrations.strands import QuireSessionRepository
+
+class MockedSessionRepository(QuireSessionRepository):
+    def __init__(self):
+        super().__init__("memory:")
+"""
+    (root / "tests/fixtures/mock_session_repository.py").write_text(ours)
+    conftest = """import asyncio, inspect
+
+def pytest_pyfunc_call(pyfuncitem):
+    if inspect.iscoroutinefunction(pyfuncitem.obj):
+        names = inspect.signature(pyfuncitem.obj).parameters
+        asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+        return True
+"""
+    (root / "tests/conftest.py").write_text(conftest)  # theirs needs a simulator of AWS
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*run, "tests/strands/session/test_repository_session_manager.py"],
+        cwd=root,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-4_000:]
+
+
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(DOCS / "integrations" / "strands.md")
