@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -136,7 +137,7 @@ def add(session: QuireSession, *items: Json) -> None:
     asyncio.run(session.add_items(cast(Any, list(items))))
 
 
-def pop(session: QuireSession) -> Any:
+def pop(session: Any) -> Any:
     return asyncio.run(session.pop_item())
 
 
@@ -273,6 +274,17 @@ def test_a_cleared_session_begins_anew_and_loses_nothing() -> None:
     assert session.conversation.find("depot")
 
 
+def test_what_is_forgotten_does_not_come_back() -> None:
+    session = session_of("memory:")
+    agent, model = agent_with(assistant_message("I keep it."), assistant_message("Hello."))
+    run(session, agent, "My password is swordfish.")
+    session.conversation.forget(*session.conversation.find("swordfish"))
+    assert "swordfish" not in json.dumps(items_of(session))
+    run(session, agent, "Hello?")
+    assert "swordfish" not in json.dumps(sent(model))
+    assert not session.conversation.find("swordfish")
+
+
 # Runs
 
 
@@ -335,6 +347,38 @@ def test_a_session_has_what_the_sdks_own_session_has(name: str, streamed: bool) 
         run(session, agent, "Where is order 7?", streamed)
         run(session, agent, [user("Thank you."), user("Bye.")], streamed)
     assert items_of(ours) == items_of(theirs)
+
+
+_TURN = st.one_of(
+    st.tuples(st.lists(st.integers(1, 3), max_size=2), st.booleans()),
+    st.integers(1, 4),
+    st.sampled_from(["clear", "reopen"]),
+)
+
+
+@pytest.mark.laws
+@given(st.lists(_TURN, max_size=6))
+def test_whatever_happens_the_list_is_that_of_the_sdks_own_session(turns: list[Any]) -> None:
+    store, names = MemoryStore(), count()
+    ours, theirs = session_of(store), SQLiteSession("support-7")
+    for turn in turns:
+        if turn == "clear":
+            asyncio.run(ours.clear_session())
+            asyncio.run(theirs.clear_session())
+        elif turn == "reopen":
+            ours = session_of(store)
+        elif isinstance(turn, int):
+            assert [pop(ours) for _ in range(turn)] == [pop(theirs) for _ in range(turn)]
+        else:
+            replies, streamed = turn
+            steps = [[call(f"c{next(names)}") for _ in range(calls)] for calls in replies]
+            for session in (ours, theirs):
+                agent, model = agent_with(*steps, assistant_message(f"Answer {len(steps)}."))
+                run(session, agent, "Where is order 7?", streamed)
+                if session is ours:
+                    assert all(sent(model, number) for number in range(len(steps) + 1))
+        assert items_of(ours) == items_of(theirs)
+    theirs.close()
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -80,7 +80,7 @@ class QuireSession(RunHooks[Any]):
         self._writing = threading.RLock()
         self._lines: dict[str, Mirror[Json]] = {}  # by agent: where its last request was fitted
         self._items: list[Json] = []
-        self._revisions: list[int] = []  # of the transcripts when they had these items
+        self._read: list[object] = []  # the state of the log when it had these items
         self._saved = 0  # how many of them the runner has added; the filter and the hooks are ahead of it
         self._replies: list[Json] = []  # those that the hooks have recorded in this run
         self._left: list[Json] = []  # those that the hooks have recorded in runs that failed
@@ -153,7 +153,7 @@ class QuireSession(RunHooks[Any]):
 
     def _line(self, agent: str, given: list[Json]) -> tuple[Mirror[Json], list[Json]]:
         """The conversation that a request belongs to, and its whole list."""
-        if not self._revisions:
+        if not self._read:
             raise InvalidValue(
                 "the filter fits the history of its session: run with session=… as well. A history that the "
                 "server holds (conversation_id, previous_response_id) cannot be fitted"
@@ -209,7 +209,7 @@ class QuireSession(RunHooks[Any]):
     def _known(self) -> list[Json]:
         """The items of the session: those in the log that are not hidden."""
         self.conversation.refresh()
-        if self._revisions != self._revisions_now():
+        if self._read != self._now():
             if GONE in self.conversation.transcripts:
                 last = cast(Note, self.conversation.view(GONE).recorded()[-1])
                 self._gone = list(last.content["gone"])
@@ -230,7 +230,11 @@ class QuireSession(RunHooks[Any]):
         is_longer = items[: len(self._items)] == self._items
         self._main.follow(items)
         if self._gone or not is_longer:
-            gone = [item.id for item in self._recorded()[len(items) :]]
+            gone, left = list[str](), len(items)
+            for item in reversed(self._recorded()):  # the newest are those of the list
+                is_current = left > 0 and self._codec.native(item) == items[left - 1]
+                left -= is_current
+                gone += [] if is_current else [item.id]
             if gone != self._gone:
                 self.conversation.append(Note({"gone": gone}), to=GONE)
                 self._gone = gone
@@ -238,11 +242,13 @@ class QuireSession(RunHooks[Any]):
         self._remember(items, len(items) - ahead)
 
     def _remember(self, items: list[Json], saved: int) -> None:
-        self._items, self._saved, self._revisions = items, saved, self._revisions_now()
+        self._items, self._saved, self._read = items, saved, self._now()
 
-    def _revisions_now(self) -> list[int]:
+    def _now(self) -> list[object]:
+        """What changes when something is recorded or forgotten: after that the log is another."""
         names = {"main", GONE}.intersection(self.conversation.transcripts)
-        return [self.conversation.view(name).revision for name in sorted(names)]
+        views = [self.conversation.view(name) for name in sorted(names)]
+        return [part for view in views for part in (*view.log.segments, view.revision)]
 
     async def _do(self, work: Callable[[], T]) -> T:
         def alone() -> T:

@@ -35,9 +35,10 @@ class ItemCodec:
         name = self._calls.get(call_id or "", ("", NO_NAME))[1]
         call = {"type": "function_call", "call_id": call_id, "name": name, "arguments": "{}"}
         try:
-            item = [Reasoning(), *_WIRE.read_history({"input": [call, message][not call_id :]})][-1]
-        except Damaged:  # kept as it is, and never shown in other words
-            item = Reasoning()
+            found = _WIRE.read_history({"input": [call, message] if call_id else [message]})
+        except Damaged:
+            found = []
+        item = found[-1] if found else Reasoning()  # kept as it is, and never shown in other words
         if isinstance(item, ToolCall):
             self._calls[item.call_id] = message["type"], item.name
         kept = json.dumps(message)
