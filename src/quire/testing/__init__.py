@@ -6,7 +6,8 @@ Subclass one of the classes in a test module, say what it is to test, and run py
         def open(self, folder: Path) -> Store:
             return FileStore(folder / "kept")
 
-Each test is one law, and its name says what is promised. Needs the extra `testing`. Hypothesis draws the
+Each test is one law, and its name says what is promised. `broken_histories` are data: histories that
+providers refuse, to test any framework with. Needs the extra `testing`. Hypothesis draws the
 examples: a profile of yours (`settings.register_profile`) sets how many.
 """
 
@@ -22,9 +23,10 @@ else:  # so that a failure shows the values that were compared
         *(f"quire.testing.{name}" for name in ("compactors", "providers", "sections", "stores"))
     )
 
+from quire.testing.broken import BrokenHistory, broken_histories
 from quire.testing.compactors import CompactorLaws
 from quire.testing.providers import ProviderLaws
 from quire.testing.sections import SectionLaws
 from quire.testing.stores import StoreLaws
 
-__all__ = ["CompactorLaws", "ProviderLaws", "SectionLaws", "StoreLaws"]
+__all__ = ["BrokenHistory", "CompactorLaws", "ProviderLaws", "SectionLaws", "StoreLaws", "broken_histories"]
