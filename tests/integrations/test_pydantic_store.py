@@ -36,8 +36,9 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from quire.errors import StoreFailed
 from quire.integrations.pydantic_store import QuireConversationStore
-from quire.stores import MemoryStore, Store
+from quire.stores import MemoryStore, Place, Store
 from tests.stores.server import database
 
 pytestmark = pytest.mark.laws
@@ -175,6 +176,17 @@ async def test_a_head_that_is_nowhere_is_refused(opened: Opening) -> None:
 
 
 @awaited
+async def test_a_head_that_another_has_deleted_is_refused(opened: Opening) -> None:
+    store = opened()
+    entries = await store.save(Conversation(conversation_id="a", messages=said()))
+    await opened().delete("a")
+    await opened().save(Conversation(conversation_id="a", messages=said()))
+    with pytest.raises(ConversationConflict):
+        record = ConversationRecord(conversation_id="b", head_id=entries[-1].id)
+        await store.write_record(record, expected_revision=None)
+
+
+@awaited
 async def test_a_record_comes_back_equal(opened: Opening) -> None:
     await opened().save(Conversation(conversation_id="a", messages=said()), scope="ana")
     record = await opened().read_record("a")
@@ -224,6 +236,32 @@ async def test_what_was_deleted_is_erased_from_the_file(tmp_path: Path) -> None:
         await QuireConversationStore(store).delete("a")
         store.scrub()
     assert b"secret" not in path.read_bytes()
+
+
+class Interrupted(MemoryStore):
+    """A store that fails when content is to be erased, as if the process had died there."""
+
+    fails = True
+
+    def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
+        if self.fails:
+            raise StoreFailed("the process died")
+        super().replace(place, bodies)
+
+
+@awaited
+async def test_a_deletion_that_was_cut_off_is_finished() -> None:
+    kept = Interrupted()
+    store = QuireConversationStore(kept)
+    await store.save(Conversation(conversation_id="a", messages=said()))
+    await store.fork("a", new_conversation_id="b")
+    await store.delete("a")
+    with pytest.raises(StoreFailed):
+        await store.delete("b")
+    kept.fails = False
+    assert await store.list_conversations() == []
+    bodies = [entry.body for place in kept.places() for entry in kept.read(place)]
+    assert bodies and not any(b"You said" in body for body in bodies)
 
 
 # All verbs in any order: both stores do the same.
