@@ -50,10 +50,10 @@ class ItemCodec:
 
     def native(self, item: Item) -> Json:
         """The native item that an item was read from."""
-        kept = item.extras.get(NATIVE) or json.dumps(_plain(item))
-        for number, text in enumerate(_long_texts(item)):
+        kept: str = item.extras.get(NATIVE, "")
+        for number, text in enumerate(_long_texts(item) if "§" in kept else ()):
             kept = kept.replace(f"§{number}§", text)
-        native: Json = json.loads(kept)
+        native: Json = json.loads(kept) if kept else _plain(item)
         if isinstance(item, ToolCall):
             self._calls[item.call_id] = native["type"], item.name
         return native
