@@ -1,0 +1,221 @@
+"""Hermes Agent: its context is shortened, and the log keeps all that was said."""
+
+# pyright: basic, reportMissingImports=false
+
+import copy
+import importlib
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.items import ToolResult
+from quire.providers import check
+from quire.stores import MemoryStore
+from tests.docs.pages import DOCS, run_page
+from tests.integrations import killed
+
+pytest.importorskip("agent.context_engine", reason="run by `make integrations`, in an environment of its own")
+
+from quire.integrations.hermes import QuireEngine, register
+
+WINDOW = 4_000
+
+
+def engine(store: Any, window: int = WINDOW) -> QuireEngine:
+    made = QuireEngine(store)
+    made.update_model("gpt-5.6", window)
+    made.on_session_start("s-1", platform="cli")
+    return made
+
+
+def turn(number: int, text: str = "It waits for the warehouse. " * 10) -> list[dict[str, Any]]:
+    call = {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    return [
+        {"role": "user", "content": f"Is A{number} open?"},
+        {"role": "assistant", "content": "", "tool_calls": [call], "finish_reason": "tool_calls"},
+        {"role": "tool", "tool_call_id": f"c{number}", "name": "look", "content": f"A{number}: {text}"},
+        {"role": "assistant", "content": f"A{number} is.", "_db_persisted": True},
+    ]
+
+
+def turns(start: int, end: int) -> list[dict[str, Any]]:
+    return [message for number in range(start, end) for message in turn(number)]
+
+
+def faults(messages: list[dict[str, Any]]) -> list[Any]:
+    fields = ("role", "content", "tool_calls", "tool_call_id")
+    plain = [{name: one[name] for name in fields if name in one} for one in messages]
+    return list(check({"model": "gpt-5.6", "messages": plain}, "openai"))
+
+
+def results(made: QuireEngine) -> list[str]:
+    """The orders in the results that the log holds, in order, also those that are not shown."""
+    found = [item for item in made.session.view().recorded() if isinstance(item, ToolResult)]
+    return [item.text.partition(":")[0] for item in found]
+
+
+def test_a_list_that_fills_the_window_is_shortened_and_kept_whole() -> None:
+    made = engine(MemoryStore())
+    history = turns(0, 60)
+    before = copy.deepcopy(history)
+    assert made.should_compress(5_000) and not made.should_compress(100)
+    short = made.compress(history, current_tokens=5_000)
+    assert 0 < len(short) < len(history) and history == before
+    assert short == history[-len(short) :] and not faults(short)
+    assert results(made) == [f"A{number}" for number in range(60)]
+    assert made.compression_count == 1 and len(made.session.receipts) == 1
+
+
+def test_the_log_goes_on_where_hermes_goes_on_with_the_shorter_list() -> None:
+    made = engine(MemoryStore())
+    short = made.compress(turns(0, 60))
+    made.on_session_start("s-1", boundary_reason="compression", old_session_id="s-1")
+    again = made.compress([*short, *turns(60, 110)])
+    assert len(again) < 200 and not faults(again)
+    made.on_session_end("s-1", [*again, *turns(110, 112)])
+    assert results(made) == [f"A{number}" for number in range(112)]
+    assert len(made.session.view()) == 4 * 112
+
+
+def test_a_list_that_fits_is_returned_as_it_is() -> None:
+    made = engine(MemoryStore())
+    history = turns(0, 3)
+    assert made.compress(history) == history and made.compression_count == 0
+
+
+def test_the_log_of_a_process_that_was_killed_is_whole(tmp_path: Path) -> None:
+    store = str(tmp_path / "q.db")
+    killed.run_killed(__name__, f"engine({store!r}).compress(turns(0, 60)); killed.die()")
+    made = engine(store)
+    assert results(made) == [f"A{number}" for number in range(60)]
+    again = made.compress(turns(0, 61))  # what Hermes has kept itself
+    assert not faults(again) and results(made) == [f"A{number}" for number in range(61)]
+
+
+@pytest.mark.parametrize(
+    "poisoned",
+    [
+        [*turn(1)[:2], {"role": "user", "content": "Are you there?"}],
+        [turn(1)[2], {"role": "user", "content": "Look."}],
+        [*turn(1)[:3], turn(2)[2]],
+    ],
+    ids=["no result", "no call", "a result too many"],
+)
+def test_a_poisoned_history_is_returned_as_providers_take_it(poisoned: list[dict[str, Any]]) -> None:
+    assert faults(poisoned)
+    assert not faults(engine(MemoryStore()).compress(poisoned))
+
+
+def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
+    made = engine(MemoryStore(), 8_000)
+    short = made.compress(turn(1, "\n".join(f"line {number} of many" for number in range(5_000))))
+    (stub,) = [one["content"] for one in short if one["role"] == "tool"]
+    assert "read_back" in stub and len(stub) < 200
+    (schema,) = made.get_tool_schemas()
+    handle = re.findall("output-[0-9a-f]+", stub)[-1]
+    assert "line 7 of many" in json.loads(made.handle_tool_call(schema["name"], {"handle": handle}))["output"]
+    assert "error" in json.loads(made.handle_tool_call("other", {}))
+
+
+def test_the_messages_of_one_request_are_selected() -> None:
+    made = engine(MemoryStore())
+    system = {"role": "system", "content": "You look after orders."}
+    selected = made.select_context([system, *turns(0, 60)], budget_tokens=2_000)
+    assert selected is not None and selected[0] == system
+    assert len(selected) < 100 and not faults(selected)
+    made.update_from_response({"prompt_tokens": 1_000, "completion_tokens": 5, "cache_read_tokens": 900})
+    assert made.session.spending.usage.cache_read == 900
+    assert made.get_status()["last_prompt_tokens"] == 1_000
+
+
+def test_hermes_takes_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugins = importlib.import_module("hermes_cli.plugins")
+
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
+    manager = plugins.PluginManager()
+    register(plugins.PluginContext(plugins.PluginManifest(name="quire"), manager))
+    one = copy.deepcopy(manager._context_engine)
+    one.update_model("gpt-5.6", 200_000)
+    other = copy.deepcopy(manager._context_engine)
+    other.update_model("gpt-5.6", 100_000)
+    assert (one.name, one.context_length, other.context_length) == ("quire", 200_000, 100_000)
+    one.last_prompt_tokens = one.compression_count = 7
+    one.on_session_reset()
+    assert one.last_prompt_tokens == one.compression_count == 0
+
+
+class Service(BaseHTTPRequestHandler):
+    """Chat Completions: answers every question, and remembers the requests."""
+
+    sent: list[Any] = []  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        self._reply({"object": "list", "data": [{"id": "scripted", "object": "model"}]})
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.sent.append(request)
+        used = {"prompt_tokens": len(json.dumps(request)) // 4, "completion_tokens": 5, "total_tokens": 9}
+        said = {"role": "assistant", "content": "It is open."}
+        choice = {"index": 0, "message": said, "finish_reason": "stop"}
+        if request.get("stream"):
+            chunk = {"id": "r", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
+            pieces = [{"index": 0, "delta": said, "finish_reason": None}]
+            ends = [{"index": 0, "delta": {}, "finish_reason": "stop"}]
+            lines = [{**chunk, "choices": pieces}, {**chunk, "choices": ends, "usage": used}]
+            text = "".join(f"data: {json.dumps(line)}\n\n" for line in lines) + "data: [DONE]\n\n"
+            return self._reply(text.encode(), "text/event-stream")
+        made = {"id": "r", "object": "chat.completion", "created": 1, "model": "scripted"}
+        self._reply({**made, "choices": [choice], "usage": used})
+
+    def _reply(self, body: Any, kind: str = "application/json") -> None:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_agent_of_hermes_goes_on_past_its_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
+    server = HTTPServer(("127.0.0.1", 0), Service)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    plugin = tmp_path / "plugins" / "quire"
+    plugin.mkdir(parents=True)
+    (plugin / "__init__.py").write_text("from quire.integrations.hermes import register\n")
+    (plugin / "plugin.yaml").write_text("name: quire\nversion: '1'\ndescription: Quire\n")
+    (tmp_path / "config.yaml").write_text(
+        "context: {engine: quire}\nplugins: {enabled: [quire]}\nmodel: {context_length: 64000}\n"
+    )
+    host = importlib.import_module("run_agent").AIAgent(
+        base_url=f"http://127.0.0.1:{server.server_port}/v1",
+        api_key="none",
+        model="scripted",
+        quiet_mode=True,
+        enabled_toolsets=["context_engine"],
+        skip_context_files=True,
+        skip_memory=True,
+        session_id="s-1",
+    )
+    history = turns(0, 900)
+    done = host.run_conversation("And now?", conversation_history=history)
+    server.shutdown()
+    assert done["final_response"] == "It is open."
+    assert isinstance(host.context_compressor, QuireEngine)
+    sent = Service.sent[-1]["messages"]
+    assert len(sent) < len(history) and not faults(sent)
+    assert results(host.context_compressor)[:900] == [f"A{number}" for number in range(900)]
+
+
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(DOCS / "integrations" / "hermes.md")
