@@ -5,6 +5,7 @@
 import copy
 import importlib
 import json
+import os
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -150,31 +151,31 @@ def test_hermes_takes_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 class Service(BaseHTTPRequestHandler):
-    """Chat Completions: answers every question, and remembers the requests."""
+    """Chat Completions: answers every question, calls a tool when asked to, and remembers the requests."""
 
     sent: list[Any] = []  # noqa: RUF012
 
     def do_GET(self) -> None:
-        self._reply({"object": "list", "data": [{"id": "scripted", "object": "model"}]})
+        self._reply(b'{"object": "list", "data": []}', "application/json")
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.sent.append(request)
         used = {"prompt_tokens": len(json.dumps(request)) // 4, "completion_tokens": 5, "total_tokens": 9}
-        said = {"role": "assistant", "content": "It is open."}
-        choice = {"index": 0, "message": said, "finish_reason": "stop"}
-        if request.get("stream"):
-            chunk = {"id": "r", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
-            pieces = [{"index": 0, "delta": said, "finish_reason": None}]
-            ends = [{"index": 0, "delta": {}, "finish_reason": "stop"}]
-            lines = [{**chunk, "choices": pieces}, {**chunk, "choices": ends, "usage": used}]
-            text = "".join(f"data: {json.dumps(line)}\n\n" for line in lines) + "data: [DONE]\n\n"
-            return self._reply(text.encode(), "text/event-stream")
-        made = {"id": "r", "object": "chat.completion", "created": 1, "model": "scripted"}
-        self._reply({**made, "choices": [choice], "usage": used})
+        said: dict[str, Any] = {"role": "assistant", "content": "It is open."}
+        if request["messages"][-1]["content"] == "Read it back.":
+            call = {"name": "read_back", "arguments": '{"handle": "output-1"}'}
+            said = {"role": "assistant", "tool_calls": [{"index": 0, "id": "r1", "function": call}]}
+        reason = "tool_calls" if "tool_calls" in said else "stop"
+        chunk = {"id": "r", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
+        lines = [
+            {**chunk, "choices": [{"index": 0, "delta": said, "finish_reason": None}]},
+            {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": used},
+        ]
+        text = "".join(f"data: {json.dumps(line)}\n\n" for line in lines) + "data: [DONE]\n\n"
+        self._reply(text.encode(), "text/event-stream")
 
-    def _reply(self, body: Any, kind: str = "application/json") -> None:
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    def _reply(self, data: bytes, kind: str) -> None:
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
@@ -184,18 +185,18 @@ class Service(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None: ...
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_an_agent_of_hermes_goes_on_past_its_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
-    server = HTTPServer(("127.0.0.1", 0), Service)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    plugin = tmp_path / "plugins" / "quire"
-    plugin.mkdir(parents=True)
+def converse(home: Path, question: str, history: list[dict[str, Any]] | None = None) -> Any:
+    """Ask an agent of Hermes that has the engine; without a history, it goes on with what it has kept."""
+    plugin = home / "plugins" / "quire"
+    plugin.mkdir(parents=True, exist_ok=True)
     (plugin / "__init__.py").write_text("from quire.integrations.hermes import register\n")
     (plugin / "plugin.yaml").write_text("name: quire\nversion: '1'\ndescription: Quire\n")
-    (tmp_path / "config.yaml").write_text(
+    (home / "config.yaml").write_text(
         "context: {engine: quire}\nplugins: {enabled: [quire]}\nmodel: {context_length: 64000}\n"
     )
+    server = HTTPServer(("127.0.0.1", 0), Service)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    kept = importlib.import_module("hermes_state").SessionDB(home / "state.db")
     host = importlib.import_module("run_agent").AIAgent(
         base_url=f"http://127.0.0.1:{server.server_port}/v1",
         api_key="none",
@@ -205,15 +206,43 @@ def test_an_agent_of_hermes_goes_on_past_its_window(tmp_path: Path, monkeypatch:
         skip_context_files=True,
         skip_memory=True,
         session_id="s-1",
+        session_db=kept,
     )
-    history = turns(0, 900)
-    done = host.run_conversation("And now?", conversation_history=history)
+    known = kept.get_messages_as_conversation("s-1") if history is None else history
+    done = host.run_conversation(question, conversation_history=known)
     server.shutdown()
     assert done["final_response"] == "It is open."
-    assert isinstance(host.context_compressor, QuireEngine)
+    return host.context_compressor
+
+
+def lose(home: str) -> None:
+    """Ask an agent of Hermes that is killed in the middle of a tool."""
+    os.environ["HERMES_HOME"] = home
+    QuireEngine.handle_tool_call = lambda *_, **__: killed.die()  # type: ignore[assignment,method-assign]
+    converse(Path(home), "Read it back.", turns(0, 900))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_agent_of_hermes_goes_on_past_its_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
+    made = converse(tmp_path, "And now?", turns(0, 900))
+    assert isinstance(made, QuireEngine)
     sent = Service.sent[-1]["messages"]
-    assert len(sent) < len(history) and not faults(sent)
-    assert results(host.context_compressor)[:900] == [f"A{number}" for number in range(900)]
+    assert len(sent) < 3_600 and not faults(sent)
+    assert results(made) == [f"A{number}" for number in range(900)]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_agent_of_hermes_that_was_killed_in_a_tool_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed.run_killed(__name__, f"lose({str(tmp_path)!r})")
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
+    made = converse(tmp_path, "And now?")
+    sent = Service.sent[-1]["messages"]
+    assert not faults(sent) and "Read it back." in str(sent)
+    made.on_session_start("s-1")
+    assert results(made)[:900] == [f"A{number}" for number in range(900)]
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
