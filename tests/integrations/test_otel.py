@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,10 +28,11 @@ from quire.agent import tool
 from quire.agent.builtin import recall_tools
 from quire.compactors import Summarize
 from quire.errors import ModelFailed, OverBudget, RateLimited
-from quire.items import Span
+from quire.integrations.logs import read_log
+from quire.items import Span, kind_of
 from quire.memory import Recall
 from quire.models import Retries, Scripted
-from quire.providers import Parsed
+from quire.providers import Parsed, check
 from quire.sections import History, Instructions
 from quire.session import Calling, hook
 from quire.stores import MemoryStore
@@ -184,7 +186,8 @@ def test_content_is_there_when_it_is_asked_for(traces: Traces) -> None:
     ]
     said = {"role": "assistant", "parts": [{"type": "text", "content": "A fish."}], "finish_reason": "stop"}
     assert json.loads(last["gen_ai.output.messages"]) == [said]
-    assert [one["name"] for one in json.loads(last["gen_ai.tool.definitions"])] == ["look"]
+    (defined,) = json.loads(last["gen_ai.tool.definitions"])
+    assert (defined["type"], defined["name"]) == ("function", "look")
     ran = attributes(traces.one("execute_tool look"))
     assert json.loads(ran["gen_ai.tool.call.arguments"]) == {"word": SECRET}
     assert ran["gen_ai.tool.call.result"] == f"{SECRET} is a fish"
@@ -212,6 +215,31 @@ def test_content_of_every_kind(traces: Traces) -> None:
     (response,) = (part["response"] for part in parts if part["type"] == "tool_call_response")
     assert json.loads(response) == [seen] and "colour" in asked and "long ago" not in asked
     assert SECRET not in traces.text()
+
+
+def test_spans_with_content_are_a_log_that_can_be_checked(traces: Traces, tmp_path: Path) -> None:
+    session = opened(traces.hooks(content=True))
+    session.append(Message("user", "long ago"), Message("assistant", "indeed"))
+    first, last = session.view()
+    session.append(Message("user", ("Look:", Image(url="https://a.example/b.png"))))
+    session.append(Summary("They met.", (Span(first.id, last.id),)))
+    calls = [Reasoning("Hm."), ToolCall("c1", "look", '{"word":"a"}')]
+    agent = Agent(session, model=Scripted([calls, "A fish."]), tools=[look], instructions="Be brief.")
+    agent.ask_sync("Well?")
+    log = read_log([json.loads(span.to_json()) for span in traces.spans])
+    assert log is not None and log.left_out == {"without messages": 4, "parts of type uri": 2}
+    (one,) = log.conversations
+    assert check(one.payload, one.wire) == []
+    assert [(kind_of(item), getattr(item, "text", "")) for item in one.items()] == [
+        *(("message", text) for text in ("Be brief.", "They met.", "Look:", "Well?")),
+        *(("reasoning", "Hm."), ("tool_call", ""), ("tool_result", "a is a fish"), ("message", "A fish.")),
+    ]
+    pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+    from tests.cli.command_line import ran
+
+    file = tmp_path / "spans.jsonl"
+    file.write_text("".join(span.to_json(None) + "\n" for span in traces.spans))
+    assert f"{file}: {log}" in ran("check", str(file)).stderr
 
 
 def test_what_a_tool_does_is_in_its_span(traces: Traces) -> None:

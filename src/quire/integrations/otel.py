@@ -228,7 +228,7 @@ def _json(value: Any) -> str:
 def _content(request: Requesting, answer: Parsed) -> _Json:
     found = {"gen_ai.input.messages": _json(list(_messages(request.items)))}
     if request.tools:
-        found["gen_ai.tool.definitions"] = _json(request.tools)
+        found["gen_ai.tool.definitions"] = _json([{"type": "function", **tool} for tool in request.tools])
     if answer.items:
         said = {"role": "assistant", "parts": [part for item in answer.items for part in _item_parts(item)]}
         found["gen_ai.output.messages"] = _json([{**said, "finish_reason": _finish(answer)}])

@@ -94,7 +94,7 @@ def read_otel(records: list[Record]) -> Log:
             continue
         told = _otel_messages([{"role": "system", "parts": _decoded(held.get(_TOLD))}], left_out)
         model = held.get("gen_ai.request.model") or held.get("gen_ai.response.model")
-        tools = entries_in(_decoded(held.get("gen_ai.tool.definitions")))
+        tools = [*map(_otel_tool, entries_in(_decoded(held.get("gen_ai.tool.definitions"))))]
         payload = {"model": model, "messages": [*told, *asked], "tools": tools}
         payload = {name: value for name, value in payload.items() if value}
         begun = moment(span.get("startTimeUnixNano") or span.get("timeUnixNano") or span.get("start_time"))
@@ -132,14 +132,22 @@ def _decoded(value: Any) -> Any:
         return None
 
 
+def _otel_tool(value: Any) -> Any:
+    """A definition of the conventions as one of Chat Completions; other tools than functions as they are."""
+    tool = fields_in(value)
+    if "function" in tool or "name" not in tool or tool.get("type", "function") != "function":
+        return value
+    return {"type": "function", "function": {name: tool[name] for name in tool if name != "type"}}
+
+
 def _otel_messages(value: Any, left_out: Counter[str]) -> list[Json]:
     """Messages of the conventions as messages of Chat Completions."""
     made = list[Json]()
     for message in map(fields_in, entries_in(_decoded(value))):
         parts = [fields_in(part) for part in entries_in(message.get("parts"))]
-        blocks = [block for part in parts if (block := _block(part)) is not None]
-        if len(blocks) < len(parts):
-            left_out["parts of media"] += len(parts) - len(blocks)
+        made_of = [(part, _block(part)) for part in parts]
+        left_out.update(f"parts of type {part.get('type')}" for part, block in made_of if block is None)
+        blocks = [block for _, block in made_of if block is not None]
         message.pop("parts", None)
         role = "tool" if any(block["type"] == "tool-result" for block in blocks) else message.get("role")
         if content := blocks or message.get("content"):
@@ -148,11 +156,13 @@ def _otel_messages(value: Any, left_out: Counter[str]) -> list[Json]:
 
 
 def _block(part: Json) -> Json | None:
-    """A part as a block of the AI SDK, which has the same kinds; None for media."""
+    """A part as a block of the AI SDK, which has the same kinds; None for media and other kinds."""
     given, call = part.get("response", part.get("result")), {"toolCallId": part.get("id") or ""}
     match part.get("type"):
-        case "text" | "reasoning" as kind:
-            return {"type": kind, "text": part.get("content")}
+        case "text" | "compaction":
+            return {"type": "text", "text": part.get("content")}
+        case "reasoning":
+            return {"type": "reasoning", "text": part.get("content")}
         case "tool_call":
             return {"type": "tool-call", "toolName": part.get("name"), "input": part.get("arguments"), **call}
         case "tool_call_response":
