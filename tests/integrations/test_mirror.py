@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire import Budget, Session, Template
+from quire.compactors import Offload, Summarize
 from quire.errors import InvalidValue
 from quire.integrations.mirror import Mirror
 from quire.items import Item, Message, Summary, ToolCall, ToolResult
+from quire.models import Scripted
 from quire.providers import check, content_for_model
 from quire.sections import Custom, History
 from quire.stores import MemoryStore
@@ -156,6 +158,42 @@ def test_what_was_redacted_is_not_sent() -> None:
         return replace(item, content="[secret]") if isinstance(item, Message) else item
 
     assert mirror_of("memory:", redact=redact).fit([user("My key is 42.")]).messages == [user("[secret]")]
+
+
+def test_what_summaries_of_summaries_tell_can_be_taken_back() -> None:
+    gist = Scripted(["So far: orders."] * 40)
+    mirror = mirror_of("memory:", compactor=Summarize(floor=4, ceiling=8), model=gist)
+    chat = [message for n in range(20) for message in (user(f"Question {n}?"), said(f"Answer {n}."))]
+    for stop in range(1, len(chat), 4):
+        mirror.fit(chat[:stop])
+    assert any(isinstance(item, Summary) for item in mirror.session.view())
+    corrected = [user("Another beginning."), *chat[1:]]
+    assert mirror.fit(corrected).context.explain(mirror.session.view()[-1]).fate == "shown"
+    mirror.follow([])
+    assert not [item for item in mirror.session.view() if not isinstance(item, Message)]
+
+
+def test_a_message_that_was_changed_in_place_is_recorded_as_it_is_sent() -> None:
+    mirror = mirror_of("memory:")
+    chat = [user("My card is 4111."), said("Thanks.")]
+    mirror.fit([*chat, user("Is it valid?")])
+    chat[0]["content"] = "My card is ****."
+    sent = mirror.fit([*chat, user("Is it valid?")]).messages
+    shown = [str(getattr(item, "content", "")) for item in mirror.session.receipts[-1].items]
+    assert sent[0]["content"] == "My card is ****." and "My card is ****." in shown
+    assert "My card is 4111." not in shown
+
+
+def test_a_piece_that_is_read_back_fits_a_small_window() -> None:
+    mirror = mirror_of("memory:", window=800, compactor=Offload())
+    chat = [user("Which?"), called("c1"), found("c1", "three orders " * 2_000)]
+    stub = mirror.fit(chat).messages[-1]["content"]
+    handle = next(word for word in stub.replace(",", " ").split() if word.startswith("output-"))
+    piece = mirror.read_back(handle)
+    sent = mirror.fit([*chat, called("c2"), found("c2", piece)]).messages
+    assert sent[-1]["content"] == piece
+    wrong: Any = None
+    assert "handle" in mirror.read_back(wrong) and "output-1" in mirror.read_back("output-1")
 
 
 def test_a_template_without_a_history_is_refused() -> None:

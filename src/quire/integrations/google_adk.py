@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from quire.compactors import READ_BACK, Offload
+from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import MissingExtra
 from quire.integrations.adk_sessions import QuireSessionService, place_of
@@ -67,7 +67,7 @@ class QuirePlugin(BasePlugin):  # type: ignore[misc]
         options: Options | None = None,
     ) -> None:
         super().__init__(name)
-        given: Options = {"compactor": Offload(), **(options or {})}
+        given: Options = options or {}
         self._scope = scope
         self._mirrors = Mirrors(_Codec(), template, store, provider="gemini", **given)
 

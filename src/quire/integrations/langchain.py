@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from quire.agent import MAX_OUTPUT, characters_within, shortened
-from quire.compactors import READ_BACK, Offload
+from quire.compactors import READ_BACK
 from quire.context import DEFAULT_MODEL, Template
 from quire.errors import InvalidValue, MissingExtra
 from quire.integrations.mirror import Mirror, Mirrors
@@ -189,8 +189,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         **options: Unpack[Options],
     ) -> None:
         super().__init__()
-        given: Options = {"compactor": Offload(), **options}
-        self._mirrors = Mirrors(MessageCodec(), template, store, scope=scope, **given)
+        self._mirrors = Mirrors(MessageCodec(), template, store, scope=scope, **options)
         self._template = cast(Template, self._mirrors.template)
         self._defined: tuple[list[Any], list[Definition]] = [], []
         self.tools = [
@@ -248,7 +247,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             await self._mirror().session.aio.pool.keep(note)
         return message
 
-    def _read_back(self, handle: str, start: int = 0) -> str:
+    def _read_back(self, handle: str = "", start: int = 0) -> str:
         return self._mirror().read_back(handle, start)
 
     def _mirror(self) -> Mirror[AnyMessage]:

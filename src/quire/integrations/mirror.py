@@ -22,7 +22,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from quire.compactors import read_back
+from quire.compactors import Offload, read_back
 from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import Conflict, InvalidValue
 from quire.items import Item, Message, ToolCall, ToolResult, Unknown
@@ -30,7 +30,7 @@ from quire.providers import NO_RESULT, Pairing, Parsed
 from quire.sections import History, Instructions
 from quire.session import Session
 from quire.session.session import Options
-from quire.state import View, is_user_message
+from quire.state import Fate, View, is_user_message
 from quire.stores import Place, Store
 from quire.tokens import Budget, Definition, Usage, counter_for
 
@@ -40,7 +40,7 @@ MARK = "native"
 """Where an item says which message of the framework it is of."""
 
 _TOKENS_BACK = 2_000
-"""The size of a piece of a result that is read back."""
+"""The size of a piece of a result that is read back, if the window is not small."""
 
 _MOST_SESSIONS = 1_000
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -163,11 +163,17 @@ class Mirror(Generic[M]):
                 return self.follow(messages)
             self._hide(gone)  # the last message of the user can be hidden once there is another
 
-    def read_back(self, handle: str, start: int = 0) -> str:
-        """Return a piece of a tool result that was sent as a stub, for the tool `read_back`."""
-        model = self._template.model if self._template else None
-        counter = counter_for(model or DEFAULT_MODEL)
-        return read_back(self.session.pool.copy(), handle, counter, _TOKENS_BACK, start)
+    def read_back(self, handle: str = "", start: int = 0) -> str:
+        """Return a piece of a tool result that was sent as a stub, for the tool `read_back`.
+
+        A mistake of the model in the arguments is answered in words.
+        """
+        if not isinstance(handle, str) or not isinstance(start, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return "read_back takes the handle as a text, and where to start as a number."
+        template = self._template
+        counter = counter_for((template.model if template else None) or DEFAULT_MODEL)
+        room = template.budget.available // 4 if template else _TOKENS_BACK
+        return read_back(self.session.pool.copy(), handle, counter, min(room, _TOKENS_BACK), start)
 
     async def afollow(self, messages: Sequence[M]) -> None:
         """`follow` to be awaited."""
@@ -176,15 +182,25 @@ class Mirror(Generic[M]):
     # Following the list
 
     def _take(self, messages: Sequence[M]) -> None:
-        """Take in a list, and compute the digests of what is new in it."""
+        """Take in a list, and compute the digests of what is new in it.
+
+        A message that is the same object is not looked at again, unless it was sent last: it may have been
+        changed in place since.
+        """
         pairs = zip(self._messages, messages, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
+        sent = (number for number in sorted(self._whole) if number < same)
+        same = next((number for number in sent if self._digest(number) != self._digests[number]), same)
         self._messages = list(messages)
         del self._digests[same:]
-        for message in self._messages[same:]:
-            before = self._digests[-1] if self._digests else ""
-            said = before.encode() + _encode(self._codec.identity(message))
-            self._digests.append(blake2b(said, digest_size=12).hexdigest())
+        for number in range(same, len(messages)):
+            self._digests.append(self._digest(number))
+
+    def _digest(self, number: int) -> str:
+        """The digest of the messages up to one, from that of those before it."""
+        before = self._digests[number - 1] if number else ""
+        said = before.encode() + _encode(self._codec.identity(self._messages[number]))
+        return blake2b(said, digest_size=12).hexdigest()
 
     def _compare(self) -> tuple[int, list[Item]]:
         """How many messages of the list are recorded, and the items of those that are gone from it."""
@@ -217,15 +233,20 @@ class Mirror(Generic[M]):
         closing = _closing(self.session.view(), items)
         if closing:
             self.session.append(*closing)
-        view = self.session.view()
-        fates = {item.id: view.fate(item.id) for item in items}
-        for summary in dict.fromkeys(fate.by for fate in fates.values() if fate.state == "summarised"):
-            self.session.undo(summary)
+        fates = self._fates(items)
+        while summaries := {fate.by for fate in fates.values() if fate.state == "summarised"}:
+            for summary in summaries:
+                self.session.undo(summary)
+            fates = self._fates(items)  # a summary that another had folded in is in force again
         last = next(filter(is_user_message, reversed(self.session.view())), None)
         stays = {last.id} if last else set[str]()
         free = [one for one, fate in fates.items() if fate.state not in ("pinned", "hidden")]
         if hidden := [one for one in free if one not in stays]:
             self.session.hide(*hidden)
+
+    def _fates(self, items: Sequence[Item]) -> dict[str, Fate]:
+        view = self.session.view()
+        return {item.id: view.fate(item.id) for item in items}
 
     def _items_of(self, number: int) -> list[Item]:
         """The items of a message of the list, with their marks."""
@@ -316,7 +337,9 @@ def _is_same(said: Item, item: Item) -> bool:
 class Mirrors(Generic[M]):
     """The mirrors of the conversations of a framework, by their names; the least recently used are let go.
 
-    `template` may be the size of the model's window in tokens: the whole conversation is shown in it.
+    `template` may be the size of the model's window in tokens: as much of the conversation is shown as fits.
+    Unless the options name another compactor, a tool result without room is sent as a stub (`Offload`), so an
+    integration gives the model the tool `read_back`.
     """
 
     def __init__(
@@ -333,7 +356,8 @@ class Mirrors(Generic[M]):
         if isinstance(template, int):
             template = Template(History(), budget=Budget(window=template))
         self.template = template
-        self._codec, self._scope, self._provider, self._options = codec, scope, provider, options
+        self._codec, self._scope, self._provider = codec, scope, provider
+        self._options: Options = {"compactor": Offload(), **options}
         self._known: OrderedDict[Place, Mirror[M]] = OrderedDict()
         self._opening = threading.Lock()
 

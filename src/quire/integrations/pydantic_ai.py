@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 from typing import Any, Unpack
 
-from quire.compactors import READ_BACK, Offload
+from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import MissingExtra
 from quire.integrations.mirror import Mirrors
@@ -50,8 +50,7 @@ class QuireCapability(AbstractCapability[Any]):
         provider: str = "openai",
         **options: Unpack[Options],
     ) -> None:
-        compacted: Options = {"compactor": Offload(), **options}
-        self._mirrors = Mirrors(_codec, template, store, scope=scope, provider=provider, **compacted)
+        self._mirrors = Mirrors(_codec, template, store, scope=scope, provider=provider, **options)
 
     def session(self, conversation_id: str) -> Session:
         """The session of a conversation: its log, its receipts, and what it has used."""
