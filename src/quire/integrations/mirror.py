@@ -26,7 +26,7 @@ from quire.compactors import Offload, read_back
 from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import Conflict, InvalidValue
 from quire.items import Item, Message, ToolCall, ToolResult, Unknown
-from quire.providers import NO_RESULT, Pairing, Parsed
+from quire.providers import NO_RESULT, Finish, Pairing, Parsed
 from quire.sections import History, Instructions
 from quire.session import Session
 from quire.session.session import Options
@@ -82,7 +82,11 @@ class _Mark(NamedTuple):
 
 
 class Mirror(Generic[M]):
-    """A session that follows the messages of one conversation of a framework."""
+    """A session that follows the messages of one conversation of a framework.
+
+    It follows one list: of two runs of a conversation at the same time, the later one takes back what the
+    other said.
+    """
 
     def __init__(
         self, session: Session, template: Template | None, codec: Codec[M], *, provider: str = "openai"
@@ -100,8 +104,10 @@ class Mirror(Generic[M]):
         self._digests: list[str] = []
         self._pairing = Pairing()
         self._whole: dict[int, list[Item]] = {}  # by message: items that show it whole and unchanged
-        self._instructed: tuple[Message, Template] | None = None
-        self._sent: Context | None = None
+        self._instructed: tuple[Message, Template] | None = (
+            None  # the framework's instructions, and with them
+        )
+        self._sent: Context | None = None  # of the last request, which `record` answers
 
     def fit(
         self,
@@ -140,7 +146,8 @@ class Mirror(Generic[M]):
             number = len(self._messages)
             self._take([*self._messages, *messages])
             items = [item for at in range(number, len(self._messages)) for item in self._items_of(at)]
-            self.session.record(Parsed(tuple(items), usage, "stop", model), sent=self._sent)
+            finish: Finish = "calls" if any(isinstance(item, ToolCall) for item in items) else "stop"
+            self.session.record(Parsed(tuple(items), usage, finish, model), sent=self._sent)
 
     async def arecord(
         self, messages: Sequence[M], usage: Usage | None = None, *, model: str | None = None
@@ -154,14 +161,16 @@ class Mirror(Generic[M]):
             self._take(messages)
             self.session.refresh()
             known, gone = self._compare()
-            self._hide(gone)
+            self._hide(
+                gone
+            )  # all but the last message of the user, which can be hidden once there is another
             new = [item for at in range(known, len(messages)) for item in self._items_of(at)]
             try:
                 if new:
                     self.session.append(*new, expected=self.session.version)
             except Conflict:  # another process has recorded something: compare again
                 return self.follow(messages)
-            self._hide(gone)  # the last message of the user can be hidden once there is another
+            self._hide(gone)
 
     def read_back(self, handle: str = "", start: int = 0) -> str:
         """Return a piece of a tool result that was sent as a stub, for the tool `read_back`.
