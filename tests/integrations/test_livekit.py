@@ -16,7 +16,7 @@ from livekit.agents import AgentSession, function_tool, llm
 
 from quire import Budget, Template
 from quire.integrations.livekit import QuireAgent, read_context, write_context
-from quire.items import Message, Summary, ToolCall, ToolResult
+from quire.items import Handoff, Message, Summary, ToolCall, ToolResult
 from quire.providers import check
 from quire.sections import History
 from tests.integrations.killed import die, run_killed
@@ -25,8 +25,8 @@ ALL = " ".join(f"A{number} is open." for number in range(5_000))
 HANDLE = "HANDLE"
 """Stands for the handle that the stub of the last result names."""
 
-Answer = str | tuple[str, str]
-"""A text, or the name and the arguments of a tool to call."""
+Answer = str | tuple[str, ...]
+"""A text, or the name and the arguments of a tool to call, and what is said before."""
 
 
 _calls = count()
@@ -35,10 +35,14 @@ _calls = count()
 class Scripted(llm.LLM[Any]):
     """Answers by a script, and remembers what it was sent."""
 
-    def __init__(self, answers: Sequence[Answer]) -> None:
+    def __init__(self, answers: Sequence[Answer], model: str = "unknown") -> None:
         super().__init__()
-        self._answers = list(answers)
+        self._model, self._answers = model, list(answers)
         self.sent: list[llm.ChatContext] = []
+
+    @property
+    def model(self) -> str:
+        return self._model
 
     def chat(self, *, chat_ctx: llm.ChatContext, tools: Any = None, **options: Any) -> llm.LLMStream:
         self.sent.append(chat_ctx.copy())
@@ -63,7 +67,10 @@ class _Stream(llm.LLMStream):
         if isinstance(self._answer, str):
             delta = llm.ChoiceDelta(role="assistant", content=self._answer)
         else:
-            name, arguments = self._answer
+            name, arguments, *before = self._answer
+            for text in before:
+                said = llm.ChoiceDelta(role="assistant", content=text)
+                self._event_ch.send_nowait(llm.ChatChunk(id="c", delta=said))
             call = llm.FunctionToolCall(name=name, arguments=arguments, call_id=f"call_{next(_calls)}")
             delta = llm.ChoiceDelta(role="assistant", tool_calls=[call])
         usage = llm.CompletionUsage(
@@ -82,6 +89,12 @@ class Support(QuireAgent):
         if order == "all":
             return ALL
         return f"{order} is open. " + "It waits for the warehouse. " * 30
+
+    @function_tool
+    async def transfer(self) -> tuple[QuireAgent, str]:
+        """Transfer the call to billing."""
+        fields: dict[str, Any] = {"instructions": "You look after bills.", "conversation": "billing-7"}
+        return QuireAgent(**fields, template=8_000, store="memory:"), "Billing takes over."
 
 
 def talk(agent: QuireAgent, model: Scripted, *questions: str) -> None:
@@ -133,25 +146,60 @@ def test_a_long_call_is_fitted_and_valid() -> None:
 def test_another_process_goes_on(tmp_path: Path) -> None:
     first = support(tmp_path / "quire.db")
     talk(first, Scripted(["Hello."]), "Good morning.")
-    context = write_context(first.kept.view())
-    again = support(tmp_path / "quire.db", chat_ctx=context)
+    again = support(tmp_path / "quire.db", chat_ctx=first.kept_context())
     model = Scripted(["Yes."])
     talk(again, model, "Are you still there?")
     texts = [item.text_content for item in model.sent[0].items if item.type == "message"]
     assert texts[1:] == ["Good morning.", "Hello.", "Are you still there?"]
-    assert len(again.kept.view().recorded()) <= 4
+    assert len(again.kept.view().recorded()) == 4
 
 
-def test_a_call_that_was_killed_goes_on(tmp_path: Path) -> None:
+def test_the_context_that_is_kept_has_what_was_said_and_no_stub(tmp_path: Path) -> None:
+    context = llm.ChatContext.empty()
+    context.add_message(role="user", content=["Look:", llm.ImageContent(image="https://a.example/x.png")])
+    first = support(tmp_path / "quire.db", chat_ctx=context)
+    talk(first, Scripted([("look", '{"order": "all"}'), "There are many."]), "Which are open?")
+    before = first.kept.view().recorded()
+    again = support(tmp_path / "quire.db", chat_ctx=first.kept_context())
+    outputs = [item.output for item in again.chat_ctx.items if item.type == "function_call_output"]
+    assert outputs == [ALL]
+    talk(again, Scripted(["Yes."]), "Are you still there?")
+    assert [item.id for item in again.kept.view().recorded()[: len(before)]] == [item.id for item in before]
+    assert len(again.kept.view().recorded()) == len(before) + 2
+
+
+@pytest.mark.parametrize("said", [(), ("Let me ", "look that up.")])
+def test_a_call_that_was_killed_goes_on(said: tuple[str, ...], tmp_path: Path) -> None:
     store = str(tmp_path / "quire.db")
-    asked = """talk(support(STORE), Scripted([("look", '{"order": "A13"}')]), "Is A13 open?")"""
-    run_killed(__name__, asked.replace("STORE", repr(store)))
-    kept = support(store).kept.view()
+    answer = ("look", '{"order": "A13"}', *said)
+    run_killed(__name__, f"talk(support({store!r}), Scripted([{answer!r}]), 'Is A13 open?')")
     model = Scripted(["I could not look."])
-    talk(support(store, chat_ctx=write_context(kept)), model, "And now?")
+    talk(support(store, chat_ctx=support(store).kept_context()), model, "And now?")
     assert not faults(model.sent[0])
     kinds = [item.type for item in model.sent[0].items]
-    assert kinds == ["message", "message", "function_call", "function_call_output", "message"]
+    spoken = ["message"] * bool(said)
+    assert kinds == ["message", "message", *spoken, "function_call", "function_call_output", "message"]
+
+
+def test_what_is_said_before_a_call_is_recorded_once() -> None:
+    agent = support("memory:")
+    talk(agent, Scripted([("look", '{"order": "A1"}', "Let me look."), "It is open."]), "Is A1 open?")
+    kinds = [type(item) for item in agent.kept.view().recorded()]
+    assert kinds == [Message, Message, ToolCall, ToolResult, Message]
+
+
+def test_what_is_said_before_a_hand_off_is_kept_and_so_is_the_hand_off() -> None:
+    agent = support("memory:")
+    talk(agent, Scripted([("transfer", "{}"), "Goodbye.", "It is paid."]), "Billing, please.", "Is A1 paid?")
+    kept = list(agent.kept.view())
+    assert [type(item) for item in kept] == [Message, ToolCall, ToolResult, Message, Handoff]
+    assert isinstance(kept[3], Message) and kept[3].content == "Goodbye."
+
+
+def test_spending_has_the_price_of_the_model() -> None:
+    agent = support("memory:")
+    talk(agent, Scripted(["Hello."], model="gpt-5.6"), "Good morning.")
+    assert agent.kept.spending.cost > 0 and not agent.kept.spending.unpriced
 
 
 def test_a_chat_context_comes_back_from_items() -> None:

@@ -9,16 +9,21 @@ The chat context of LiveKit stays as it is. Before each request it is recorded, 
 `read_context` and `write_context` turn a chat context into items and back, with the voice fields.
 """
 
+# LiveKit leaves some of its types open.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
+
 from quire.compactors import READ_BACK, Offload
 from quire.context import Context, Template
 from quire.errors import MissingExtra
-from quire.integrations.mirror import Mirrors
+from quire.integrations.mirror import MARK, Mirrors
 from quire.items import (
     Audio,
     Handoff,
@@ -38,7 +43,7 @@ from quire.stores import Store
 from quire.tokens import Definition, Usage
 
 try:
-    from livekit.agents import Agent, function_tool, llm
+    from livekit.agents import Agent, ConversationItemAddedEvent, function_tool, llm
     from livekit.agents.voice import ModelSettings
 except ImportError:
     raise MissingExtra("LiveKit Agents", "livekit") from None
@@ -75,7 +80,7 @@ class QuireAgent(Agent):
         options: Options | None = None,
         **fields: Any,
     ) -> None:
-        super().__init__(**fields)  # pyright: ignore[reportUnknownMemberType]
+        super().__init__(**fields)
         given: Options = {"compactor": Offload(), **(options or {})}
         mirrors = Mirrors(_Codec(), template, store, scope=scope, provider=provider, **given)
         self._mirror = mirrors.of(conversation)
@@ -87,30 +92,41 @@ class QuireAgent(Agent):
         """The conversation as it is kept."""
         return self._mirror.session
 
+    def kept_context(self) -> llm.ChatContext:
+        """All that was said and is kept, as the `chat_ctx` of an agent that goes on with the conversation."""
+        view = self.kept.view()
+        marked = [item for item in view.recorded() if MARK in item.extras]
+        kept = {item.extras[MARK][0]: item for item in marked if view.fate(item.id).state != "hidden"}
+        return write_context([kept[number] for number in sorted(kept)])
+
     async def llm_node(
         self, chat_ctx: llm.ChatContext, tools: list[llm.Tool], model_settings: ModelSettings
     ) -> AsyncIterator[Any]:
         """Record the chat context, send a view of it, and record what the answer used.
 
-        Calls are recorded before they are run. What is spoken is recorded with the next request: only then is
-        it known how much of it was heard.
+        Calls are recorded before they are run, with the text before them. What is spoken is recorded with the
+        next request: only then is it known how much of it was heard.
         """
         before, items = _parted(chat_ctx)
         told = "\n".join(item.raw_text_content or "" for item in before if isinstance(item, llm.ChatMessage))
-        shown = await self._mirror.afit(items, instructions=told, tools=_definitions(tools))
+        model = self._model_name()
+        shown = await self._mirror.afit(items, instructions=told, tools=_definitions(tools), model=model)
         self.last_context = shown.context
         view = llm.ChatContext([*before, *shown.messages])
-        has_spoken = False
+        text = ""
         async for chunk in Agent.default.llm_node(self, view, tools, model_settings):
             if isinstance(chunk, llm.ChatChunk):
                 delta = chunk.delta or llm.ChoiceDelta()
-                has_spoken |= bool(delta.content)
-                calls: list[llm.ChatItem] = [
+                text += delta.content or ""
+                items = [
                     llm.FunctionCall(call_id=call.call_id, name=call.name, arguments=call.arguments)
-                    for call in (() if has_spoken else delta.tool_calls)
+                    for call in delta.tool_calls
                 ]
-                if calls or chunk.usage:  # the call is run as soon as it is passed on
-                    await self._mirror.arecord(calls, _usage(chunk.usage) if chunk.usage else None)
+                if items and text:
+                    items, text = [llm.ChatMessage(role="assistant", content=[text]), *items], ""
+                if items or chunk.usage:  # the call is run as soon as it is passed on
+                    usage = _usage(chunk.usage) if chunk.usage else None
+                    await self._mirror.arecord(items, usage, model=model)
             yield chunk
 
     @function_tool(name=READ_BACK["name"], description=READ_BACK["description"])
@@ -118,8 +134,24 @@ class QuireAgent(Agent):
         return await asyncio.to_thread(self._mirror.read_back, handle, start)
 
     async def on_exit(self) -> None:
-        """Record what was said last."""
-        await self._mirror.afollow(_parted(self.chat_ctx)[1])
+        """Record what was said last, and what is said until another agent has taken over."""
+        session = self.session
+
+        def record(added: ConversationItemAddedEvent) -> None:
+            items = _parted(self.chat_ctx)[1]
+            if isinstance(added.item, llm.AgentHandoff):  # LiveKit has it in the history of the session only
+                session.off("conversation_item_added", record)
+                items.append(added.item)
+            self._mirror.follow(items)
+
+        session.on("conversation_item_added", record)
+        self._mirror.follow(_parted(self.chat_ctx)[1])
+
+    def _model_name(self) -> str | None:
+        """The name of the model that is asked, if LiveKit knows it."""
+        model = self.llm if isinstance(self.llm, llm.LLM) else self.session.llm
+        name = model.model if isinstance(model, llm.LLM) else "unknown"
+        return None if name == "unknown" else name
 
 
 def read_context(context: llm.ChatContext) -> list[Item]:
@@ -166,11 +198,9 @@ class _Codec:
     """The items of a chat context; each is one item of Quire."""
 
     def identity(self, message: llm.ChatItem) -> Any:
-        """A chat item is the same if its id and its content are: metrics come later."""
-        fields = {"metrics", "hash", "created_at", "transcript_confidence", "extra", "group_id"}
-        if isinstance(message, llm.FunctionCall):
-            fields.add("id")  # it gets another one when it is run
-        return message.model_dump(mode="json", exclude=fields, fallback=str)
+        """A chat item is the same if it says the same: ids and metrics come later."""
+        items = [msgspec.to_builtins(item) for item in self.read(message)]
+        return [{name: item[name] for name in item.keys() - {"id", "created_at", "extras"}} for item in items]
 
     def read(self, message: llm.ChatItem) -> Sequence[Item]:
         """Return the one item of a chat item; none for a message without content."""
