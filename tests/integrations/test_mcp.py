@@ -91,7 +91,8 @@ async def refusal(client: Client, tool: str, **arguments: Any) -> str:
     """The sentence with which a tool refuses."""
     result = await client.call_tool(tool, arguments)
     (text,) = result.content
-    assert isinstance(text, TextContent) and result.is_error and "Traceback" not in text.text
+    assert isinstance(text, TextContent) and result.is_error
+    assert "Traceback" not in text.text and "\n" not in text.text and "https:" not in text.text
     return text.text
 
 
@@ -256,11 +257,13 @@ def test_pages_have_everything_once() -> None:
         ("show", {"address": "a/b/c"}, "an address is scope/conversation"),
         ("show", {"address": "%ff"}, "not UTF-8"),
         ("show", {"address": ADDRESS, "at": 99}, "there are versions 0 to"),
-        ("show", {"address": ADDRESS, "at": "soon"}, "valid integer"),
+        ("show", {"address": ADDRESS, "at": "soon"}, "at: Input should be a valid integer"),
         ("show", {"address": ADDRESS, "transcript": "other"}, "no transcript 'other'"),
         ("show", {"address": ADDRESS, "receipt": "99"}, "no request was kept at version '99'"),
-        ("show", {}, "Field required"),
+        ("show", {}, "address: Field required"),
+        ("fit", {"budget": "no"}, "address: Field required; budget: Input should be"),
         ("recall", {"question": "What?", "scope": "nobody"}, "there is nothing in the scope 'nobody'"),
+        ("recall", {"question": "What?"}, "served: 'ana', 'bob'"),
         ("explain", {"address": ADDRESS, "item": "none"}, "no item 'none' was a candidate"),
         ("diff", {"address": ADDRESS, "before": -1}, "there are versions 0 to"),
         ("diff", {"address": ADDRESS, "before": 3, "after": 2}, "`before` is the earlier version"),
@@ -354,6 +357,8 @@ def test_nothing_outside_of_a_scope_can_be_named_or_seen(names: list[tuple[str, 
 def test_a_scope_answers_of_others_as_of_what_does_not_exist(store: Store) -> None:
     async def ask(client: Client) -> list[str]:
         names = (f"bob/{SECRET}", "bob/nothing")
+        found = await refusal(client, "recall", question="What?", scope="bob")
+        assert found.endswith("there is nothing in the scope 'bob' here; served: 'ana'")
         return [(await refusal(client, "show", address=name)).replace(name, "X") for name in names]
 
     there, nowhere = served(store, ask, scope="ana")

@@ -29,7 +29,7 @@ from quire.agent.builtin import recall_tools
 from quire.compactors import Summarize
 from quire.errors import ModelFailed, OverBudget, RateLimited
 from quire.integrations.logs import read_log
-from quire.items import Span, kind_of
+from quire.items import Item, Span, kind_of
 from quire.memory import Recall
 from quire.models import Retries, Scripted
 from quire.providers import Parsed, check
@@ -223,7 +223,7 @@ def test_spans_with_content_are_a_log_that_can_be_checked(traces: Traces, tmp_pa
     first, last = session.view()
     session.append(Message("user", ("Look:", Image(url="https://a.example/b.png"))))
     session.append(Summary("They met.", (Span(first.id, last.id),)))
-    calls = [Reasoning("Hm."), ToolCall("c1", "look", '{"word":"a"}')]
+    calls: list[Item] = [Reasoning("Hm."), ToolCall("c1", "look", '{"word":"a"}')]
     agent = Agent(session, model=Scripted([calls, "A fish."]), tools=[look], instructions="Be brief.")
     agent.ask_sync("Well?")
     log = read_log([json.loads(span.to_json()) for span in traces.spans])

@@ -30,7 +30,7 @@ try:
     from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
     from mcp.server.mcpserver.resources import ResourceSecurity
     from mcp.types import CallToolResult, TextContent, ToolAnnotations
-    from pydantic import Field
+    from pydantic import Field, ValidationError
     from typing_extensions import TypedDict  # in Python 3.11 pydantic takes no other
 except ModuleNotFoundError as missing:
     raise MissingExtra("mcp", "mcp") from missing
@@ -87,7 +87,7 @@ def server(store: str | Path | Store, *, scope: str | None = None, write: bool =
     With a `scope`, nothing outside of it can be named or seen. Only with `write` is there a tool that changes
     a conversation, which is `undo`.
     """
-    made: MCPServer[Any] = MCPServer(
+    made = _Server(
         "quire",
         instructions=_INSTRUCTIONS,
         log_level="WARNING",
@@ -106,6 +106,19 @@ def server(store: str | Path | Store, *, scope: str | None = None, write: bool =
         register = made.resource(f"quire://{{scope}}/{{conversation}}/{path}", mime_type="application/json")
         register(_reporting(resource, ResourceNotFoundError, _json))
     return made
+
+
+class _Server(MCPServer[Any]):
+    """A server that answers wrong arguments in a sentence."""
+
+    async def call_tool(self, name: str, arguments: Answer, context: Any = None) -> Any:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as fault:
+            if not isinstance(fault.__cause__, ValidationError):
+                raise
+            wrong = [(".".join(map(str, one["loc"])), one["msg"]) for one in fault.__cause__.errors()]
+            raise ToolError("; ".join(f"{cut(at)}: {cut(why)}" for at, why in wrong[:_MOST])) from None
 
 
 class _Tools:
@@ -150,7 +163,9 @@ class _Tools:
         """Search what was said in a scope, and its documents: quotes with reasons, best first."""
         scope = scope or self._scope or ""
         if self._scope not in (None, scope) or not self._store.conversations(scope):
-            raise UnknownId(f"there is nothing in the scope {cut(scope)!r} here")
+            scopes = self._store.scopes()[:_MOST] if self._scope is None else [self._scope]
+            names = ", ".join(repr(cut(one)) for one in scopes)
+            raise UnknownId(f"there is nothing in the scope {cut(scope)!r} here; served: {names or 'none'}")
         quotes = recalled(Memory.of(self._store, scope), question)
         rows, used = quote_rows(quotes, counter_for(DEFAULT_MODEL).count, budget)
         found = [row for row in rows if row["fits"]]
