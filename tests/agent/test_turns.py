@@ -37,18 +37,20 @@ async def hang() -> str:
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "told", "fault"),
     [
-        (call("nobody"), "there is no tool 'nobody'; the tools are: add, fail, hang"),
-        (call("add", '{"a": "x", "b": 2}'), "a: "),
-        (call("add", '{"a": 1, "b'), "not JSON"),
-        (call("fail"), "LookupError: no such page"),
-        (call("hang"), "0.05 seconds"),
+        (call("nobody"), "there is no tool 'nobody'; the tools are: add, fail, hang", None),
+        (call("add", '{"a": "x", "b": 2}'), "a: ", "error"),
+        (call("add", '{"a": 1, "b'), "not JSON", "error"),
+        (call("fail"), "LookupError: no such page", "LookupError"),
+        (call("hang"), "0.05 seconds", "timeout"),
     ],
 )
-async def test_the_model_reads_what_goes_wrong_with_a_call(made: Any, told: str) -> None:
-    agent = agent_of(made, "Oh.", tools=[add, fail, hang])
+async def test_the_model_reads_what_goes_wrong_with_a_call(made: Any, told: str, fault: str | None) -> None:
+    heard: list[Called] = []
+    agent = agent_of(made, "Oh.", tools=[add, fail, hang], hooks=[Hook(heard.append, (Called,))])
     assert (await agent.ask("go")).text == "Oh."
+    assert [event.fault for event in heard] == ([fault] if fault else [])  # an unknown tool is not called
     assert results(agent)[0].is_error and told in results(agent)[0].text
     assert_whole(agent)
 

@@ -320,7 +320,7 @@ def test_a_failure_is_told_by_its_name_alone(traces: Traces) -> None:
         "invoke_agent clerk": "ModelFailed",
         "build_context": None,
         "chat gpt-5.6": "ModelFailed",
-        "execute_tool fail": "error",
+        "execute_tool fail": "ValueError",
     }
     assert traces.one("execute_tool fail").status.status_code is StatusCode.ERROR
     assert SECRET not in traces.text()

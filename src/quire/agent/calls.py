@@ -131,8 +131,7 @@ async def execute_call(
             return await _refuse(call, FORGOTTEN, record)
         with _tracing(session, call) as sources:
             outcome, cancelled = await call_tool(tool, call.arguments, session=session, room=room)
-        why = outcome.stop_reason if outcome.is_error else None
-        called = Called(*calling[:3], outcome.content, why, call.call_id)
+        called = Called(*calling[:3], outcome.content, _fault_of(outcome), call.call_id)
 
         async def finish() -> ToolResult:
             await done(called)
@@ -142,6 +141,12 @@ async def execute_call(
         if cancelled is not None:
             raise cancelled
         return result
+
+
+def _fault_of(outcome: Outcome) -> str | None:
+    if not outcome.is_error:
+        return None
+    return outcome.stop_reason if outcome.error is None else type(outcome.error).__name__
 
 
 async def _refuse(call: ToolCall, why: str, record: Record) -> ToolResult:

@@ -96,7 +96,7 @@ class Calling(NamedTuple):
 
 
 class Called(NamedTuple):
-    """A tool was called; `fault` names the error if it failed."""
+    """A tool was called. `fault` names what it raised, or else why it failed, such as `timeout`."""
 
     place: Place
     name: str
