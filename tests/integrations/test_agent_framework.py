@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from agent_framework import (
@@ -36,9 +36,9 @@ Answer = str | tuple[str, str]
 class Scripted(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatClient[Any]):
     """Answers by a script, and remembers what it was sent."""
 
-    def __init__(self, answers: Sequence[Answer]) -> None:
+    def __init__(self, answers: Sequence[Answer], answers_as: str | None = None) -> None:
         super().__init__()
-        self.answers = list(answers)
+        self.answers, self._answers_as = list(answers), answers_as
         self.sent: list[list[Message]] = []
 
     def _inner_get_response(self, *, messages: Sequence[Message], **_: Any) -> Any:
@@ -56,7 +56,8 @@ class Scripted(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatC
         usage: Any = {"input_token_count": 100, "output_token_count": 10, "cache_read_input_token_count": 60}
 
         async def respond() -> ChatResponse[Any]:
-            return ChatResponse(messages=[Message("assistant", [content])], usage_details=usage)
+            said = [Message("assistant", [content])]
+            return ChatResponse(messages=said, usage_details=usage, model=self._answers_as)
 
         return respond()
 
@@ -71,7 +72,7 @@ def look(order: str) -> str:
     return f"{order} is open. " + "It waits for the warehouse. " * 30
 
 
-def talk(history: QuireHistory, client: Scripted, *questions: str) -> None:
+def talk(history: QuireHistory, client: Scripted, *questions: str, **options: Any) -> None:
     async def run() -> None:
         agent = Agent(
             client=client,
@@ -79,6 +80,7 @@ def talk(history: QuireHistory, client: Scripted, *questions: str) -> None:
             tools=[look],
             context_providers=[history],
             middleware=[history.middleware],
+            default_options=cast(Any, options),
         )
         for question in questions:
             await agent.run(question, session=agent.create_session(session_id="s-1"))
@@ -173,3 +175,33 @@ def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
     talk(history, client, "Which are open?")
     stub, piece = (one["content"] for one in as_chat(client.sent[2]) if one["role"] == "tool")
     assert "read_back" in stub and len(stub) < 200 and "A0 is open" in piece
+
+
+@pytest.mark.parametrize(("asked", "answered"), [("gpt-5.6", None), (None, "gpt-5.6")])
+def test_spending_has_the_price_of_the_model(asked: str | None, answered: str | None) -> None:
+    history = QuireHistory(8_000, "memory:")
+    talk(history, Scripted(["Hello."], answered), "Good morning.", **({"model": asked} if asked else {}))
+    spending = history.session("s-1").spending
+    assert spending.cost > 0 and not spending.unpriced
+
+
+def test_a_result_has_the_name_of_the_tool_in_its_own_session() -> None:
+    history = QuireHistory(8_000, "memory:")
+
+    def called(name: str) -> list[Message]:
+        call = Content.from_function_call("call_0", name, arguments="{}")
+        return [
+            Message("user", ["Is A1 open?"]),
+            Message("assistant", [call]),
+            Message("tool", [Content.from_function_result("call_0", result="open")]),
+        ]
+
+    async def save() -> None:
+        await history.save_messages("s-1", called("look")[:2])
+        await history.save_messages("s-2", called("search"))
+        await history.save_messages("s-1", called("look")[2:])
+
+    asyncio.run(save())
+    for session, name in (("s-1", "look"), ("s-2", "search")):
+        results = [item for item in history.session(session).view() if isinstance(item, ToolResult)]
+        assert [item.name for item in results] == [name]

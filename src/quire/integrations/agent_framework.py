@@ -8,16 +8,18 @@ between calls of tools, and sends what fits the model's window.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec.structs import replace
 
-from quire.compactors import READ_BACK, Offload
+from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra
-from quire.integrations.mirror import MARK, Mirrors
+from quire.integrations.mirror import MARK, Mirror, Mirrors
 from quire.items import (
     Image,
     Item,
@@ -84,10 +86,11 @@ class QuireHistory(HistoryProvider):
         options: Options | None = None,
     ) -> None:
         super().__init__(source_id)
-        given: Options = {"compactor": Offload(), **(options or {})}
         self._codec = _Codec()
+        given = options or {}
         self._mirrors = Mirrors(self._codec, template, store, scope=scope, provider=provider, **given)
-        self._loaded: dict[str, list[Message]] = {}  # by session: its messages before the run at hand
+        self._loaded = WeakKeyDictionary[Mirror[Message], list[Message]]()
+        """The messages of a session before the run at hand; they go with its mirror."""
         self.middleware: ChatMiddleware = _Fitting(self)
         """Fits each request to the template. Give it to the agent, too."""
 
@@ -117,17 +120,16 @@ class QuireHistory(HistoryProvider):
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
         """Return all messages of a session, with what a run that was cut off had recorded."""
-        name = _named(session_id)
-        session = self.session(name)
-        await session.aio.refresh()
+        mirror = self._mirrors.of(_named(session_id))
+        await mirror.session.aio.refresh()
         found: dict[int, list[Item]] = {}
-        view = session.view()
+        view = mirror.session.view()
         for item in view.recorded():
             mark = item.extras.get(MARK)
             if mark is not None and view.fate(item.id).state != "hidden":
                 found.setdefault(mark[0], []).append(item)
         messages = [self._codec.message(items) for items in found.values()]
-        self._loaded[name] = messages
+        self._loaded[mirror] = messages
         return list(messages)
 
     async def save_messages(
@@ -139,10 +141,11 @@ class QuireHistory(HistoryProvider):
         **kwargs: Any,
     ) -> None:
         """Record the messages of a run. What the middleware has recorded is not recorded again."""
-        name = _named(session_id)
-        before = self._loaded[name] if name in self._loaded else await self.get_messages(name)
-        self._loaded[name] = [*before, *messages]
-        await self._mirrors.of(name).afollow(self._loaded[name])
+        mirror = self._mirrors.of(_named(session_id))
+        before = self._loaded[mirror] if mirror in self._loaded else await self.get_messages(session_id)
+        self._loaded[mirror] = [*before, *messages]
+        _tools.set(_names_in(self._loaded[mirror]))
+        await mirror.afollow(self._loaded[mirror])
 
     async def fit(self, context: ChatContext) -> None:
         """Put the messages that fit in the place of those of a request."""
@@ -152,17 +155,20 @@ class QuireHistory(HistoryProvider):
         options = context.options or {}
         told = [str(options.get("instructions") or ""), *(one.text for one in beside)]
         tools = [_definition(tool) for tool in options.get("tools") or () if isinstance(tool, FunctionTool)]
+        _tools.set(_names_in(items))
         shown = await mirror.afit(
-            items, instructions="\n".join(filter(None, told)), tools=tools, model=options.get("model")
+            items, instructions="\n".join(filter(None, told)), tools=tools, model=_model_asked(context)
         )
         context.messages = [*beside, *shown.messages]
 
-    async def record(self, session_id: str | None, response: ChatResponse[Any]) -> None:
-        """Record an answer before its calls are run, and what it used."""
+    async def record(self, context: ChatContext, response: ChatResponse[Any]) -> None:
+        """Record the answer to a request before its calls are run, and what it used."""
         used: Mapping[str, Any] = response.usage_details or {}
         counts = {name: int(used.get(field) or 0) for name, field in _USAGE.items()}
         usage = Usage(**counts) if any(counts.values()) else None
-        await self._mirrors.of(_named(session_id)).arecord(response.messages, usage)
+        mirror = self._mirrors.of(_named(context.session.session_id if context.session else None))
+        _tools.set(_names_in(response.messages))
+        await mirror.arecord(response.messages, usage, model=response.model or _model_asked(context))
 
     def _is_beside(self, message: Message) -> bool:
         """Whether a message is of the instructions or of another provider, and not of the conversation."""
@@ -176,10 +182,9 @@ class _Fitting(ChatMiddleware):
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         await self._history.fit(context)
-        session = context.session.session_id if context.session else None
 
         async def record(response: ChatResponse[Any]) -> None:
-            await self._history.record(session, response)
+            await self._history.record(context, response)
 
         if context.stream:
             context.stream_result_hooks.append(record)
@@ -194,16 +199,28 @@ def _named(session_id: str | None) -> str:
     return session_id
 
 
+def _model_asked(context: ChatContext) -> str | None:
+    """The name of the model that a request is for: of its options, else of its client."""
+    name = (context.options or {}).get("model") or getattr(context.client, "model", None)
+    return name if isinstance(name, str) else None
+
+
 def _definition(tool: FunctionTool) -> Definition:
     fields = {"name": tool.name, "description": tool.description, "parameters": tool.parameters()}
     return cast(Definition, {"type": "function", "function": fields})
 
 
+_tools: ContextVar[Mapping[str, str]] = ContextVar("_tools")
+"""The names of the tools that the messages at hand call, by the id of the call: a result has no name."""
+
+
+def _names_in(messages: Sequence[Message]) -> Mapping[str, str]:
+    contents = (one for message in messages for one in message.contents)
+    return {one.call_id: one.name for one in contents if one.call_id and one.name}
+
+
 class _Codec:
     """Messages of the framework. What has no item, such as an approval, stays with its message."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, str] = {}  # of tools, by the id of a call
 
     def identity(self, message: Message) -> Any:
         """A message is the same if it says the same: names and ids are added later."""
@@ -240,11 +257,10 @@ class _Codec:
                     found.append(Reasoning(one.text or ""))
                 case "function_call" if one.call_id and one.name:
                     end_message()
-                    self._names[one.call_id] = one.name
                     found.append(ToolCall(one.call_id, one.name, _text(one.arguments or {})))
                 case "function_result" if one.call_id:
                     end_message()
-                    name = self._names.get(one.call_id, "tool")
+                    name = _tools.get().get(one.call_id, "tool")
                     found.append(ToolResult(one.call_id, name, _text(one.result), bool(one.exception)))
                 case _:
                     pass

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import msgspec
 
-from quire.compactors import READ_BACK, Offload
+from quire.compactors import READ_BACK
 from quire.context import Context, Template
 from quire.errors import MissingExtra
 from quire.integrations.mirror import MARK, Mirrors
@@ -81,8 +81,7 @@ class QuireAgent(Agent):
         **fields: Any,
     ) -> None:
         super().__init__(**fields)
-        given: Options = {"compactor": Offload(), **(options or {})}
-        mirrors = Mirrors(_Codec(), template, store, scope=scope, provider=provider, **given)
+        mirrors = Mirrors(_Codec(), template, store, scope=scope, provider=provider, **(options or {}))
         self._mirror = mirrors.of(conversation)
         self.last_context: Context | None = None
         """What the model saw last, with its receipt."""
