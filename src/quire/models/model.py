@@ -147,7 +147,16 @@ def _read_message(message: Any) -> Mapping[str, Any]:
 # --- summaries -------------------------------------------------------------------------------------------
 
 
-async def summarized(model: AnyModel, request: Request) -> str:
+class _Writer(Protocol):
+    """What a text is asked of: a model, or what counts the requests to one."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def ask(self, items: Sequence[Item], **asked: Unpack[Asked]) -> Parsed: ...
+
+
+async def summarized(model: _Writer, request: Request) -> str:
     """The text that a request asks for, or `ModelFailed`; nothing is recorded.
 
     An empty text, a refusal, and a text that was cut off at its size are failures: a summary that stops in
@@ -159,7 +168,7 @@ async def summarized(model: AnyModel, request: Request) -> str:
     return _text(model, parsed)
 
 
-def asking(model: AnyModel, *, max_tokens: int | None = None) -> Callable[[str], Coroutine[Any, Any, str]]:
+def asking(model: _Writer, *, max_tokens: int | None = None) -> Callable[[str], Coroutine[Any, Any, str]]:
     """A function that sends a text to a model and returns the text of its answer, or raises `ModelFailed`."""
 
     async def ask(text: str) -> str:
@@ -168,7 +177,7 @@ def asking(model: AnyModel, *, max_tokens: int | None = None) -> Callable[[str],
     return ask
 
 
-async def _answer(model: AnyModel, items: Sequence[Item], max_tokens: int | None) -> Parsed:
+async def _answer(model: _Writer, items: Sequence[Item], max_tokens: int | None) -> Parsed:
     try:
         return await model.ask(items, max_tokens=max_tokens)
     except OverBudget as fault:
@@ -180,7 +189,7 @@ async def _answer(model: AnyModel, items: Sequence[Item], max_tokens: int | None
         raise ModelFailed(f"{model.name} failed: {type(fault).__name__}") from fault
 
 
-def _text(model: AnyModel, parsed: Parsed) -> str:
+def _text(model: _Writer, parsed: Parsed) -> str:
     if parsed.finish == "refused":
         raise Refused(f"{model.name} refused to answer")
     text = answer_text(parsed).strip()

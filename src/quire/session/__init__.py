@@ -8,11 +8,7 @@ from quire.session.aio import (
 from quire.session.branches import free_name as free_name, labelled as labelled
 from quire.session.compaction import Compaction, Metrics as Metrics
 from quire.session.erasure import remove_conversation as remove_conversation
-from quire.session.heard import (
-    Metered as Metered,
-    heard_recall as heard_recall,
-    heard_request as heard_request,
-)
+from quire.session.heard import heard_recall as heard_recall, heard_request as heard_request
 from quire.session.hooks import (
     Added,
     Adding,

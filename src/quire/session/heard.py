@@ -7,8 +7,8 @@ from typing import Any
 
 from quire.items import Item, Note
 from quire.memory import Quote
-from quire.models import Answering, AnyModel, noting_retries
-from quire.providers import Parsed, Rendered
+from quire.models import AnyModel, noting_retries
+from quire.providers import Parsed
 from quire.session.aio import Writer, run_on_loop
 from quire.session.hooks import Hooks, Recalled, Recalling, Requested, Requesting
 from quire.session.spending import PricesByName, usage_note
@@ -58,28 +58,15 @@ class Metered:
         """The model's own."""
         return self.model.name
 
-    @property
-    def wire(self) -> str:
-        """The model's own."""
-        return self.model.wire
-
     async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:
         """The model's answer."""
-        request = Requesting(self._writer.place, self.wire, self.name, items)
+        request = Requesting(self._writer.place, self.model.wire, self.name, items)
         async with heard_request(self._writer.hooks, request) as answered:
             parsed = await self.model.ask(items, **options)
             answered(parsed)
         if parsed.usage is not None:
             self._used.append(usage_note(parsed.usage, parsed.model or self.name, self._prices))
         return parsed
-
-    def stream(self, items: Sequence[Item], **options: Any) -> Answering:
-        """The model's own; not counted."""
-        return self.model.stream(items, **options)
-
-    def send(self, rendered: Rendered, **options: Any) -> Answering:
-        """The model's own; not counted."""
-        return self.model.send(rendered, **options)
 
     def used(self) -> list[Note]:
         """What was used since this was called last."""

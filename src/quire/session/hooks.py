@@ -164,19 +164,27 @@ class Replied(NamedTuple):
     fault: str | None = None
 
 
-_Recording = Adding | Added | Dropping | Dropped
+RECORDING = (Adding, Added, Dropping, Dropped)
+"""The events of what is written. In a draft they are fired when it is merged."""
+
 Doing = Replying | Requesting | Calling | Building | Recalling | Compacting
 """Something that hooks may run around."""
 
 _Done = Replied | Requested | Called | Built | Recalled | Compacted
-Event = _Recording | Doing | _Done
+Event = Adding | Added | Dropping | Dropped | Doing | _Done
 """Any event of a session."""
 
-_BEFORE = (Adding, Dropping, *get_args(Doing))
-_AFTER = (Added, Dropped, *get_args(_Done))
-RECORDING = get_args(_Recording)
-"""The events of what is written. In a draft they are fired when it is merged."""
-_RECORDING = frozenset(RECORDING)
+_AFTER: dict[type, type] = {
+    Adding: Added,
+    Dropping: Dropped,
+    Replying: Replied,
+    Requesting: Requested,
+    Calling: Called,
+    Building: Built,
+    Recalling: Recalled,
+    Compacting: Compacted,
+}
+"""For each event of something about to happen, the event of that done."""
 
 Done = Callable[[_Done], Awaitable[None]]
 """Fires the event of something that was done."""
@@ -218,10 +226,10 @@ def hook(*events: type, where: Callable[[Any], bool] | None = None) -> Callable[
     A generator function runs around what happens. It yields once: what `yield` returns is the event after,
     and what it raises is the error if there is no such event.
     """
-    unknown = [event for event in events if event not in (*_BEFORE, *_AFTER)]
-    if unknown or not events:
-        known = ", ".join(one.__name__ for one in (*_BEFORE, *_AFTER))
-        raise InvalidValue(f"a hook hears one event or more of these: {known}")
+    known = (*_AFTER, *_AFTER.values())
+    if not events or any(event not in known for event in events):
+        names = ", ".join(one.__name__ for one in known)
+        raise InvalidValue(f"a hook hears one event or more of these: {names}")
 
     def declared(function: Callable[[Any], Any]) -> Hook:
         if not callable(function):
@@ -252,7 +260,7 @@ class Hooks:
     @property
     def hear_records(self) -> bool:
         """Whether a hook hears of what is recorded."""
-        return any(not _RECORDING.isdisjoint(one.events) for one in self.all)
+        return any(not set(one.events).isdisjoint(RECORDING) for one in self.all)
 
     @asynccontextmanager
     async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[Done, None]:
@@ -289,31 +297,23 @@ class Hooks:
 
     async def fire(self, event: Event, *, may_wait: bool = True) -> None:
         """Call the hooks of an event. If none may wait, an async hook is refused before anything happens."""
-        if not may_wait and isinstance(event, _BEFORE):
-            self.refuse_async((type(event), _AFTER[_BEFORE.index(type(event))]))
+        after = _AFTER.get(type(event))
+        if after is not None and not may_wait:
+            self.refuse_async((type(event), after))
         for one in self.all:
             try:
-                answer = one(event) if one.hears(event) and not one.is_around else None
-                if isinstance(answer, Awaitable) and not may_wait:
-                    if isinstance(answer, Coroutine):
-                        answer.close()
-                    raise WrongType(_is_async(one))
-                if isinstance(answer, Awaitable):
-                    await answer
+                if one.hears(event) and not one.is_around:
+                    await _call(one, event, may_wait)
             except Exception as fault:
-                self._report(one, event, fault)
+                if after is not None:  # the hook refuses what is about to happen
+                    raise
+                self._keep_failure(one, event, fault)
 
     def refuse_async(self, events: Iterable[type]) -> None:
         """Raise `WrongType` if a hook of one of the events has to be awaited."""
         for one in self.all:
             if one.is_async and not set(one.events).isdisjoint(events):
                 raise WrongType(_is_async(one))
-
-    def _report(self, one: Hook, event: Event, fault: Exception) -> None:
-        """Raise the fault of a hook that refuses; log and keep that of a hook after the fact."""
-        if isinstance(event, _BEFORE):
-            raise fault
-        self._keep_failure(one, event, fault)
 
     def _keep_failure(self, one: Hook, event: Event, fault: Exception) -> None:
         failure = HookFailure(one.name, type(event).__name__, type(fault).__name__)
@@ -338,6 +338,19 @@ class DraftHooks(Hooks):
         """Pass on an event, unless it is of what is recorded."""
         if not isinstance(event, RECORDING):
             await self._outer.fire(event, may_wait=may_wait)
+
+
+async def _call(one: Hook, event: Event, may_wait: bool) -> None:
+    """Call a hook, and wait if it has to be awaited: a plain function may return an awaitable too."""
+    answer = one(event)
+    if not isinstance(answer, Awaitable):
+        return
+    if may_wait:
+        await answer
+        return
+    if isinstance(answer, Coroutine):
+        answer.close()
+    raise WrongType(_is_async(one))
 
 
 async def _unheard(_: object) -> None:
