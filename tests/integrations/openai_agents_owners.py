@@ -1,7 +1,8 @@
 """A plugin for the tests of OpenAI Agents: wherever they use their SQLite session, they get ours.
 
-Tests that reach into the SQLite session itself are left out: they test its connections, rows and locks, the
-words of an error, or a private method by which their compaction reads a part of a session.
+Tests that reach into the SQLite session itself are left out: they test its connections, rows and locks, or
+the words of an error. So are four of their compaction, which reads a part of a SQLite session by a private
+method, and is more careful with all other sessions.
 """
 
 import asyncio

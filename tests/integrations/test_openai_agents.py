@@ -484,6 +484,29 @@ def test_a_template_decides_what_is_sent() -> None:
     assert len(items_of(session)) == 4
 
 
+class Named(ScriptedModel):
+    """A model that has a name, as the SDK's own have."""
+
+    model = "gpt-5.6"
+
+
+@pytest.mark.parametrize("given", ["name", "object", "default", "template"])
+def test_spending_has_the_price_of_the_model(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_DEFAULT_MODEL", "gpt-5.6")
+    used = Usage(requests=1, input_tokens=100, output_tokens=10, total_tokens=110)
+    scripted = Named([ModelStep(output=[assistant_message("Hello.")], usage=used)])
+    named: Json = {"name": "gpt-5.6", "object": scripted, "default": None, "template": "a model of ours"}
+    template = Template(
+        History(), budget=Budget(window=8_000), model="gpt-5.6" if given == "template" else None
+    )
+    session = QuireSession("support-7", template, "memory:")
+    agent = Agent(name="Support", model=named[given])
+    asked: Json = {} if given == "object" else {"model": scripted}
+    run(session, agent, "Good morning.", **asked)
+    assert session.conversation.spending.cost > 0
+    assert not session.conversation.spending.unpriced
+
+
 # Several agents
 
 
@@ -603,6 +626,12 @@ def test_a_history_that_the_server_holds_is_refused() -> None:
         asyncio.run(Runner.run(agent, "Hello?", previous_response_id="resp_1", run_config=config))
     with pytest.raises(UserError):
         asyncio.run(Runner.run(agent, "Hello?", session=session, conversation_id="c", run_config=config))
+
+
+def test_a_filter_without_a_window_is_refused() -> None:
+    agent, _ = agent_with(assistant_message("Hello."))
+    with pytest.raises(InvalidValue, match="QuireSession\\(session_id, 128_000\\)"):
+        run(QuireSession("support-7", store="memory:"), agent, "Hello?")
 
 
 def test_a_session_that_would_not_give_back_what_was_added_is_refused() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, Unpack, cast
 
-from quire.compactors import READ_BACK, Offload, read_back
+from quire.compactors import READ_BACK, read_back
 from quire.context import DEFAULT_MODEL, Template
 from quire.errors import InvalidValue, MissingExtra
 from quire.integrations.mirror import MARK, Mirror, Mirrors
@@ -28,6 +28,7 @@ try:
     from agents import Agent, FunctionTool, Handoff, ModelResponse, RunHooks, TResponseInputItem, handoff
     from agents.memory import SessionSettings
     from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+    from agents.models import get_default_model
     from agents.run import CallModelData, ModelInputData
 except ImportError:
     raise MissingExtra("the OpenAI Agents SDK", "openai-agents") from None
@@ -43,7 +44,16 @@ _VARYING = ("id", "status", "provider_data")  # the SDK changes these between a 
 
 
 class QuireSession(RunHooks[Any]):
-    """A session of OpenAI Agents in a conversation of Quire; also the hooks of a run."""
+    """A session of OpenAI Agents in a conversation of Quire; also the hooks of a run.
+
+    An item is *saved* once the runner has added it. During a run the filter and the hooks see items before
+    that, and record them at once: these are *ahead*, and follow the saved ones in the list. `add_items` puts
+    what it is given in their place, so that each is recorded once. A reply that the hooks have recorded stays
+    ahead until it is added; if its run ends without that, by a crash or a failing tool, it is *left*: the
+    next run begins with it, and the next `add_items` makes it saved. An item that was popped is *gone*, and
+    is hidden; the last message of the user cannot be hidden before there is another, and until then a note
+    in the log says that it is gone.
+    """
 
     def __init__(
         self,
@@ -66,7 +76,6 @@ class QuireSession(RunHooks[Any]):
         if options.get("redact") is not None:
             raise InvalidValue("a QuireSession gives back what was added: redact what you give to the runner")
         self._codec = ItemCodec()
-        options = {"compactor": Offload(), **options}
         self._mirrors = Mirrors(
             self._codec, template, store, scope=scope, provider="openai-responses", **options
         )
@@ -121,9 +130,14 @@ class QuireSession(RunHooks[Any]):
 
     async def context_filter(self, data: CallModelData[Any]) -> ModelInputData:
         """Fit a request to the template, and keep its receipt: for `RunConfig(call_model_input_filter=…)`."""
+        if self._mirrors.template is None:
+            raise InvalidValue(
+                "the filter fits requests to the window of the model: give it to the session, as in "
+                "QuireSession(session_id, 128_000), or a template"
+            )
         agent, told, given = data.agent, data.model_data.instructions, _copied(data.model_data.input)
         mirror, items = await self._do(lambda: self._line(agent.name, given))
-        tools, model = _definitions(agent), _model_of(agent)
+        tools, model = _definitions(agent), self._model_of(agent)
         shown = await mirror.afit(items, instructions=told, tools=tools, model=model)
         return ModelInputData(input=_copied([*map(sendable, shown.messages)]), instructions=told)
 
@@ -137,13 +151,20 @@ class QuireSession(RunHooks[Any]):
 
         def record() -> None:
             mirror, known = self._lines[agent.name], self._known()
-            mirror.record(items, _usage(response), model=_model_of(agent))
+            mirror.record(items, _usage(response), model=self._model_of(agent))
             if mirror is self._main:
                 self._replies += items
                 self._remember([*known, *items], self._saved)
 
         if agent.name in self._lines:
             await self._do(record)
+
+    def _model_of(self, agent: Agent[Any]) -> str | None:
+        """The name of the model that is asked. A filter is not told of `RunConfig(model=…)`."""
+        named = self._mirrors.template.model if self._mirrors.template else None
+        given = get_default_model() if agent.model is None else agent.model
+        name = named or (given if isinstance(given, str) else getattr(given, "model", None))
+        return name if isinstance(name, str) else None
 
     async def _read_back(self, context: Any, arguments: str) -> str:
         given, mirrors = json.loads(arguments), (self._main, *self._lines.values())
@@ -271,10 +292,6 @@ def _usage(response: ModelResponse) -> Usage:
     cached = given.cached_tokens or 0, getattr(given, "cache_write_tokens", 0) or 0
     reasoning = used.output_tokens_details.reasoning_tokens or 0
     return Usage(used.input_tokens, used.output_tokens, *cached, reasoning)
-
-
-def _model_of(agent: Agent[Any]) -> str | None:
-    return agent.model if isinstance(agent.model, str) else None
 
 
 def _definitions(agent: Agent[Any]) -> list[Definition]:
