@@ -8,7 +8,6 @@ added. To delete, a note with all that remains begins the thread anew, and the n
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache, wraps
-from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, cast
@@ -17,6 +16,7 @@ from zlib import compress, decompress
 from msgspec import msgpack
 
 from quire.errors import Conflict, InvalidValue, MissingExtra
+from quire.integrations.langgraph_pieces import NO_LIST, Pieces, Typed
 from quire.items import JSON, Note
 from quire.stores import Entry, Place, Store, items_in, place_at
 from quire.stores.threads import STORE
@@ -32,19 +32,10 @@ except ImportError as fault:
 __all__ = ["QuireSaver"]
 
 Key = tuple[str, str]  # the namespace and the id of a checkpoint
-Typed = tuple[str, bytes]  # a value as a serializer writes it
-
-
-class _List(NamedTuple):
-    """A list of values by their numbers: so many of the list `base`, then others."""
-
-    base: int
-    kept: int
-    added: tuple[int, ...]
 
 
 class _Row(NamedTuple):
-    """A checkpoint; its metadata and it are one value, and each of its channels has one."""
+    """A checkpoint. It and its metadata are the piece `number`; `values` are the pieces of its channels."""
 
     parent: str | None
     number: int
@@ -52,7 +43,7 @@ class _Row(NamedTuple):
 
 
 class _Thread:
-    """A thread as its log tells it. Its pieces are serialized values, numbered in the order of the log."""
+    """A thread as its log tells it."""
 
     serde: Serde
 
@@ -62,10 +53,9 @@ class _Thread:
 
     def begin(self) -> None:
         self.version, self.last = 0, b""
-        self.pieces: list[Typed | _List] = []
+        self.pieces = Pieces()
         self.rows: dict[Key, _Row] = {}
         self.writes: dict[Key, dict[tuple[str, int], tuple[str, str, int]]] = {}
-        self._numbers: dict[Typed | _List, int] = {}
         self._lists: dict[Key, int] = {}  # the newest of each channel of a namespace
 
     def take(self, version: int, body: bytes, note: Mapping[str, Any]) -> None:
@@ -74,10 +64,10 @@ class _Thread:
             self.begin()
         self.version, self.last = version, body
         for piece in note.get("pieces", ()):
-            self._number(tuple(piece) if len(piece) == 2 else _List(piece[0], piece[1], tuple(piece[2])))
+            self.pieces.read(piece)
         for ns, name, *fields in note.get("rows", ()):
             row = self.rows[ns, name] = _Row(*fields)
-            self._lists |= {(ns, at): one for at, one in row.values.items() if self._is_list(one)}
+            self._lists |= {(ns, at): one for at, one in row.values.items() if self.pieces.is_list(one)}
         for ns, name, task, index, *fields in note.get("writes", ()):
             made = self.writes.setdefault((ns, name), {})
             if index < 0 or (task, index) not in made:
@@ -86,39 +76,14 @@ class _Thread:
     def add(self, value: Any, ns: str = "", channel: str = "") -> int:
         """The number of a value. A list goes on where the newest list of the channel stopped."""
         if type(value) is not list:
-            return self._number(self.serde.dumps_typed(value))
-        elements = [self._number(self.serde.dumps_typed(one)) for one in cast(Sequence[Any], value)]
-        start = self._lists.get((ns, channel), -1)
-        before = self.elements(start)
-        differing = (at for at, pair in enumerate(zip(before, elements, strict=False)) if pair[0] != pair[1])
-        kept = next(differing, min(len(before), len(elements)))
-        if 0 < kept == len(before) == len(elements):
-            return start
-        return self._number(_List(start if kept else -1, kept, tuple(elements[kept:])))
-
-    def _number(self, piece: Typed | _List) -> int:
-        number = self._numbers.setdefault(piece, len(self.pieces))
-        if number == len(self.pieces):
-            self.pieces.append(piece)
-        return number
-
-    def _is_list(self, number: int) -> bool:
-        return isinstance(self.pieces[number], _List)
-
-    def elements(self, number: int) -> list[int]:
-        """The numbers of the elements of a list; none without a list."""
-        parts, length = list[Sequence[int]](), None
-        while number >= 0:
-            start, kept, added = cast(_List, self.pieces[number])
-            length = kept + len(added) if length is None else length
-            parts.append(added[: max(length - kept, 0)])
-            number, length = start, min(length, kept)
-        return [*chain.from_iterable(reversed(parts))]
+            return self.pieces.add(self.serde.dumps_typed(value))
+        elements = [self.pieces.add(self.serde.dumps_typed(one)) for one in cast(Sequence[Any], value)]
+        return self.pieces.add_list(elements, self._lists.get((ns, channel), NO_LIST))
 
     def value(self, number: int) -> Any:
-        if self._is_list(number):
-            return [self.value(one) for one in self.elements(number)]
-        return self.serde.loads_typed(cast(Typed, self.pieces[number]))
+        if self.pieces.is_list(number):
+            return [self.value(one) for one in self.pieces.elements(number)]
+        return self.serde.loads_typed(cast(Typed, self.pieces.all[number]))
 
     def metadata(self, key: Key) -> CheckpointMetadata:
         return cast(CheckpointMetadata, self.value(self.rows[key].number)["metadata"])
@@ -141,18 +106,21 @@ class _Thread:
             yield key
 
     def note_of(self, keys: set[Key]) -> dict[str, Any]:
-        """The note that begins the thread anew with some of its checkpoints."""
+        """The note that begins the thread anew with some of its checkpoints. Numbers of pieces stay.
+
+        If the checkpoint b stays, and a, of which the pieces 0 and 1 are, does not:
+
+            pieces: ("deleted", b"0"), ("deleted", b"1"), ("msgpack", b"…")
+            rows:   ("", "b", "a", 2, {})
+            writes: those of b, and those of checkpoints that are not put yet
+        """
         rows = {key: row for key, row in self.rows.items() if key in keys}
         kept = [key for key in self.writes if key in keys or key not in self.rows]
         writes = [(*key, *one, *made) for key in kept for one, made in self.writes[key].items()]
         needed = {write[-1] for write in writes}
         needed.update(*((row.number, *row.values.values()) for row in rows.values()))
-        needed.update(*[self.elements(number) for number in needed if self._is_list(number)])
-        pieces = [
-            piece if at in needed or self._is_list(at) else ("deleted", str(at).encode())
-            for at, piece in enumerate(self.pieces)
-        ]
-        return {"begins": True, "pieces": pieces, "rows": [(*at, *rows[at]) for at in rows], "writes": writes}
+        told = [(*at, *row) for at, row in rows.items()]
+        return {"begins": True, "pieces": self.pieces.only(needed), "rows": told, "writes": writes}
 
 
 def _named(config: Config) -> tuple[str, str, str | None]:
@@ -324,9 +292,9 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
         """Add a note to the log of a thread, and return its version."""
         while True:
             with suppress(Conflict), self._current(thread_id) as thread:
-                known = len(thread.pieces)
+                known = len(thread.pieces.all)
                 note = note_for(thread)
-                entry = Entry("checkpoints", _body({"pieces": thread.pieces[known:], **note}))
+                entry = Entry("checkpoints", _body({"pieces": thread.pieces.all[known:], **note}))
                 version = self.store.append(thread.place, [entry], expected=thread.version)
                 thread.take(version, entry.body, note)
                 return version
