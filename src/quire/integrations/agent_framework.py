@@ -10,7 +10,7 @@ between calls of tools, and sends what fits the model's window.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -70,8 +70,8 @@ class QuireHistory(HistoryProvider):
     """Keeps the messages of sessions, each in the conversation of its `session_id`.
 
     `template` says what the model sees, or is the window of the model in tokens. A tool result for which
-    there is no room is sent as a stub, and the model can read it with the tool `read_back`. `options` are
-    those of `Session.open`; a `compactor` in them takes the place of that. `provider` is the format in which
+    there is no room is sent as a stub, and the model can read it with the tool `read_back`. The other options
+    are those of `Session.open`; a `compactor` takes the place of that. `provider` is the format in which
     receipts render a request again.
     """
 
@@ -83,12 +83,11 @@ class QuireHistory(HistoryProvider):
         scope: str = "",
         source_id: str = "quire",
         provider: str = "openai",
-        options: Options | None = None,
+        **options: Unpack[Options],
     ) -> None:
         super().__init__(source_id)
         self._codec = _Codec()
-        given = options or {}
-        self._mirrors = Mirrors(self._codec, template, store, scope=scope, provider=provider, **given)
+        self._mirrors = Mirrors(self._codec, template, store, scope=scope, provider=provider, **options)
         self._loaded = WeakKeyDictionary[Mirror[Message], list[Message]]()
         """The messages of a session before the run at hand; they go with its mirror."""
         self.middleware: ChatMiddleware = _Fitting(self)

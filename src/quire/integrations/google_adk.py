@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Unpack, cast
 
 import msgspec
 
@@ -53,8 +53,8 @@ class QuirePlugin(BasePlugin):  # type: ignore[misc]
 
     Each agent of a session sees contents of its own, so each has a conversation, `SESSION/AGENT`. `template`
     says what the model sees, or is its window in tokens. A tool result for which there is no room is sent as
-    a stub, and the model can read it with the tool `read_back`. `options` are those of `Session.open`; a
-    `compactor` in them takes the place of that.
+    a stub, and the model can read it with the tool `read_back`. The other options are those of
+    `Session.open`; a `compactor` takes the place of that.
     """
 
     def __init__(
@@ -64,12 +64,11 @@ class QuirePlugin(BasePlugin):  # type: ignore[misc]
         *,
         scope: str = "adk",
         name: str = "quire",
-        options: Options | None = None,
+        **options: Unpack[Options],
     ) -> None:
         super().__init__(name)
-        given: Options = options or {}
         self._scope = scope
-        self._mirrors = Mirrors(_Codec(), template, store, provider="gemini", **given)
+        self._mirrors = Mirrors(_Codec(), template, store, provider="gemini", **options)
 
     def session(self, session: Session, agent: str) -> Kept:
         """What an agent has been sent in a session, with its receipts and its spending."""

@@ -13,7 +13,7 @@ import copy
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import msgspec
 
@@ -59,7 +59,7 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
 
     Without a template, the messages get the room that the threshold of Hermes leaves beside its prompt and
     tools. A tool result for which there is no room is sent as a stub, and the model can read it with the tool
-    `read_back`. `options` are those of `Session.open`; a `compactor` in them takes the place of that.
+    `read_back`. The other options are those of `Session.open`; a `compactor` in them takes the place of that.
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
         template: Template | None = None,
         *,
         scope: str = "hermes",
-        options: Options | None = None,
+        **options: Unpack[Options],
     ) -> None:
         self._store, self._template, self._scope = store, template, scope
-        self._options: Options = {"compactor": Offload(), **(options or {})}
+        self._options: Options = {"compactor": Offload(), **options}
         self._session: Session | None = None
         self._codec = _Codec()
         self._fitted: Budget | None = None
@@ -82,7 +82,7 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
 
     def __deepcopy__(self, memo: Any) -> "QuireEngine":
         """Return an engine for another agent: it shares the store, and nothing else."""
-        twin = QuireEngine(self._store, self._template, scope=self._scope, options=self._options)
+        twin = QuireEngine(self._store, self._template, scope=self._scope, **self._options)
         twin.context_length, twin.threshold_tokens = self.context_length, self.threshold_tokens
         return twin
 

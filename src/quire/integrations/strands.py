@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -68,7 +68,7 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
 
     The agent has the conversation `session_id/AGENT_ID`. `template` says what the model sees, or is its
     window in tokens. A tool result for which there is no room is sent as a stub, and the model can read it
-    with the tool `read_back`. `options` are those of `Session.open`; a `compactor` in them takes the place of
+    with the tool `read_back`. The other options are those of `Session.open`; a `compactor` takes the place of
     that. `provider` is the format in which receipts render a request again.
     """
 
@@ -80,14 +80,14 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
         *,
         scope: str = "strands",
         provider: str = "anthropic",
-        options: Options | None = None,
+        **options: Unpack[Options],
     ) -> None:
         super().__init__()
         if isinstance(template, int):
             template = Template(History(), budget=Budget(window=template))
         self._template = template
         self._session_id, self._store, self._scope = session_id, store, scope
-        self._options: Options = {"compactor": Offload(), **(options or {})}
+        self._options: Options = {"compactor": Offload(), **options}
         self._provider, self._codec = provider, _Codec()
         self._mirror: Mirror[Said] | None = None
 
