@@ -303,7 +303,7 @@ class Mirror(Generic[M]):
         origin, known = self._messages[number], whole.get(number)
         if known is None or len(known) != len(items) or not all(map(is_, known, items)):
             said = self._codec.read(origin)
-            if len(said) != len(items) or not all(map(_is_same, said, items)):
+            if len(said) != len(items) or not all(map(says_same, said, items)):
                 return self._codec.write(items, origin)
         self._whole[number] = items
         return origin
@@ -336,8 +336,8 @@ def _closing(view: View, gone: Sequence[Item]) -> list[ToolResult]:
     return [ToolResult(call.call_id, call.name, NO_RESULT, is_error=True) for call in calls]
 
 
-def _is_same(said: Item, item: Item) -> bool:
-    """Whether an item of the log says what a message says."""
+def says_same(said: Item, item: Item) -> bool:
+    """Whether an item of the log says what an item that was read from a message says."""
     if type(said) is not type(item) or isinstance(said, Unknown) or isinstance(item, Unknown):
         return False
     return replace(said, id=item.id, created_at=item.created_at, extras=item.extras) == item

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace as with_fields
 
 from quire.errors import MissingExtra
-from quire.integrations.mirror import MARK
+from quire.integrations.mirror import MARK, says_same
 from quire.items import (
     Audio,
     ConfigChange,
@@ -83,7 +83,7 @@ class PydanticCodec:
                 parts.append(part)
                 continue
             if number in kept:
-                parts.append(part if _is_said(said, kept[number]) else _part_for(kept[number]))
+                parts.append(part if says_same(said, kept[number]) else _part_for(kept[number]))
             number += 1
         return cast(native.ModelMessage, replace(cast(Any, origin), parts=parts))
 
@@ -247,12 +247,6 @@ def _part_for(item: Item) -> Any:
             return native.UserPromptPart(_pieces_of(content_for_model(item)))
         case _:
             raise TypeError(f"no message shows an item of type {type(item).__name__}")
-
-
-def _is_said(said: Item, item: Item) -> bool:
-    """Whether an item is as its part says."""
-    fields: dict[str, Any] = {"id": item.id, "created_at": 0.0, "extras": {}}
-    return with_fields(said, **fields) == with_fields(item, **fields)
 
 
 def _content_of(content: str | Iterable[Any]) -> Content:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from quire.integrations.logs.coding import is_claude_code, is_codex, read_claude_code, read_codex
+from quire.integrations.logs.coding_agents import is_claude_code, is_codex, read_claude_code, read_codex
 from quire.integrations.logs.conversation import (
     Conversation,
     Entry,
