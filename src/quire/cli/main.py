@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str | None, str]] = {
     "migrate": ("transfer", _STORES, "Copy every conversation of a store into another one."),
     "recall": ("memory", _STORES, "List what a question would bring back, with scores and reasons."),
     "knowledge": ("memory", _STORES, "Add, list and remove the documents of a scope."),
+    "inspect": ("inspect", _STORES, "Open a page that shows what the model saw of conversations, and why."),
     "mcp": ("mcp", _STORES, "Serve the conversations of a store to clients of the Model Context Protocol."),
 }
 """Each command with its module, its panel in the help, and one line about it."""

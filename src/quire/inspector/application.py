@@ -1,0 +1,294 @@
+"""The application: an address with a token, the files of the page, and what the page asks for as JSON.
+
+Every answer is computed by a plain function of a source and a query, or, where something is written, of a
+source and a JSON body. The tables `READS` and `WRITES` name them all.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from quire.errors import (
+    Conflict,
+    Forgotten,
+    InvalidValue,
+    QuireError,
+    StoreError,
+    TooLarge,
+    UnknownId,
+    UnknownKey,
+)
+from quire.inspector.source import Query, Source
+from quire.session import open_store
+from quire.stores import Store
+from quire.stores.threads import FOLLOWING
+
+Read = Callable[[Source, Query], Any]
+Write = Callable[[Source, Mapping[str, Any]], Any]
+
+READS: dict[str, Read] = {}
+"""What can be read of a source, by name."""
+
+WRITES: dict[str, Write] = {}
+"""What can be changed in a writable source, by name."""
+
+PAGE = Path(__file__).with_name("page")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LARGEST = 64 * 2**20
+"""Bytes of a file that is dropped on the page."""
+_LARGEST_BODY = 2**20
+_PATIENCE = 0.5
+_ALIVE = 15.0
+"""Seconds between two signs of life in a stream of events."""
+
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
+_STATUS: dict[type[QuireError], int] = {
+    UnknownId: 404,
+    UnknownKey: 404,
+    Forgotten: 410,
+    Conflict: 409,
+    TooLarge: 413,
+    StoreError: 500,
+}
+
+
+def app(
+    store: str | Path | Store | None = None,
+    *,
+    files: Mapping[str, bytes] | None = None,
+    scope: str | None = None,
+    write: bool = False,
+    token: str | None = None,
+    hosts: tuple[str, ...] = LOOPBACK,
+) -> Starlette:
+    """Make the inspector of a store, to run or to mount; `app.state.path` is the path of its page.
+
+    With a `scope`, nothing outside of it can be named or seen. Only with `write` can the page change
+    something. The path begins with a `token`, by default a new one; an empty token leaves the protection to
+    the application that mounts it, as do other `hosts`. `files` are histories to show read-only, by name.
+    """
+    token = secrets.token_urlsafe(24) if token is None else token
+    inspector = _Inspector()
+    if store is not None:
+        opened = open_store(store)
+        label = str(store) if isinstance(store, str | Path) else type(store).__name__
+        inspector.sources["store"] = Source(
+            opened, label=Path(urlsplit(label).path).name or label, scope=scope, is_writable=write
+        )
+    for name, data in (files or {}).items():
+        inspector.add_file(name, data)
+    routes = [
+        Route("/", inspector.index),
+        Route("/page/{path:path}", inspector.file),
+        Route("/api/sources", inspector.listed),
+        Route("/api/files", inspector.open_file, methods=["POST"]),
+        Route("/api/{source}/events", inspector.events),
+        Route("/api/{source}/{name}", inspector.read, methods=["GET"]),
+        Route("/api/{source}/{name}", inspector.write, methods=["POST"]),
+    ]
+    made = Starlette(routes=[Mount(f"/{token}" if token else "", routes=routes)])
+    made.add_middleware(_Guard, token=token, hosts=hosts)
+    made.state.path = f"/{token}/" if token else "/"
+    return made
+
+
+# Safety
+
+
+class _Guard:
+    """Lets only this machine's own page in, and tells the browser what the page may do."""
+
+    def __init__(self, app: ASGIApp, token: str, hosts: tuple[str, ...]) -> None:
+        self._app, self._token, self._hosts = app, token, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope, Headers(scope=scope))
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_headers()]
+            await send(message)
+
+        if refusal is not None:
+            await PlainTextResponse(refusal, status_code=403)(scope, receive, send_guarded)
+        else:
+            await self._app(scope, receive, send_guarded)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> str | None:
+        """Why a request is refused; `None` if it is not."""
+        host = headers.get("host", "")
+        if urlsplit(f"//{host}").hostname not in self._hosts:
+            return "This address is not served here."
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        first = path.split("/")[1] if self._token else ""
+        if not hmac.compare_digest(first.encode(), self._token.encode()):
+            return "The address lacks its token: open the address that `quire inspect` printed."
+        is_page = scope["method"] == "GET" and path in ("/", f"/{self._token}/")
+        is_navigation = headers.get("sec-fetch-dest") == "document" and is_page
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not is_navigation:
+            return "Another site asked for it."
+        if headers.get("origin", f"{scope['scheme']}://{host}") != f"{scope['scheme']}://{host}":
+            return "A page of another origin asked for it."
+        return None
+
+
+@cache
+def _headers() -> list[tuple[bytes, bytes]]:
+    digest = base64.b64encode(hashlib.sha256(import_map().encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    rows = {
+        "content-security-policy": policy,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cross-origin-resource-policy": "same-origin",
+        "cross-origin-opener-policy": "same-origin",
+        "cache-control": "no-store",
+    }
+    return [(name.encode(), value.encode()) for name, value in rows.items()]
+
+
+def modules() -> dict[str, Path]:
+    """The modules of the page by the names under which they import each other."""
+    own = {f"quire/{path.name}": path for path in sorted(PAGE.glob("*.js"))}
+    return {"preact": PAGE / "vendor" / "preact.js", **own}
+
+
+@cache
+def import_map() -> str:
+    """The import map of the page."""
+    paths = {name: f"./{path.relative_to(PAGE.parent).as_posix()}" for name, path in modules().items()}
+    return json.dumps({"imports": paths})
+
+
+# Answers
+
+
+class _Inspector:
+    """The sources that are open, and the endpoints."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, Source] = {}
+
+    def add_file(self, name: str, data: bytes) -> str:
+        """Open a history or a log as a source of its own, and return the name of the source."""
+        raise InvalidValue("files are not opened yet")
+
+    async def index(self, request: Request) -> Response:
+        page = (PAGE / "index.html").read_text("utf-8").replace("{{import map}}", import_map())
+        return Response(page, media_type="text/html")
+
+    async def file(self, request: Request) -> Response:
+        path = (PAGE / request.path_params["path"]).resolve()
+        if not path.is_relative_to(PAGE) or path.suffix not in _TYPES or not path.is_file():
+            return PlainTextResponse("There is no such file.", status_code=404)
+        return Response(path.read_bytes(), media_type=_TYPES[path.suffix])
+
+    async def listed(self, request: Request) -> Response:
+        rows = [
+            {
+                "name": name,
+                "label": source.label,
+                "scope": source.scope,
+                "is_writable": source.is_writable,
+                "is_file": source.histories is not None,
+            }
+            for name, source in self.sources.items()
+        ]
+        return _answer(rows)
+
+    async def read(self, request: Request) -> Response:
+        read = READS.get(request.path_params["name"])
+        source = self.sources.get(request.path_params["source"])
+        if read is None or source is None:
+            return _answer({"error": "there is nothing at this address"}, 404)
+        return await _computed(read, source, Query(request.query_params))
+
+    async def write(self, request: Request) -> Response:
+        write = WRITES.get(request.path_params["name"])
+        source = self.sources.get(request.path_params["source"])
+        if write is None or source is None:
+            return _answer({"error": "there is nothing at this address"}, 404)
+        if not source.is_writable:
+            return _answer({"error": "this is read-only: start the inspector with --write"}, 403)
+        try:
+            body = msgspec.json.decode(await _body(request, _LARGEST_BODY), type=dict[str, Any])
+        except (msgspec.MsgspecError, QuireError) as fault:
+            return _answer({"error": f"the body is a JSON object: {fault}"}, 400)
+        return await _computed(write, source, body)
+
+    async def open_file(self, request: Request) -> Response:
+        try:
+            data = await _body(request, _LARGEST)
+        except QuireError as fault:
+            return _answer({"error": str(fault)}, 413)
+        name = request.query_params.get("name", "file")
+        return await _computed(lambda: {"source": self.add_file(name, data)})
+
+    async def events(self, request: Request) -> Response:
+        """Tell when a conversation changes, or, without an address, when any does."""
+        source = self.sources.get(request.path_params["source"])
+        if source is None:
+            return _answer({"error": "there is nothing at this address"}, 404)
+        try:
+            place = source.place(request.query_params.get("address", ""))
+        except QuireError as fault:
+            return _answer({"error": str(fault)}, 404)
+
+        async def events() -> AsyncIterator[str]:
+            version, quiet = -1, 0.0
+            while True:
+                found = await FOLLOWING.do(source.store.wait, place, version, _PATIENCE)
+                quiet = 0.0 if found != version else quiet + _PATIENCE
+                if found != version:
+                    version = found
+                    yield f'data: {{"version": {version}}}\n\n'
+                elif quiet >= _ALIVE:
+                    quiet = 0.0
+                    yield ": alive\n\n"
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+
+async def _computed(work: Callable[..., Any], *given: Any) -> Response:
+    """The answer of a function that runs in a thread; an error is a sentence."""
+    try:
+        return _answer(await run_in_threadpool(work, *given))
+    except QuireError as fault:
+        status = next((code for kind, code in _STATUS.items() if isinstance(fault, kind)), 400)
+        return _answer({"error": str(fault)}, status)
+
+
+async def _body(request: Request, largest: int) -> bytes:
+    """The body of a request, refused as soon as it is too large."""
+    read = bytearray()
+    async for part in request.stream():
+        read += part
+        if len(read) > largest:
+            raise TooLarge(f"it has more than {largest:,} bytes")
+    return bytes(read)
+
+
+def _answer(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")

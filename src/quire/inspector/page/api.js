@@ -1,0 +1,107 @@
+// What the page knows of the server: reads, writes, and the events that say that something changed.
+// A page that was exported has no server: it finds the answers in its snapshot.
+
+import { useEffect, useRef, useState } from "preact";
+
+const element = document.getElementById("snapshot");
+export const snapshot = element ? JSON.parse(element.textContent) : null;
+
+export const at = { source: "store", sources: [] };
+
+export function keyOf(name, params = {}) {
+  const given = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const query = new URLSearchParams(given.map(([key, value]) => [key, String(value)]));
+  query.sort();
+  return `${name}?${query}`;
+}
+
+async function answer(path, options) {
+  const response = await fetch(`api/${path}`, options).catch(() => {
+    throw new Error("The inspector does not answer. Is it still running?");
+  });
+  const data = await response.json().catch(() => ({ error: `The inspector answered with status ${response.status}.` }));
+  if (!response.ok) throw new Error(data.error ?? `status ${response.status}`);
+  return data;
+}
+
+export async function get(name, params = {}, source = at.source) {
+  const key = keyOf(name, params);
+  if (!snapshot) return answer(`${source}/${key}`);
+  if (!(key in snapshot.answers)) throw new Error("This was not exported: open the conversation with `quire inspect`.");
+  return snapshot.answers[key];
+}
+
+export async function post(name, body) {
+  const headers = { "content-type": "application/json" };
+  const made = await answer(`${at.source}/${name}`, { method: "POST", headers, body: JSON.stringify(body) });
+  changed();
+  return made;
+}
+
+export async function openFile(file) {
+  const made = await answer(`files?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
+  await loadSources();
+  return made.source;
+}
+
+export async function loadSources() {
+  at.sources = snapshot ? snapshot.sources : await answer("sources");
+  return at.sources;
+}
+
+// Whether the source that is shown can be changed, and why not.
+export const can = {
+  get write() { return !snapshot && Boolean(at.sources.find((one) => one.name === at.source)?.is_writable); },
+  get reason() { return snapshot ? "This is an export." : "Read-only: start the inspector with --write."; },
+};
+
+// Addresses of views within the page
+
+export function link(address, view = "transcript", params = {}, source = at.source) {
+  const given = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const query = given.length ? `?${new URLSearchParams(given)}` : "";
+  const parts = address ? [source, address, view] : [source];
+  return `#/${parts.map(encodeURIComponent).join("/")}${query}`;
+}
+
+export function go(...to) { location.hash = link(...to); }
+
+// Events: every view that shows data asks again when the conversation has changed.
+
+const listeners = new Set();
+let count = 0;
+
+export function changed() {
+  count += 1;
+  for (const listener of listeners) listener(count);
+}
+
+export function follow(params, onMessage) {
+  if (snapshot) return () => {};
+  const events = new EventSource(`api/${at.source}/${keyOf("events", params)}`);
+  let isFirst = true;
+  events.onmessage = (event) => {
+    if (!isFirst) changed();
+    isFirst = false;
+    onMessage?.(JSON.parse(event.data));
+  };
+  return () => events.close();
+}
+
+// The data of a view. While it is asked for again, the old data stays; `isLoading` is true until the first.
+export function useData(name, params = {}, source = at.source) {
+  const [state, setState] = useState({ data: null, error: null, isLoading: true });
+  const [tick, setTick] = useState(count);
+  const latest = useRef(0);
+  const key = `${source}/${keyOf(name, params)}`;
+  useEffect(() => { listeners.add(setTick); return () => listeners.delete(setTick); }, []);
+  useEffect(() => {
+    const mine = ++latest.current;
+    const take = (next) => { if (mine === latest.current) setState(next); };
+    get(name, params, source).then(
+      (data) => take({ data, error: null, isLoading: false }),
+      (error) => take({ data: null, error, isLoading: false }),
+    );
+  }, [key, tick]);
+  return state;
+}

@@ -1,0 +1,197 @@
+// What the views are made of.
+
+import { html, useEffect, useRef, useState } from "preact";
+import { get } from "quire/api.js";
+
+// Numbers, times and money
+
+const numbers = new Intl.NumberFormat("en");
+const dates = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
+const days = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
+
+export const number = (value) => (value === null || value === undefined ? "–" : numbers.format(value));
+export const percent = (share) => (share === null || share === undefined ? "–" : `${Math.round(share * 100)} %`);
+export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+
+export function money(usd) {
+  if (usd === null || usd === undefined) return "–";
+  if (usd === 0) return "$0";
+  return usd < 0.01 ? `$${usd.toPrecision(2)}` : `$${usd.toFixed(usd < 10 ? 3 : 2)}`;
+}
+
+export function seconds(value) {
+  if (value === null || value === undefined) return "–";
+  if (value < 1) return `${Math.round(value * 1000)} ms`;
+  if (value < 90) return `${value.toFixed(value < 10 ? 1 : 0)} s`;
+  return value < 5400 ? `${Math.round(value / 60)} min` : `${(value / 3600).toFixed(1)} h`;
+}
+
+export function When({ at }) {
+  if (!at) return html`<span class="muted">–</span>`;
+  const passed = Date.now() / 1000 - at;
+  let text = days.format(at * 1000);
+  if (passed < 45) text = "just now";
+  else if (passed < 3600) text = `${Math.round(passed / 60)} min ago`;
+  else if (passed < 86400) text = `${Math.round(passed / 3600)} h ago`;
+  return html`<time class="when" datetime=${new Date(at * 1000).toISOString()} title=${dates.format(at * 1000)}>${text}</time>`;
+}
+
+// States of a view
+
+export const Empty = ({ title, children }) => html`<div class="state"><p class="state-title">${title}</p><p class="muted">${children}</p></div>`;
+export const Fault = ({ error }) => html`<div class="state is-bad" role="alert"><p class="state-title">This cannot be shown</p><p>${error.message}</p></div>`;
+export const Skeleton = ({ rows = 6 }) => html`<div class="skeleton" aria-label="loading" aria-busy="true">${Array.from({ length: rows }, (_, row) => html`<div key=${row} />`)}</div>`;
+
+// The body of a view once its data is there: `children` is a function of the data.
+export function Loaded({ state, rows, children }) {
+  if (state.error) return html`<${Fault} error=${state.error} />`;
+  if (!state.data) return html`<${Skeleton} rows=${rows} />`;
+  return children(state.data);
+}
+
+// Marks
+
+const KINDS = {
+  message: "message", tool_call: "call", tool_result: "result", reasoning: "reasoning", handoff: "handoff",
+  config_change: "config", note: "note", summary: "summary", mask: "mask", hide: "hide", pin: "pin", undo: "undo",
+};
+export const kindOf = (item) => (item.kind === "message" ? item.role : KINDS[item.kind] ?? item.kind);
+export const Kind = ({ item }) => html`<span class="kind kind-${KINDS[item.kind] ?? "other"} role-${item.role ?? "none"}">${kindOf(item)}</span>`;
+export const Fate = ({ fate }) => html`<span class="fate fate-${fate.replace(" ", "-")}">${fate}</span>`;
+export const Tag = ({ tone = "plain", children, title }) => html`<span class="tag is-${tone}" title=${title}>${children}</span>`;
+export const Tokens = ({ count }) => html`<span class="number" title=${plural(count ?? 0, "token")}>${number(count)}</span>`;
+export const Dot = ({ tone = "good", label }) => html`<span class="dot is-${tone}" role="img" aria-label=${label} title=${label} />`;
+
+// Controls
+
+export function Button({ children, onClick, tone = "plain", disabled = false, title }) {
+  const [isBusy, setBusy] = useState(false);
+  const press = async () => {
+    setBusy(true);
+    try { await onClick(); } finally { setBusy(false); }
+  };
+  return html`<button type="button" class="button is-${tone}" disabled=${disabled || isBusy} title=${title} onClick=${press}>${children}</button>`;
+}
+
+export const Segmented = ({ options, value, onChange, label }) => html`
+  <div class="segmented" role="group" aria-label=${label}>
+    ${options.map(([name, text]) => html`
+      <button key=${name} type="button" aria-pressed=${name === value} onClick=${() => onChange(name)}>${text}</button>`)}
+  </div>`;
+
+export function Copy({ text, label = "Copy" }) {
+  const [isDone, setDone] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setDone(true);
+    setTimeout(() => setDone(false), 1500);
+  };
+  return html`<button type="button" class="button is-quiet" onClick=${copy}>${isDone ? "Copied" : label}</button>`;
+}
+
+// Panels and tables
+
+export const Panel = ({ title, note, actions, children, id }) => html`
+  <section class="panel" id=${id} aria-label=${title}>
+    ${title && html`<header class="panel-head"><h2>${title}</h2>${note && html`<span class="muted">${note}</span>`}<div class="grow" />${actions}</header>`}
+    ${children}
+  </section>`;
+
+// Figures in a row: [label, value, title].
+export const Figures = ({ rows }) => html`
+  <dl class="figures">${rows.filter(Boolean).map(([label, value, title]) => html`
+    <div key=${label} title=${title}><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`;
+
+// Columns are {name, head, isNumber, cell(row)}; a row that can be opened is a button of its first cell.
+export const Table = ({ columns, rows, rowKey, rowClass, label }) => html`
+  <div class="table-frame"><table class="table" aria-label=${label}>
+    <thead><tr>${columns.map((one) => html`<th key=${one.name} class="col-${one.name} ${one.isNumber ? "number" : ""}">${one.head}</th>`)}</tr></thead>
+    <tbody>${rows.map((row, index) => html`
+      <tr key=${rowKey ? rowKey(row) : index} class=${rowClass?.(row)}>
+        ${columns.map((one) => html`<td key=${one.name} class="col-${one.name} ${one.isNumber ? "number" : ""}">${one.cell(row)}</td>`)}
+      </tr>`)}</tbody>
+  </table></div>`;
+
+// A bar of parts in proportion: parts are {label, value, tone}.
+export function Bar({ parts, total, label }) {
+  const sum = total ?? parts.reduce((all, part) => all + part.value, 0);
+  let x = 0;
+  return html`<svg class="bar" role="img" aria-label=${label} viewBox="0 0 1000 10" preserveAspectRatio="none">
+    ${parts.map((part) => {
+      const width = sum ? (1000 * part.value) / sum : 0;
+      const start = x;
+      x += width;
+      return html`<rect key=${part.label} class="tone-${part.tone}" x=${start} y="0" width=${Math.max(width - 1, 0.5)} height="10"><title>${part.label}: ${number(part.value)}</title></rect>`;
+    })}
+  </svg>`;
+}
+
+// Texts
+
+// A long text: its beginning, and the rest in stretches as it is asked for.
+export function Text({ item, address, isFolded = false, className = "" }) {
+  const [text, setText] = useState(item.text);
+  const [isOpen, setOpen] = useState(!isFolded);
+  useEffect(() => { setText(item.text); }, [item.id, item.text]);
+  const limit = 600;
+  const isLong = isFolded && item.length > limit;
+  const shown = isLong && !isOpen ? `${text.slice(0, limit)}…` : text;
+  const more = async () => {
+    const part = await get("item", { address, id: item.id, start: text.length });
+    setText(text + part.text);
+  };
+  return html`<div class="text ${className}" dir="auto">${readable(shown)}</div>
+    ${(isLong || (isOpen && text.length < item.length)) && html`<div class="text-more">
+      ${isLong && html`<button type="button" class="link" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Show less" : `Show all ${number(item.length)} characters`}</button>`}
+      ${isOpen && text.length < item.length && html`<button type="button" class="link" onClick=${more}>Show ${number(Math.min(item.length - text.length, 100000))} more of ${number(item.length)} characters</button>`}
+    </div>`}`;
+}
+
+// Control characters are shown as their pictures: a terminal's escapes have no meaning here.
+export const readable = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (one) => (one === "\u007f" ? "\u2421" : String.fromCharCode(0x2400 + one.charCodeAt(0))));
+
+export function pretty(text) {
+  try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
+}
+
+export function Media({ media }) {
+  return media.map((one, index) => html`<${Tag} key=${index}>${one.part}${one.name ? ` ${one.name}` : ""}${one.type ? `, ${one.type}` : ""}${one.bytes ? `, ${number(one.bytes)} bytes` : ""}</${Tag}>`);
+}
+
+// An item: who, what, how many tokens; `side` is put at its right, `children` below its text.
+export const Item = ({ item, address, side, children, isFolded = true, className = "" }) => html`
+  <article class="item item-${item.kind} role-${item.role ?? "none"} ${className}" data-id=${item.id}>
+    <header class="item-head">
+      <${Kind} item=${item} />
+      ${item.name && html`<code class="item-name">${readable(item.name)}</code>`}
+      ${item.agent && html`<${Tag}>${readable(item.agent)}</${Tag}>`}
+      ${item.is_error && html`<${Tag} tone="bad">error</${Tag}>`}
+      ${item.interrupted && html`<${Tag} tone="warn">interrupted</${Tag}>`}
+      ${item.forgotten && html`<${Tag}>forgotten</${Tag}>`}
+      <div class="grow" />${side}
+      ${item.tokens !== undefined && html`<span class="muted number" title="tokens">${number(item.tokens)}</span>`}
+      <${When} at=${item.at} />
+    </header>
+    ${item.text && html`<${Text} item=${item.kind === "tool_call" ? { ...item, text: pretty(item.text) } : item} address=${address} isFolded=${isFolded} className=${item.kind.startsWith("tool") || item.kind === "note" ? "is-code" : ""} />`}
+    ${item.media && html`<div class="item-media"><${Media} media=${item.media} /></div>`}
+    ${children}
+  </article>`;
+
+// j and k move through the elements that match, Enter opens: for lists.
+export function useKeys(selector) {
+  const root = useRef(null);
+  useEffect(() => {
+    const press = (event) => {
+      if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+      const step = { j: 1, k: -1 }[event.key];
+      if (!step || !root.current) return;
+      const all = [...root.current.querySelectorAll(selector)];
+      const next = all[all.indexOf(document.activeElement) + step] ?? all[step > 0 ? 0 : all.length - 1];
+      next?.focus();
+      next?.scrollIntoView({ block: "nearest" });
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, [selector]);
+  return root;
+}

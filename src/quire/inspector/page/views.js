@@ -1,0 +1,18 @@
+// The views of a conversation in the order of their tabs. One without a tab is reached from another.
+
+import { html } from "preact";
+import { Empty } from "quire/parts.js";
+
+const Later = () => html`<${Empty} title="Not here yet">This view is being built.</${Empty}>`;
+
+export const Conversations = Later;
+
+export const VIEWS = [
+  { name: "transcript", tab: "Transcript", view: Later },
+  { name: "requests", tab: "Requests", view: Later },
+  { name: "request", under: "requests", view: Later },
+  { name: "compactions", tab: "Compactions", view: Later },
+  { name: "steps", tab: "Tools", view: Later },
+  { name: "what-if", tab: "What if", view: Later },
+  { name: "faults", tab: "Faults", view: Later, isFor: (head) => head.is_file },
+];

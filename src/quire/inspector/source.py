@@ -1,0 +1,77 @@
+"""Where the inspector reads from: a store, or a file that was opened; and the parameters of a request."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from quire.errors import InvalidValue, UnknownId, cut
+from quire.session import Session
+from quire.stores import Place, Store, place_at
+
+
+class Query:
+    """The parameters of a request, checked: `InvalidValue` names one that is wrong."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._given = given
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text; the default if it is not given."""
+        return self._given.get(name, default)
+
+    def number(self, name: str, default: int | None = None, *, least: int = 0) -> int | None:
+        """A whole number; the default if it is not given."""
+        given = self._given.get(name, "")
+        if not given:
+            return default
+        if not given.removeprefix("-").isdecimal() or len(given) > 18 or int(given) < least:
+            raise InvalidValue(f"{name} is a whole number of at least {least}")
+        return int(given)
+
+    def whole(self, name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
+        """A whole number that always has a value; one above `most` is taken as `most`."""
+        found = self.number(name, default, least=least)
+        value = default if found is None else found
+        return value if most is None else min(value, most)
+
+    def flag(self, name: str) -> bool:
+        """Whether a parameter is given, and is not 0."""
+        return self._given.get(name, "0") not in ("", "0", "false")
+
+
+class Source:
+    """A store as the inspector shows it. With a scope, nothing outside of it can be named or seen.
+
+    A file that was opened is a source too: a store in memory that nobody writes to, with `histories`, the
+    payloads that were read from it, by the address of their conversation.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        label: str,
+        scope: str | None = None,
+        is_writable: bool = False,
+        histories: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.store, self.label, self.is_writable = store, label, is_writable
+        self.scope = None if scope is None else place_at(scope=scope).scope
+        self.histories = histories
+
+    def place(self, address: str) -> Place:
+        """The place of a conversation that exists and may be seen; `UnknownId` for any other."""
+        place = place_at(address)
+        if self.scope not in (None, place.scope) or not self.store.version(place):
+            raise UnknownId(f"there is no conversation {cut(str(place))} here")
+        return place
+
+    def session(self, address: str) -> Session:
+        """The session of a conversation that exists and may be seen, with all that others wrote."""
+        place = self.place(address)
+        session = Session.open(scope=place.scope, conversation=place.conversation, store=self.store)
+        session.refresh()
+        return session
+
+    def scopes(self) -> list[str]:
+        """The scopes that may be seen."""
+        return self.store.scopes() if self.scope is None else [self.scope]
