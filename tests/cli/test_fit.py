@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
-from quire.cli.simulate import POLICIES
+from quire.context import POLICIES
 from quire.providers import PROVIDERS, check
 from tests.cli.command_line import TOOL, conversation, lines, ran, ran_json, refused
 

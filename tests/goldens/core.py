@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any, cast
 
 from quire import compactors, context, sections, state, tokens
-from quire.cli.simulate import POLICIES, replay
+from quire.context import POLICIES, replay
 from quire.errors import Irreducible, OverBudget, QuireError
 from quire.items import (
     JSON,

@@ -4,25 +4,15 @@ from typing import Annotated, Any
 
 import typer
 
-from quire.cli.histories import (
-    OWN,
-    READ,
-    History,
-    is_log,
-    located,
-    note_downgrades,
-    other_format,
-    read_histories,
-    render,
-    unwritten,
-    write_payloads,
-)
+from quire.cli.histories import is_log, note_downgrades, read_histories, unwritten, write_payloads
 from quire.cli.options import COUNTED_AS, AsJson, File, KeyFile, Model, Output, Source
-from quire.cli.phrases import fields_of, kind, plural, title
+from quire.cli.phrases import kind, plural, title
 from quire.cli.terminal import errors_reported, note, say, table, write_json
 from quire.cli.transfer import check_store
 from quire.errors import InvalidValue
-from quire.providers import HISTORY, Downgrade, Fault, provider_for
+from quire.integrations.logs.histories import OWN, History, other_format
+from quire.integrations.logs.repair import converted, outgrown, repaired
+from quire.providers import Fault, provider_for
 from quire.tokens import counter_for, schema_tokens
 
 _OTHER_FORMAT = "other_format"
@@ -82,9 +72,9 @@ def convert(
     """Write a history in another format. What the format cannot carry is reported on standard error."""
     with errors_reported():
         histories = read_histories(file, source)
-        converted = [_converted(history, source, to) for history in histories]
-        write_payloads([payload for payload, _ in converted], histories, output)
-        for history, (_, downgrades) in zip(histories, converted, strict=True):
+        written = [converted(history, source, to) for history in histories]
+        write_payloads([payload for payload, _ in written], histories, output)
+        for history, (_, downgrades) in zip(histories, written, strict=True):
             remark = unwritten(history, history.format(source), to)
             note_downgrades(history, downgrades, remark)
 
@@ -132,15 +122,6 @@ def _counted(history: History, source: str | None, model: str | None) -> dict[st
     }
 
 
-def _converted(
-    history: History, source: str | None, to: str, model: str | None = None
-) -> tuple[Any, tuple[Downgrade, ...]]:
-    # Within one format the model made the history itself, so its opaque state stays usable.
-    items = history.items(source, model if source == to else None)
-    payload, downgrades = render(items, to, model=model or history.model, tools=history.tools)
-    return payload, located(history, history.format(source), items, downgrades)
-
-
 def _faults(history: History, file: str, provider: str, model: str | None) -> list[Fault]:
     """The faults of a history; of one in another format, only that it is."""
     faults = provider_for(provider).check(history.payload, model)
@@ -170,62 +151,12 @@ def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors
 
 def _fix(wanted: list[tuple[History, str]], model: str | None, output: str | None) -> bool:
     """Write the histories with their faults repaired, each for a provider; whether a fault is left."""
-    repaired = [_repaired(history, provider, model) for history, provider in wanted]
-    write_payloads([payload for payload, _ in repaired], [history for history, _ in wanted], output)
+    fixed = [repaired(history, provider, model) for history, provider in wanted]
+    write_payloads([payload for payload, _ in fixed], [history for history, _ in wanted], output)
     has_faults = False
-    for (history, provider), (payload, downgrades) in zip(wanted, repaired, strict=True):
+    for (history, provider), (payload, downgrades) in zip(wanted, fixed, strict=True):
         note_downgrades(history, downgrades, outgrown(payload, history.payload))
         for fault in provider_for(provider).check(payload, model):
             note(f"{history.place}not repaired: {fault}")
             has_faults = True
     return has_faults
-
-
-def _repaired(history: History, provider: str, model: str | None) -> tuple[Any, tuple[Downgrade, ...]]:
-    if not provider_for(provider).check(history.payload, model):
-        return history.payload, ()
-    payload, downgrades = _converted(history, provider, provider, model)
-    return shaped(payload, history.payload, provider), reportable(downgrades, history.payload)
-
-
-def shaped(rendered: dict[str, Any], original: Any, provider: str) -> Any:
-    """A rendered payload in the shape of the original, with the settings of the original."""
-    if isinstance(original, list):
-        # Tools are added for a whole request; a list of messages has no place for them.
-        rest = {name: value for name, value in rendered.items() if name not in ("tools", "tool_choice")}
-        return rest[HISTORY[provider]] if rest.keys() == {HISTORY[provider]} else rest
-    given = fields_of(original)
-    kept = {name: value for name, value in given.items() if name not in READ[provider]}
-    return _for_gemini(rendered, given, kept) if provider == "gemini" else {**kept, **rendered}
-
-
-def reportable(downgrades: tuple[Downgrade, ...], original: Any) -> tuple[Downgrade, ...]:
-    """The changes to report: not that tools were added, where the original is a list and has none."""
-    return tuple(one for one in downgrades if not isinstance(original, list) or one.change != "tools_added")
-
-
-def outgrown(fixed: Any, original: Any) -> str | None:
-    """A sentence for where a list was read and a whole payload is written."""
-    if not isinstance(original, list) or isinstance(fixed, list):
-        return None
-    fields = ", ".join(fields_of(fixed))
-    return f"a list of messages cannot hold all of it, so a whole payload is written: {fields}"
-
-
-_HTTP_FIELDS = {"systemInstruction", "toolConfig", "generationConfig", "safetySettings", "cachedContent"}
-
-
-def _for_gemini(rendered: dict[str, Any], given: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
-    """A payload for Gemini's client; settings in the `config` of the original stay."""
-    if "config" not in given and not _HTTP_FIELDS.isdisjoint(given):
-        raise InvalidValue(
-            "this is a request for Gemini's HTTP interface, which is read but not written: "
-            "quire convert --to gemini writes it for the client"
-        )
-    before = fields_of(given.get("config"))
-    config = {name: value for name, value in before.items() if name not in READ["gemini"]}
-    config |= fields_of(rendered.get("config"))
-    if "tool_config" in before:
-        config["tool_config"] = {**fields_of(before["tool_config"]), **fields_of(config["tool_config"])}
-    with_config = {"config": config} if config or "config" in given else {}
-    return {**kept, "contents": rendered["contents"], **with_config}

@@ -6,16 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import typer
 
-from quire.cli.check import outgrown, reportable, shaped
-from quire.cli.histories import (
-    OWN,
-    History,
-    known_format,
-    note_downgrades,
-    read_histories,
-    render,
-    write_payloads,
-)
+from quire.cli.histories import note_downgrades, read_histories, write_payloads
 from quire.cli.options import (
     COUNTED_AS,
     AsJson,
@@ -33,6 +24,8 @@ from quire.cli.stores import at_store, existing_place, session_at
 from quire.cli.terminal import error, errors_reported, say, write_json
 from quire.context import Context, Entry, Piece, Template
 from quire.errors import InvalidValue, Irreducible, OverBudget, UnknownId, cut
+from quire.integrations.logs.histories import OWN, History, known_format
+from quire.integrations.logs.repair import outgrown, render, reportable, shaped
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
 from quire.sections import Ask, History as HistorySection

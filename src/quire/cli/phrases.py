@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, cast
 
 import msgspec
 
@@ -28,6 +27,7 @@ from quire.items import (
     kind_of,
     parts_of,
 )
+from quire.providers import fields_in
 from quire.state import View
 from quire.tokens import counter_for
 
@@ -86,11 +86,6 @@ def beginning(text: str, longest: int = _LONGEST) -> str:
 def title(file: str, line: int | None) -> str:
     """A history by its file and line."""
     return file if line is None else f"{file}, line {line}"
-
-
-def fields_of(value: Any) -> dict[str, Any]:
-    """The fields of a JSON object; no fields for any other value."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 # Items
@@ -192,7 +187,7 @@ def outcome(result: ToolResult, how: str = "") -> str:
 def question(made: ToolCall) -> str:
     """What a call asks a person."""
     try:
-        asked = fields_of(msgspec.json.decode(made.arguments)).get("question")
+        asked = fields_in(msgspec.json.decode(made.arguments)).get("question")
     except msgspec.DecodeError:
         asked = None
     return asked if isinstance(asked, str) else made.arguments

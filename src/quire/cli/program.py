@@ -14,7 +14,7 @@ import typer
 from quire.agent import Agent
 from quire.cli.chat import approved, closed, model_named
 from quire.cli.options import AsJson, KeyFile, StoreUrl
-from quire.cli.phrases import beginning, call, fields_of, named, outcome, plural
+from quire.cli.phrases import beginning, call, named, outcome, plural
 from quire.cli.stores import at_store
 from quire.cli.terminal import Terminal, error, errors_reported, read_bytes, say, write_json
 from quire.errors import Damaged, InvalidValue, QuireError, cut
@@ -42,6 +42,7 @@ from quire.programs import (
     Written,
 )
 from quire.programs.values import plain
+from quire.providers import fields_in
 from quire.sections import Instructions
 from quire.session import Session
 from quire.stores.threads import COMPUTING
@@ -286,4 +287,4 @@ def _fields(file: str) -> dict[str, Any]:
         raise Damaged("it is not JSON", file) from None
     if not isinstance(value, dict):
         raise Damaged("the input is an object with a value for each name", file)
-    return fields_of(cast(Any, value))
+    return fields_in(value)

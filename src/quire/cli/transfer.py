@@ -5,21 +5,15 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from quire.cli.histories import (
-    OWN,
-    History,
-    known_format,
-    located,
-    note_downgrades,
-    read_histories,
-    render,
-)
+from quire.cli.histories import note_downgrades, read_histories
 from quire.cli.options import Address, AsJson, File, KeyFile, Output, StoreUrl, Transcript
 from quire.cli.phrases import listed, plural, title
 from quire.cli.stores import at_store, existing_place, key_in, path_of, session_at
 from quire.cli.terminal import errors_reported, note, say, write_json
 from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed
 from quire.integrations.logs import FORMATS as LOGS
+from quire.integrations.logs.histories import OWN, History, known_format
+from quire.integrations.logs.repair import located, render
 from quire.items import Item
 from quire.providers import Downgrade, Fault, provider_for
 from quire.state import Transcript as Log
@@ -149,7 +143,7 @@ def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
             raise InvalidValue(f"{where}: {fault}") from None
         names = (place.conversation, str(history.line or ""))
         target = place._replace(conversation="-".join(filter(None, names)))
-        found = history.log or history.format(source)
+        found = history.log.format if history.log is not None else history.format(source)
         broken = _broken(history, source, items)
         yield _Read(where, found, target, items, len(history.tools), *broken)
 

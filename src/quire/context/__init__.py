@@ -17,6 +17,15 @@ from quire.context.entries import (
     not_shown as not_shown,
 )
 from quire.context.fit import Fitted, Piece, fit
+from quire.context.replay import (
+    KEEP_ALL as KEEP_ALL,
+    POLICIES,
+    USUAL_PRICES as USUAL_PRICES,
+    Replay,
+    known_prices as known_prices,
+    replay,
+    summed as summed,
+)
 from quire.context.template import (
     DEFAULT_MODEL as DEFAULT_MODEL,
     Read as Read,
@@ -27,13 +36,16 @@ from quire.context.template import (
 )
 
 __all__ = [
+    "POLICIES",
     "Context",
     "Entry",
     "Fitted",
     "Line",
     "Piece",
     "Receipt",
+    "Replay",
     "Template",
     "fit",
     "gather",
+    "replay",
 ]

@@ -1,0 +1,184 @@
+"""Replays: a history recorded again call by call under a policy, and what that would have cost.
+
+Each call of the model is built and rendered as it would have been sent. The only assumption about caches is
+that a provider serves the longest beginning that a request shares with the one before it.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise, takewhile
+from typing import Any, NamedTuple
+
+from quire.compactors import Cascade, ClearToolResults, Compactor, Plan, Summarize, TruncateOldest, record
+from quire.context.context import Context
+from quire.context.fit import Piece
+from quire.context.template import DEFAULT_MODEL, Template
+from quire.errors import Irreducible, OverBudget
+from quire.items import Item, Message
+from quire.providers import provider_for
+from quire.sections import Ask, History, Settings
+from quire.state import Pool, Transcript, is_output
+from quire.tokens import Budget, Counter, Definition, Prices, facts_for
+
+KEEP_ALL = "keep-all"
+
+POLICIES: dict[str, Compactor | None] = {
+    "default": TruncateOldest(),
+    "cut-to-25": TruncateOldest(floor=0.25, ceiling=0.8),
+    "clear-in-batches": Cascade(ClearToolResults(), TruncateOldest()),
+    "summarize": Summarize(unit="tokens", size=512),
+    "sliding-window": TruncateOldest(floor=1.0),
+    KEEP_ALL: None,
+}
+"""Policies by name. Without a compactor everything is kept."""
+
+USUAL_PRICES = Prices(1.0, 5.0, 0.1, 1.25)
+"""What most providers charge, relative to a token of input."""
+
+_UNBOUNDED = 2**40
+"""A window that nothing fills."""
+
+_WORD = "sum "
+"""Summaries are made of this word, about one token each."""
+
+
+class Call(NamedTuple):
+    """One call: its tokens, those that a cache can serve, and whether a compaction came before it.
+
+    If a summary was written, `prompt` are the tokens that its writer read and `summary` those it wrote.
+    """
+
+    tokens: int
+    cached: int
+    compacted: bool
+    faults: int
+    over_budget: bool
+    prompt: int = 0
+    summary: int = 0
+
+
+class Replay(NamedTuple):
+    """All calls of a conversation under one policy; `refused` counts those that could not be made to fit."""
+
+    calls: tuple[Call, ...]
+    refused: int
+
+    def bill(self, prices: Prices = USUAL_PRICES) -> float:
+        """The cost of all input and summaries; by default one token of input costs 1."""
+        known = prices.for_all_input()
+        costs = (
+            call.cached * (known.cache_read or 0.0)
+            + (call.tokens - call.cached) * (known.cache_write or 0.0)
+            + call.prompt * (known.input or 0.0)
+            + call.summary * (known.output or 0.0)
+            for call in self.calls
+        )
+        return sum(costs)
+
+
+def summed(replays: Sequence[Replay]) -> dict[str, Any]:
+    """The figures of one policy, over all histories."""
+    calls = [call for one in replays for call in one.calls]
+    sent = sum(call.tokens for call in calls)
+    return {
+        "cached_share": round(sum(call.cached for call in calls) / sent, 4) if sent else None,
+        "peak": max((call.tokens for call in calls), default=0),
+        "calls": len(calls),
+        "compactions": sum(call.compacted for call in calls),
+        "invalid": sum(call.faults > 0 for call in calls),
+        "over_budget": sum(call.over_budget for call in calls),
+        "refused": sum(one.refused for one in replays),
+    }
+
+
+def known_prices(model: str) -> Prices | None:
+    """The prices of a model in USD for a million tokens; None if one that a bill needs is not known."""
+    prices = facts_for(model).prices
+    return None if prices.input is None or prices.output is None else prices
+
+
+def replay(
+    items: Sequence[Item],
+    compactor: Compactor | None,
+    *,
+    tokens: int | None,
+    counter: Counter,
+    model: str = DEFAULT_MODEL,
+    volatile: int = 0,
+    tools: Sequence[Definition] = (),
+) -> Replay:
+    """Record the items one by one, and before each reply of the model build what would have been sent.
+
+    `tokens` is the budget; None keeps everything. `volatile` adds a block of about that many tokens,
+    different in each call. The definitions of `tools` are sent with each call. A requested summary is assumed
+    to be written in the requested size.
+    """
+    budget = Budget(window=_UNBOUNDED if tokens is None else tokens)
+    template = Template(History(), budget=budget, model=model)
+    replayer = _Replayer(compactor, template, counter, Ask(tools=tools))
+    calls: list[Call] = []
+    refused = 0
+    replayer.transcript.extend(items[:1])
+    for before, item in pairwise(items):
+        # The model is called right before its reply begins.
+        if is_output(item) and not is_output(before):
+            words = f"State {len(calls)}:" + " now" * volatile
+            try:
+                calls.append(replayer.call((Message("system", words),) if volatile else ()))
+            except (Irreducible, OverBudget):
+                refused += 1
+        replayer.transcript.append(item)
+    return Replay(tuple(calls), refused)
+
+
+class _Replayer:
+    def __init__(self, compactor: Compactor | None, template: Template, counter: Counter, ask: Ask) -> None:
+        self.transcript = Transcript()
+        self._pool = Pool()
+        self._compactor = compactor
+        self._template = template
+        self._counter = counter
+        self._ask = ask
+        self._wire = provider_for("openai")
+        self._previous: Context | None = None
+
+    def call(self, block: Sequence[Item]) -> Call:
+        """Compact if it is due, and build and render what would have been sent."""
+        context = self._built(block)
+        plan = self._compacted(context)
+        if plan is not None:
+            context = self._built(block)
+        # Without a cache plan: its marks move with each call, and are no content to a cache.
+        payload = self._wire.render(context.items, model=context.model).payload
+        faults = len(self._wire.check(payload, context.model))
+        count, schemas = self._counter.count, context.receipt.schemas
+        tokens = sum(map(count, context.items)) + schemas
+        cached = 0
+        if self._previous is not None:
+            # Tool definitions come before all messages and are the same in each call.
+            cached = sum(map(count, _shared(self._previous.items, context.items))) + schemas
+        self._previous = context
+        over = max(context.receipt.tokens, tokens) > context.receipt.available
+        asked = plan.request if plan is not None else None
+        prompt = 0 if asked is None else sum(map(count, asked.prompt))
+        return Call(tokens, cached, plan is not None, faults, over, prompt, asked.size if asked else 0)
+
+    def _built(self, block: Sequence[Item]) -> Context:
+        pieces = [Piece(History(), self.transcript.view)]
+        if block:
+            pieces.append(Piece(Settings("volatile"), block))
+        return self._template.fit(tuple(pieces), self._ask, counter=self._counter, previous=self._previous)
+
+    def _compacted(self, context: Context) -> Plan | None:
+        """The plan that was carried out; None if none was due."""
+        view = self.transcript.view
+        plan = None if self._compactor is None else self._compactor.plan(view, context.room())
+        if plan is None:
+            return None
+        text = None if plan.request is None else _WORD * plan.request.size
+        return plan if record(self.transcript, plan, text=text, pool=self._pool) else None
+
+
+def _shared(before: Sequence[Item], items: Sequence[Item]) -> list[Item]:
+    """The items that two requests begin with."""
+    pairs = zip(before, items, strict=False)
+    return [item for _, item in takewhile(lambda pair: pair[0] == pair[1], pairs)]
