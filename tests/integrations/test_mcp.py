@@ -305,8 +305,8 @@ def test_a_conversation_that_cannot_be_read_does_not_hide_the_others(tmp_path: P
         Session.open("ana/sealed", store=store).user("Hello")
     with seeded(Store.open(tmp_path / "chats.db")) as store:
         rows = served(store, lambda client: answer(client, "list"), scope="ana")["conversations"]
-    assert [row["address"] for row in rows] == ["ana/sealed", ADDRESS]
-    assert "is sealed" in rows[0]["fault"] and rows[1]["items"] == 6
+    assert [row["address"] for row in rows] == [ADDRESS, "ana/sealed"]  # the latest first
+    assert rows[0]["items"] == 6 and "is sealed" in rows[1]["fault"]
 
 
 # Scopes

@@ -45,6 +45,7 @@ def is_refused_or_whole(shelf: Shelf, log: Log) -> bool:
                     Place(scope, name) for scope in store.scopes() for name in store.conversations(scope)
                 }
                 assert found == set(PLACES) or store.reports
+                assert {one.place for one in store.recent()} == set(PLACES) or store.reports
                 store.append(place, [entry("more")], expected=len(log[place]))
                 assert store.read(place, after=len(log[place]))[0].body == entry("more").body
         except StoreError:
@@ -102,6 +103,17 @@ AIMED = {
     "an earlier end": "REPLACE INTO entries VALUES ((1 << 32) + 3, '', x'', 3)",
     "another end": "INSERT INTO entries VALUES ((1 << 32) + 7, '', x'', 0)",
 }
+
+
+def test_damage_to_one_conversation_hides_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    with Store.open(path) as store:
+        for number, place in enumerate(PLACES):
+            store.append(place, [Entry("main", b'{"created_at":%d}' % number)], expected=0)
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("DELETE FROM entries WHERE at = (1 << 32) + 2")
+    with Store.open(path) as store:
+        assert store.recent() == [(PLACES[2], 1, 2.0), (PLACES[1], 1, 1.0), (PLACES[0], 0, None)]
 
 
 @pytest.mark.parametrize("aim", AIMED)

@@ -88,6 +88,7 @@ VERBS: dict[str, Callable[[Store], Any]] = {
     "read": lambda store: store.read(HERE),
     "version": lambda store: store.version(HERE),
     "conversations": lambda store: store.conversations("ana"),
+    "recent": lambda store: store.recent(),
     "replace": lambda store: store.replace(HERE, {1: b"{}"}),
     "remove": lambda store: store.remove(HERE),
     "scrub": lambda store: store.scrub(),

@@ -134,9 +134,8 @@ class _Tools:
         return Session.open(scope=place.scope, conversation=place.conversation, store=self._store)
 
     def list_(self, start: Annotated[int, Field(ge=0)] = 0) -> Answer:
-        """List conversations: addresses, versions, items shown, tokens that requests used. Has no content."""
-        scopes = self._store.scopes() if self._scope is None else [self._scope]
-        places = [Place(scope, name) for scope in scopes for name in self._store.conversations(scope)]
+        """List conversations, the latest first: addresses, versions, items shown, tokens used. No content."""
+        places = [one.place for one in self._store.recent(self._scope)]
         places = [place for place in places if not is_reserved(place.conversation)]
         rows, end = [self._summary(place) for place in places[start : start + _MOST]], start + _MOST
         return {"conversations": rows, "length": len(places), "next": end if end < len(places) else None}

@@ -8,6 +8,7 @@ from quire.errors import StoreFailed
 from quire.stores.store import (
     Entry,
     Place,
+    Recent,
     Standing,
     Store,
     Stored,
@@ -16,6 +17,7 @@ from quire.stores.store import (
     checked_append,
     checked_start,
     conflict,
+    newest_first,
     place_at,
 )
 
@@ -68,6 +70,14 @@ class MemoryStore(Store):
     def scopes(self) -> list[str]:
         with self._current():
             return sorted({place.scope for place in self._logs})
+
+    def recent(self, scope: str | None = None) -> list[Recent]:
+        if scope is not None:
+            place_at(scope=scope)
+        with self._current():
+            return newest_first(
+                (at, len(log), log[-1].body) for at, log in self._logs.items() if scope in (None, at.scope)
+            )
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         check_place(place)

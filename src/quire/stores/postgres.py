@@ -22,6 +22,7 @@ from quire.stores.store import (
     Entry,
     Opening,
     Place,
+    Recent,
     Standing,
     Store,
     Stored,
@@ -37,6 +38,7 @@ from quire.stores.store import (
     conflict,
     damaged,
     entry_sum,
+    newest_first,
     place_at,
     summed,
     this_process,
@@ -102,6 +104,9 @@ _BEGIN = f"""
     {_ENTRIES}"""
 _STANDING = "SELECT number, version FROM quire.conversations WHERE address = %s"
 _STANDINGS = "SELECT name, version, number FROM quire.conversations WHERE scope = %s"
+_RECENT = """
+    SELECT scope, name, counted.version, body FROM quire.conversations AS counted
+    LEFT JOIN quire.entries ON conversation = number AND entries.version = counted.version"""
 _READ = """
     SELECT counted.version, entries.version, stream, body, sum
     FROM quire.conversations AS counted
@@ -231,6 +236,13 @@ class PostgresStore(Store):
 
     def scopes(self) -> list[str]:
         return sorted(row[0] for row in self._rows("SELECT DISTINCT scope FROM quire.conversations"))
+
+    def recent(self, scope: str | None = None) -> list[Recent]:
+        if scope is None:
+            rows = self._rows(_RECENT)
+        else:
+            rows = self._rows(f"{_RECENT} WHERE scope = %s", place_at(scope=scope).scope)
+        return newest_first((Place(*names), version, body) for *names, version, body in rows)
 
     def open_checkpoint(self, place: Place) -> Opening | None:
         check_place(place)

@@ -15,6 +15,7 @@ from quire.stores.store import (
     Entry,
     Opening,
     Place,
+    Recent,
     Standing,
     Store,
     Stored,
@@ -157,6 +158,9 @@ class Sealed(Store):
 
     def scopes(self) -> list[str]:
         return self.inside.scopes()
+
+    def recent(self, scope: str | None = None) -> list[Recent]:
+        return self.inside.recent(scope)  # times stay readable
 
     def open_checkpoint(self, place: Place) -> Opening | None:
         found = self.inside.open_checkpoint(place)

@@ -22,6 +22,7 @@ from quire.stores.store import (
     Entry,
     Opening,
     Place,
+    Recent,
     Standing,
     Store,
     Stored,
@@ -38,6 +39,7 @@ from quire.stores.store import (
     conflict,
     damaged,
     entry_sum,
+    newest_first,
     part_sum,
     place_at,
     sum_of,
@@ -117,6 +119,11 @@ _STANDING = f"""
     FROM conversations LEFT JOIN entries ON at = (SELECT at FROM entries
         WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
     WHERE scope = ?"""
+_RECENT = f"""
+    SELECT scope, name, ending.at & {_LAST}, ending.stream, last.body
+    FROM conversations LEFT JOIN entries AS ending ON ending.at = (SELECT at FROM entries
+        WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
+    LEFT JOIN entries AS last ON last.at = ending.at - 1"""
 _COUNT_BY_SUM = "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scope = ?"
 _BY_SUM = "SELECT scope, name FROM conversations WHERE scope_sum = ? AND name_sum = ?"
 
@@ -159,6 +166,7 @@ class SQLiteStore(Store):
         # What an append has checked already: streams, and places with the row before their first entry.
         self._known: dict[Place, int] = {}
         self._streams: set[str] = set()
+        self._recent: tuple[str | None, int, list[Recent]] = (None, -1, [])  # of a scope, as of a commit
 
     def __repr__(self) -> str:
         return f"<SQLiteStore {self.path!r}>"
@@ -237,6 +245,17 @@ class SQLiteStore(Store):
         if {sum_of(scope) if isinstance(scope, str) else None for scope in found} != sums:
             raise StoreDamaged(f"{self.path} is damaged: the names of its scopes are not as written")
         return sorted(found)
+
+    def recent(self, scope: str | None = None) -> list[Recent]:
+        where, values = ("", ()) if scope is None else (" WHERE scope = ?", (place_at(scope=scope).scope,))
+        with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
+            # The connection that reads never writes, so each commit of any other gives another number.
+            (commit,) = connection.execute("PRAGMA data_version").fetchone()
+            known = self._recent
+            if known[:2] != (scope, commit):
+                rows = connection.execute(f"{_RECENT}{where}", values)
+                known = self._recent = (scope, commit, newest_first(map(self._last_entry, rows)))
+        return list(known[2])
 
     def open_checkpoint(self, place: Place) -> Opening | None:
         check_place(place)
@@ -344,6 +363,13 @@ class SQLiteStore(Store):
             connection.executemany(_FILL_END, rows)
         self._remember(place, start, entries)
         return found + len(entries)
+
+    def _last_entry(self, row: Sequence[Any]) -> tuple[Place, int, bytes | None]:
+        """The place, version and last body of a row of `_RECENT`; no body where the end is missing."""
+        scope, name, ending, stream, body = row
+        if type(scope) is not str or type(name) is not str:
+            raise StoreDamaged(f"{self.path} is damaged: the names of conversations are not as written")
+        return (Place(scope, name), ending - 1, body) if stream == "" else (Place(scope, name), 0, None)
 
     def _remember(self, place: Place, start: int, entries: Sequence[Entry | Stored]) -> None:
         """Remember what the next append need not check again."""

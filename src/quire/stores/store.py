@@ -18,6 +18,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from urllib.parse import quote, unquote
 from zlib import crc32
 
+import msgspec
+
 from quire.errors import (
     Conflict,
     Damaged,
@@ -159,6 +161,17 @@ class Standing(NamedTuple):
     log: str = ""
 
 
+class Recent(NamedTuple):
+    """A conversation in the order of last activity."""
+
+    place: Place
+    version: int
+    """Zero where the end of the conversation is damaged."""
+
+    time: float | None
+    """When its last entry was made, in UTC epoch seconds; `None` where that cannot be read."""
+
+
 class Opening(NamedTuple):
     """What a checkpoint gives for opening a conversation."""
 
@@ -283,6 +296,24 @@ class Store(ABC):
     @abstractmethod
     def scopes(self) -> list[str]:
         """All scopes, sorted: for the operator of the store, never for a tenant."""
+
+    def recent(self, scope: str | None = None) -> list[Recent]:
+        """The conversations of one scope, the latest first; those of all scopes are for the operator.
+
+        Damage to one conversation does not hide the others: its time is `None`, and it comes last.
+        """
+        scopes = self.scopes() if scope is None else [scope]
+        standings = [(one, self.conversations(one)) for one in scopes]
+        return newest_first(
+            (Place(one, name), at.version, self._last_body(Place(one, name), at.version))
+            for one, names in standings
+            for name, at in names.items()
+        )
+
+    def _last_body(self, place: Place, version: int) -> bytes | None:
+        with suppress(StoreDamaged):
+            return self.read_at(place, [version])[0].body
+        return None
 
     # A checkpoint is made from the entries of a conversation, so that opening it need not read them all. It
     # has a head, which is part 0, and further parts. It is never the truth: without one, the log is read.
@@ -610,6 +641,27 @@ def _is_whole(place: Place, version: int, row: Row) -> bool:
         return at == version and entry_sum(*place, version, stream, body) == known
     except (TypeError, UnicodeError):  # a damaged database gives values of other types
         return False
+
+
+class _Timed(msgspec.Struct, gc=False):
+    """What is read of the last entry of a conversation."""
+
+    created_at: float | None = None
+
+
+_read_timed = msgspec.json.Decoder(_Timed).decode
+
+
+def newest_first(found: Iterable[tuple[Place, int, bytes | None]]) -> list[Recent]:
+    """Conversations in the order of last activity, of places, versions and the bodies of last entries."""
+    recent = [Recent(place, version, _time_in(body)) for place, version, body in found]
+    return sorted(recent, key=lambda one: (one.time is None, -(one.time or 0.0), one.place))
+
+
+def _time_in(body: bytes | None) -> float | None:
+    with suppress(msgspec.MsgspecError, UnicodeError, RecursionError, TypeError):  # where it is damaged
+        return None if body is None else _read_timed(body).created_at
+    return None
 
 
 def is_sealed(body: bytes) -> bool:

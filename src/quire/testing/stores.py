@@ -134,6 +134,9 @@ class Oracle:
             versions = [self.version(Place(scope, name)) for name in names]
             counted = [found[name].version for name in names]
             assert counted == versions, f"conversations({scope!r}) has other versions"
+            recent = {one.place: one.version for one in store.recent(scope)}
+            expected = {place: self.version(place) for place in self.rows if place.scope == scope}
+            assert recent == expected, f"recent({scope!r}) has other conversations or versions"
         for place in self.rows:
             assert store.version(place) == self.version(place), f"version({place}) is wrong"
             assert store.read(place) == self.read(place), f"read({place}) returns other entries"
@@ -392,6 +395,31 @@ class StoreLaws:
             assert again.version == 2, "a removed conversation does not begin anew"
             assert not again.log or again.log != before["q3"].log, "a new conversation has the log of the old"
 
+    def test_conversations_are_listed_by_their_last_activity(self) -> None:
+        with self.opened() as held:
+            reader = held.open()
+
+            def add(place: Place, created_at: str) -> None:
+                text = '"text":"\\"created_at\\":9","extras":{"created_at":8}'
+                body = f'{{"kind":"message",{created_at}{text}}}'
+                version = held.store.version(place)
+                held.store.append(place, [Entry("main", body.encode())], expected=version)
+
+            old, new, other, timeless = (Place("ana", "old"), Place("ana", "new"), HERE, Place("bo", ""))
+            for place, time_of in ((old, 1.5), (new, 3), (other, 2.25), (old, 1.75)):
+                add(place, f'"created_at":{time_of},')
+            add(timeless, "")
+            expected = [(new, 1, 3.0), (other, 1, 2.25), (old, 2, 1.75), (timeless, 1, None)]
+            for store in (held.store, reader):
+                assert store.recent() == expected, "recent() has other conversations, or in another order"
+                assert store.recent("ana") == expected[:3], "recent(scope) has other conversations"
+                assert store.recent("nobody's") == [], "a scope without conversations has recent ones"
+            add(old, '"created_at":4,')
+            held.store.remove(new)
+            expected = [(old, 3, 4.0), (other, 1, 2.25), (timeless, 1, None)]
+            for store in (held.store, reader):
+                assert store.recent() == expected, "recent() does not follow what others write"
+
     def test_wrong_arguments_are_refused_and_change_nothing(self) -> None:
         with self.opened() as held:
             store = held.store
@@ -428,6 +456,7 @@ class StoreLaws:
                 lambda: store.version(HERE),
                 lambda: store.conversations("ana"),
                 store.scopes,
+                store.recent,
                 lambda: store.replace(HERE, {1: b"{}"}),
                 lambda: store.remove(HERE),
                 lambda: store.wait(HERE, 0, 0.01),
@@ -584,5 +613,5 @@ def _wrong_calls(store: Store) -> Iterable[Callable[[], Any]]:
         *(lambda: store.write_checkpoint(HERE, text, b"", [], {}),),
         *(lambda: store.write_checkpoint(HERE, 1, b"", [text], {1: text}),),
         lambda: store.append(pair, [entry("not")], expected=1),
-        lambda: store.conversations(here),
+        *(lambda: store.conversations(here), lambda: store.recent(here)),
     ]
