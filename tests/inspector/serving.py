@@ -1,0 +1,84 @@
+"""The inspector as it is used: a server on the loopback address, asked by HTTP."""
+
+import json
+import socket
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from threading import Thread
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import uvicorn
+from starlette.applications import Starlette
+
+
+class Answer(NamedTuple):
+    """The answer to a request."""
+
+    status: int
+    text: str
+    headers: Mapping[str, str]
+
+    @property
+    def data(self) -> Any:
+        """What the answer says, if it is JSON."""
+        return json.loads(self.text)
+
+
+class Served(NamedTuple):
+    """A server that runs."""
+
+    port: int
+    path: str = "/"
+    """The path of the page, with its token."""
+    store: str = ""
+    """The path of the store."""
+
+    @property
+    def origin(self) -> str:
+        """The origin of the page."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def url(self, view: str = "") -> str:
+        """The address of a view, such as `store/lamp-shop%2Fparcels/requests`."""
+        return f"{self.origin}{self.path}#/{view}"
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        """Send a request to a path below the page's."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            given = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+            connection.request(
+                method, path, given, {name.replace("_", "-"): text for name, text in headers.items()}
+            )
+            response = connection.getresponse()
+            return Answer(response.status, response.read().decode(), dict(response.headers))
+        finally:
+            connection.close()
+
+    def read(self, name: str, source: str = "store", **query: Any) -> Answer:
+        """Read what the page reads."""
+        return self.ask("GET", f"{self.path}api/{source}/{name}?{urlencode(query)}")
+
+    def write(self, name: str, source: str = "store", **body: Any) -> Answer:
+        """Write what the page writes."""
+        return self.ask("POST", f"{self.path}api/{source}/{name}", body)
+
+
+@contextmanager
+def serving(application: Starlette, store: str = "") -> Generator[Served]:
+    """Serve an application in a thread."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        config = uvicorn.Config(
+            application, loop="asyncio", http="h11", ws="none", lifespan="off", log_level="critical"
+        )
+        server = uvicorn.Server(config)
+        thread = Thread(target=server.run, args=([listening],), name="inspector")
+        thread.start()
+        path = getattr(application.state, "path", "/")
+        try:
+            yield Served(listening.getsockname()[1], path, store)
+        finally:
+            server.should_exit = server.force_exit = True  # streams of events are not waited for
+            thread.join()

@@ -1,0 +1,173 @@
+"""Safe by default: this machine, its own page, a token, no writing, one scope, and a strict policy."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from quire.inspector import app
+from quire.inspector.application import READS, WRITES
+from quire.stores import Store, place_at
+from tests.inspector.serving import Served, serving
+
+PARCELS = "lamp-shop/parcels"
+DIARY = "ana/diary"
+
+
+@pytest.fixture(scope="module")
+def scoped(shop: Served) -> Iterator[Served]:
+    """The scope `lamp-shop` of the shop, with --write."""
+    with (
+        Store.open(shop.store) as store,
+        serving(app(store, scope="lamp-shop", write=True), shop.store) as served,
+    ):
+        yield served
+
+
+def text_of(served: Served) -> list[str]:
+    """What the store has."""
+    with Store.open(served.store) as store:
+        places = [(scope, name) for scope in store.scopes() for name in store.conversations(scope)]
+        return [
+            f"{scope}/{name}: {store.version(place_at(scope=scope, conversation=name))}"
+            for scope, name in places
+        ]
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/wrong/", "/wrong/api/sources", "//api/sources", "/%2e%2e/", "/TOKEN"]
+)
+def test_without_the_token_there_is_nothing(shop: Served, path: str) -> None:
+    answer = shop.ask("GET", path.replace("TOKEN", shop.path.strip("/")[:-1]))
+    assert answer.status == 403 and "shop" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["", "page/app.js", "api/sources", "api/store/conversations"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:80", "0.0.0.0", "[::]", ""]
+)
+def test_only_this_machine_is_served(shop: Served, path: str, host: str) -> None:
+    assert shop.ask("GET", shop.path + path, host=host).status in (400, 403)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+def test_the_names_of_this_machine_are_served(shop: Served, host: str) -> None:
+    assert shop.ask("GET", f"{shop.path}api/sources", host=f"{host}:{shop.port}").status == 200
+
+
+OTHERS = [
+    {"origin": "http://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://127.0.0.1:1"},
+    {"origin": "https://127.0.0.1"},
+    {"sec_fetch_site": "cross-site"},
+    {"sec_fetch_site": "same-site", "sec_fetch_dest": "iframe"},
+    {"sec_fetch_site": "cross-site", "sec_fetch_dest": "script"},
+]
+
+
+@pytest.mark.parametrize("headers", OTHERS, ids=lambda headers: " ".join(headers.values()))
+@pytest.mark.parametrize(
+    "path", ["page/app.js", "api/sources", "api/store/conversations", "api/store/events"]
+)
+def test_pages_of_others_read_nothing(shop: Served, path: str, headers: dict[str, str]) -> None:
+    assert shop.ask("GET", shop.path + path, **headers).status == 403
+
+
+@pytest.mark.parametrize("headers", OTHERS, ids=lambda headers: " ".join(headers.values()))
+@pytest.mark.parametrize("name", [*WRITES, "files"])
+def test_pages_of_others_write_nothing(own_shop: Served, name: str, headers: dict[str, str]) -> None:
+    before = text_of(own_shop)
+    path = "api/files" if name == "files" else f"api/store/{name}"
+    assert own_shop.ask("POST", own_shop.path + path, {"address": PARCELS}, **headers).status == 403
+    assert text_of(own_shop) == before
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_nothing_is_written_unless_asked_for(shop: Served, name: str) -> None:
+    answer = shop.write(name, address=PARCELS)
+    assert (answer.status, "--write" in answer.data["error"]) == (403, True)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_scope_hides_the_others_from_reading(scoped: Served, name: str) -> None:
+    query = {
+        "address": DIARY,
+        "other": DIARY,
+        "question": "safe diary",
+        "query": "safe diary",
+        "scope": "ana",
+    }
+    answer = scoped.read(name, **query)
+    assert answer.status in (200, 400, 404)
+    assert "8-15-47" not in answer.text and "I will keep it" not in answer.text
+    if answer.status == 200:
+        assert "diary" not in answer.text.replace("safe diary", "")
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_scope_hides_the_others_from_writing(scoped: Served, name: str) -> None:
+    before = text_of(scoped)
+    assert scoped.write(name, address=DIARY).status in (400, 404)
+    assert text_of(scoped) == before
+
+
+def test_a_scope_hides_the_others_from_events(scoped: Served) -> None:
+    assert scoped.read("events", address=DIARY).status == 404
+
+
+BODIES: list[Any] = [
+    b"",
+    b"[1]",
+    b'"x"',
+    b"{",
+    b"\xff\xfe",
+    b'{"address": 5}',
+    b'{"address": null}',
+    b"{}",
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("name", [*READS, *WRITES, "none", "..%2f..%2fapp", "%00"])
+def test_what_makes_no_sense_is_refused_in_a_sentence(own_shop: Served, name: str) -> None:
+    before = text_of(own_shop)
+    nonsense = "", "/", "a/b/c", "%ff", "\0", "x" * 10_000, "lamp-shop/none", "лампы/🪔"
+    answers = [
+        own_shop.ask("GET", f"{own_shop.path}api/store/{name}?address={quote(one)}&id=x&version=-1")
+        for one in nonsense
+    ]
+    answers += [own_shop.ask("POST", f"{own_shop.path}api/store/{name}", body) for body in BODIES]
+    for answer in answers:
+        assert answer.status in (200, 400, 403, 404, 405, 409, 410, 413), answer
+        assert "Traceback" not in answer.text
+    assert text_of(own_shop) == before
+
+
+@pytest.mark.parametrize(
+    "path", ["../application.py", "..%2fapplication.py", "/etc/passwd", "%2fetc%2fpasswd", "vendor", ""]
+)
+def test_only_files_of_the_page_are_served(shop: Served, path: str) -> None:
+    assert shop.ask("GET", f"{shop.path}page/{path}").status in (403, 404)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "page/app.js", "page/style.css", "api/sources", "api/store/none", "none"]
+)
+def test_every_answer_tells_the_browser_what_is_allowed(shop: Served, path: str) -> None:
+    headers = shop.ask("GET", shop.path + path).headers
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy and "*" not in policy
+    assert (
+        "frame-ancestors 'none'" in policy and "form-action 'none'" in policy and "base-uri 'none'" in policy
+    )
+    assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert not any(name.lower().startswith("access-control") for name in headers)
+
+
+def test_a_token_is_new_and_long(shop: Served) -> None:
+    with Store.open(shop.store) as store:
+        paths = {app(store).state.path for _ in range(3)}
+    assert len(paths) == 3 and all(len(path) >= 34 for path in paths)
