@@ -8,7 +8,7 @@ from quire.compactors import Cascade, Offload, TruncateOldest, read_back
 from quire.errors import DuplicateId, Forgotten, InvalidValue
 from quire.items import Message, Note, Summary, ToolCall, ToolResult
 from quire.models import Scripted
-from quire.session import Session
+from quire.session import Session, family
 from quire.stores import MemoryStore
 from quire.tokens import counter_for
 from tests.session.opened import TEMPLATE, ids, run, said, session, texts, twin, watch
@@ -30,6 +30,30 @@ def test_a_fork_can_be_narrowed_to_turns_and_tools() -> None:
     assert ids(opened("q3/narrow", twin(store)).view()) == ids(child.view())
     one.tool("found", call_id="c1")
     assert not [item for item in one.fork("bare", tools=[]).view() if isinstance(item, ToolCall)]
+
+
+def test_a_family_says_where_each_fork_began_and_how_long_it_is() -> None:
+    store = MemoryStore()
+    one = session(store)
+    one.append(*said("a", "b", "c"))
+    one.pool.keep(Note("a note", key="key"))
+    early, late = one.fork("early", at=2), one.fork("late")
+    late.append(*said("d", "e"))
+    deep = late.fork("deep")
+    deep.user("f")
+    one.child("empty").user("alone")
+    opened("q33", store).user("another family")
+    rows = {row.place.conversation: row[1:] for row in family(store, one.place)}
+    assert rows == {  # parent, version there, items of the past, items
+        "q3": (None, 0, 0, 3),
+        "q3/early": ("q3", 2, 2, 2),
+        "q3/empty": (None, 0, 0, 1),
+        "q3/late": ("q3", 3, 3, 5),
+        "q3/late/deep": ("q3/late", late.version, 5, 6),
+    }
+    assert family(store, early.place) == family(store, deep.place) == family(store, one.place)
+    nearest = family(store, deep.place, 3)
+    assert [row.place.conversation for row in nearest] == ["q3", "q3/late", "q3/late/deep"]
 
 
 def test_a_child_begins_with_nothing_and_is_found_again() -> None:

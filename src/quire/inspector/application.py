@@ -34,6 +34,7 @@ from quire.errors import (
     UnknownId,
     UnknownKey,
 )
+from quire.inspector import conversation
 from quire.inspector.source import Query, Source
 from quire.session import open_store
 from quire.stores import Store
@@ -42,10 +43,19 @@ from quire.stores.threads import FOLLOWING
 Read = Callable[[Source, Query], Any]
 Write = Callable[[Source, Mapping[str, Any]], Any]
 
-READS: dict[str, Read] = {}
+READS: dict[str, Read] = {
+    "conversation": conversation.head,
+    "transcript": conversation.transcript,
+    "tokens": conversation.tokens,
+    "item": conversation.item,
+    "compare": conversation.compare,
+}
 """What can be read of a source, by name."""
 
-WRITES: dict[str, Write] = {}
+WRITES: dict[str, Write] = {
+    "undo": conversation.undo,
+    "fork": conversation.fork,
+}
 """What can be changed in a writable source, by name."""
 
 PAGE = Path(__file__).with_name("page")

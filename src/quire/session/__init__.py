@@ -5,7 +5,7 @@ from quire.session.aio import (
     checked_type as checked_type,
     wait_for as wait_for,
 )
-from quire.session.branches import free_name as free_name, labelled as labelled
+from quire.session.branches import Branch, family, free_name as free_name, labelled as labelled
 from quire.session.compaction import Compaction, Metrics as Metrics
 from quire.session.erasure import remove_conversation as remove_conversation
 from quire.session.heard import heard_recall as heard_recall, heard_request as heard_request
@@ -58,6 +58,7 @@ __all__ = [
     "Added",
     "Adding",
     "AioSession",
+    "Branch",
     "Building",
     "Built",
     "Called",
@@ -84,6 +85,7 @@ __all__ = [
     "Steps",
     "Written",
     "current_session",
+    "family",
     "hook",
     "timeline",
 ]

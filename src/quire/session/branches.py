@@ -1,10 +1,10 @@
 """Forks, which are conversations of their own; drafts, which are not; and what comes back from both."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache, partial
 from itertools import count, groupby, product
 from string import ascii_lowercase
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from quire.session.receipts import bare, renumbered
 from quire.session.spending import Spending
 from quire.session.state import State, Written, is_receipt
 from quire.state import Transcript, View, fork_scoped, merge_all, merge_result, plan_summary
-from quire.stores import MemoryStore, place_at
+from quire.stores import MemoryStore, Place, Store, items_in, place_at
 from quire.stores.store import checked_name, is_own
 from quire.stores.streams import MAIN, NAMED, OF, ORIGIN, POOL, RECEIPTS, USAGE
 
@@ -116,6 +116,48 @@ def begin_fork(
     log.catch_up()
     finish_erasing(fork)  # something may have been forgotten between the copy and its writing
     return fork
+
+
+class Branch(NamedTuple):
+    """A conversation and where it began: a fork of another, or one that began empty."""
+
+    place: Place
+    parent: str | None
+    """The conversation that it was forked from."""
+    version: int
+    """The version of the parent up to which it has its past."""
+    began: int
+    """How many items of its main transcript are its past."""
+    length: int
+    """How many items its main transcript has, those of its past included."""
+
+
+def family(store: Store, place: Place, limit: int | None = None) -> list[Branch]:
+    """The conversation at the top of a name, and all below it, by name; with a limit those closest to it."""
+    names, parts = store.conversations(place.scope), place.conversation.split("/")
+    line = [name for depth in range(len(parts)) if (name := "/".join(parts[: depth + 1])) in names]
+    found = [name for name in names if line and (name == line[0] or name.startswith(f"{line[0]}/"))]
+    found.sort(key=lambda name: (name not in line, not name.startswith(f"{place.conversation}/")))
+
+    @cache
+    def origin_of(name: str) -> Mapping[str, Any]:
+        first = store.read_at(place._replace(conversation=name), [1])
+        note = items_in(place, first)[0] if first[0].stream == ORIGIN else None
+        return note.content if isinstance(note, Note) else {"conversation": None, "revision": 0}
+
+    @cache
+    def versions_of(name: str, transcript: str) -> list[int]:
+        """The versions of the items of a transcript; 0 for each of its past."""
+        before = int(origin_of(name)["revision"]) if transcript == MAIN else 0
+        return [0] * before + store.versions_of(place._replace(conversation=name), transcript)
+
+    branches: list[Branch] = []
+    for name in sorted(found[:limit]):
+        origin, length = origin_of(name), len(versions_of(name, MAIN))
+        parent, began = origin["conversation"], int(origin["revision"])
+        version = versions_of(parent, origin["transcript"])[began - 1] if began else 0
+        branches.append(Branch(place._replace(conversation=name), parent, version, began, length))
+    return branches
 
 
 class Merge:

@@ -47,7 +47,20 @@ from quire.state.groups import (
     pending_calls,
     structural,
 )
-from quire.state.log import EDIT as EDIT, MASKED as MASKED, PAGE as PAGE, Log as Log, Segment as Segment
+from quire.state.layout import (
+    Pair as Pair,
+    Stretch as Stretch,
+    laid_out as laid_out,
+    side_by_side as side_by_side,
+)
+from quire.state.log import (
+    EDIT as EDIT,
+    MASKED as MASKED,
+    PAGE as PAGE,
+    Log as Log,
+    Segment as Segment,
+    Sort as Sort,
+)
 from quire.state.merge import (
     TASK as TASK,
     SummaryPlan,
@@ -58,6 +71,7 @@ from quire.state.merge import (
     plan_summary,
 )
 from quire.state.pool import Inherit, Pool
+from quire.state.shape import Run as Run
 from quire.state.transcript import CLOSED as CLOSED, Config, Transcript, config_at
 from quire.state.view import (
     AUTOMATIC as AUTOMATIC,

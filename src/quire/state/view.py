@@ -287,6 +287,13 @@ class View(ItemRow):
         """The heads of the groups that no edit takes away: pinned ones, and those with open calls."""
         return self.pins().union(map(self.log.head, self.open_calls()))
 
+    @property
+    def edits_in_force(self) -> EditsInForce:
+        """The edits that were not undone by then."""
+        if self._edits_in_force is None:
+            self._edits_in_force = EditsInForce(self.log, self.end)
+        return self._edits_in_force
+
     def fate(self, item_id: str) -> Fate:
         """What became of an item, and by which edit."""
         position = self.position(item_id)
@@ -298,9 +305,7 @@ class View(ItemRow):
             return Fate("pinned")
         if run is not None:
             return Fate("shown") if run.by < 0 else Fate("masked", self.log.id_at(run.by))
-        if self._edits_in_force is None:
-            self._edits_in_force = EditsInForce(self.log, self.end)
-        covers = reversed(self._edits_in_force.covers)
+        covers = reversed(self.edits_in_force.covers)
         edit = next(edit for edit, area in covers if contains(area, position))
         return Fate("summarised" if isinstance(edit, Summary) else "hidden", edit.id)
 
@@ -331,7 +336,7 @@ def undone_groups(view: View) -> set[int]:
     """The heads of the groups that are shown, or under an earlier summary, because a person undid an edit."""
     log, end, heads = view.log, view.end, set[int]()
     summaries = [(log.locate(one.id, end), log.area(one, end)) for one in view.summaries()]
-    for undo in EditsInForce(log, end).edits.values():
+    for undo in view.edits_in_force.edits.values():
         if not isinstance(undo, Undo) or AUTOMATIC in undo.extras:
             continue
         position = log.locate(undo.target, end)

@@ -1,0 +1,263 @@
+"""A conversation: its transcript with the edits in place, its versions, its branches, two of them compared.
+
+A position counts the items of a transcript in the order they were recorded. The positions of a fork go on
+from those of its parent.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
+
+from quire.context import DEFAULT_MODEL
+from quire.errors import InvalidValue, UnknownId, UnknownKey, cut
+from quire.inspector.items import STRETCH, describe, text_of_item
+from quire.inspector.source import Query, Source
+from quire.items import Hide, Item, Mask, Pin, Summary, Undo, kind_of
+from quire.session import Session, family, transcript_with
+from quire.state import EDIT, Pair, Run, Sort, Stretch, View, laid_out, side_by_side
+from quire.stores import Store
+from quire.stores.streams import MAIN, RECEIPTS
+from quire.tokens import counter_for
+
+_ROWS, _MOST_ROWS = 100, 200
+_MOST_MARKS, _MOST_BRANCHES = 400, 200
+_MOST_STRETCHES = 50
+"""Stretches that are named of what an edit covers."""
+_AROUND = 2
+"""Equal rows that are shown before and after a difference."""
+
+
+class _Shown(NamedTuple):
+    """What one transcript showed at a version, and the versions of its items."""
+
+    session: Session
+    name: str
+    version: int
+    view: View
+    versions: Sequence[int]
+
+    @property
+    def inherited(self) -> int:
+        """How many items a fork has from its parent."""
+        return self.view.end - len(self.versions)
+
+    def version_at(self, position: int) -> int | None:
+        """The version with which an item was recorded; `None` if a fork has it from its parent."""
+        return self.versions[position - self.inherited] if position >= self.inherited else None
+
+
+def _shown(source: Source, address: str, name: str, at: int | None) -> _Shown:
+    session = source.session(address)
+    version = session.version if at is None else at
+    views = session.at(version)
+    if name not in views:
+        raise UnknownKey(f"there was no transcript {cut(name)!r} at version {version:,}")
+    versions = source.store.versions_of(session.place, name, before=version + 1)
+    return _Shown(session, name, version, views[name], versions)
+
+
+def _page(query: Query, length: int, *, is_last: bool = True) -> range:
+    """The rows that are asked for; without a `start`, the last or the first."""
+    limit = query.whole("limit", _ROWS, least=1, most=_MOST_ROWS)
+    start = query.whole("start", max(length - limit, 0) if is_last else 0, most=length)
+    return range(start, min(start + limit, length))
+
+
+# The head: figures, marks for the slider, branches
+
+
+def head(source: Source, query: Query) -> dict[str, Any]:
+    """What is known of a conversation without reading its items."""
+    shown = _shown(source, query.text("address"), query.text("transcript", MAIN), None)
+    session, view, spent = shown.session, shown.view, shown.session.spending
+    kinds = [kind_of(edit) for edit in view.edits_in_force.edits.values()]
+    receipts = source.store.versions_of(session.place, RECEIPTS, before=shown.version + 1)
+    return {
+        "address": str(session.place),
+        "version": shown.version,
+        "transcripts": list(session.transcripts),
+        "spending": {"tokens": spent.tokens, "cost": spent.cost, "unpriced": spent.unpriced},
+        "counts": {
+            "requests": len(_requests(receipts)),
+            "compactions": kinds.count("summary"),
+            "steps": len(view.open_calls()),
+        },
+        "is_file": source.histories is not None,
+        "recorded": view.end,
+        "shown": len(view),
+        "edits": {kind: kinds.count(kind) for kind in sorted(set(kinds))},
+        "marks": _marks(shown, receipts),
+        "branches": _branches(source.store, session),
+    }
+
+
+def tokens(source: Source, query: Query) -> dict[str, int]:
+    """The tokens of all that is shown; apart from the head, because what was not counted before is read."""
+    shown = _shown(source, query.text("address"), query.text("transcript", MAIN), query.number("at"))
+    return {"tokens": shown.view.tokens(counter_for(DEFAULT_MODEL))}
+
+
+def _marks(shown: _Shown, receipts: Sequence[int]) -> list[dict[str, int]]:
+    """The versions of user messages, edits and requests; where there are many, neighbours share a mark."""
+    sorts: tuple[Sort, ...] = ("users", "edits")
+    begin, positions = shown.inherited, shown.view.log.positions
+    found: list[tuple[int, str]] = [
+        (shown.versions[p - begin], sort) for sort in sorts for p in positions(sort, begin, shown.view.end)
+    ]
+    found += [(version, "requests") for version in _requests(receipts)]
+    width, marks = shown.version // _MOST_MARKS + 1, dict[int, dict[str, int]]()
+    for version, sort in sorted(found):
+        mark = marks.setdefault(version // width, {"users": 0, "edits": 0, "requests": 0})
+        mark |= {"version": version, sort: mark[sort] + 1}
+    return list(marks.values())
+
+
+def _requests(receipts: Sequence[int]) -> list[int]:
+    """The versions of receipts, of all entries of their stream: what a receipt names is written before it."""
+    return [version for version, after in pairwise([*receipts, 0]) if after != version + 1]
+
+
+def _branches(store: Store, session: Session) -> list[dict[str, Any]]:
+    """The conversations of the same root, those closest to this one if there are many."""
+    return [
+        {
+            **branch._asdict(),
+            "place": str(branch.place),
+            "name": branch.place.conversation,
+            "is_here": branch.place == session.place,
+        }
+        for branch in family(store, session.place, _MOST_BRANCHES)
+    ]
+
+
+# The transcript
+
+
+def transcript(source: Source, query: Query) -> dict[str, Any]:
+    """A page of a transcript in the order it was recorded; with `flat`, what is not shown is not folded."""
+    shown = _shown(source, query.text("address"), query.text("transcript", MAIN), query.number("at"))
+    view, edits = shown.view, shown.view.edits_in_force.edits.values()
+    every = (Stretch("item", position, position + 1) for position in range(view.end))
+    rows = list(every if query.flag("flat") else laid_out(view))
+    page = _page(query, len(rows))
+    asked = rows[page.start : page.stop]
+    view.log.load(Run(row.start, row.stop) for row in asked if row.sort != "fold")
+    undone = {edit.target: edit.id for edit in edits if isinstance(edit, Undo)}
+    return {
+        "version": shown.version,
+        "inherited": shown.inherited,
+        "start": page.start,
+        "length": len(rows),
+        "rows": [_described(shown, row, undone) for row in asked],
+    }
+
+
+def _described(shown: _Shown, row: Stretch, undone: Mapping[str, str]) -> dict[str, Any]:
+    view, at, counter = shown.view, row.start, counter_for(DEFAULT_MODEL)
+    said: dict[str, Any] = {"sort": row.sort, "position": at, "version": shown.version_at(at)}
+    if row.sort == "fold":
+        edits = view.log.positions("edits", at, row.stop)
+        at = next((position for position in range(at, row.stop) if position not in edits), at)
+        said |= {"stop": row.stop, "count": row.stop - row.start - len(edits)}
+        return said | view.fate(view.log.id_at(at))._asdict()
+    item, fate = view.log.item(at), view.fate(view.log.id_at(at))
+    said |= {"item": describe(item, counter), **fate._asdict()}
+    if fate.state == "masked" and (stub := view.shown_at(at)) is not None:
+        said["stub"] = describe(stub, counter)
+    if view.log.head(at) == EDIT:
+        sort = "edit" if row.sort == "item" else row.sort
+        said |= {"sort": sort, "undo": undone.get(item.id), **_subject(view, item)}
+    return said
+
+
+def _subject(view: View, edit: Item) -> dict[str, Any]:
+    """What an edit is about: the stretches that it covers, or its target."""
+    if isinstance(edit, Summary | Hide):
+        area = view.log.area(edit, view.end)
+        items = sum(stop - start - len(view.log.positions("edits", start, stop)) for start, stop in area)
+        return {"covers": area[:_MOST_STRETCHES], "count": items}
+    assert isinstance(edit, Mask | Pin | Undo)
+    target = view.position(edit.target)
+    return {"target": {"position": target, "kind": kind_of(view.log.item(target))}}
+
+
+def item(source: Source, query: Query) -> dict[str, Any]:
+    """One item, with a stretch of its text from `start` on."""
+    session, item_id = source.session(query.text("address")), query.text("id")
+    name = transcript_with(session, item_id)
+    if name is None:
+        raise UnknownId(f"there is no item {cut(item_id)!r} here")
+    found, start = session.view(name).get(item_id), query.whole("start", 0)
+    return {**describe(found), "start": start, "text": text_of_item(found)[start : start + STRETCH]}
+
+
+# Two versions or branches side by side
+
+
+def compare(source: Source, query: Query) -> dict[str, Any]:
+    """A page of what two versions show, of one conversation or two; unless it is `flat`, equal rows fold."""
+    address, name = query.text("address"), query.text("transcript", MAIN)
+    left = _shown(source, address, name, query.number("at"))
+    right = _shown(source, query.text("other", address), name, query.number("other_at"))
+    pairs = list(side_by_side(left.view, right.view))
+    rows = [range(at, at + 1) for at in range(len(pairs))] if query.flag("flat") else list(_folded(pairs))
+    page = _page(query, len(rows), is_last=False)
+    return {
+        "left": {"address": str(left.session.place), "version": left.version, "shown": len(left.view)},
+        "right": {"address": str(right.session.place), "version": right.version, "shown": len(right.view)},
+        "differences": sum(pair.state != "same" for pair in pairs),
+        "start": page.start,
+        "length": len(rows),
+        "rows": [
+            {"state": "same", "start": row.start, "count": len(row)}
+            if len(row) > 1
+            else _described_pair(left.view, right.view, pairs[row.start])
+            for row in rows[page.start : page.stop]
+        ],
+    }
+
+
+def _folded(pairs: Sequence[Pair]) -> Iterator[range]:
+    """The indexes of pairs one by one, but those of equal ones between two differences in one piece."""
+    start = 0
+    for is_same, group in groupby(pairs, key=lambda pair: pair.state == "same"):
+        stop = start + len(list(group))
+        fold = range(start + _AROUND, stop - _AROUND) if is_same else range(0)
+        if len(fold) > 1:
+            yield from (range(at, at + 1) for at in range(start, fold.start))
+            yield fold
+            start = fold.stop
+        yield from (range(at, at + 1) for at in range(start, stop))
+        start = stop
+
+
+def _described_pair(left: View, right: View, pair: Pair) -> dict[str, Any]:
+    sides = (("left", left, pair.left), ("right", right, pair.right))
+    counter = counter_for(DEFAULT_MODEL)
+    return {"state": pair.state} | {
+        side: describe(view[at], counter) for side, view, at in sides if at is not None
+    }
+
+
+# What a person can change
+
+
+def undo(source: Source, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Undo an edit by its id; an undo is an edit, too, and undoing it applies again what it had undone."""
+    session, edit = source.session(_text(body, "address")), _text(body, "id")
+    undone = session.undo(edit, to=transcript_with(session, edit) or MAIN)
+    return {"id": undone.id, "version": session.version}
+
+
+def fork(source: Source, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Begin a branch: now, `at` a version, or with the item of that id."""
+    session, at = source.session(_text(body, "address")), body.get("at")
+    branch = session.fork(_text(body, "name"), at=at, of=body.get("transcript", MAIN))
+    return {"address": str(branch.place), "version": branch.version}
+
+
+def _text(body: Mapping[str, Any], name: str) -> str:
+    found = body.get(name)
+    if not isinstance(found, str) or not found:
+        raise InvalidValue(f"{name} is a text that is not empty")
+    return found

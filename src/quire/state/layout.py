@@ -1,0 +1,82 @@
+"""Layouts for readers: all that was recorded, with the edits in place; and two views side by side.
+
+Both read positions and ids alone, so they cost little for a transcript of which nothing is in memory.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Literal, NamedTuple
+
+from quire.state.shape import Run, contains, united
+from quire.state.view import View
+
+
+class Stretch(NamedTuple):
+    """Positions that are one row: an item that is shown, an edit, or a stretch that is not shown (a fold).
+
+    A summary stands before the fold of what it covers, with the position at which it was recorded.
+    """
+
+    sort: Literal["item", "edit", "summary", "fold"]
+    start: int
+    stop: int
+
+
+def laid_out(view: View) -> Iterator[Stretch]:
+    """All that was recorded, in order. What one edit covers is one fold, with the edits made within it."""
+    covers = [area for _, area in view.edits_in_force.covers]
+    covered = united(interval for area in covers for interval in area)
+    borders = {position for area in covers for interval in area for position in interval}
+    apart = {p for p in view.log.positions("edits", 0, view.end) if not contains(covered, p)}
+    at = 0
+    for run in [*view.runs(), Run(view.end, view.end)]:
+        while at < run.start:
+            start, at = at, at + 1
+            while at < run.start and start not in apart and at not in apart and at not in borders:
+                at += 1
+            yield Stretch("edit" if start in apart else "fold", start, at)
+        if run.by >= 0 and run.start == run.stop:
+            yield Stretch("summary", run.by, run.by + 1)
+        yield from (Stretch("item", position, position + 1) for position in range(run.start, run.stop))
+        at = run.stop
+
+
+class Pair(NamedTuple):
+    """The indexes of what stands side by side in two views; `None` where a side has nothing.
+
+    What both show is the same, or changed by a mask; two items of which each is in one view are "apart".
+    """
+
+    state: Literal["same", "changed", "apart"]
+    left: int | None
+    right: int | None
+
+
+def side_by_side(left: View, right: View) -> Iterator[Pair]:
+    """All that two views show: what both show in one row, and between these what one of them shows alone."""
+    ours, theirs = _keys(left), _keys(right)
+    where = {item_id: index for index, (item_id, _) in enumerate(theirs)}
+    at = other_at = 0
+    for index, (item_id, mask) in enumerate(ours):
+        found = where.get(item_id, -1)
+        if found >= other_at:
+            yield from _apart(range(at, index), range(other_at, found))
+            yield Pair("same" if theirs[found][1] == mask else "changed", index, found)
+            at, other_at = index + 1, found + 1
+    yield from _apart(range(at, len(ours)), range(other_at, len(theirs)))
+
+
+def _apart(left: Sequence[int], right: Sequence[int]) -> Iterator[Pair]:
+    return (Pair("apart", one, other) for one, other in zip_longest(left, right))
+
+
+def _keys(view: View) -> list[tuple[str, str]]:
+    """The ids of what a view shows, in order, each with that of its mask."""
+    log, keys = view.log, list[tuple[str, str]]()
+    for run in view.runs():
+        if run.start == run.stop:
+            keys.append((log.id_at(run.by), ""))
+        else:
+            mask = log.id_at(run.by) if run.by >= 0 else ""
+            keys += [(log.id_at(position), mask) for position in range(run.start, run.stop)]
+    return keys
