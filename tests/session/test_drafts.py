@@ -29,6 +29,7 @@ def test_a_draft_that_fails_leaves_what_it_spent_and_sent_and_no_more() -> None:
     assert texts(one.view()) == ["a"] and len(one.pool) == 0 and one.spending.tokens == 32
     (kept,) = one.receipts
     assert kept.provider == "openai" and kept.tokens > 0 and b"swordfish" not in kept_bytes(store)
+    assert kept.spending == one.spending
     with pytest.raises(Forgotten):
         kept.payload()
 

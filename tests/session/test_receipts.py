@@ -7,16 +7,31 @@ from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
 from quire import Budget, Session, Template
+from quire.compactors import Summarize
 from quire.context import Entry
 from quire.errors import Forgotten, InvalidValue, OverBudget, QuireError, UnknownId, WrongType
 from quire.items import Item, Message, Note, ToolCall
 from quire.memory import Recall
+from quire.models import Scripted
 from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
 from quire.state import Transcript
 from quire.stores import MemoryStore
 from quire.testing.histories import OPS, Author, Op
 from quire.testing.templates import built
-from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, said, send, session, texts, twin, watch
+from quire.tokens import Prices
+from tests.session.opened import (
+    SECRET,
+    TEMPLATE,
+    answer,
+    kept_bytes,
+    said,
+    send,
+    session,
+    talk,
+    texts,
+    twin,
+    watch,
+)
 from tests.stores.keeping import kept
 
 MANY = settings(max_examples=max(30, settings().max_examples // 2))
@@ -307,3 +322,77 @@ def test_the_last_receipts_are_read_without_those_before_them() -> None:
         assert len(again.receipts) == 80 and again.receipts[0].parameters == {"temperature": 0}
         assert [receipt.version for receipt in again.receipts] == versions
         assert [receipt.version for receipt in again.receipts[-3:-1]] == versions[-3:-1]
+
+
+# --- what came back --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_said", [False, True])
+def test_a_receipt_knows_what_its_answers_used(is_said: bool) -> None:
+    with kept("sqlite") as held:
+        one = asked(store=held.store, prices={"gpt-5.6": Prices(input=1, output=2)})
+        for reported in (30, 40):
+            context = one.build(TEMPLATE)
+            context.render("openai")
+            if is_said:
+                context.sent()
+            one.record(answer("Well.", input=reported), sent=context)
+        unanswered = one.build(TEMPLATE)
+        send(unanswered)
+        with one.draft() as draft:
+            send(draft.build(TEMPLATE))
+            draft.record(answer("Quite.", input=50), provider="openai")
+        for reader in (one, session(held.open())):
+            spent = [receipt.spending for receipt in reader.receipts]
+            assert [each.usage.input for each in spent] == [30, 40, 0, 50]
+            assert [each.requests for each in spent] == [1, 1, 0, 1]
+            assert sum(each.cost for each in spent) == pytest.approx(reader.spending.cost)
+
+
+def test_what_a_compaction_used_is_of_no_receipt() -> None:
+    writer = Scripted(lambda request: "They talked.")
+    one = session(compactor=Summarize(floor=4, ceiling=8), model=writer)
+    talk(one, 12)
+    one.user("And now?")
+    context = one.build(TEMPLATE)
+    context.render("openai")
+    context.sent()
+    one.compaction.run()
+    one.record(answer("Well.", input=77), sent=context)
+    assert one.spending.requests == 2 and one.receipts[-1].spending.usage.input == 77
+
+
+def test_a_receipt_knows_the_reserve_and_how_far_off_its_counter_was() -> None:
+    template = Template(History(), budget=Budget(window=8_000, reserve=1_000), model="gpt-5.6")
+    one = asked()
+    one.user("word " * 600)
+    for _ in range(2):
+        context = one.build(template)
+        context.render("openai")
+        one.record(answer("Well.", input=round(context.receipt.counted * 1.1)), sent=context)
+    first, second = one.receipts
+    assert (first.reserve, first.available, first.error) == (1_000, 7_000, None)
+    assert second.error == pytest.approx(0.1, abs=0.01)
+    assert (second.reserve, second.error) == (context.receipt.reserve, context.receipt.error)
+
+
+def test_a_receipt_is_shown_in_a_notebook_as_its_context_was() -> None:
+    hostile = "<script>alert('1')</script>"
+    template = Template(
+        Instructions("Be brief."),
+        History(),
+        Custom(hostile, lambda ask: []),
+        budget=Budget(window=600, reserve=50),
+    )
+    one = session()
+    talk(one, 60)
+    one.user("And now?")
+    context = one.build(template)
+    send(context)
+    (receipt,) = one.receipts
+    page = receipt._repr_html_()
+    assert page == context._repr_html_() == context.receipt._repr_html_()
+    assert "<script" not in page and "&lt;script&gt;" in page and "oldest left out" in page
+    assert "kept free for the answer: 50 tokens" in page and f"of {receipt.available:,} tokens" in page
+    one.forget(one.view()[0].id)
+    assert "<svg" in one.receipts[0]._repr_html_()

@@ -89,3 +89,16 @@ def test_reports_are_counts() -> None:
     for counted, reported, error in rows:
         with pytest.raises(error):
             Calibrated(COUNTER).learn(counted, reported)
+
+
+@given(st.lists(st.tuples(SIZES, SIZES), min_size=1, max_size=30))
+def test_the_error_is_that_of_the_latest_totals_before_their_reports_were_learned(
+    samples: list[tuple[int, int]],
+) -> None:
+    calibrated, seen = Calibrated(COUNTER), list[float]()
+    assert calibrated.error is None
+    for counted, reported in samples:
+        exact = calibrated.factor * COUNTER.total(counted)
+        seen.append(abs(reported - exact) / exact)
+        calibrated.learn(counted, reported)
+        assert calibrated.error == pytest.approx(max(seen[-16:]))

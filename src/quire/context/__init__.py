@@ -2,10 +2,8 @@
 
 from quire.context.context import (
     Context,
-    Line,
     Observer as Observer,
     Receipt,
-    receipt_table as receipt_table,
     shared_prefix as shared_prefix,
 )
 from quire.context.entries import (
@@ -17,6 +15,7 @@ from quire.context.entries import (
     not_shown as not_shown,
 )
 from quire.context.fit import Fitted, Piece, fit
+from quire.context.html import budget_bar as budget_bar, receipt_html as receipt_html
 from quire.context.replay import (
     KEEP_ALL as KEEP_ALL,
     POLICIES,
@@ -26,6 +25,7 @@ from quire.context.replay import (
     replay,
     summed as summed,
 )
+from quire.context.table import Line, receipt_table as receipt_table, sizes_of as sizes_of
 from quire.context.template import (
     DEFAULT_MODEL as DEFAULT_MODEL,
     Read as Read,

@@ -7,29 +7,21 @@ on demand. A context of ten thousand items costs nothing to explain until somebo
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, takewhile
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from quire.compactors import Room
 from quire.context.entries import Entry, Explanation, Part, part_of
 from quire.context.fit import ANSWER, TOOLS, Fitted
+from quire.context.html import receipt_html
+from quire.context.table import Line, receipt_table
 from quire.errors import InvalidValue, UnknownKey, cut
 from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.sections import Selection
 from quire.state import Scroll
 from quire.tokens import Counter, Definition
-
-
-class Line(NamedTuple):
-    """One line of a printed receipt: a section with its tokens and items."""
-
-    section: str
-    tokens: int
-    shown: int
-    left_out: int
-    note: str
 
 
 class Receipt:
@@ -43,10 +35,13 @@ class Receipt:
         schemas: int = 0,
         output: int = 0,
         advice: Sequence[str] = (),
+        reserve: int | None = None,
     ) -> None:
         self._fitted = fitted
         self.counter = counter
         self.available = available
+        self.reserve = reserve
+        """The tokens that the budget keeps free for the answer, beside those available."""
         self.schemas = schemas
         self.output = output
         self.advice = tuple(advice)
@@ -54,6 +49,8 @@ class Receipt:
         """The counts of all that is sent, tool definitions and the answer schema included."""
         self.tokens = counter.total(self.counted)
         """The tokens of the whole request, as the counter totalled them then: it may learn later."""
+        self.error: float | None = getattr(counter, "error", None)
+        """How far off the counter was at most with the latest requests, as a share; None if not known."""
 
     @property
     def selections(self) -> Mapping[str, Selection]:
@@ -97,28 +94,10 @@ class Receipt:
         return {name: tokens for name, tokens in ((TOOLS, self.schemas), (ANSWER, self.output)) if tokens}
 
     def __str__(self) -> str:
-        return receipt_table(self.lines(), self.beside, self.tokens, self.available, self.advice)
+        return receipt_table(self)
 
-
-def receipt_table(
-    lines: Sequence[Line], beside: Mapping[str, int], tokens: int, available: int, advice: Sequence[str]
-) -> str:
-    """Return a receipt as a table whose rows add up to `tokens`, followed by its advice."""
-    rows = [("section", "tokens", "shown", "left out", "")]
-    rows += [(name, f"{size:,}", f"{shown:,}", f"{gone:,}", note) for name, size, shown, gone, note in lines]
-    rows += [(name, f"{size:,}", "", "", "") for name, size in beside.items()]
-    if overhead := tokens - sum(line.tokens for line in lines) - sum(beside.values()):
-        less = "the provider reports fewer tokens than are counted here"
-        note = "framing, and calibration by reported usage" if overhead > 0 else less
-        rows.append(("overhead", f"{overhead:,}", "", "", note))
-    rows.append(("in all", f"{tokens:,}", "", "", f"of {available:,}"))
-    first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
-    texts = [
-        "  ".join((name.ljust(first), *map(str.rjust, cells, widths), note)).rstrip()
-        for name, *cells, note in rows
-    ]
-    texts.insert(1, "-" * max(map(len, texts)))
-    return "\n".join((*texts, *(f"! {note}" for note in advice)))
+    def _repr_html_(self) -> str:
+        return receipt_html(self)
 
 
 def _line(fitted: Fitted, free: int) -> Line:
@@ -172,6 +151,9 @@ class Context:
 
     def __repr__(self) -> str:
         return f"<Context of {len(self.items)} items, {self.receipt.tokens:,} tokens>"
+
+    def _repr_html_(self) -> str:
+        return receipt_html(self.receipt)
 
     def render(
         self, provider: str | Provider, *, model: str | None = None, strict: bool = False, cache: bool = True

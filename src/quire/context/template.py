@@ -105,7 +105,8 @@ class Template:
             cuts=cuts if previous is None else previous.cuts,
         )
         advice = [*_absent_input(fitted, ask.input), *_advice(fitted)]
-        receipt = Receipt(fitted, counter, self.budget.available, schemas, answer, advice)
+        available, reserve = self.budget.available, self.budget.reserve
+        receipt = Receipt(fitted, counter, available, schemas, answer, advice, reserve)
         key = f"{ask.scope}/{ask.conversation}" if ask.scope or ask.conversation else None
         return Context(
             fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, observer=observer

@@ -17,11 +17,23 @@ import msgspec
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from quire.context import DEFAULT_MODEL, Context, Entry, Explained, Explanation, Line, Part, receipt_table
+from quire.context import (
+    DEFAULT_MODEL,
+    Context,
+    Entry,
+    Explained,
+    Explanation,
+    Line,
+    Part,
+    budget_bar,
+    receipt_html,
+    receipt_table,
+)
 from quire.errors import Forgotten, StoreDamaged, UnknownId, cut
 from quire.items import Item, Note, Unknown
 from quire.providers import CachePlan, Rendered, provider_for
 from quire.session.log import Entries, Log
+from quire.session.spending import Spending
 from quire.session.state import (
     RECEIPT,
     State,
@@ -34,8 +46,8 @@ from quire.session.state import (
 )
 from quire.state import Scroll, View
 from quire.stores.store import is_tombstone
-from quire.stores.streams import ALL, OF, RECEIPTS
-from quire.tokens import counter_for
+from quire.stores.streams import ALL, OF, RECEIPTS, USAGE
+from quire.tokens import Definition, counter_for
 
 _NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "extra_body", "http_options"))
 """Arguments of SDKs that are no fields of the body of a request; some hold keys."""
@@ -45,21 +57,26 @@ _COPY = "/copy"
 _AT_ONCE = 64
 """Entries of the stream of receipts that are read at once, if not all are asked for."""
 
-_SUMMARY = ("provider", "model", "tokens", "available", "sections", "digest")
-"""The fields of every receipt."""
+_SUMMARY = ("provider", "model", "tokens", "available", "reserve", "error", "sections", "digest")
+"""The fields of every receipt. The reserve and the error are there if they are known."""
 
 
 class Kept:
     """The receipt of a request that was sent: when, to whom, how large, and the fate of each candidate."""
 
-    def __init__(self, version: int, note: Note, state: State, made: Mapping[int, Item]) -> None:
+    def __init__(self, version: int, note: Note, state: State, made: "_Made") -> None:
         content = note.content
+        self.id = note.id
         self.version = version
         self.created_at = note.created_at
         self.provider: str = content["provider"]
         self.model: str | None = content["model"]
         self.tokens: int = content["tokens"]
         self.available: int = content.get("available", self.tokens)
+        self.reserve: int | None = content.get("reserve")
+        """The tokens that the budget kept free for the answer; None if that is not known."""
+        self.error: float | None = content.get("error")
+        """How far off the counter was at most with the requests before, as a share; None if not known."""
         self.sections: Mapping[str, int] = content["sections"]
         self.advice: Sequence[str] = tuple(content.get("advice", ()))
         self.digest: str = content["digest"]
@@ -73,12 +90,43 @@ class Kept:
 
     def __str__(self) -> str:
         """The table of the receipt, as it was then."""
-        if self._content.get("is_bare"):
-            return repr(self)
+        return repr(self) if self.is_bare else receipt_table(self)
+
+    def _repr_html_(self) -> str:
+        return budget_bar(self) if self.is_bare else receipt_html(self)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether only sizes are kept: what was sent was forgotten, or was never kept."""
+        return bool(self._content.get("is_bare"))
+
+    def lines(self) -> list[Line]:
+        """A line for each section, as in the table; none if only sizes are kept."""
         rows: Sequence[Mapping[str, Any]] = self._content.get("parts", ())
-        lines = [Line(row["name"], self.sections[row["name"]], *row["line"]) for row in rows]
-        beside = self._content.get("beside", {})
-        return receipt_table(lines, beside, self.tokens, self.available, self.advice)
+        return [Line(row["name"], self.sections[row["name"]], *row["line"]) for row in rows]
+
+    @property
+    def beside(self) -> Mapping[str, int]:
+        """The tokens of tool definitions and of the answer schema, if there are any."""
+        found: Mapping[str, int] = self._content.get("beside", {})
+        return found
+
+    @property
+    def spending(self) -> Spending:
+        """What the answers to the request used and cost, as far as it was reported."""
+        return self._made.spending.get(self.id, Spending())
+
+    @property
+    def tools(self) -> Sequence[Definition]:
+        """The definitions of tools that were sent."""
+        self._check_whole()
+        return tuple(self._note("tools", "the tools") or ())
+
+    @property
+    def plan(self) -> CachePlan:
+        """How much of the beginning was said to stay the same."""
+        self._check_whole()
+        return msgspec.convert(self._content["plan"], CachePlan)
 
     @property
     def items(self) -> Scroll:
@@ -95,10 +143,8 @@ class Kept:
 
         `Forgotten` if some of it was forgotten, `StoreDamaged` if its bytes are not what they were.
         """
-        self._check_whole()
-        plan = msgspec.convert(self._content["plan"], CachePlan)
-        items, tools = self.items, self._note("tools", "the tools")
-        rendered = provider_for(self.provider).render(items, model=self.model, tools=tools or (), plan=plan)
+        items, wire = self.items, provider_for(self.provider)
+        rendered = wire.render(items, model=self.model, tools=self.tools, plan=self.plan)
         if hashlib.sha256(encode(rendered.payload)).hexdigest() != self.digest:
             if any(map(is_tombstone, items)):
                 raise Forgotten(f"some of what the request of version {self.version} showed was forgotten")
@@ -168,7 +214,7 @@ class Kept:
             )
 
     def _check_whole(self) -> None:
-        if self._content.get("is_bare"):
+        if self.is_bare:
             raise Forgotten(f"what the request of version {self.version} showed was forgotten or not kept")
 
     def _note(self, field: str, what: str) -> Any:
@@ -262,6 +308,16 @@ class _Made(dict[int, Item]):
     def __init__(self, log: Log) -> None:
         self._log = log
 
+    @cached_property
+    def spending(self) -> Mapping[str, Spending]:
+        """What was used, by the ids of receipts."""
+        found: dict[str, Spending] = {}
+        for item in self._log.read_stream(USAGE):
+            content: Mapping[str, Any] = item.content if isinstance(item, Note) else {}
+            if name := content.get("receipt"):
+                found[name] = found.get(name, Spending()).with_usage(content)
+        return found
+
     def read(self, versions: Sequence[int]) -> list[Item]:
         """Read several at once."""
         items = self._log.read_at(versions)
@@ -301,11 +357,13 @@ class SentRequest(NamedTuple):
     def summary(self) -> dict[str, Any]:
         """To whom the request was sent, and how large it was."""
         receipt = self.context.receipt
+        known = {"reserve": receipt.reserve, "error": receipt.error}
         return {
             "provider": self.provider,
             "model": self.model,
             "tokens": receipt.tokens,
             "available": receipt.available,
+            **{name: value for name, value in known.items() if value is not None},
             "sections": dict(self.context.tokens),
             "digest": self.digest(),
         }

@@ -89,12 +89,14 @@ def price_of(usage: Usage, model: str, prices: PricesByName) -> float | None:
     return cost(_facts(model, prices), usage) if model else None
 
 
-def usage_note(usage: Usage, model: str | None, prices: PricesByName) -> Note:
-    """The item that records what one request used."""
+def usage_note(usage: Usage, model: str | None, prices: PricesByName, receipt: str | None = None) -> Note:
+    """The item that records what one request used, with the id of the receipt of the request."""
     content: dict[str, Any] = {"usage": msgspec.to_builtins(usage), "model": model}
     price = price_of(usage, model or "", prices)
     if price is not None:
         content["cost"] = price
+    if receipt is not None:
+        content["receipt"] = receipt
     return Note(content=content, description="usage")
 
 

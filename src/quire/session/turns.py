@@ -35,10 +35,10 @@ from quire.session.receipts import Digests, SentRequest, parameters_of
 from quire.session.redaction import redacted_pieces
 from quire.session.responses import decoded, feed, is_stream, log_refusal
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
-from quire.session.state import State, Written, taken
+from quire.session.state import State, Written, is_receipt, taken
 from quire.state import View
 from quire.stores.store import checked_name
-from quire.stores.streams import MAIN, STEPS, USAGE
+from quire.stores.streams import MAIN, RECEIPTS, STEPS, USAGE
 from quire.tokens import Calibrated, Counter, Definition, checked_counter, counter_for
 
 logger = logging.getLogger("quire.session")
@@ -77,14 +77,14 @@ _KINDS: dict[str, tuple[Any, str]] = {
 class _Request:
     """One rendering, which may be sent and answered.
 
-    `sent` is what a receipt says of it; None if it is not of a context of this session. `parameters` are
-    those of the last receipt that was kept of it.
+    `sent` is what a receipt says of it; None if it is not of a context of this session. `receipt_id` and
+    `parameters` are those of the last receipt that was kept of it.
     """
 
     rendered: Rendered
     sent: SentRequest | None = None
     guard: Guard | None = None
-    has_receipt: bool = False
+    receipt_id: str | None = None
     parameters: Mapping[str, Any] | None = None
     is_learned: bool = False
 
@@ -116,9 +116,9 @@ class _Request:
         sent = self.sent._replace(quoted=quoted, found=found, parameters=parameters)
         return sent.entries(state)
 
-    def mark_receipt(self, parameters: Mapping[str, Any] | None) -> None:
-        """Remember that a receipt was kept."""
-        self.has_receipt, self.parameters = True, parameters
+    def mark_receipt(self, kept: Entries, parameters: Mapping[str, Any] | None) -> None:
+        """Remember that a receipt was kept, by the entries that were written."""
+        self.receipt_id, self.parameters = _receipt_in(kept) or "", parameters
 
 
 class _Requests(Observer):
@@ -148,6 +148,11 @@ class _Requests(Observer):
     def find(self, provider: str | None) -> _Request | None:
         """The last request, or the last one for a provider."""
         return self.all.get(provider) if provider else next(reversed(self.all.values()), None)
+
+
+def _receipt_in(entries: Entries) -> str | None:
+    """The id of the receipt among some entries."""
+    return next((item.id for stream, item in entries if stream == RECEIPTS and is_receipt(item)), None)
 
 
 def _is_same_model(asked: str, answered: str) -> bool:
@@ -357,8 +362,8 @@ class Turns:
             parameters = parameters_of(parameters, request.rendered.payload)
         if self._log.root is not self._log:
             self._log.root.catch_up()  # what a draft shows is forgotten there
-        self._log.commit(lambda state: request.receipt(parameters, self._conversation, state))
-        request.mark_receipt(parameters)
+        kept = self._log.commit(lambda state: request.receipt(parameters, self._conversation, state))
+        request.mark_receipt(kept, parameters)
 
     @property
     def _conversation(self) -> str:
@@ -424,9 +429,7 @@ class Turns:
         that the turn of an agent runs the calls.
         """
         model = parsed.model or (None if request is None else request.rendered.model)
-        usage = [] if parsed.usage is None else [usage_note(parsed.usage, model, self.prices)]
-        used = [Written(USAGE, note) for note in usage]
-        unkept = request if request is not None and not request.has_receipt else None
+        unkept = request if request is not None and request.receipt_id is None else None
 
         def commit(items: Sequence[Item]) -> tuple[Item, ...]:
             def entries(state: State) -> Entries:
@@ -434,12 +437,15 @@ class Turns:
                 written = [Written(to, item) for item in _with_unique_calls(items, state.waiting())]
                 calls = [item for _, item in written if isinstance(item, ToolCall)]
                 steps = [Written(STEPS, taken(calls))] if takes_calls and calls else []
-                return [*receipt, *written, *steps, *used]
+                answered = None if request is None else request.receipt_id or _receipt_in(receipt)
+                usage = parsed.usage
+                used = [] if usage is None else [usage_note(usage, model, self.prices, answered)]
+                return [*receipt, *written, *steps, *(Written(USAGE, note) for note in used)]
 
-            recorded = tuple(item for stream, item in self._log.commit(entries) if stream == to)
+            committed = self._log.commit(entries)
             if unkept is not None:
-                unkept.mark_receipt(parameters)
-            return recorded
+                unkept.mark_receipt(committed, parameters)
+            return tuple(item for stream, item in committed if stream == to)
 
         try:
             _check_response(parsed)
@@ -501,7 +507,7 @@ def _parameters_with(request: _Request | None, given: Any) -> Mapping[str, Any] 
     if request is None or request.sent is None:
         raise InvalidValue("parameters are given with what was sent: a context that this session built")
     parameters = parameters_of(given, request.rendered.payload)
-    if request.has_receipt and parameters != request.parameters:
+    if request.receipt_id is not None and parameters != request.parameters:
         logger.warning("the receipt was kept with other parameters: give all of them to `context.sent`")
     return parameters
 

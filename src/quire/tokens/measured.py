@@ -324,12 +324,17 @@ class Calibrated:
     The factor is the median of what was reported over what was expected, where a large request weighs more
     than a small one: one odd report changes nothing, and what a provider adds to every request matters less
     the longer requests are.
+
+    `error` is how far off the totals were at most, as a share of them, when the latest reports came; None
+    before the first report.
     """
 
     def __init__(self, counter: Counter) -> None:
         self.counter = checked_counter(counter)
         self.factor = 1.0
+        self.error: float | None = None
         self._reports: list[tuple[float, int]] = []
+        self._errors: list[float] = []
 
     @property
     def key(self) -> str:
@@ -352,6 +357,8 @@ class Calibrated:
         """Learn what a provider reported, all input, for a request whose parts added up to `counted`."""
         expected = self.counter.total(whole(counted, "counted", least=1))
         factor = whole(reported, "reported", least=0) / max(1, expected)
+        self._errors = [*self._errors, abs(factor / self.factor - 1)][-WINDOW:]
+        self.error = max(self._errors)
         if LEAST_FACTOR <= factor <= MOST_FACTOR:
             self._reports = [*self._reports, (factor, expected)][-WINDOW:]
             self.factor = _weighted_median([(1.0, _FIRST_GUESS), *self._reports])
