@@ -4,15 +4,17 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quire import Message, Session, ToolCall
 from quire.agent import Agent, Limits, tool
 from quire.agent.builtin import ask_user
-from quire.errors import Forgotten, InvalidValue, QuireError
+from quire.errors import Conflict, Forgotten, InvalidValue, QuireError, UnknownId
 from quire.models import Scripted
-from quire.session import Built, Calling, Hook
+from quire.session import Adding, Built, Calling, Hook
 from quire.stores import MemoryStore
 from tests.agent.answering import Payments, agent_of, assert_whole, call, requests, results
+from tests.stores.keeping import stored_bodies, twin
 
 ASK = call("ask_user", '{"question": "Which colour?"}')
 
@@ -111,6 +113,100 @@ async def test_a_call_that_waits_when_another_agent_speaks_is_run_by_the_agent_t
     assert (await front.ask("Pay.")).stop == "waiting"
     reply = await front.decide({"c1": True})
     assert reply.agent == "bills" and payments.paid == [5]
+
+
+# Decisions elsewhere
+
+
+async def went_on(agent: Agent, how: str) -> str:
+    """The reply of another process: it has the conversation, and was told nothing else."""
+    if how == "ask":
+        return (await agent.ask("Any news?")).text
+    return (await (agent.resume() if how == "resume" else agent.decide({"c2": False}))).text
+
+
+@pytest.mark.parametrize("how", ["resume", "decide", "ask"])
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [(True, "paid 5"), (False, "This was not run: it was not approved."), ("no", "This was not run: no.")],
+)
+async def test_a_decision_on_the_record_is_acted_on_by_the_next_turn(
+    verdict: bool | str, told: str, how: str
+) -> None:
+    store, payments = MemoryStore(), Payments(approve=True)
+    calls = [pay(5), pay(6, "c2")] if how == "decide" else [pay(5)]
+    first = agent_of(calls, tools=[payments.tool], store=store)
+    assert (await first.ask("Pay.")).stop == "waiting"
+    there = twin(store)
+    elsewhere = Session.open("ana/one", store=there)
+    await elsewhere.steps.decide("c1", verdict)
+    assert payments.paid == []
+    later = agent_of("Done.", tools=[payments.tool], store=twin(there))
+    assert [one.call_id for one in later.waiting()] == [one.call_id for one in calls[1:]]
+    assert await went_on(later, how) == "Done."
+    assert results(later)[0].text == told and payments.paid == ([5] if verdict is True else [])
+    assert_whole(later)
+
+
+async def test_an_approval_is_taken_back_until_the_call_begins_and_a_refusal_is_final() -> None:
+    payments = Payments(approve=True)
+    agent = agent_of([pay(5), pay(6, "c2"), pay(7, "c3")], "Done.", tools=[payments.tool])
+    steps = agent.session.steps
+    with pytest.raises(UnknownId):
+        await steps.decide("c1", True)
+    await agent.ask("Pay.")
+    for name in ("c1", "c1", "c2", "c3"):
+        await steps.decide(name, True)
+    assert agent.waiting() == ()
+    await steps.decide("c1", "on second thoughts, no")
+    for again in (True, False):
+        with pytest.raises(Conflict):
+            await steps.decide("c1", again)
+    with pytest.raises(UnknownId):
+        await agent.decide({"c1": True})
+    assert (await agent.decide({"c2": "nor this"})).text == "Done." and payments.paid == [7]
+    with pytest.raises(UnknownId):
+        await steps.decide("c3", False)
+
+
+async def test_a_call_that_begins_is_not_decided_and_one_that_was_refused_does_not_begin() -> None:
+    agent = agent_of([pay(5), pay(6, "c2")], tools=[Payments(approve=True).tool])
+    one, other = (await agent.ask("Pay.")).waiting
+    await agent.session.steps.decide(one, False)
+    await agent.session.aio.begin(other)
+    with pytest.raises(Conflict):
+        await agent.session.aio.begin(one)
+    with pytest.raises(Conflict):
+        await agent.session.steps.decide(other, False)
+
+
+async def test_a_question_is_answered_and_not_approved() -> None:
+    agent = agent_of(ASK, "Blue it is.", tools=[ask_user])
+    await agent.ask("A pen.")
+    await agent.session.steps.decide("call_ask_user", True)
+    assert len(agent.waiting()) == 1 and (await agent.resume()).stop == "waiting"
+    assert (await agent.ask("Blue.")).text == "Blue it is." and results(agent)[0].text == "Blue."
+
+
+async def test_the_reason_of_a_refusal_is_redacted_heard_and_forgotten() -> None:
+    def redact(item: Any) -> Any:
+        return replace(item, content="[cut]") if "4711" in getattr(item, "text", "") else item
+
+    heard: list[str] = []
+    listen = Hook(lambda event: heard.append(getattr(event.items[0], "text", "")), (Adding,))
+    store = MemoryStore()
+    session = Session.open("ana/one", store=store, redact=redact, hooks=[listen])
+    one, other = session.call("pay", "{}"), session.call("pay", "{}")
+    heard.clear()
+    await session.steps.decide(one, "the card is 4711")
+    await session.steps.decide(other, "the swordfish says no")
+    assert heard == ["[cut]", "This was not run: the swordfish says no."]
+    session.forget(session.steps.held(other)[0].id)
+    assert not any(b"swordfish" in body or b"4711" in body for _, body in stored_bodies(store))
+    third = session.call("pay", "{}")
+    session.forget(third.id)
+    with pytest.raises(Forgotten):
+        await session.steps.decide(third, True)
 
 
 # Calls that were forgotten

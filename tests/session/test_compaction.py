@@ -18,12 +18,13 @@ from quire.compactors import (
     TruncateOldest,
 )
 from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
-from quire.items import EDITS, Hide, Message, Span, Summary, ToolCall, ToolResult, use_clock
+from quire.items import EDITS, Hide, Message, Span, Summary, ToolCall, ToolResult, now, use_clock
 from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions
 from quire.session import Compacted, Compacting, Hook, Session, hook
 from quire.state import View
 from quire.stores import MemoryStore
+from quire.tokens import Prices
 from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, session, talk, texts, twin
 from tests.stores.keeping import kept
 
@@ -512,3 +513,45 @@ def test_a_turn_is_cut_to_its_budget_while_a_summary_is_written(compactor: Compa
         assert summaries(one) == 1
 
     run(conversation())
+
+
+def test_what_became_of_compactions_is_on_the_record() -> None:
+    store = MemoryStore()
+    prices = {"scripted": Prices(input=1.0, output=2.0)}
+    models = [GIST, Scripted([ModelFailed("busy")]), Scripted(["long " * 9_000])]
+    for model in models:
+        one = session(store, compactor=SUMMARIZE, model=model, prices=prices)
+        talk(one, 6)
+        one.compaction.run()
+    session(store, compactor=SUMMARIZE, model=GIST, hooks=[refuse_compaction]).compaction.run()
+    session(store).compaction.run(by=TruncateOldest(unit="messages", floor=4, ceiling=8))
+    past = session(twin(store)).compaction.past()
+    assert [(one.fate, one.reason) for one in past] == [
+        ("kept", ""),
+        ("failed", "busy"),
+        ("discarded", "the summary is longer than what it would stand for"),
+        ("discarded", "a hook refused it: PermissionError"),
+        ("kept", ""),
+    ]
+    summary, *_, cut = past
+    view = session(store).view()
+    assert isinstance(view.log.item(view.position(summary.edits[0])), Summary)
+    assert summary.model == "scripted" and summary.cost and summary.usage.output and summary.before
+    assert cut.by == "truncate-oldest" and cut.model is None and cut.cost is None
+    assert cut.before > cut.after and summary.ended_at is not None and summary.ended_at >= summary.began_at
+
+
+def test_a_compaction_that_runs_is_seen_by_others_and_one_that_was_broken_off_says_so() -> None:
+    store = MemoryStore()
+
+    async def conversation() -> None:
+        one = await begun(store, Slow())
+        assert [attempt.fate for attempt in session(twin(store)).compaction.past()] == ["running"]
+        later = now() + 61
+        with use_clock(lambda: later):
+            assert [attempt.fate for attempt in session(twin(store)).compaction.past()] == ["abandoned"]
+        await one.aio.close("hand over")
+
+    run(conversation())
+    session(store, compactor=SUMMARIZE, model=GIST).build(TEMPLATE)
+    assert [attempt.fate for attempt in session(twin(store)).compaction.past()] == ["abandoned", "kept"]

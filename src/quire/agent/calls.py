@@ -25,7 +25,7 @@ from quire.agent.turn import Emit, shield, wait_ended
 from quire.agent.window import narrowed, room_for
 from quire.errors import Conflict, StoreError, WrongType, cut
 from quire.items import Handoff, Item, Note, ToolCall, ToolResult
-from quire.session import Called, Calling, Session, handle_of
+from quire.session import NOT_APPROVED, Called, Calling, Session, handle_of, not_run
 from quire.stores.store import is_tombstone
 from quire.stores.streams import MAIN, OF, OUTPUTS
 
@@ -36,11 +36,6 @@ FORGOTTEN = "its content was forgotten"
 
 
 # Results that no tool returned
-
-
-def not_run(call: ToolCall, why: str) -> ToolResult:
-    """The result of a call that was not run."""
-    return ToolResult(call.call_id, call.name, f"This was not run: {why}.", is_error=True)
 
 
 def uncertain(call: ToolCall, why: str) -> ToolResult:
@@ -90,7 +85,7 @@ def _checked_verdict(verdict: Any) -> Literal[True] | str | None:
     if verdict is True or verdict is None:
         return verdict
     if verdict is False or isinstance(verdict, str):
-        return verdict or "it was not approved"
+        return verdict or NOT_APPROVED
     kind = type(verdict).__name__
     raise WrongType(f"a call is approved by True, and refused by False or a reason, not by {kind}")
 

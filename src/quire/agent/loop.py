@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from quire.agent.answer import AnswerType
-from quire.agent.calls import FORGOTTEN, Batch, CallRecord, needs_person, not_run, uncertain, write_result
+from quire.agent.calls import FORGOTTEN, Batch, CallRecord, needs_person, uncertain, write_result
 from quire.agent.limits import Meter
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.speaker import Speaker, speaker_in
@@ -38,7 +38,7 @@ from quire.errors import (
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.models import AnswerShape, Terms, shape_of
 from quire.providers import Finish, Parsed, Rendered
-from quire.session import Requesting, Session, heard_request
+from quire.session import Requesting, Session, heard_request, not_run
 from quire.stores.store import is_tombstone
 
 T = TypeVar("T")
@@ -169,7 +169,8 @@ class Loop:
         tools, waiting = self._speaker.tools, list[ToolCall]()
         for call, progress in self._session.steps.standing():
             is_asked = progress == "waiting" and needs_person(tools.get(call.name), call)
-            if (is_asked or (progress == "foreign" and self._has_tool(call))) and not is_tombstone(call):
+            is_asked |= progress == "foreign" and self._has_tool(call)
+            if is_asked and not self._is_approved(call) and not is_tombstone(call):
                 waiting.append(call)
         return tuple(waiting)
 
@@ -199,9 +200,10 @@ class Loop:
     # Calls that an earlier turn left
 
     async def _record_message(self, message: Message) -> list[ToolCall]:
-        """Record the user's message, and return the calls that still wait for approval.
+        """Record the user's message, and return the calls that wait for approval, or were given it.
 
-        If a tool has asked the user something, the message is its result. Otherwise open calls are closed.
+        If a tool has asked the user something, the message is its result. Otherwise open calls are closed,
+        except those that were approved.
         """
         steps, left = self._session.steps, await self._runnable_calls({})
         question = next((call for call in left if self._asks_user(call)), None)
@@ -213,9 +215,7 @@ class Loop:
                 closed[call.id] = ToolResult(call.call_id, call.name, message.content)
             elif call.id in begun:
                 closed[call.id] = uncertain(call, _ENDED)
-            elif question is not None and (
-                call.id in self._foreign or needs_person(self._speaker.tools.get(call.name), call)
-            ):
+            elif call.id in self._decided or (question is not None and self._may_wait(call)):
                 waiting.append(call)
             elif call.id in self._foreign:
                 closed[call.id] = uncertain(call, _FOREIGN)
@@ -247,7 +247,8 @@ class Loop:
             else:
                 result = uncertain(call, _ENDED) if standing == "begun" else not_run(call, FORGOTTEN)
                 closed.append((call, [result]))
-        self._decided = self._decisions_by_item(decisions, left)
+        approved = {call.id: True for call in left if self._is_approved(call)}
+        self._decided = {**approved, **self._decisions_by_item(decisions, left)}
         for call, items in closed:
             self.items += await self._close_call(call, items)
         return left
@@ -276,8 +277,16 @@ class Loop:
             found[call.id] = decision
         return found
 
+    def _is_approved(self, call: ToolCall) -> bool:
+        """Whether a person has approved a call on the record; a question cannot be approved."""
+        return self._session.steps.is_approved(call) and not self._asks_user(call)
+
     def _has_tool(self, call: ToolCall) -> bool:
         return call.name in self._speaker.tools or call.name in self._speaker.handoffs
+
+    def _may_wait(self, call: ToolCall) -> bool:
+        """Whether a call waits for a decision, and an answer to another leaves it waiting."""
+        return call.id in self._foreign or needs_person(self._speaker.tools.get(call.name), call)
 
     def _asks_user(self, call: ToolCall) -> bool:
         tool = self._speaker.tools.get(call.name)

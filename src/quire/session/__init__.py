@@ -6,7 +6,7 @@ from quire.session.aio import (
     wait_for as wait_for,
 )
 from quire.session.branches import Branch, family, free_name as free_name, labelled as labelled
-from quire.session.compaction import Compaction, Metrics as Metrics
+from quire.session.compaction import Attempt, Compaction, Metrics as Metrics
 from quire.session.erasure import remove_conversation as remove_conversation
 from quire.session.heard import heard_recall as heard_recall, heard_request as heard_request
 from quire.session.hooks import (
@@ -51,13 +51,14 @@ from quire.session.session import (
 )
 from quire.session.spending import Caps, Spending
 from quire.session.state import Written, is_receipt as is_receipt
-from quire.session.steps import Steps
+from quire.session.steps import NOT_APPROVED as NOT_APPROVED, Steps, not_run as not_run
 from quire.session.turns import BuildOptions as BuildOptions
 
 __all__ = [
     "Added",
     "Adding",
     "AioSession",
+    "Attempt",
     "Branch",
     "Building",
     "Built",

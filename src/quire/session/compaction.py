@@ -7,7 +7,7 @@ as it was.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any, Literal
@@ -29,18 +29,18 @@ from quire.compactors import (
 )
 from quire.context import DEFAULT_MODEL
 from quire.errors import InvalidValue, Irreducible, QuireError, WindowExceeded
-from quire.items import Hide, Note, Span, now
+from quire.items import Note, now
 from quire.models import AnyModel, model_of, summarized
 from quire.session.aio import AWAITED, BLOCKED, BLOCKING, IO, Writer, plain
 from quire.session.heard import Metered
 from quire.session.hooks import Compacted, Compacting
 from quire.session.log import Entries, Guard, Log
-from quire.session.spending import Caps, PricesByName, check_priced
+from quire.session.spending import Caps, PricesByName, Spending, check_priced
 from quire.session.state import State, Written
 from quire.session.steps import is_leased, lease, renewed
 from quire.state import View
 from quire.stores.streams import MAIN, PLANS, POOL, USAGE
-from quire.tokens import counter_for, facts_for
+from quire.tokens import Usage, counter_for, facts_for
 
 logger = logging.getLogger("quire.session")
 
@@ -60,6 +60,31 @@ class Metrics(msgspec.Struct):
     failed: int = 0
     pending: int = 0
     fault: str | None = None
+
+
+Fate = Literal["running", "kept", "discarded", "failed", "abandoned"]
+
+
+class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One compaction of the past: what was planned, what became of it, and what it cost.
+
+    `before` and `after` are tokens as they were planned. `model` was asked for a summary: it used `usage`,
+    for `cost` USD if its price is known. `edits` are the ids of what was recorded. `reason` says why nothing
+    was; it never quotes the conversation.
+    """
+
+    by: str
+    began_at: float
+    before: int
+    after: int
+    is_forced: bool = False
+    model: str | None = None
+    fate: Fate = "running"
+    reason: str = ""
+    ended_at: float | None = None
+    usage: Usage = Usage()
+    cost: float | None = None
+    edits: Sequence[str] = ()
 
 
 class _Known:
@@ -139,6 +164,16 @@ class Compaction:
     def metrics(self) -> Metrics:
         """What was done in this process so far."""
         return self.known.metrics
+
+    def past(self) -> list[Attempt]:
+        """The compactions of this conversation by any process, oldest first, with one that is running."""
+        found: dict[str, Attempt] = {}
+        for note in self.log.read_stream(PLANS):
+            if isinstance(note, Note):
+                attempt = msgspec.convert(note.content, Attempt)
+                is_left = attempt.fate == "running" and not is_leased(note)
+                found[note.content.get("of") or note.id] = _abandoned(attempt) if is_left else attempt
+        return list(found.values())
 
     def use(self, compactor: Compactor, model: AnyModel | str | None = None) -> None:
         """Use a compactor from now on, and a model, or the name of one, to write summaries."""
@@ -334,7 +369,7 @@ class _Work:
             except Exception as fault:
                 metrics.discarded += 1
                 metrics.fault = type(fault).__name__
-                return Outcome("discarded", f"a hook refused it: {type(fault).__name__}")
+                return await self._finish(plan, guard, fault=f"a hook refused it: {type(fault).__name__}")
             outcome = await self._recorded(plan, guard)
             await done(Compacted(self._log.place, MAIN, plan, outcome))
             return outcome
@@ -344,7 +379,7 @@ class _Work:
         metrics = self._known.metrics
         if plan.request is None:
             return await self._finish(plan, guard)
-        note = Note(content={"by": plan.by, "transcript": MAIN, **lease()}, description="plan")
+        note = Note(content={**_content(self._attempt(plan)), **lease()}, description="plan")
         if not await AWAITED.do(self._log, lambda: self._log.commit(partial(_begun, note))):
             return Outcome("discarded", "another process is at work on it")
         metrics.started += 1
@@ -353,7 +388,7 @@ class _Work:
             async with renewed(self._log, partial(_renewal, note)):
                 return await self._summarize(plan, plan.request, guard, note)
         except asyncio.CancelledError:
-            await AWAITED.do(self._log, lambda: self._log.commit(partial(_ended, note)))
+            await AWAITED.do(self._log, lambda: self._log.commit(partial(_left, note)))
             raise
         finally:
             metrics.pending = 0
@@ -381,6 +416,11 @@ class _Work:
         self._known.windows[self._model.name] = size // 2
         return True
 
+    def _attempt(self, plan: Plan) -> Attempt:
+        """What is known of a compaction when it begins."""
+        model = None if plan.request is None or self._model is None else self._model.name
+        return Attempt(plan.by, now(), plan.before, plan.after, plan.forced, model)
+
     async def _finish(
         self,
         plan: Plan,
@@ -389,8 +429,14 @@ class _Work:
         summary: str | None = None,
         fault: str | None = None,
     ) -> Outcome:
-        """Record the edits of a plan on the state as it is now, the usage, and that the plan has ended."""
-        used = [] if self._model is None else [Written(USAGE, one) for one in self._model.used()]
+        """Record the edits of a plan on the state as it is now, the usage, and how the plan has ended."""
+        used = [] if self._model is None else self._model.used()
+        spent = sum((Spending().with_usage(one.content) for one in used), Spending())
+        attempt = replace(
+            self._attempt(plan) if note is None else msgspec.convert(note.content, Attempt),
+            usage=spent.usage,
+            cost=None if spent.unpriced or not spent.requests else spent.cost,
+        )
         found = Outcome("discarded", fault or "something was forgotten meanwhile")
 
         def entries(state: State) -> Entries:
@@ -400,11 +446,14 @@ class _Work:
                 found = record(state.transcripts[MAIN].copy(), plan, text=summary, pool=state.pool.fork())
                 kept = [Written(MAIN, edit) for edit in self._writer.ready(found.edits)]
                 kept += [Written(POOL, one) for one in self._writer.ready(plan.notes)] if found else []
-            return [*kept, *used, *(_ended(note, state) if note is not None else ())]
+            fate: Fate = found.fate if note is None or fault is None else "failed"
+            reason = "" if found else found.reason
+            ended = replace(attempt, fate=fate, reason=reason, edits=[edit.id for edit in found.edits])
+            return [*kept, *(Written(USAGE, one) for one in used), *_ended(note, ended, state)]
 
         await AWAITED.do(self._log, lambda: self._log.commit(entries))
         self._compaction.is_forced |= bool(found) and plan.forced
-        if fault is None:  # a fault of the model was counted where it was caught
+        if fault is None:  # a fault was counted where it was caught
             self._count(found, has_summary=summary is not None)
         return found
 
@@ -424,7 +473,7 @@ def _begun(note: Note, state: State) -> Entries:
     """The entry that leases a plan, unless another process is at work; plans left behind are over."""
     if any(map(is_leased, state.plans.values())):
         return []
-    left = [entry for one in state.plans.values() for entry in _ended(one, state)]
+    left = [entry for one in state.plans.values() for entry in _left(one, state)]
     return [*left, Written(PLANS, note)]
 
 
@@ -434,6 +483,23 @@ def _renewal(note: Note, state: State) -> Entries:
     return [Written(PLANS, other)] if note.id in state.plans else []
 
 
-def _ended(note: Note, state: State) -> Entries:
-    """The entry that ends a plan, unless somebody took it over."""
-    return [Written(PLANS, Hide((Span(note.id, note.id),)))] if note.id in state.plans else []
+def _left(note: Note, state: State) -> Entries:
+    """The entry that ends a plan that nobody works on any more."""
+    return _ended(note, _abandoned(msgspec.convert(note.content, Attempt)), state)
+
+
+def _abandoned(attempt: Attempt) -> Attempt:
+    return replace(attempt, fate="abandoned", reason="it was broken off, or its process ended")
+
+
+def _ended(note: Note | None, attempt: Attempt, state: State) -> Entries:
+    """The entry that says how a plan has ended, unless somebody took it over."""
+    if note is not None and note.id not in state.plans:
+        return []
+    content = {**_content(replace(attempt, ended_at=now())), "of": None if note is None else note.id}
+    return [Written(PLANS, Note(content=content, description="plan"))]
+
+
+def _content(attempt: Attempt) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(attempt)
+    return found

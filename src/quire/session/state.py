@@ -33,7 +33,7 @@ from quire.stores.streams import (
 )
 from quire.tokens import whole
 
-_BEGUN, _HELD, _TAKEN = "begun", "held", "taken"
+_BEGUN, _HELD, _TAKEN, _APPROVED = "begun", "held", "taken", "approved"
 
 RECEIPT, _DETAIL, _CANDIDATES = "receipt", "receipt detail", "receipt candidates"
 """Descriptions of receipts, and of notes that receipts name."""
@@ -190,7 +190,8 @@ class StepsState:
     3. the items that came with the result.
 
     A note `begun` comes before or after these. A note `taken` is written with the reply of a model to an
-    agent: its turn runs these calls.
+    agent: its turn runs these calls. A note `approved` says that a person lets calls run; a call that a
+    person refuses has a held result.
     """
 
     def __init__(self) -> None:
@@ -198,6 +199,8 @@ class StepsState:
         """The notes that say that calls were about to be run."""
         self.taken: set[str] = set()
         """The calls that the turn of an agent made."""
+        self.approved: set[str] = set()
+        """The calls that a person lets run."""
         self.held: dict[str, tuple[Item, ...]] = {}
         """Results that came before their turn, each with the items that came with it."""
         self.heard: set[str] = set()
@@ -211,6 +214,7 @@ class StepsState:
         waiting = {call.id for call in pending}
         self.begun = {call: note for call, note in self.begun.items() if call in waiting}
         self.taken &= waiting
+        self.approved &= waiting
         self.held = {call: came for call, came in self.held.items() if call in waiting}
         self.heard &= {came[0].id for came in self.held.values()}
         self._entries = {call: ids for call, ids in self._entries.items() if call in waiting}
@@ -236,6 +240,9 @@ class StepsState:
         if _TAKEN in item.content:
             self.taken.update(item.content[_TAKEN])
             return tuple(item.content[_TAKEN])
+        if _APPROVED in item.content:
+            self.approved.update(item.content[_APPROVED])
+            return tuple(item.content[_APPROVED])
         self.begun |= dict.fromkeys(item.content[_BEGUN], item)
         return tuple(item.content[_BEGUN])
 
@@ -263,6 +270,11 @@ def begun(calls: Iterable[ToolCall], claim: Mapping[str, object]) -> Note:
 def taken(calls: Iterable[ToolCall]) -> Note:
     """The note that the turn of an agent made calls, and runs them."""
     return Note(content={_TAKEN: [call.id for call in calls]}, key=_TAKEN)
+
+
+def approved(calls: Iterable[ToolCall]) -> Note:
+    """The note that a person lets calls run."""
+    return Note(content={_APPROVED: [call.id for call in calls]}, key=_APPROVED)
 
 
 def held_for(call_id: str) -> Note:
@@ -466,11 +478,10 @@ class State:
             self.transcripts[MAIN], self.past_forgotten = self._past_of(item)
             self._inherited[MAIN] = len(self.transcripts[MAIN])
             self.origin = item if isinstance(item, Note) else None
-        elif stream == PLANS and isinstance(item, Hide):
-            for span in item.spans:
-                self.plans.pop(span.first, None)
         elif not isinstance(item, Note):
             return
+        elif stream == PLANS and "of" in item.content:
+            self.plans.pop(item.content["of"], None)
         elif stream == PLANS:
             self.plans[item.id] = item
         elif stream == USAGE:

@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import getnode
 
-from quire.errors import Conflict, StoreError, TurnBusy, cut
+from quire.errors import Conflict, Forgotten, StoreError, TurnBusy, UnknownId, cut
 from quire.items import Item, Note, ToolCall, ToolResult, new_id, now
 from quire.memory.quotes import Quote
 from quire.providers import Parsed
-from quire.session.aio import AWAITED, Change, Writer
+from quire.session.aio import AWAITED, Change, Writer, checked_type
 from quire.session.erasure import link_sources, names_of
 from quire.session.hooks import Added, Adding
 from quire.session.log import Compute, Entries, Log, Work
 from quire.session.pool import SessionPool
-from quire.session.state import State, Written, begun, by_result, held_for, is_step
-from quire.stores.store import checked_name
+from quire.session.state import State, Written, approved, begun, by_result, held_for, is_step
+from quire.stores.store import checked_name, is_tombstone
 from quire.stores.streams import MAIN, STEPS
 
 logger = logging.getLogger("quire.session")
@@ -39,15 +39,27 @@ A foreign call was made by no turn of an agent: it was imported or appended, and
 LEASE = 60.0
 """Seconds for which a note of running work is believed after it was written or renewed."""
 
+NOT_APPROVED = "it was not approved"
+
+
+def not_run(call: ToolCall, why: str) -> ToolResult:
+    """The result of a call that was not run."""
+    return ToolResult(call.call_id, call.name, f"This was not run: {why}.", is_error=True)
+
 
 def claiming(calls: Sequence[ToolCall], claim: str) -> Callable[[State], Entries]:
-    """What is written before calls run. `TurnBusy` if another runs one; `Conflict` if one has a result."""
+    """What is written before calls run.
+
+    `TurnBusy` if another runs one; `Conflict` if one has a result, or was refused.
+    """
 
     def claimed(state: State) -> Entries:
         _check_open(state, calls)
         for call in calls:
             if _is_run(state, call):
                 raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
+            if call.id in state.steps.held:
+                raise Conflict(f"the call {cut(call.call_id)!r} was refused, or has run")
         return [Written(STEPS, begun(calls, {"claim": claim, **lease()}))] if calls else []
 
     return claimed
@@ -89,6 +101,42 @@ class Steps:
         """Whether this process, or another that is alive, runs a call."""
         return _is_run(self._log.state, call)
 
+    # Decisions
+
+    async def decide(self, call: ToolCall | str, verdict: bool | str) -> None:
+        """Approve or refuse an open call, given by itself or one of its ids; the next turn acts on it.
+
+        True lets the call run. False, or a text with the reason, refuses it, also if it was approved and has
+        not begun; a refusal is final. `UnknownId` if no such call is open, `Conflict` if it has begun or was
+        refused, `Forgotten` if its content was.
+        """
+        checked_type(verdict, bool | str, "True approves a call, False or a reason refuses it")
+        name = call if isinstance(call, str) else call.id
+        await AWAITED.do(self._log, self._log.root.catch_up)
+        found = next((one for one in self._log.state.pending() if name in (one.id, one.call_id)), None)
+        if found is None:
+            raise UnknownId(f"no call {cut(name)!r} waits for a decision")
+        made, why = found, verdict if isinstance(verdict, str) and verdict else NOT_APPROVED
+        refusal = () if verdict is True else self._writer.ready([not_run(made, why)])
+
+        def decide(state: State) -> Change:
+            _check_open(state, [made])
+            if made.id in state.steps.begun or made.id in state.steps.held:
+                raise Conflict(f"the call {cut(made.call_id)!r} has begun, or was refused")
+            if any(is_tombstone(one) for one in state.pending() if one.id == made.id):
+                raise Forgotten(f"the call {cut(made.call_id)!r} was forgotten")
+            return (
+                self._holding(refusal, made.id, state)
+                if refusal
+                else Change([Written(STEPS, approved([made]))])
+            )
+
+        await self._writer.write_change(AWAITED, decide)
+
+    def is_approved(self, call: ToolCall) -> bool:
+        """Whether a person has approved an open call."""
+        return call.id in self._log.state.steps.approved
+
     # Results
 
     async def hold(
@@ -106,14 +154,20 @@ class Steps:
         ready = self._writer.ready([result, *others])
 
         def decide(state: State) -> Change:
-            state.check([Written(MAIN, item) for item in ready])  # what does not fit there is not held
             call = state.steps.call_of(result, state.pending()) if of is None else of.id
-            announced = [] if call is None else [held_for(call)]
-            hears = [Adding(self._log.place, MAIN, ready)] if asks_hooks else []
-            return Change([Written(STEPS, item) for item in (*announced, *ready)], hears)
+            return self._holding(ready, call, state, asks_hooks)
 
         made = await self._write(decide, pooled)
         return tuple(item for stream, item in made.entries if stream == STEPS and not is_step(item))
+
+    def _holding(
+        self, items: tuple[Item, ...], call: str | None, state: State, asks_hooks: bool = True
+    ) -> Change:
+        """The change that holds a result and what came with it, for the call of an id if that is known."""
+        state.check([Written(MAIN, item) for item in items])  # what does not fit there is not held
+        announced = [] if call is None else [held_for(call)]
+        hears = [Adding(self._log.place, MAIN, items)] if asks_hooks else []
+        return Change([Written(STEPS, item) for item in (*announced, *items)], hears)
 
     async def answer(
         self,
