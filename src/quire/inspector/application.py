@@ -35,6 +35,7 @@ from quire.errors import (
     UnknownKey,
 )
 from quire.inspector import conversation
+from quire.inspector.modules import PAGE, modules
 from quire.inspector.source import Query, Source
 from quire.session import open_store
 from quire.stores import Store
@@ -58,7 +59,6 @@ WRITES: dict[str, Write] = {
 }
 """What can be changed in a writable source, by name."""
 
-PAGE = Path(__file__).with_name("page")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LARGEST = 64 * 2**20
 """Bytes of a file that is dropped on the page."""
@@ -177,12 +177,6 @@ def _headers() -> list[tuple[bytes, bytes]]:
         "cache-control": "no-store",
     }
     return [(name.encode(), value.encode()) for name, value in rows.items()]
-
-
-def modules() -> dict[str, Path]:
-    """The modules of the page by the names under which they import each other."""
-    own = {f"quire/{path.name}": path for path in sorted(PAGE.glob("*.js"))}
-    return {"preact": PAGE / "vendor" / "preact.js", **own}
 
 
 @cache

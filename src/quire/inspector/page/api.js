@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact";
 
 const element = document.getElementById("snapshot");
 export const snapshot = element ? JSON.parse(element.textContent) : null;
+const answers = new Map(snapshot?.answers.map(([name, params, data]) => [keyOf(name, params), data]));
 
 export const at = { source: "store", sources: [] };
 
@@ -27,8 +28,8 @@ async function answer(path, options) {
 export async function get(name, params = {}, source = at.source) {
   const key = keyOf(name, params);
   if (!snapshot) return answer(`${source}/${key}`);
-  if (!(key in snapshot.answers)) throw new Error("This was not exported: open the conversation with `quire inspect`.");
-  return snapshot.answers[key];
+  if (!answers.has(key)) throw new Error("This was not exported: open the conversation with `quire inspect`.");
+  return answers.get(key);
 }
 
 export async function post(name, body) {
