@@ -8,6 +8,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from quire.session import Session
+from quire.stores import Store
 from tests.inspector.browsing import Browser, Page, expect
 from tests.inspector.serving import Served, serving
 
@@ -113,6 +115,19 @@ def test_another_origin_reads_nothing(stranger_page: Page, shop: Served, path: s
 def test_what_is_not_protected_could_be_read(stranger_page: Page, stranger: Served) -> None:
     loaded = stranger_page.evaluate(READ, stranger_page.url)
     assert {"fetch", "frame", "window"} <= set(loaded)
+
+
+def test_another_origin_writes_nothing(stranger_page: Page, own_shop: Served) -> None:
+    with Store.open(own_shop.store) as store:
+        session = Session.open(PARCELS, store=store)
+        edit = next(
+            item.id for item in reversed(session.view().recorded()) if type(item).__name__ == "Summary"
+        )
+        body = f'{{"address": "{PARCELS}", "id": "{edit}"}}'
+        outcomes = stranger_page.evaluate(WRITE, [f"{own_shop.origin}{own_shop.path}api/store/undo", body])
+        assert set(outcomes.values()) <= {"refused", "opaque"}
+        assert session.refresh() == []
+    assert own_shop.write("undo", address=PARCELS, id=edit).status == 200  # its own page may
 
 
 def test_another_origin_cannot_frame_the_page(stranger_page: Page, shop: Served) -> None:
