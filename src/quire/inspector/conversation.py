@@ -188,7 +188,9 @@ def item(source: Source, query: Query) -> dict[str, Any]:
     if name is None:
         raise UnknownId(f"there is no item {cut(item_id)!r} here")
     found, start = session.view(name).get(item_id), query.whole("start", 0)
-    return {**describe(found), "start": start, "text": text_of_item(found)[start : start + STRETCH]}
+    text, end = text_of_item(found), start + STRETCH
+    rest = {"text": text[start:end], "next": end if end < len(text) else None}
+    return {**describe(found), "start": start, **rest}
 
 
 # Two versions or branches side by side

@@ -31,7 +31,10 @@ STRETCH = 100_000
 
 
 def describe(item: Item, counter: Counter | None = None) -> dict[str, Any]:
-    """What the page shows of an item; fields that do not apply are left out."""
+    """What the page shows of an item; fields that do not apply are left out.
+
+    A text that is cut goes on at `next`.
+    """
     text = text_of_item(item)
     row: dict[str, Any] = {
         "id": item.id,
@@ -40,7 +43,8 @@ def describe(item: Item, counter: Counter | None = None) -> dict[str, Any]:
         "text": text[:LONGEST],
         "length": len(text),
     }
-    own = {
+    own: dict[str, Any] = {
+        "next": LONGEST if len(text) > LONGEST else None,
         "role": getattr(item, "role", None),
         "name": getattr(item, "name", None),
         "agent": item.agent_id,

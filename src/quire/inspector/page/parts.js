@@ -130,25 +130,33 @@ export function Bar({ parts, total, label }) {
 
 // A long text: its beginning, and the rest in stretches as it is asked for.
 export function Text({ item, address, isFolded = false, className = "" }) {
-  const [text, setText] = useState(item.text);
+  const [{ text, next }, setRead] = useState(item);
   const [isOpen, setOpen] = useState(!isFolded);
-  useEffect(() => { setText(item.text); }, [item.id, item.text]);
+  useEffect(() => { setRead(item); }, [item.id, item.text]);
   const limit = 600;
-  const isLong = isFolded && item.length > limit;
+  const isLong = isFolded && text.length > limit;
   const shown = isLong && !isOpen ? `${text.slice(0, limit)}…` : text;
   const more = async () => {
-    const part = await get("item", { address, id: item.id, start: text.length });
-    setText(text + part.text);
+    const part = await get("item", { address, id: item.id, start: next });
+    setRead({ text: text + part.text, next: part.next });
   };
   return html`<div class="text ${className}" dir="auto">${readable(shown)}</div>
-    ${(isLong || (isOpen && text.length < item.length)) && html`<div class="text-more">
+    ${(isLong || (isOpen && next)) && html`<div class="text-more">
       ${isLong && html`<button type="button" class="link" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Show less" : `Show all ${number(item.length)} characters`}</button>`}
-      ${isOpen && text.length < item.length && html`<button type="button" class="link" onClick=${more}>Show ${number(Math.min(item.length - text.length, 100000))} more of ${number(item.length)} characters</button>`}
+      ${isOpen && next && html`<button type="button" class="link" onClick=${more}>Show ${number(Math.min(item.length - next, 100000))} more of ${number(item.length)} characters</button>`}
     </div>`}`;
 }
 
-// Control characters are shown as their pictures: a terminal's escapes have no meaning here.
-export const readable = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (one) => (one === "\u007f" ? "\u2421" : String.fromCharCode(0x2400 + one.charCodeAt(0))));
+// Characters that cannot be seen, or that change how others are read, are shown as pictures or by their numbers:
+// the escapes of a terminal and overrides of the direction have no effect here.
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+function picture(character) {
+  const code = character.charCodeAt(0);
+  return code < 0x20 ? String.fromCharCode(0x2400 + code) : `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+}
+
+export const readable = (text) => text.replace(/\r\n/g, "\n").replace(UNSEEN, picture);
 
 export function pretty(text) {
   try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
