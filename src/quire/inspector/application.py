@@ -34,7 +34,7 @@ from quire.errors import (
     UnknownId,
     UnknownKey,
 )
-from quire.inspector import conversation
+from quire.inspector import compactions, conversation, steps
 from quire.inspector.modules import PAGE, modules
 from quire.inspector.source import Query, Source
 from quire.session import open_store
@@ -50,12 +50,18 @@ READS: dict[str, Read] = {
     "tokens": conversation.tokens,
     "item": conversation.item,
     "compare": conversation.compare,
+    "compactions": compactions.listed,
+    "sources": compactions.sources,
+    "preview": compactions.preview,
+    "steps": steps.listed,
 }
 """What can be read of a source, by name."""
 
 WRITES: dict[str, Write] = {
     "undo": conversation.undo,
     "fork": conversation.fork,
+    "compact": compactions.run,
+    "decide": steps.decide,
 }
 """What can be changed in a writable source, by name."""
 

@@ -9,9 +9,9 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from quire.context import DEFAULT_MODEL
-from quire.errors import InvalidValue, UnknownId, UnknownKey, cut
+from quire.errors import UnknownId, UnknownKey, cut
 from quire.inspector.items import STRETCH, describe, text_of_item
-from quire.inspector.source import Query, Source
+from quire.inspector.source import Query, Source, text_in
 from quire.items import Hide, Item, Mask, Pin, Summary, Undo, kind_of
 from quire.session import Session, family, transcript_with
 from quire.state import EDIT, Pair, Run, Sort, Stretch, View, laid_out, side_by_side
@@ -246,20 +246,13 @@ def _described_pair(left: View, right: View, pair: Pair) -> dict[str, Any]:
 
 def undo(source: Source, body: Mapping[str, Any]) -> dict[str, Any]:
     """Undo an edit by its id; an undo is an edit, too, and undoing it applies again what it had undone."""
-    session, edit = source.session(_text(body, "address")), _text(body, "id")
+    session, edit = source.session(text_in(body, "address")), text_in(body, "id")
     undone = session.undo(edit, to=transcript_with(session, edit) or MAIN)
     return {"id": undone.id, "version": session.version}
 
 
 def fork(source: Source, body: Mapping[str, Any]) -> dict[str, Any]:
     """Begin a branch: now, `at` a version, or with the item of that id."""
-    session, at = source.session(_text(body, "address")), body.get("at")
-    branch = session.fork(_text(body, "name"), at=at, of=body.get("transcript", MAIN))
+    session, at = source.session(text_in(body, "address")), body.get("at")
+    branch = session.fork(text_in(body, "name"), at=at, of=body.get("transcript", MAIN))
     return {"address": str(branch.place), "version": branch.version}
-
-
-def _text(body: Mapping[str, Any], name: str) -> str:
-    found = body.get(name)
-    if not isinstance(found, str) or not found:
-        raise InvalidValue(f"{name} is a text that is not empty")
-    return found

@@ -38,6 +38,14 @@ class Query:
         return self._given.get(name, "0") not in ("", "0", "false")
 
 
+def text_in(body: Mapping[str, Any], name: str) -> str:
+    """A text of the body of a request that is not empty."""
+    found = body.get(name)
+    if not isinstance(found, str) or not found:
+        raise InvalidValue(f"{name} is a text that is not empty")
+    return found
+
+
 class Source:
     """A store as the inspector shows it. With a scope, nothing outside of it can be named or seen.
 

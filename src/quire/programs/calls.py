@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from quire.agent.answer import with_schema
-from quire.agent.calls import CallRecord, approval_of, execute_call, not_run, uncertain, write_result
+from quire.agent.calls import CallRecord, approval_of, execute_call, uncertain, write_result
 from quire.agent.side_effects import describe_calls_in, has_acted, mark_acted
 from quire.agent.speaker import Approver
 from quire.agent.tools import Outcome, Tool
@@ -28,7 +28,7 @@ from quire.programs.task import MODEL_PARAMETERS, Task
 from quire.programs.values import FOR_MODELS, as_text, by_name, plain
 from quire.providers import Parsed, Rendered
 from quire.sections import History
-from quire.session import Requesting, Session, heard_request
+from quire.session import Requesting, Session, heard_request, not_run
 from quire.stores.store import checked_name
 from quire.stores.threads import COMPUTING, STORE
 

@@ -267,6 +267,12 @@ def begun(calls: Iterable[ToolCall], claim: Mapping[str, object]) -> Note:
     return Note(content={**claim, _BEGUN: [call.id for call in calls]}, key=_BEGUN)
 
 
+def begun_in(note: Note) -> Sequence[str]:
+    """The calls that a note of the stream of steps says are about to be run, by the ids of their items."""
+    found: Sequence[str] = note.content.get(_BEGUN, ())
+    return found
+
+
 def taken(calls: Iterable[ToolCall]) -> Note:
     """The note that the turn of an agent made calls, and runs them."""
     return Note(content={_TAKEN: [call.id for call in calls]}, key=_TAKEN)

@@ -24,7 +24,7 @@ from quire.session.erasure import link_sources, names_of
 from quire.session.hooks import Added, Adding
 from quire.session.log import Compute, Entries, Log, Work
 from quire.session.pool import SessionPool
-from quire.session.state import State, Written, approved, begun, by_result, held_for, is_step
+from quire.session.state import State, Written, approved, begun, begun_in, by_result, held_for, is_step
 from quire.stores.store import checked_name, is_tombstone
 from quire.stores.streams import MAIN, STEPS
 
@@ -227,6 +227,11 @@ class Steps:
         if call.id in steps.begun:
             return "begun"
         return "waiting" if call.id in steps.taken else "foreign"
+
+    def begun_at(self) -> dict[str, float]:
+        """When each call was begun, by the id of its item; also calls that were answered since."""
+        notes = [item for item in self._log.read_stream(STEPS) if is_step(item)]
+        return {call: note.created_at for note in reversed(notes) for call in begun_in(note)}
 
     def held(self, call: ToolCall) -> tuple[Item, ...]:
         """What is held for a call: its result, and what came with it."""
