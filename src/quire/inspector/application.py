@@ -10,7 +10,7 @@ import hmac
 import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,7 +34,7 @@ from quire.errors import (
     UnknownId,
     UnknownKey,
 )
-from quire.inspector import compactions, conversation, steps
+from quire.inspector import compactions, conversation, conversations, steps
 from quire.inspector.modules import PAGE, modules
 from quire.inspector.source import Query, Source
 from quire.session import open_store
@@ -45,6 +45,8 @@ Read = Callable[[Source, Query], Any]
 Write = Callable[[Source, Mapping[str, Any]], Any]
 
 READS: dict[str, Read] = {
+    "conversations": conversations.page,
+    "search": conversations.search,
     "conversation": conversation.head,
     "transcript": conversation.transcript,
     "tokens": conversation.tokens,
@@ -261,15 +263,20 @@ class _Inspector:
         source = self.sources.get(request.path_params["source"])
         if source is None:
             return _answer({"error": "there is nothing at this address"}, 404)
+        address = request.query_params.get("address")
         try:
-            place = source.place(request.query_params.get("address", ""))
+            wait = (
+                partial(conversations.wait, source)
+                if address is None
+                else partial(source.store.wait, source.place(address))
+            )
         except QuireError as fault:
             return _answer({"error": str(fault)}, 404)
 
         async def events() -> AsyncIterator[str]:
             version, quiet = -1, 0.0
             while True:
-                found = await FOLLOWING.do(source.store.wait, place, version, _PATIENCE)
+                found = await FOLLOWING.do(wait, version, _PATIENCE)
                 quiet = 0.0 if found != version else quiet + _PATIENCE
                 if found != version:
                     version = found

@@ -1,11 +1,12 @@
 // The views of a conversation in the order of their tabs. One without a tab is reached from another.
 
 import { html } from "preact";
+import { Conversations } from "quire/conversations.js";
 import { Empty } from "quire/parts.js";
 
-const Later = () => html`<${Empty} title="Not here yet">This view is being built.</${Empty}>`;
+export { Conversations };
 
-export const Conversations = Later;
+const Later = () => html`<${Empty} title="Not here yet">This view is being built.</${Empty}>`;
 
 export const VIEWS = [
   { name: "transcript", tab: "Transcript", view: Later },

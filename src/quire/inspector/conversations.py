@@ -1,0 +1,122 @@
+"""The list of conversations: the latest first, by scope or name; what is found in them; and what changed."""
+
+import time
+from collections import Counter
+from typing import Any
+
+from quire.errors import QuireError, UnknownId, cut
+from quire.inspector.source import Query, Source
+from quire.items import Message, now
+from quire.memory import Memory, is_reserved, recalled
+from quire.session import Session
+from quire.stores import Place, Recent, place_at
+
+_ROWS, _FOUND, _SCOPES = 50, 20, 200
+"""How many rows, quotes and scopes are given at once."""
+
+_LIVE = 10.0
+"""Seconds after which a conversation that did not change is at rest."""
+
+_PAUSE = 0.25
+"""Seconds between two looks for changes."""
+
+_LOOKED_AT, _LONGEST_TITLE, _LONGEST_QUOTE = 5, 160, 600
+
+
+def page(source: Source, query: Query) -> dict[str, Any]:
+    """Some conversations from `start` on, `within` a scope, with a text in their names; and all scopes."""
+    found = _visible(source)
+    within, named, start = query.text("within"), query.text("name").casefold(), query.whole("start", 0)
+    scope = place_at(within).scope if within else None
+    wanted = [
+        one
+        for one in found
+        if scope in (None, one.place.scope)
+        and named in f"{one.place.scope}/{one.place.conversation}".casefold()
+    ]
+    places, shown = {one.place for one in found}, wanted[start : start + _ROWS]
+    scopes = Counter(one.place.scope for one in found)
+    return {
+        "rows": [_row(source, one, places) for one in shown],
+        "length": len(wanted),
+        "next": start + _ROWS if start + _ROWS < len(wanted) else None,
+        "scopes": [_scope(*one) for one in sorted(list(scopes.items())[:_SCOPES])],
+        "count": {"scopes": len(scopes), "conversations": len(found)},
+    }
+
+
+def search(source: Source, query: Query) -> dict[str, Any]:
+    """What answers a question in the conversations and documents `within` one scope, best first."""
+    scope = place_at(query.text("within")).scope if query.text("within") else source.scope or ""
+    if source.scope not in (None, scope) or not source.store.conversations(scope):
+        raise UnknownId(f"there is nothing in the scope {cut(scope)!r} here")
+    quotes = recalled(Memory.of(source.store, scope), query.text("question"), limit=_FOUND)
+    return {
+        "scope": scope,
+        "found": [
+            {
+                "address": str(Place(scope, quote.source)) if quote.at else None,
+                "source": quote.source,
+                "item": quote.first,
+                "at": quote.at or None,
+                "text": quote.line[:_LONGEST_QUOTE],
+                "reason": quote.why(),
+            }
+            for quote in quotes[:_FOUND]
+        ],
+    }
+
+
+def wait(source: Source, mark: int, timeout: float) -> int:
+    """Another mark as soon as a conversation is added, changed or removed, or this one after the time."""
+    until = time.monotonic() + timeout
+    while (found := _mark(source)) == mark and time.monotonic() < until:
+        time.sleep(_PAUSE)
+    return found
+
+
+def _mark(source: Source) -> int:
+    found = source.store.recent(source.scope)
+    return (
+        hash((len(found), sum(one.version for one in found), found[0].time if found else None)) & 0xFFFFFFFF
+    )
+
+
+def _visible(source: Source) -> list[Recent]:
+    found = source.store.recent(source.scope)
+    return [one for one in found if not is_reserved(one.place.conversation)]
+
+
+def _scope(scope: str, conversations: int) -> dict[str, Any]:
+    return {"scope": scope, "within": str(Place(scope, "")), "conversations": conversations}
+
+
+def _row(source: Source, one: Recent, places: set[Place]) -> dict[str, Any]:
+    parent = one.place._replace(conversation=one.place.conversation.rpartition("/")[0])
+    row: dict[str, Any] = {
+        "address": str(one.place),
+        "within": str(one.place._replace(conversation="")),
+        **one.place._asdict(),
+        "parent": str(parent) if parent in places else None,
+        "version": one.version,
+        "at": one.time,
+    }
+    try:
+        return row | _figures(source.session(row["address"]), now() - (one.time or 0.0) < _LIVE)
+    except QuireError as fault:  # damaged or sealed: the others are listed
+        return row | {"fault": str(fault)}
+
+
+def _figures(session: Session, has_changed: bool) -> dict[str, Any]:
+    calls = [call for name in session.transcripts for call, _ in session.steps.standing(name)]
+    view, spent = session.view(), session.spending
+    said = (item.text for item in view[:_LOOKED_AT] if isinstance(item, Message) and item.role == "user")
+    return {
+        "title": " ".join(next(said, "")[:_LONGEST_TITLE].split()),
+        "items": len(view),
+        "tokens": spent.tokens,
+        "cost": spent.cost,
+        "unpriced": spent.unpriced,
+        "open_calls": len(calls),
+        "is_live": has_changed or any(map(session.steps.is_run, calls)),
+    }
