@@ -18,12 +18,13 @@ from playwright.sync_api import (
     BrowserContext,
     Dialog,
     Error,
+    Locator,
     Page,
     expect,
     sync_playwright,
 )
 
-__all__ = ["Browser", "BrowserContext", "Error", "Page", "browsing", "chromium", "expect", "watch"]
+__all__ = ["Browser", "BrowserContext", "Error", "Locator", "Page", "browsing", "chromium", "expect", "watch"]
 
 WIDE, NARROW = (1280, 800), (390, 844)
 """The two sizes of a window that the page is made for."""

@@ -26,7 +26,7 @@ _LOOKED_AT, _LONGEST_TITLE, _LONGEST_QUOTE = 5, 160, 600
 def page(source: Source, query: Query) -> dict[str, Any]:
     """Some conversations from `start` on, `within` a scope, with a text in their names; and all scopes."""
     found = _visible(source)
-    within, named, start = query.text("within"), query.text("name").casefold(), query.whole("start", 0)
+    within, named, start = query.text("within"), query.text("named").casefold(), query.whole("start", 0)
     scope = place_at(within).scope if within else None
     wanted = [
         one

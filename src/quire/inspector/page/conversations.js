@@ -25,7 +25,7 @@ export function Conversations({ params, sources }) {
     return () => clearTimeout(timer);
   }, [typed]);
   const isSaid = asked.by === "said";
-  const page = useData("conversations", { within: asked.within, name: isSaid ? "" : asked.q, start: asked.start });
+  const page = useData("conversations", { within: asked.within, named: isSaid ? "" : asked.q, start: asked.start });
   const isLive = page.data?.rows.some((row) => row.is_live);
   useEffect(() => {
     const timer = isLive && setInterval(changed, 5000);

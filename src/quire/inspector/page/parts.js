@@ -1,6 +1,6 @@
 // What the views are made of.
 
-import { html, useEffect, useRef, useState } from "preact";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "preact";
 import { get } from "quire/api.js";
 
 // Numbers, times and money
@@ -188,7 +188,7 @@ export const Item = ({ item, address, side, children, isFolded = true, className
 // j and k move through the elements that match, Enter opens: for lists.
 export function useKeys(selector) {
   const root = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const press = (event) => {
       if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
       const step = { j: 1, k: -1 }[event.key];

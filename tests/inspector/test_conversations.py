@@ -1,0 +1,214 @@
+"""The list of conversations: what it says of each, how it is narrowed, what is found in it, what is live."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire import Session
+from quire.inspector import app
+from quire.items import Message, use_clock
+from quire.stores import Store
+from tests.inspector.browsing import Locator, Page, expect
+from tests.inspector.serving import Served, serving
+
+PARCELS, BRANCH = "lamp-shop/parcels", "lamp-shop/parcels%2Fangry"
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """120 conversations of three scopes, one of which has no name; talk-119 is the latest."""
+    path = tmp_path_factory.mktemp("crowd") / "crowd.db"
+    with Store.open(path) as store:
+        for number in range(120):
+            with use_clock(lambda number=number: 1_700_000_000.0 + number):
+                scope = ("", "north", "south")[number % 3]
+                session = Session.open(scope=scope, conversation=f"talk-{number}", store=store)
+                session.user(f"What is {number}?")
+        with serving(app(store), str(path)) as served:
+            yield served
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Served]:
+    with Store.open(tmp_path / "empty.db") as store, serving(app(store)) as served:
+        yield served
+
+
+def rows_of(served: Served, **query: Any) -> dict[str, Any]:
+    return {row["address"]: row for row in served.read("conversations", **query).data["rows"]}
+
+
+# As data
+
+
+def test_each_conversation_tells_how_far_it_came_and_what_it_cost(shop: Served) -> None:
+    rows = rows_of(shop)
+    assert list(rows) == ["ana/diary", "lamp-shop/crash", "lamp-shop/refund", BRANCH, PARCELS]
+    parcels = rows[PARCELS]
+    with Store.open(shop.store) as store:
+        session = Session.open(PARCELS, store=store)
+        assert parcels["version"] == session.version
+        assert parcels["items"] == len(session.view())
+        spent = session.spending
+    assert (parcels["tokens"], parcels["cost"], parcels["unpriced"]) == (
+        spent.tokens,
+        spent.cost,
+        spent.unpriced,
+    )
+    assert parcels["tokens"] and parcels["cost"]
+    assert rows[BRANCH]["parent"] == PARCELS and parcels["parent"] is None
+    assert rows["ana/diary"]["title"] == "Dear diary, the safe opens with 8-15-47."
+    calls = {address: row["open_calls"] for address, row in rows.items() if row["open_calls"]}
+    assert calls == {"lamp-shop/refund": 1, "lamp-shop/crash": 1}
+    assert all(row["at"] for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("query", "length", "first"),
+    [
+        ({}, 120, "south/talk-119"),
+        ({"within": "north/"}, 40, "north/talk-118"),
+        ({"within": "/"}, 40, "/talk-117"),
+        ({"named": "TALK-11"}, 11, "south/talk-119"),
+        ({"named": "north"}, 40, "north/talk-118"),
+        ({"named": "talk-11", "within": "north/"}, 3, "north/talk-118"),
+        ({"named": "nobody"}, 0, None),
+        ({"start": 100}, 120, "north/talk-19"),
+        ({"start": 500}, 120, None),
+    ],
+)
+def test_the_list_is_narrowed_by_scope_and_name_and_paged(
+    crowd: Served, query: dict[str, Any], length: int, first: str | None
+) -> None:
+    page = crowd.read("conversations", **query).data
+    assert (page["length"], next(iter(row["address"] for row in page["rows"]), None)) == (length, first)
+    assert [one["scope"] for one in page["scopes"]] == ["", "north", "south"]
+    assert page["count"] == {"scopes": 3, "conversations": 120}
+
+
+def test_all_pages_together_have_every_conversation_once(crowd: Served) -> None:
+    start, seen = 0, list[str]()
+    while start is not None:
+        page = crowd.read("conversations", start=start).data
+        seen += [row["conversation"] for row in page["rows"]]
+        start = page["next"]
+    assert seen == [f"talk-{number}" for number in reversed(range(120))]
+
+
+def test_what_cannot_be_read_is_said_and_hides_no_other(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="needs the extra quire[sealed]")
+    path = tmp_path / "chats.db"
+    with Store.open(path, key=bytes(32)) as store:
+        Session.open("ana/sealed", store=store).user("Hello")
+    with Store.open(path) as store:
+        Session.open("ana/open", store=store).user("Hello")
+        Session.open("ana/~knowledge", store=store).user("kept for documents")
+        with serving(app(store)) as served:
+            rows = rows_of(served)
+    assert list(rows) == ["ana/open", "ana/sealed"]
+    assert "sealed: open its store with its key" in rows["ana/sealed"]["fault"]
+    assert "fault" not in rows["ana/open"]
+
+
+def test_a_scope_is_all_that_the_list_and_the_search_know(shop: Served) -> None:
+    with Store.open(shop.store) as store, serving(app(store, scope="lamp-shop")) as scoped:
+        page = scoped.read("conversations").data
+        assert {row["scope"] for row in page["rows"]} == {"lamp-shop"}
+        assert page["count"] == {"scopes": 1, "conversations": 4}
+        assert scoped.read("search", question="diary", within="ana/").status == 404
+        assert scoped.read("search", question="red bulbs").data["scope"] == "lamp-shop"
+
+
+def test_recall_finds_what_was_said_and_where(shop: Served) -> None:
+    found = shop.read("search", question="Do you have red bulbs?", within="lamp-shop/").data["found"]
+    best = next(hit for hit in found if "bulbs in red" in hit["text"])
+    assert best["address"] == PARCELS and "bulbs" in best["reason"]
+    with Store.open(shop.store) as store:
+        item = Session.open(PARCELS, store=store).view().get(best["item"])
+    assert isinstance(item, Message) and item.text == "Yes, we have bulbs in red."
+
+
+# On the page
+
+
+def names(page: Page) -> Locator:
+    return page.get_by_role("list", name="conversations").get_by_role("link")
+
+
+def test_the_list_is_the_first_thing_one_sees(shop: Served, page: Page) -> None:
+    page.goto(shop.url())
+    expect(names(page)).to_have_count(5)
+    expect(names(page).nth(0)).to_contain_text("diary")
+    expect(names(page).nth(2)).to_contain_text("1 open call")
+    expect(page.get_by_text("5 in 2 scopes")).to_be_visible()
+
+
+def test_keys_go_through_the_rows_and_open_one(shop: Served, page: Page) -> None:
+    page.goto(shop.url())
+    expect(names(page)).to_have_count(5)
+    for key, row in (("j", 0), ("j", 1), ("k", 0)):
+        page.keyboard.press(key)
+        expect(names(page).nth(row)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(shop.url("store/ana%2Fdiary/transcript"))
+    page.keyboard.press("Escape")
+    expect(names(page)).to_have_count(5)
+
+
+def test_typing_narrows_the_list_and_pages_follow(crowd: Served, page: Page) -> None:
+    page.goto(crowd.url())
+    expect(names(page)).to_have_count(50)
+    page.get_by_role("button", name="Older").click()
+    expect(page.get_by_text(re.compile("51.100 of 120"))).to_be_visible()
+    page.get_by_role("button", name="Newer").click()
+    expect(names(page).nth(0)).to_contain_text("talk-119")
+    page.keyboard.press("/")
+    page.keyboard.type("talk-11")
+    expect(names(page)).to_have_count(11)
+    page.get_by_label("scope").select_option("north (40)")
+    expect(names(page)).to_have_count(3)
+    page.reload()  # the address of the page holds what was asked
+    expect(names(page)).to_have_count(3)
+    page.get_by_role("searchbox").fill("nobody")
+    expect(page.get_by_text("No conversation has this name")).to_be_visible()
+    page.get_by_role("button", name="Show all").click()
+    expect(names(page)).to_have_count(50)
+
+
+def test_a_question_is_answered_with_quotes_that_lead_to_what_was_said(shop: Served, page: Page) -> None:
+    page.goto(shop.url())
+    page.get_by_role("button", name="What was said").click()
+    page.get_by_label("scope").select_option("lamp-shop (4)")
+    page.get_by_role("searchbox").fill("Do you have red bulbs?")
+    quote = page.get_by_role("list", name="quotes").get_by_role("link", name="bulbs in red")
+    quote.click()
+    expect(page).to_have_url(re.compile(r"lamp-shop%2Fparcels/transcript\?item=\w+$"))
+
+
+def test_a_change_elsewhere_appears_and_is_marked_as_live(own_shop: Served, page: Page) -> None:
+    page.goto(own_shop.url())
+    expect(names(page)).to_have_count(5)
+    with Store.open(own_shop.store) as store:
+        Session.open("ana/new", store=store).user("Is anybody here?")
+    expect(names(page).nth(0)).to_contain_text("Is anybody here?")
+    expect(names(page).nth(0).get_by_role("img", name="live")).to_be_visible()
+    with Store.open(own_shop.store) as store:
+        Session.open(PARCELS, store=store).user("And now?")
+    expect(names(page).nth(0)).to_contain_text("parcels")
+
+
+def test_an_empty_store_says_what_will_be_here(empty: Served, page: Page) -> None:
+    page.goto(empty.url())
+    expect(page.get_by_text("No conversations yet")).to_be_visible()
+
+
+def test_rows_have_two_lines_on_a_narrow_screen(shop: Served, page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(shop.url())
+    expect(names(page)).to_have_count(5)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    box = names(page).nth(0).bounding_box()
+    assert box is not None and 50 <= box["height"] <= 70
