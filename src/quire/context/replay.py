@@ -5,7 +5,7 @@ that a provider serves the longest beginning that a request shares with the one 
 """
 
 from collections.abc import Sequence
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from quire.compactors import Cascade, ClearToolResults, Compactor, Plan, Summarize, TruncateOldest, record
@@ -105,16 +105,18 @@ def replay(
     model: str = DEFAULT_MODEL,
     volatile: int = 0,
     tools: Sequence[Definition] = (),
+    provider: str | None = "openai",
 ) -> Replay:
     """Record the items one by one, and before each reply of the model build what would have been sent.
 
     `tokens` is the budget; None keeps everything. `volatile` adds a block of about that many tokens,
     different in each call. The definitions of `tools` are sent with each call. A requested summary is assumed
-    to be written in the requested size.
+    to be written in the requested size. Each request is rendered for the `provider`, and its faults counted;
+    with None, which is much faster, it is only built.
     """
     budget = Budget(window=_UNBOUNDED if tokens is None else tokens)
     template = Template(History(), budget=budget, model=model)
-    replayer = _Replayer(compactor, template, counter, Ask(tools=tools))
+    replayer = _Replayer(compactor, template, counter, Ask(tools=tools), provider)
     calls: list[Call] = []
     refused = 0
     replayer.transcript.extend(items[:1])
@@ -131,14 +133,21 @@ def replay(
 
 
 class _Replayer:
-    def __init__(self, compactor: Compactor | None, template: Template, counter: Counter, ask: Ask) -> None:
+    def __init__(
+        self,
+        compactor: Compactor | None,
+        template: Template,
+        counter: Counter,
+        ask: Ask,
+        provider: str | None,
+    ) -> None:
         self.transcript = Transcript()
         self._pool = Pool()
         self._compactor = compactor
         self._template = template
         self._counter = counter
         self._ask = ask
-        self._wire = provider_for("openai")
+        self._wire = None if provider is None else provider_for(provider)
         self._previous: Context | None = None
 
     def call(self, block: Sequence[Item]) -> Call:
@@ -147,15 +156,23 @@ class _Replayer:
         plan = self._compacted(context)
         if plan is not None:
             context = self._built(block)
-        # Without a cache plan: its marks move with each call, and are no content to a cache.
-        payload = self._wire.render(context.items, model=context.model).payload
-        faults = len(self._wire.check(payload, context.model))
-        count, schemas = self._counter.count, context.receipt.schemas
-        tokens = sum(map(count, context.items)) + schemas
+        faults = 0
+        if self._wire is not None:
+            # Without a cache plan: its marks move with each call, and are no content to a cache.
+            payload = self._wire.render(context.items, model=context.model).payload
+            faults = len(self._wire.check(payload, context.model))
+        count = self._counter.count
+        tokens = context.items.counted(self._counter) + context.receipt.schemas
         cached = 0
         if self._previous is not None:
             # Tool definitions come before all messages and are the same in each call.
-            cached = sum(map(count, _shared(self._previous.items, context.items))) + schemas
+            shared, new = context.items[: context.shared], context.items[context.shared :]
+            is_mostly_new = len(shared) < len(new)  # count the fewer
+            cached = (
+                context.receipt.schemas + sum(map(count, shared))
+                if is_mostly_new
+                else tokens - sum(map(count, new))
+            )
         self._previous = context
         over = max(context.receipt.tokens, tokens) > context.receipt.available
         asked = plan.request if plan is not None else None
@@ -176,9 +193,3 @@ class _Replayer:
             return None
         text = None if plan.request is None else _WORD * plan.request.size
         return plan if record(self.transcript, plan, text=text, pool=self._pool) else None
-
-
-def _shared(before: Sequence[Item], items: Sequence[Item]) -> list[Item]:
-    """The items that two requests begin with."""
-    pairs = zip(before, items, strict=False)
-    return [item for _, item in takewhile(lambda pair: pair[0] == pair[1], pairs)]
