@@ -396,3 +396,19 @@ def test_a_receipt_is_shown_in_a_notebook_as_its_context_was() -> None:
     assert "kept free for the answer: 50 tokens" in page and f"of {receipt.available:,} tokens" in page
     one.forget(one.view()[0].id)
     assert "<svg" in one.receipts[0]._repr_html_()
+
+
+@pytest.mark.parametrize("window", [8_000, 150])
+def test_what_the_sections_had_to_show_can_be_fitted_again(window: int) -> None:
+    one = session()
+    talk(one, 20)
+    facts = Custom("facts", lambda ask: said("It rains."))
+    template = Template(Instructions("Be brief."), facts, History(), budget=Budget(window=window))
+    sent = one.build(template, tools=[{"name": "look"}])
+    send(sent)
+    kept = one.receipts[-1]
+    again = Template(budget=Budget(window=window)).fit(kept.pieces(), Ask(tools=kept.tools), model=kept.model)
+    assert list(again.items) == list(kept.items) == list(sent.items)
+    assert again.receipt.tokens == kept.tokens
+    wider = Template(budget=Budget(window=100_000)).fit(kept.pieces(), Ask())
+    assert len(wider.items) == len(one.view()) + 2

@@ -25,6 +25,7 @@ from quire.context import (
     Explanation,
     Line,
     Part,
+    Piece,
     budget_bar,
     receipt_html,
     receipt_table,
@@ -32,6 +33,7 @@ from quire.context import (
 from quire.errors import Forgotten, StoreDamaged, UnknownId, cut
 from quire.items import Item, Note, Unknown
 from quire.providers import CachePlan, Rendered, provider_for
+from quire.sections import History, Settings
 from quire.session.log import Entries, Log
 from quire.session.spending import Spending
 from quire.session.state import (
@@ -192,15 +194,30 @@ class Kept:
         counter = counter_for(self._content.get("counted_for") or self.model or DEFAULT_MODEL)
         return Explanation(self._parts(), counter)
 
-    def _parts(self) -> Iterator[Part]:
-        """What explains the request, section by section."""
+    def pieces(self) -> tuple[Piece, ...]:
+        """What the sections had to show, to be fitted into another budget.
+
+        Of a history that is the whole view; of another section what it showed, and not what it left out.
+        """
+        self._check_whole()
+        return tuple(
+            Piece(Settings(row["name"], required=not row.get("is_in_rows")), shown)
+            if view is None
+            else Piece(History(name=row["name"]), shown if row.get("is_filtered") else view, source=view)
+            for row, shown, view in self._rows()
+        )
+
+    def _rows(self) -> Iterator[tuple[Mapping[str, Any], Sequence[Item], View | None]]:
+        """The sections as they are kept, each with its items and the view of a history."""
         items, start = self.items, 0
         for row in self._content.get("parts", ()):
             shown, start = items[start : start + row["shown"]], start + row["shown"]
-            view = None
-            if "of" in row:
-                transcript, revision = row["of"]
-                view = self._state.transcripts[transcript].at(revision)
+            transcript, revision = row.get("of", ("", 0))
+            yield row, shown, self._state.transcripts[transcript].at(revision) if transcript else None
+
+    def _parts(self) -> Iterator[Part]:
+        """What explains the request, section by section."""
+        for row, shown, view in self._rows():
             yield Part(
                 row["name"],
                 row["shown"],
