@@ -408,7 +408,7 @@ def test_what_the_sections_had_to_show_can_be_fitted_again(window: int) -> None:
     send(sent)
     kept = one.receipts[-1]
     again = Template(budget=Budget(window=window)).fit(kept.pieces(), Ask(tools=kept.tools), model=kept.model)
-    assert list(again.items) == list(kept.items) == list(sent.items)
+    assert [item.id for item in again.items] == [item.id for item in sent.items]
     assert again.receipt.tokens == kept.tokens
     wider = Template(budget=Budget(window=100_000)).fit(kept.pieces(), Ask())
     assert len(wider.items) == len(one.view()) + 2

@@ -21,6 +21,7 @@ from quire.context.replay import (
     POLICIES,
     USUAL_PRICES as USUAL_PRICES,
     Replay,
+    compact as compact,
     known_prices as known_prices,
     replay,
     summed as summed,

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from quire.compactors import Cascade, ClearToolResults, Compactor, Plan, Summarize, TruncateOldest, record
+from quire.compactors import (
+    Cascade,
+    ClearToolResults,
+    Compactor,
+    Plan,
+    Room,
+    Summarize,
+    TruncateOldest,
+    record,
+)
 from quire.context.context import Context
 from quire.context.fit import Piece
 from quire.context.template import DEFAULT_MODEL, Template
@@ -105,24 +114,25 @@ def replay(
     model: str = DEFAULT_MODEL,
     volatile: int = 0,
     tools: Sequence[Definition] = (),
+    before: Sequence[Piece] = (),
     provider: str | None = "openai",
 ) -> Replay:
     """Record the items one by one, and before each reply of the model build what would have been sent.
 
     `tokens` is the budget; None keeps everything. `volatile` adds a block of about that many tokens,
-    different in each call. The definitions of `tools` are sent with each call. A requested summary is assumed
-    to be written in the requested size. Each request is rendered for the `provider`, and its faults counted;
-    with None, which is much faster, it is only built.
+    different in each call. The definitions of `tools` and the pieces `before` the history are sent with each
+    call. A requested summary is assumed to be written in the requested size. Each request is rendered for the
+    `provider`, and its faults counted; with None, which is much faster, it is only built.
     """
     budget = Budget(window=_UNBOUNDED if tokens is None else tokens)
     template = Template(History(), budget=budget, model=model)
-    replayer = _Replayer(compactor, template, counter, Ask(tools=tools), provider)
+    replayer = _Replayer(compactor, template, counter, Ask(tools=tools), before, provider)
     calls: list[Call] = []
     refused = 0
     replayer.transcript.extend(items[:1])
-    for before, item in pairwise(items):
+    for earlier, item in pairwise(items):
         # The model is called right before its reply begins.
-        if is_output(item) and not is_output(before):
+        if is_output(item) and not is_output(earlier):
             words = f"State {len(calls)}:" + " now" * volatile
             try:
                 calls.append(replayer.call((Message("system", words),) if volatile else ()))
@@ -139,6 +149,7 @@ class _Replayer:
         template: Template,
         counter: Counter,
         ask: Ask,
+        before: Sequence[Piece],
         provider: str | None,
     ) -> None:
         self.transcript = Transcript()
@@ -147,13 +158,14 @@ class _Replayer:
         self._template = template
         self._counter = counter
         self._ask = ask
+        self._before = before
         self._wire = None if provider is None else provider_for(provider)
         self._previous: Context | None = None
 
     def call(self, block: Sequence[Item]) -> Call:
         """Compact if it is due, and build and render what would have been sent."""
         context = self._built(block)
-        plan = self._compacted(context)
+        plan = compact(self.transcript, self._compactor, context.room(), self._pool)
         if plan is not None:
             context = self._built(block)
         faults = 0
@@ -167,12 +179,10 @@ class _Replayer:
         if self._previous is not None:
             # Tool definitions come before all messages and are the same in each call.
             shared, new = context.items[: context.shared], context.items[context.shared :]
-            is_mostly_new = len(shared) < len(new)  # count the fewer
-            cached = (
-                context.receipt.schemas + sum(map(count, shared))
-                if is_mostly_new
-                else tokens - sum(map(count, new))
-            )
+            if len(shared) < len(new):  # count the fewer
+                cached = sum(map(count, shared)) + context.receipt.schemas
+            else:
+                cached = tokens - sum(map(count, new))
         self._previous = context
         over = max(context.receipt.tokens, tokens) > context.receipt.available
         asked = plan.request if plan is not None else None
@@ -180,16 +190,19 @@ class _Replayer:
         return Call(tokens, cached, plan is not None, faults, over, prompt, asked.size if asked else 0)
 
     def _built(self, block: Sequence[Item]) -> Context:
-        pieces = [Piece(History(), self.transcript.view)]
+        pieces = [*self._before, Piece(History(), self.transcript.view)]
         if block:
             pieces.append(Piece(Settings("volatile"), block))
         return self._template.fit(tuple(pieces), self._ask, counter=self._counter, previous=self._previous)
 
-    def _compacted(self, context: Context) -> Plan | None:
-        """The plan that was carried out; None if none was due."""
-        view = self.transcript.view
-        plan = None if self._compactor is None else self._compactor.plan(view, context.room())
-        if plan is None:
-            return None
-        text = None if plan.request is None else _WORD * plan.request.size
-        return plan if record(self.transcript, plan, text=text, pool=self._pool) else None
+
+def compact(transcript: Transcript, compactor: Compactor | None, room: Room, pool: Pool) -> Plan | None:
+    """Carry out what a compactor plans, if something is due, and return the plan.
+
+    A requested summary is assumed to be written in the requested size.
+    """
+    plan = None if compactor is None else compactor.plan(transcript.view, room)
+    if plan is None:
+        return None
+    text = None if plan.request is None else _WORD * plan.request.size
+    return plan if record(transcript, plan, text=text, pool=pool) else None
