@@ -7,6 +7,7 @@ from quire.context.context import (
     shared_prefix as shared_prefix,
 )
 from quire.context.entries import (
+    VISIBLE as VISIBLE,
     Entry,
     Explained as Explained,
     Explanation as Explanation,
@@ -26,7 +27,12 @@ from quire.context.replay import (
     replay,
     summed as summed,
 )
-from quire.context.table import Line, receipt_table as receipt_table, sizes_of as sizes_of
+from quire.context.table import (
+    Line,
+    receipt_rows as receipt_rows,
+    receipt_table as receipt_table,
+    sizes_of as sizes_of,
+)
 from quire.context.template import (
     DEFAULT_MODEL as DEFAULT_MODEL,
     Read as Read,

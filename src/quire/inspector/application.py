@@ -34,7 +34,7 @@ from quire.errors import (
     UnknownId,
     UnknownKey,
 )
-from quire.inspector import compactions, conversation, conversations, steps
+from quire.inspector import compactions, conversation, conversations, requests, steps
 from quire.inspector.modules import PAGE, modules
 from quire.inspector.source import Query, Source
 from quire.session import open_store
@@ -56,6 +56,9 @@ READS: dict[str, Read] = {
     "sources": compactions.sources,
     "preview": compactions.preview,
     "steps": steps.listed,
+    "requests": requests.listed,
+    "request": requests.request,
+    "bytes": requests.sent_bytes,
 }
 """What can be read of a source, by name."""
 

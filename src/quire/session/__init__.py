@@ -7,6 +7,14 @@ from quire.session.aio import (
 )
 from quire.session.branches import Branch, family, free_name as free_name, labelled as labelled
 from quire.session.compaction import Attempt, Compaction, Metrics as Metrics
+from quire.session.compared import (
+    Cause,
+    Comparison,
+    FirstChange,
+    before_of as before_of,
+    compare_requests,
+    first_change,
+)
 from quire.session.erasure import remove_conversation as remove_conversation
 from quire.session.heard import heard_recall as heard_recall, heard_request as heard_request
 from quire.session.hooks import (
@@ -65,12 +73,15 @@ __all__ = [
     "Called",
     "Calling",
     "Caps",
+    "Cause",
     "Compacted",
     "Compacting",
     "Compaction",
+    "Comparison",
     "Dropped",
     "Dropping",
     "Event",
+    "FirstChange",
     "Hook",
     "Hooks",
     "Kept",
@@ -85,8 +96,10 @@ __all__ = [
     "Spending",
     "Steps",
     "Written",
+    "compare_requests",
     "current_session",
     "family",
+    "first_change",
     "hook",
     "timeline",
 ]

@@ -108,6 +108,11 @@ class Kept:
         return [Line(row["name"], self.sections[row["name"]], *row["line"]) for row in rows]
 
     @property
+    def lengths(self) -> Mapping[str, int]:
+        """How many of the items are of each section, in their order."""
+        return {row["name"]: row["shown"] for row in self._content.get("parts", ())}
+
+    @property
     def beside(self) -> Mapping[str, int]:
         """The tokens of tool definitions and of the answer schema, if there are any."""
         found: Mapping[str, int] = self._content.get("beside", {})
@@ -140,8 +145,8 @@ class Kept:
         before, after = (tuple(map(self._found, content[part])) for part in ("before", "after"))
         return Scroll(before, view, content["start"], after)
 
-    def payload(self) -> Rendered:
-        """The payload as it was rendered, without the parameters.
+    def payload(self, *, cache: bool = True) -> Rendered:
+        """The payload as it was rendered, without the parameters; without `cache`, with no cache fields.
 
         `Forgotten` if some of it was forgotten, `StoreDamaged` if its bytes are not what they were.
         """
@@ -151,7 +156,9 @@ class Kept:
             if any(map(is_tombstone, items)):
                 raise Forgotten(f"some of what the request of version {self.version} showed was forgotten")
             raise StoreDamaged(f"the request of version {self.version} cannot be rendered as it was")
-        return rendered
+        if cache:
+            return rendered
+        return wire.render(items, model=self.model, tools=self.tools, plan=replace(self.plan, keep="none"))
 
     @property
     def parameters(self) -> Mapping[str, Any] | None:

@@ -52,6 +52,11 @@ class Spending(msgspec.Struct, frozen=True):
         """How many requests have no price."""
         return sum(self.unknown.values())
 
+    @property
+    def cached(self) -> float | None:
+        """The share of the input that was served from a cache; None if no input was reported."""
+        return self.usage.cache_read / self.usage.input if self.usage.input else None
+
     def __add__(self, other: "Spending") -> "Spending":
         """The sum of two."""
         usage, requests = self.usage + other.usage, self.requests + other.requests

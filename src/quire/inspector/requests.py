@@ -1,0 +1,233 @@
+"""Requests: what was sent, what filled the budget, what became of every candidate, where the cache broke."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from msgspec.json import encode
+
+from quire.context import budget_bar, receipt_rows, sizes_of
+from quire.errors import QuireError, UnknownId
+from quire.inspector.items import text_of_item
+from quire.inspector.source import Query, Source
+from quire.items import Item, ToolCall, ToolResult, kind_of
+from quire.providers import HISTORY
+from quire.session import Kept, Spending, before_of, compare_requests, first_change
+from quire.tokens import AS_OF
+
+_ROWS, _MOST_ROWS, _MOST_SEGMENTS = 100, 200, 100
+_EXCERPT, _LONGEST = 160, 4_000
+_AHEAD = 12
+"""Segments in which the words of the next item are looked for."""
+
+
+# The list
+
+
+def listed(source: Source, query: Query) -> dict[str, Any]:
+    """The requests of a conversation, newest last; `skip` leaves out the newest."""
+    limit, skip = query.whole("limit", _ROWS, least=1, most=_MOST_ROWS), query.whole("skip", 0)
+    found = source.session(query.text("address")).receipts[-(skip + limit + 1) :]
+    found = found[: len(found) - skip]
+    rows = [_row(kept, before_of(kept, found[:place])) for place, kept in enumerate(found)][-limit:]
+    spent = sum((kept.spending for kept in found[-limit:]), Spending())
+    return {
+        "rows": rows,
+        "has_more": len(found) > limit,
+        "reported": spent.cached,
+        "again": sum(row.get("again", 0) for row in rows),
+        "again_cost": sum(row.get("again_cost") or 0 for row in rows),
+        "prices_of": AS_OF,
+    }
+
+
+def _row(kept: Kept, before: Kept | None) -> dict[str, Any]:
+    spent, made = kept.spending, None if before is None else compare_requests(before, kept)
+    row: dict[str, Any] = {
+        "version": kept.version,
+        "at": kept.created_at,
+        "provider": kept.provider,
+        "model": kept.model,
+        "tokens": kept.tokens,
+        "available": kept.available,
+        "is_bare": kept.is_bare,
+        "reported": spent.cached,
+        "cost": spent.cost if spent.requests and not spent.unpriced else None,
+    }
+    if made is None:
+        return row
+    cause = None if made.cause is None else made.cause._asdict()
+    return {**row, "predicted": made.share, "cause": cause, "again": made.again, "again_cost": made.cost}
+
+
+# One request
+
+
+def request(source: Source, query: Query) -> dict[str, Any]:
+    """One request: its budget, every candidate, its parameters, and the difference to the one before."""
+    kept, before, after = _found(source, query)
+    rows = [] if kept.is_bare else receipt_rows(kept)[1:]
+    names, sized = ("name", "tokens", "shown", "left_out", "note"), len(sizes_of(kept))
+    answer: dict[str, Any] = {
+        **_row(kept, before),
+        "reserve": kept.reserve,
+        "error": kept.error,
+        "digest": kept.digest,
+        "advice": kept.advice,
+        "bar": budget_bar(kept),
+        "sections": [
+            {**dict(zip(names, row, strict=True)), "colour": n % 8 if n < sized else None}
+            for n, row in enumerate(rows)
+        ],
+        "usage": kept.spending.usage if kept.spending.requests else None,
+        "prices_of": AS_OF,
+        "next": after,
+        "before": None if before is None else {"version": before.version, **_difference(before, kept)},
+    }
+    if kept.is_bare:
+        return answer
+    answer["entries"] = list(_entries(kept))
+    try:
+        kept.payload()
+        return answer | {"parameters": kept.parameters}
+    except QuireError as fault:
+        return answer | {"fault": str(fault)}
+
+
+def _found(source: Source, query: Query) -> tuple[Kept, Kept | None, int | None]:
+    """The request that is asked for, the one to compare it with, and the version of the next."""
+    receipts, asked, count = source.session(query.text("address")).receipts, query.number("version"), 64
+    found = receipts[-count:]
+    while asked is not None and len(found) == count and found[0].version >= asked:
+        count *= 4
+        found = receipts[-count:]
+    places = [place for place, kept in enumerate(found) if asked in (None, kept.version)]
+    if not places:
+        raise UnknownId("no such request was kept in this conversation")
+    place = places[-1]
+    after = found[place + 1].version if place + 1 < len(found) else None
+    return found[place], before_of(found[place], found[:place]), after
+
+
+def _entries(kept: Kept) -> Iterator[dict[str, Any]]:
+    """Every candidate, with the beginning of its text and the edit that took it away, if one did."""
+    shown, view = {item.id: item for item in kept.items}, kept.items.view
+    for entry in kept.entries:
+        item, edit = shown.get(entry.item_id), entry.rule.removeprefix("edit ")
+        if item is None and view is not None and view.log.find(entry.item_id, view.end) is not None:
+            item = view.get(entry.item_id)
+        text = "" if item is None else text_of_item(item)[:_EXCERPT]
+        yield {**entry._asdict(), "text": text, "edit": None if edit == entry.rule else edit}
+
+
+def _difference(before: Kept, kept: Kept) -> dict[str, Any]:
+    """The items and parameters that differ, and the first changed byte."""
+    if before.is_bare or kept.is_bare:
+        return {"fault": "what one of the two showed was forgotten, or was not kept"}
+    old, new = ({item.id: item for item in one.items} for one in (before, kept))
+    changes = {
+        "added": [item for name, item in new.items() if name not in old],
+        "removed": [item for name, item in old.items() if name not in new],
+        "changed": [item for name, item in new.items() if name in old and old[name] != item],
+    }
+    answer: dict[str, Any] = {
+        name: {"count": len(items), "items": [_brief(item) for item in items[:_MOST_ROWS]]}
+        for name, items in changes.items()
+    }
+    try:
+        given, had, first = kept.parameters or {}, before.parameters or {}, first_change(before, kept)
+    except QuireError as fault:
+        return answer | {"fault": str(fault)}
+    names = [name for name in {**had, **given} if had.get(name) != given.get(name)]
+    return answer | {"parameters": names, "first": None if first is None else first._asdict()}
+
+
+def _brief(item: Item) -> dict[str, Any]:
+    role = getattr(item, "role", None)
+    return {"id": item.id, "kind": kind_of(item), "role": role, "text": text_of_item(item)[:_EXCERPT]}
+
+
+# The bytes
+
+
+class _Segment(NamedTuple):
+    path: str
+    start: int
+    data: bytes
+
+
+def sent_bytes(source: Source, query: Query) -> dict[str, Any]:
+    """The JSON that was sent, in segments: fields, and the elements of lists; with `whole`, as one text.
+
+    The segments begin at `start`, or shortly before the one with a `byte`, which is cut in two there.
+    """
+    kept, change = _found(source, query)[0], query.number("byte")
+    sent = kept.request()
+    if query.flag("whole"):
+        return {"text": encode(sent).decode()}
+    segments = list(_segments(sent))
+    start = query.whole("start", 0, most=len(segments))
+    if change is not None and query.number("start") is None:
+        behind = (place for place, one in enumerate(segments) if one.start + len(one.data) > change)
+        start = max(next(behind, len(segments)) - 2, 0)
+    items = _items_in(kept, segments)
+    places = range(start, min(start + _MOST_SEGMENTS, len(segments)))
+    return {
+        "rows": [{**_described(segments[place], change), "items": items.get(place, ())} for place in places],
+        "start": start,
+        "total": len(segments),
+        "bytes": len(encode(sent)),
+    }
+
+
+def _segments(payload: Mapping[str, Any]) -> Iterator[_Segment]:
+    at = 1
+    for name, value in payload.items():
+        parts: list[Any] = value if isinstance(value, list) else []
+        is_list = bool(parts)
+        at += len(encode(name)) + 1 + is_list
+        for place, part in enumerate(parts or [value]):
+            data = encode(part)
+            yield _Segment(f"{name}[{place}]" if is_list else name, at, data)
+            at += len(data) + 1
+        at += is_list
+
+
+def _described(one: _Segment, change: int | None) -> dict[str, Any]:
+    """A segment with its text; if the first changed byte is in it, the text in two parts."""
+    place = -1 if change is None else change - one.start
+    is_cut = 0 <= place < len(one.data)
+    head, tail = (one.data[:place], one.data[place:]) if is_cut else (one.data, b"")
+    texts = [part.decode(errors="replace") for part in (head, tail)]
+    cut = texts[0][-_LONGEST:] if is_cut else texts[0][:_LONGEST]
+    return {
+        "path": one.path,
+        "start": one.start,
+        "size": len(one.data),
+        "text": cut,
+        "changed": texts[1][:_LONGEST] if is_cut else None,
+    }
+
+
+def _items_in(kept: Kept, segments: Sequence[_Segment]) -> dict[int, list[dict[str, Any]]]:
+    """The items by the segment that has their words, as far as these can be found."""
+    sections = [name for name, length in kept.lengths.items() for _ in range(length)]
+    tokens = {entry.item_id: entry.tokens for entry in kept.entries}
+    history = f"{HISTORY.get(kept.provider, '')}["
+    order = sorted(range(len(segments)), key=lambda place: segments[place].path.startswith(history))
+    found, at = dict[int, list[dict[str, Any]]](), 0
+    for item, section in zip(kept.items, sections, strict=False):
+        words = [encode(text[:200])[1:-1] for text in _words_of(item) if text]
+        ahead = islice(range(at, len(order)), _AHEAD)
+        place = next((one for one in ahead if all(w in segments[order[one]].data for w in words)), None)
+        if words and place is not None:
+            row = {"id": item.id, "kind": kind_of(item), "section": section, "tokens": tokens.get(item.id)}
+            found.setdefault(order[place], []).append(row)
+            at = place
+    return found
+
+
+def _words_of(item: Item) -> list[str]:
+    if isinstance(item, ToolCall):
+        return [item.call_id]
+    return [item.call_id, item.text] if isinstance(item, ToolResult) else [text_of_item(item)]

@@ -1,0 +1,272 @@
+"""What a request has in common with the one before it, why it has no more, and what that cost.
+
+A cache serves a beginning that two requests share: tools, instructions and messages, in that order. What
+follows the first change is written again, though the request before had it too.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from msgspec.json import encode
+
+from quire.context import DEFAULT_MODEL, shared_prefix, sizes_of
+from quire.items import Item, Summary
+from quire.providers import HISTORY
+from quire.session.receipts import Kept
+from quire.state import View
+from quire.tokens import Definition, ModelFacts, counter_for, facts_for, read_definition
+
+_LEAST_MISSED = 0.05
+"""A report that is less below what can be served is no break: caches serve whole blocks."""
+
+_EXCERPT = 160
+
+
+class Cause(NamedTuple):
+    """Why a cache did not serve all that the request before had. `edit` is the id of the edit that did it."""
+
+    name: str
+    reason: str
+    edit: str | None = None
+
+
+class Comparison(NamedTuple):
+    """A request beside the one before it.
+
+    `share` is what a cache can serve of it. `again` are the tokens behind the first change that were sent
+    before too, and `cost` what they cost more than from a cache, in USD at list prices.
+    """
+
+    items: int
+    tokens: int
+    share: float
+    cause: Cause | None
+    again: int = 0
+    cost: float | None = None
+
+
+def before_of(kept: Kept, earlier: Sequence[Kept]) -> Kept | None:
+    """The last request of the same sections, as several agents may take turns; else the last one."""
+    same = (one for one in reversed(earlier) if list(one.sections) == list(kept.sections))
+    return next(same, earlier[-1] if earlier else None)
+
+
+def compare_requests(before: Kept, kept: Kept) -> Comparison | None:
+    """Compare two requests; `None` if one is not kept whole."""
+    if before.is_bare or kept.is_bare:
+        return None
+    facts = facts_for(kept.model or DEFAULT_MODEL)
+    items, cause = _shared(before, kept)
+    is_start = cause is not None and cause.name in ("model", "tools")
+    tokens = 0 if is_start else _tokens_of_first(before, kept, items)
+    share = tokens / max(kept.tokens, 1)
+    if cause is None:
+        cause = _cause_at_provider(before, kept, share, facts)
+        missed = share - (kept.spending.cached or 0) if cause is not None and cause.name != "short" else 0
+        again = round(missed * kept.tokens)
+    else:
+        again = max(kept.tokens - tokens - _tokens_of_new(before, kept, items), 0)
+    return Comparison(items, tokens, share, cause, again, _more(again, facts))
+
+
+def _more(tokens: int, facts: ModelFacts) -> float | None:
+    """What tokens cost more if they are written to a cache, or sent without one, than if they are read."""
+    prices = facts.prices.for_all_input()
+    if prices.cache_write is None or prices.cache_read is None:
+        return None
+    return tokens * (prices.cache_write - prices.cache_read) / 1e6
+
+
+# Tokens
+
+
+def _tokens_of_first(before: Kept, kept: Kept, items: int) -> int:
+    """The tokens of tools and of the first items; sections that end there need not be counted again."""
+    whole, start = max(_whole_sections(before, items), _whole_sections(kept, items), key=lambda row: row[1])
+    counter = counter_for(kept.model or DEFAULT_MODEL)
+    counted = whole + sum(map(counter.count, kept.items[start:items])) + sum(kept.beside.values())
+    return round(counted * _scale(kept))
+
+
+def _whole_sections(kept: Kept, items: int) -> tuple[int, int]:
+    """The tokens of the sections that end within the first items, and where the last of them ends."""
+    tokens = end = 0
+    for name, length in kept.lengths.items():
+        if end + length > items:
+            break
+        tokens, end = tokens + kept.sections[name], end + length
+    return tokens, end
+
+
+def _tokens_of_new(before: Kept, kept: Kept, items: int) -> int:
+    """The tokens of what follows the first items and was not sent before."""
+    known = {item.id: item for item in before.items[items:]}
+    new = [item for item in kept.items[items:] if known.get(item.id) != item]
+    counter = counter_for(kept.model or DEFAULT_MODEL)
+    return round(sum(map(counter.count, new)) * _scale(kept))
+
+
+def _scale(kept: Kept) -> float:
+    """From counts to tokens of the request: framing, and what its counter had learned."""
+    return kept.tokens / max(sum(sizes_of(kept).values()), 1)
+
+
+# Causes
+
+
+def _shared(before: Kept, kept: Kept) -> tuple[int, Cause | None]:
+    """How many items from the start are the same, and why there are no more; `None` if it only grew."""
+    items = shared_prefix(before.items, kept.items)
+    if (before.provider, before.model) != (kept.provider, kept.model):
+        names = [f"{one.model or 'a model'} at {one.provider}" for one in (before, kept)]
+        return items, Cause("model", f"{names[0]} → {names[1]}")
+    if before.tools != kept.tools:
+        return items, Cause("tools", _changed_tools(before.tools, kept.tools))
+    is_grown = items >= before.items.stable_length
+    return items, None if is_grown else _cause_at(before, kept, items)
+
+
+def _changed_tools(old: Sequence[Definition], new: Sequence[Definition]) -> str:
+    had, has = ({read_definition(tool)[0]: tool for tool in tools} for tools in (old, new))
+    rows = {
+        "new": [name for name in has if name not in had],
+        "gone": [name for name in had if name not in has],
+        "changed": [name for name in has if name in had and has[name] != had[name]],
+    }
+    texts = [f"{what}: {', '.join(names[:5])}" for what, names in rows.items() if names]
+    return "; ".join(texts) or "the order of the tools changed"
+
+
+def _cause_at(before: Kept, kept: Kept, place: int) -> Cause:
+    """Why the item at a place of the request before is not at this place any more."""
+    old = before.items[place]
+    new = kept.items[place] if place < len(kept.items) else None
+    view, view_before = kept.items.view, before.items.view
+    if view is not None and view.log.find(old.id, view.end) is not None:
+        return _cause_in_history(old, new, view, view_before)
+    section, end = "", 0
+    for section, length in before.lengths.items():  # noqa: B007
+        end += length
+        if end > place:
+            break
+    if before.plan.slow is not None and place >= before.plan.slow:
+        return Cause("volatile", f"{section!r} changes from call to call, and stands before the history")
+    name = "instructions" if place < before.plan.static else "section"
+    return Cause(name, f"{section!r} has changed")
+
+
+def _cause_in_history(old: Item, new: Item | None, view: View, view_before: View | None) -> Cause:
+    state, by = view.fate(old.id)
+    if by is not None:
+        return Cause("edit", f"it was {state}" if state != "hidden" else "it was hidden", by)
+    if isinstance(new, Summary):
+        return Cause("edit", "another summary takes its place", new.id)
+    position = None if new is None or view_before is None else view_before.log.find(new.id, view_before.end)
+    if new is not None and view_before is not None and position is not None:
+        undone = view_before.fate(new.id).by
+        if undone is not None:
+            return Cause("undo", "an edit was undone", undone)
+    if isinstance(old, Summary):
+        return Cause("undo", "a summary was undone", old.id)
+    return Cause("cut", "the room was full: the cut moved")
+
+
+def _cause_at_provider(before: Kept, kept: Kept, share: float, facts: ModelFacts) -> Cause | None:
+    """Why a provider served less of a request than it could; `None` if it did not."""
+    reported, usage = kept.spending.cached, kept.spending.usage
+    if reported is None or share - reported <= _LEAST_MISSED:
+        return None
+    if facts.cache_minimum is not None and share * usage.input < facts.cache_minimum:
+        return Cause("short", f"beginnings of less than {facts.cache_minimum:,} tokens are not cached")
+    gap = kept.created_at - before.created_at
+    if facts.cache_seconds is not None and gap > facts.cache_seconds:
+        minutes, lifetime = gap / 60, facts.cache_seconds / 60
+        return Cause("time-out", f"it came {minutes:,.0f} min later; entries are kept for {lifetime:g} min")
+    return Cause("not served", "the beginning was the same, and the provider did not serve it")
+
+
+# The first change
+
+
+class FirstChange(NamedTuple):
+    """Where the payloads of two requests differ first: the byte of the JSON, its path, and what follows it.
+
+    With `is_growth`, the conversation of the earlier request ends there, and only goes on in the later one.
+    """
+
+    byte: int
+    path: str
+    is_growth: bool
+    was: str
+    now: str
+
+
+Path = tuple[str | int, ...]
+Change = tuple[Path, bytes, bytes]
+
+
+def first_change(before: Kept, kept: Kept) -> FirstChange | None:
+    """Find the first byte that differs, in the order in which a provider reads: the conversation last.
+
+    Fields that only say what to cache are passed over: they move from request to request, and are not cached.
+    `Forgotten` if one of the requests cannot be rendered again.
+    """
+    old, new = (one.payload(cache=False).payload for one in (before, kept))
+    history = HISTORY.get(kept.provider, "")
+    fields = sorted({**new, **old}, key=lambda name: name == history)
+    found = _first(_changed(old.get(name), new.get(name), (name,)) for name in fields)
+    if found is None:
+        return None
+    path, was, now = found
+    same = next(
+        (n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), min(len(was), len(now))
+    )
+    texts = [text[same : same + _EXCERPT].decode(errors="replace") for text in (was, now)]
+    is_growth = path == (history, len(old.get(history, ())))
+    return FirstChange(_offset(kept.request(), path) + same, _named(path), is_growth, *texts)
+
+
+def _changed(old: Any, new: Any, path: Path) -> Change | None:
+    if old is new:
+        return None
+    if _are(dict, old, new):
+        return _first(_changed(old.get(name), new.get(name), (*path, name)) for name in {**new, **old})
+    if _are(list, old, new):
+        pairs = enumerate(zip(old, new, strict=False))
+        found = _first(_changed(a, b, (*path, place)) for place, (a, b) in pairs)
+        end = min(len(old), len(new))
+        if found is not None or len(old) == len(new):
+            return found
+        return (*path, end), encode(old[end:])[1:-1], encode(new[end:])[1:-1]
+    return None if old == new else (path, *(b"" if one is None else encode(one) for one in (old, new)))
+
+
+def _are(kind: type, *values: Any) -> bool:
+    return all(isinstance(value, kind) for value in values)
+
+
+def _first(changes: Iterable[Change | None]) -> Change | None:
+    return next((one for one in changes if one is not None), None)
+
+
+def _offset(value: Any, path: Path) -> int:
+    """Where the JSON of a value within another begins; of one that is not there, where it would.
+
+    A text that has a field for caches is a block of its own in a list.
+    """
+    is_mapping = _are(dict, value)
+    if not path and _are(list, value) and value and "text" in value[0]:
+        path = (0, "text")
+    if not path or not (is_mapping or _are(list, value)):
+        return 0
+    at = 1
+    for key, inner in value.items() if is_mapping else enumerate(value):
+        at += len(encode(key)) + 1 if is_mapping else 0
+        if key == path[0]:
+            return at + _offset(inner, path[1:])
+        at += len(encode(inner)) + 1
+    return at - 1
+
+
+def _named(path: Path) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
