@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msgspec.json import encode
 
@@ -183,7 +183,7 @@ def sent_bytes(source: Source, query: Query) -> dict[str, Any]:
 def _segments(payload: Mapping[str, Any]) -> Iterator[_Segment]:
     at = 1
     for name, value in payload.items():
-        parts: list[Any] = value if isinstance(value, list) else []
+        parts = cast("list[Any]", value) if isinstance(value, list) else []
         is_list = bool(parts)
         at += len(encode(name)) + 1 + is_list
         for place, part in enumerate(parts or [value]):

@@ -16,7 +16,7 @@ from quire.session.receipts import Kept
 from quire.state import View
 from quire.tokens import Definition, ModelFacts, counter_for, facts_for, read_definition
 
-_LEAST_MISSED = 0.05
+_LEAST_MISSED = 0.1
 """A report that is less below what can be served is no break: caches serve whole blocks."""
 
 _EXCERPT = 160
@@ -238,7 +238,10 @@ def _changed(old: Any, new: Any, path: Path) -> Change | None:
         if found is not None or len(old) == len(new):
             return found
         return (*path, end), encode(old[end:])[1:-1], encode(new[end:])[1:-1]
-    return None if old == new else (path, *(b"" if one is None else encode(one) for one in (old, new)))
+    if old == new:
+        return None
+    was, now = (b"" if one is None else encode(one) for one in (old, new))
+    return path, was, now
 
 
 def _are(kind: type, *values: Any) -> bool:
