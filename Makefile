@@ -7,10 +7,10 @@ export PIP_CONSTRAINT := constraints.txt
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check integrations format fuzz bench docs clean
+.PHONY: help run test check integrations format fuzz bench screenshots docs clean
 
 help: ## print what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: .venv/.run ## play a support conversation, and show what the model sees and why
 	@$(BIN)/python examples/support.py
@@ -54,6 +54,9 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 		--page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/programs.py --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/integrations.py --page docs/explanation/benchmarks.md
+
+screenshots: .venv/.test ## make the pictures of the inspector in docs/images; needs Chromium
+	@$(BIN)/python tools/screenshots.py
 
 docs: .venv/.docs ## build the documentation into site/; a warning or a broken link fails
 	@$(BIN)/zensical build --clean --strict && echo "documentation: site/index.html; for its search: $(PYTHON) -m http.server --directory site"

@@ -5,6 +5,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
 
 from quire.inspector import app
 from quire.inspector.application import READS, WRITES
@@ -171,3 +174,15 @@ def test_a_token_is_new_and_long(shop: Served) -> None:
     with Store.open(shop.store) as store:
         paths = {app(store).state.path for _ in range(3)}
     assert len(paths) == 3 and all(len(path) >= 34 for path in paths)
+
+
+@pytest.mark.parametrize("token", [None, ""])
+def test_it_can_be_mounted_in_another_application(shop: Served, token: str | None) -> None:
+    with Store.open(shop.store) as store:
+        made = app(store, token=token, hosts=("inspector.example",))
+        client = TestClient(Starlette(routes=[Mount("/tools", made)]), base_url="http://inspector.example")
+        path = f"/tools{made.state.path}"
+        assert [client.get(path + one).status_code for one in ("", "page/app.js", "api/sources")] == [200] * 3
+        assert client.get(path, headers={"host": "127.0.0.1"}).status_code == 403
+        assert client.get(f"{path}api/sources", headers={"origin": "http://127.0.0.1"}).status_code == 403
+        assert token == "" or client.get("/tools/wrong/api/sources").status_code == 403
