@@ -1,10 +1,12 @@
 """A store with one of everything that the inspector shows, and one that means harm."""
 
+from contextlib import suppress
 from itertools import count, cycle
 from pathlib import Path
 
 from quire import Agent, Budget, Session, Template, ToolCall, tool
 from quire.compactors import Offload, Summarize
+from quire.errors import ModelFailed
 from quire.items import (
     ConfigChange,
     Handoff,
@@ -55,7 +57,7 @@ def fill_shop(path: Path) -> None:
 
 
 def _play_parcels(store: Store) -> None:
-    """Requests that share their beginning or do not, a masked result, a summary, one undone, a branch."""
+    """Requests that share their beginning or do not, masked results, summaries kept and not, a branch."""
     session = Session.open("lamp-shop/parcels", store=store)
     for number in range(4711, 4715):
         call = ToolCall(f"call_{number}", "track_parcel", f'{{"order": "{number}"}}')
@@ -64,15 +66,23 @@ def _play_parcels(store: Store) -> None:
     assert any(isinstance(item, Mask) for item in session.view().recorded())
     for thing in ("shades", "bulbs", "cables"):
         _ask(session, f"Do you have red {thing}?", f"Yes, we have {thing} in red.")
-    session.compaction.use(Summarize(floor=4, ceiling=8, size=48), Scripted([SUMMARY], repeat=True))
-    session.compaction.run()
+    _summarise(session, SUMMARY)
     first = next(item for item in session.view() if isinstance(item, Summary))
     _ask(session, "What did I order?", "Three lamps.")
     session.undo(first.id)
     _ask(session, "And what of my return?", "It is R-2049.", instructions="Be brief.")
-    session.compaction.run()
+    with suppress(ModelFailed):
+        _summarise(session, ModelFailed("the model is overloaded"))
+    _summarise(session, "long " * 2_000)
+    _summarise(session, SUMMARY)
     branch = session.fork("angry", at=session.view().recorded()[5].id)
     _ask(branch, "This is too late!", "I am sorry.")
+
+
+def _summarise(session: Session, written: str | ModelFailed) -> None:
+    """Have a summary written now; one that failed or is too long is not kept."""
+    session.compaction.model = Scripted([written], name=MODEL, repeat=True)
+    session.compaction.run(by=Summarize(floor=4, ceiling=8, size=48))
 
 
 def _ask(session: Session, asked: str, *replies: ToolCall | str, instructions: str = INSTRUCTIONS) -> None:
