@@ -62,7 +62,7 @@ class _Done(NamedTuple):
 def listed(source: Source, query: Query) -> dict[str, Any]:
     """A page of the compactions, newest first: those in force, undone, discarded, failed, and running."""
     session = source.session(query.text("address"))
-    view, every = session.view(), _all_done(session)
+    view, every = session.view(), all_done(session)
     start, limit = query.whole("start", 0), query.whole("limit", _ROWS, least=1, most=_MOST_ROWS)
     versions = source.store.versions_of(session.place, MAIN)
     spent = [one.attempt.cost for one in every if one.attempt is not None and one.attempt.cost is not None]
@@ -79,7 +79,7 @@ def listed(source: Source, query: Query) -> dict[str, Any]:
     }
 
 
-def _all_done(session: Session) -> list[_Done]:
+def all_done(session: Session) -> list[_Done]:
     """The compactions, newest first. An edit that no attempt names was made by hand, or is a parent's."""
     attempts, log, end = session.compaction.past(), session.view().log, session.view().end
     owners = {edit: number for number, one in enumerate(attempts) for edit in one.edits}

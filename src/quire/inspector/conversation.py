@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from quire.context import DEFAULT_MODEL
 from quire.errors import UnknownId, UnknownKey, cut
+from quire.inspector.compactions import all_done
 from quire.inspector.items import STRETCH, describe, text_of_item
 from quire.inspector.source import Query, Source, text_in
 from quire.items import Hide, Item, Mask, Pin, Summary, Undo, kind_of
@@ -79,7 +80,7 @@ def head(source: Source, query: Query) -> dict[str, Any]:
         "spending": {"tokens": spent.tokens, "cost": spent.cost, "unpriced": spent.unpriced},
         "counts": {
             "requests": len(_requests(receipts)),
-            "compactions": kinds.count("summary"),
+            "compactions": len(all_done(session)),
             "steps": len(view.open_calls()),
         },
         "is_file": source.histories is not None,

@@ -17,6 +17,8 @@ from quire.tokens import counter_for
 _MOST_ITEMS = 20_000
 """Items that are looked through for calls, from the newest back."""
 _ROWS, _MOST_ROWS = 50, 200
+_OPEN = ("waiting", "foreign", "approved", "uncertain")
+"""How far calls are that a person decides, or should look after."""
 
 
 class _Step(NamedTuple):
@@ -36,7 +38,7 @@ class _Step(NamedTuple):
 
 
 def listed(source: Source, query: Query) -> dict[str, Any]:
-    """A page of the calls, newest first, those that wait for a person, and the figures of each tool."""
+    """A page of the calls, newest first, those that a person decides, and the figures of each tool."""
     session, name = source.session(query.text("address")), query.text("transcript", MAIN)
     steps = _steps(session, name)
     start, limit = query.whole("start", 0), query.whole("limit", _ROWS, least=1, most=_MOST_ROWS)
@@ -45,7 +47,7 @@ def listed(source: Source, query: Query) -> dict[str, Any]:
         "start": start,
         "longest": max((step.seconds or 0.0 for step in steps), default=0.0),
         "rows": [_described(step) for step in steps[start : start + limit]],
-        "waiting": [_described(step) for step in steps if step.status in ("waiting", "foreign", "approved")],
+        "open": [_described(step) for step in steps if step.result is None and step.status in _OPEN],
         "tools": _tools(steps),
     }
 

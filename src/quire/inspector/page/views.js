@@ -1,8 +1,10 @@
 // The views of a conversation in the order of their tabs. One without a tab is reached from another.
 
 import { html } from "preact";
+import { Compactions } from "quire/compactions.js";
 import { Conversations } from "quire/conversations.js";
 import { Empty } from "quire/parts.js";
+import { Steps } from "quire/steps.js";
 
 export { Conversations };
 
@@ -12,8 +14,8 @@ export const VIEWS = [
   { name: "transcript", tab: "Transcript", view: Later },
   { name: "requests", tab: "Requests", view: Later },
   { name: "request", under: "requests", view: Later },
-  { name: "compactions", tab: "Compactions", view: Later },
-  { name: "steps", tab: "Tools", view: Later },
+  { name: "compactions", tab: "Compactions", view: Compactions },
+  { name: "steps", tab: "Tools", view: Steps },
   { name: "what-if", tab: "What if", view: Later },
   { name: "faults", tab: "Faults", view: Later, isFor: (head) => head.is_file },
 ];

@@ -1,0 +1,145 @@
+// Compactions as a timeline: what stands beside what it stands for, what it saved and cost; and one tried beforehand.
+
+import { html, useState } from "preact";
+import { can, get, post, useData } from "quire/api.js";
+import { Bar, Button, Empty, Fault, Figures, Item, Loaded, Panel, Tag, Text, When, money, number, percent, plural, readable, seconds } from "quire/parts.js";
+
+const STATES = {
+  "in force": ["good", "in force"], undone: ["plain", "undone"], folded: ["plain", "folded into a later one"], "partly undone": ["plain", "partly undone"],
+  discarded: ["warn", "discarded"], failed: ["bad", "failed"], abandoned: ["warn", "broken off"], running: ["accent", "running"],
+};
+const DOES = {
+  cleared: ["result cleared", "results cleared"], offloaded: ["result offloaded", "results offloaded"],
+  masked: ["item masked", "items masked"],
+};
+
+const does = (tally) => Object.entries(tally).map(([name, count]) => ({ hidden: "Items hidden", summary: "Summary" })[name] ?? plural(count, ...DOES[name])).join(", ");
+
+function stateOf(row) {
+  if (row.fate !== "kept") return row.fate;
+  const states = new Set(row.edits.map((edit) => edit.state));
+  return states.size === 1 ? [...states][0] : "partly undone";
+}
+
+export function Compactions({ address, params, setParams }) {
+  const state = useData("compactions", { address, start: params.start });
+  return html`<${Loaded} state=${state} rows=${5}>${(data) => html`<div class="stack">
+    <${Try} address=${address} compactors=${data.compactors} figures=${figuresOf(data)} />
+    ${data.length === 0 && html`<${Panel}><${Empty} title="Nothing was compacted">A compactor takes over when the history outgrows its room. Preview shows what one would do now.</${Empty}></${Panel}>`}
+    <ol class="timeline" aria-label="Compactions, newest first">${data.rows.map((row) => html`<${Row} key=${row.edits[0]?.id ?? row.at} row=${row} address=${address} open=${params.open ?? newest(data.rows)} onOpen=${(id) => setParams({ open: id })} />`)}</ol>
+    <${Pages} data=${data} onGo=${(start) => setParams({ start })} />
+  </div>`}</${Loaded}>`;
+}
+
+const newest = (rows) => rows.flatMap((row) => row.edits).find((edit) => edit.kind === "summary" && edit.state === "in force")?.id;
+
+function figuresOf({ length, fates, cost }) {
+  const missed = length - (fates.kept ?? 0) - (fates.running ?? 0);
+  return [["Compactions", number(length)], ["Kept", number(fates.kept ?? 0)], ["Not kept", number(missed), "discarded, failed or broken off"], ["Price of writing", money(cost)]];
+}
+
+export const Pages = ({ data, onGo }) => {
+  const [size, end] = [data.rows.length, data.start + data.rows.length];
+  if (!data.start && end >= data.length) return null;
+  return html`<nav class="row pages" aria-label="Pages"><${Button} disabled=${!data.start} onClick=${() => onGo(Math.max(data.start - size, 0) || undefined)}>Newer</${Button}>
+    <span class="muted number">${number(data.start + 1)}–${number(end)} of ${number(data.length)}</span><${Button} disabled=${end >= data.length} onClick=${() => onGo(end)}>Older</${Button}></nav>`;
+};
+
+function made({ attempt, edits }) {
+  if (!attempt) return "by hand, or where it was forked from";
+  const words = [edits.length && `by ${attempt.by}`, attempt.model && `with ${attempt.model}`];
+  return readable(words.filter(Boolean).join(" "));
+}
+
+function Row({ row, address, open, onOpen }) {
+  const [error, setError] = useState(null);
+  const [tone, label] = STATES[stateOf(row)];
+  const { by, reason } = row.attempt ?? {};
+  const [undoable, redoable] = [row.edits.filter((edit) => edit.state === "in force"), row.edits.filter((edit) => edit.undo)];
+  const write = (ids) => async () => {
+    setError(null);
+    try { for (const id of ids) await post("undo", { address, id }); } catch (fault) { setError(fault); }
+  };
+  const title = can.write ? undefined : can.reason;
+  return html`<li class="timeline-row is-${tone}"><article class="panel" aria-label=${does(row.does) || `${by} ${label}`}>
+    <header class="panel-head">
+      <h2>${does(row.does) || readable(by)}</h2><${Tag} tone=${tone}>${label}</${Tag}>
+      ${row.is_forced && html`<${Tag} tone="warn" title="An undo had shown some of it again, and nothing else made the history fit.">forced</${Tag}>`}
+      <span class="muted cut">${made(row)}</span>
+      <div class="grow" /><${When} at=${row.at} />
+      ${undoable.length > 0 && html`<${Button} disabled=${!can.write} title=${title} onClick=${write(undoable.map((edit) => edit.id))}>Undo</${Button}>`}
+      ${redoable.length > 0 && html`<${Button} disabled=${!can.write} title=${title} onClick=${write(redoable.map((edit) => edit.undo))}>Redo</${Button}>`}
+    </header>
+    <div class="panel-body stack">
+      ${error && html`<${Fault} error=${error} />`}
+      ${reason && html`<p class="compaction-reason">${readable(reason)}</p>`}
+      <${Savings} row=${row} />
+      ${row.edits.map((edit) => html`<${Edit} key=${edit.id} edit=${edit} address=${address} isOpen=${edit.id === open} onOpen=${onOpen} />`)}
+    </div>
+  </article></li>`;
+}
+
+// The tokens of the history before and after: measured where it was kept, planned where it was not.
+function Savings({ row }) {
+  const { attempt } = row;
+  const [before, after] = row.before === null ? [attempt?.before, attempt?.after] : [row.before, row.after];
+  if (!before) return null;
+  const [isKept, saved, used] = [row.fate === "kept", before - after, attempt?.usage ?? {}];
+  const parts = [{ label: "left", value: after, tone: isKept ? "accent" : "muted" }, { label: "saved", value: Math.max(saved, 0), tone: "free" }];
+  return html`<div class="savings">
+    <${Bar} parts=${parts} label="${number(before)} tokens before, ${number(after)} after" />
+    <${Figures} rows=${[
+      [isKept ? "Tokens before" : "Planned before", number(before)], ["after", number(after)], [isKept ? "saved" : "to be saved", `${number(saved)} (${percent(saved / before)})`],
+      used.input && ["Read and written", `${number(used.input)} + ${number(used.output ?? 0)}`, "tokens of the model that wrote the summary"],
+      attempt?.model && ["Price", money(attempt.cost), attempt.cost === undefined ? "The price of this model is not known." : undefined],
+      attempt?.model && attempt.ended_at && ["Took", seconds(attempt.ended_at - attempt.began_at)],
+    ]} />
+  </div>`;
+}
+
+// The words of an edit; when it is open, beside what they stand for.
+function Edit({ edit, address, isOpen, onOpen }) {
+  const words = edit.text && html`<div class="edit-words"><h3>${edit.kind === "summary" ? `Summary, ${number(edit.tokens)} tokens` : "Stub"}</h3><${Text} item=${edit} address=${address} isFolded=${true} /></div>`;
+  const toggle = html`<button type="button" class="link" aria-expanded=${isOpen} onClick=${() => onOpen(isOpen ? "none" : edit.id)}>${isOpen ? "Hide" : "Show"} ${plural(edit.sources, "source")}</button>`;
+  return html`<div class="edit ${edit.state === "undone" ? "is-undone" : ""}">${words}<div>${toggle}</div>${isOpen && html`<${Sources} edit=${edit} address=${address} />`}</div>`;
+}
+
+function Sources({ edit, address }) {
+  const state = useData("sources", { address, id: edit.id });
+  const [more, setMore] = useState([]);
+  return html`<${Loaded} state=${state} rows=${3}>${(data) => {
+    const rows = [...data.rows, ...more];
+    const load = async () => setMore([...more, ...(await get("sources", { address, id: edit.id, start: rows.length })).rows]);
+    return html`<div class="sources" role="region" aria-label="Sources">${rows.map((item) => html`<${Item} key=${item.id} item=${item} address=${address} />`)}
+      ${rows.length < data.length && html`<div class="item"><button type="button" class="link" onClick=${load}>Show more: ${number(rows.length)} of ${number(data.length)}</button></div>`}</div>`;
+  }}</${Loaded}>`;
+}
+
+// Trying one: what a compactor would do now.
+function Try({ address, compactors, figures }) {
+  const [by, setBy] = useState(compactors[0]);
+  const [found, setFound] = useState(null);
+  const [error, setError] = useState(null);
+  const tried = (work) => async () => {
+    setError(null);
+    try { setFound(await work()); } catch (fault) { setError(fault); }
+  };
+  const preview = tried(async () => ({ by, ...(await get("preview", { address, by })) }));
+  const compact = tried(async () => { await post("compact", { address, by: found.by }); return null; });
+  const plan = found?.plan;
+  return html`<${Panel} title="Compactions" actions=${html`<div class="row wrap">
+      <select aria-label="Compactor" value=${by} onChange=${(event) => { setBy(event.target.value); setFound(null); }}>${compactors.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>
+      <${Button} onClick=${preview}>Preview</${Button}></div>`}>
+    <div class="panel-body stack"><${Figures} rows=${figures} />
+    ${error && html`<${Fault} error=${error} />`}
+    ${found && html`<section class="preview stack" aria-label="Preview">
+      <div class="row wrap"><h3>${plan ? `${found.by} would leave ${number(plan.after)} of ${number(plan.before)} tokens: ${does(plan.does).toLowerCase()}` : "Nothing would change"}</h3><div class="grow" />
+        ${plan && html`<${Button} tone="primary" disabled=${!can.write || plan.request} title=${plan.request ? "A model writes summaries, and the inspector asks none." : can.write ? undefined : can.reason} onClick=${compact}>Compact now</${Button}>`}
+        <${Button} tone="quiet" onClick=${() => setFound(null)}>Close</${Button}></div>
+      <p class="muted">${readable(found.reason)}.${plan?.request ? ` ${plan.request.model} would read ${number(plan.request.prompt)} tokens and write at most ${number(plan.request.size)}, for ${money(plan.request.cost)}.` : ""} Nothing is sent or written by a preview.</p>
+      ${plan && html`<${Bar} parts=${[{ label: "left", value: plan.after, tone: "accent" }, { label: "saved", value: plan.before - plan.after, tone: "free" }]} label="what would be left" />
+        <div class="sources" role="region" aria-label="What it would take out">${plan.rows.map((item) => html`<${Item} key=${item.id} item=${item} address=${address} />`)}
+          ${plan.count > plan.rows.length && html`<div class="item muted">and ${number(plan.count - plan.rows.length)} more</div>`}</div>`}
+    </section>`}</div>
+  </${Panel}>`;
+}

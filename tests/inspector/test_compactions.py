@@ -1,0 +1,144 @@
+"""Compactions: what each took, saved and cost, those that were not kept, and one tried beforehand."""
+
+from typing import Any
+
+import pytest
+
+from quire import Session
+from quire.compactors import Summarize
+from quire.errors import ModelFailed
+from quire.models import Scripted
+from quire.stores import Store
+from tests.inspector.browsing import Page, expect
+from tests.inspector.serving import Served
+from tests.inspector.shop import SUMMARY
+
+PARCELS = "lamp-shop/parcels"
+VIEW = "store/lamp-shop%2Fparcels/compactions"
+
+
+def listed(served: Served, address: str = PARCELS) -> list[Any]:
+    rows: list[Any] = served.read("compactions", address=address).data["rows"]
+    return rows
+
+
+def test_each_compaction_says_what_it_took_saved_and_cost(shop: Served) -> None:
+    rows = [row for row in listed(shop) if row["fate"] == "kept"]
+    assert [row["does"] for row in rows] == [{"summary": 1}, {"summary": 1}, {"offloaded": 3}]
+    assert [row["edits"][0]["state"] for row in rows] == ["in force", "undone", "in force"]
+    assert all(row["before"] > row["after"] > 0 for row in rows)
+    summary, undone, offload = rows
+    assert summary["edits"][0]["text"] == SUMMARY and summary["attempt"]["by"] == "summarize"
+    assert summary["attempt"]["usage"]["input"] > 0 and offload["attempt"].get("model") is None
+    assert undone["edits"][0]["undo"], "the undo, which can be undone"
+
+
+def test_a_summary_stands_beside_its_sources_page_by_page(shop: Served) -> None:
+    edit = next(row for row in listed(shop) if row["does"] == {"summary": 1})["edits"][0]
+    whole = shop.read("sources", address=PARCELS, id=edit["id"]).data
+    assert whole["length"] == edit["sources"] == len(whole["rows"])
+    assert whole["rows"][0]["text"] == "Where is order 4711?" and whole["rows"][0]["tokens"]
+    part = shop.read("sources", address=PARCELS, id=edit["id"], start=2, limit=3).data
+    assert part["rows"] == whole["rows"][2:5]
+    assert shop.read("sources", address=PARCELS, id=whole["rows"][0]["id"]).status == 404
+
+
+def test_those_that_failed_or_were_discarded_are_listed_with_the_reason(own_shop: Served) -> None:
+    with Store.open(own_shop.store) as store:
+        session = Session.open(PARCELS, store=store)
+        for model in (Scripted([ModelFailed("overloaded")]), Scripted(["long " * 2_000])):
+            session.compaction.use(Summarize(unit="tokens"), model)
+            session.undo()
+            session.compaction.run()
+    discarded, failed = (row for row in listed(own_shop)[:4] if row["fate"] != "kept")
+    assert (failed["fate"], failed["attempt"]["reason"]) == ("failed", "overloaded")
+    assert discarded["fate"] == "discarded" and "longer" in discarded["attempt"]["reason"]
+    assert discarded["edits"] == [] and discarded["before"] is None and discarded["attempt"]["before"]
+
+
+def test_a_fork_knows_the_compactions_of_its_parent(own_shop: Served) -> None:
+    with Store.open(own_shop.store) as store:
+        Session.open(PARCELS, store=store).fork("later")
+    rows = listed(own_shop, f"{PARCELS}%2Flater")
+    assert {"summary": 1} in [row["does"] for row in rows]
+    assert all(row["attempt"] is None and row["before"] is None for row in rows)
+
+
+@pytest.mark.parametrize("by", ["summarize", "clear-tool-results", "offload", "truncate-oldest", "cascade"])
+def test_a_preview_writes_nothing(own_shop: Served, by: str) -> None:
+    def version() -> int:
+        found: int = own_shop.read("conversation", address=PARCELS).data["version"]
+        return found
+
+    before = version()
+    answer = own_shop.read("preview", address=PARCELS, by=by, tokens=60).data
+    assert version() == before
+    if by in ("summarize", "truncate-oldest", "cascade"):
+        plan = answer["plan"]
+        assert plan["before"] > plan["after"] and plan["count"] >= len(plan["rows"]) > 0
+        assert (plan["request"] is not None) == (by == "summarize")
+        assert by != "summarize" or plan["request"]["cost"] > 0
+    else:
+        assert answer["plan"] is None and "nothing" in answer["reason"]
+
+
+def test_what_needs_no_model_can_be_run(own_shop: Served) -> None:
+    before = len(listed(own_shop))
+    assert own_shop.write("compact", address=PARCELS, by="truncate-oldest", tokens=60).data["fate"] == "kept"
+    assert listed(own_shop)[0]["attempt"]["by"] == "truncate-oldest" and len(listed(own_shop)) == before + 1
+    assert own_shop.write("compact", address=PARCELS, by="offload").data["fate"] is None
+    for wrong in ({"by": "summarize"}, {"by": "none"}, {"by": "offload", "tokens": "x"}):
+        assert own_shop.write("compact", address=PARCELS, **wrong).status == 400
+    assert len(listed(own_shop)) == before + 1
+
+
+# In the browser
+
+
+def test_a_summary_is_seen_beside_its_sources(shop: Served, page: Page) -> None:
+    page.goto(shop.url(VIEW))
+    sources = page.get_by_role("region", name="Sources")
+    expect(sources.get_by_text("Where is order 4711?")).to_be_visible()
+    expect(page.get_by_text(SUMMARY).first).to_be_visible()
+    page.get_by_role("button", name="Hide").click()
+    expect(sources).to_have_count(0)
+    expect(page.get_by_role("button", name="Undo").first).to_be_disabled()
+    expect(page.get_by_role("button", name="Undo").first).to_have_attribute(
+        "title", "Read-only: start the inspector with --write."
+    )
+
+
+def test_a_compaction_is_previewed_undone_and_redone(own_shop: Served, page: Page) -> None:
+    page.goto(own_shop.url(VIEW))
+    page.get_by_label("Compactor").select_option("truncate-oldest")
+    page.get_by_role("button", name="Preview").click()
+    preview = page.get_by_role("region", name="Preview")
+    expect(preview.get_by_text("truncate-oldest would leave")).to_be_visible()
+    expect(preview.get_by_text("Nothing is sent or written by a preview.")).to_be_visible()
+    preview.get_by_role("button", name="Compact now").click()
+    first = page.get_by_role("listitem").first
+    expect(first.get_by_role("heading", name="Items hidden")).to_be_visible()
+    expect(first.get_by_text("in force")).to_be_visible()
+    first.get_by_role("button", name="Undo").click()
+    expect(first.get_by_text("undone", exact=True)).to_be_visible()
+    first.get_by_role("button", name="Redo").click()
+    expect(first.get_by_text("in force")).to_be_visible()
+
+
+def test_a_preview_of_a_summary_says_what_it_would_cost(own_shop: Served, page: Page) -> None:
+    page.goto(own_shop.url(VIEW))
+    page.get_by_role("button", name="Preview").click()
+    preview = page.get_by_role("region", name="Preview")
+    expect(preview.get_by_text("would read")).to_contain_text("$")
+    expect(preview.get_by_role("button", name="Compact now")).to_be_disabled()
+
+
+def test_a_compaction_elsewhere_appears(own_shop: Served, page: Page) -> None:
+    page.goto(own_shop.url(VIEW))
+    expect(page.get_by_role("listitem").first).to_be_visible()
+    with Store.open(own_shop.store) as store:
+        session = Session.open(PARCELS, store=store)
+        session.undo()
+        session.compaction.use(Summarize(unit="tokens"), Scripted([ModelFailed("overloaded")]))
+        session.compaction.run()
+    expect(page.get_by_role("listitem").first.get_by_text("overloaded")).to_be_visible()

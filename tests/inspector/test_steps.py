@@ -1,0 +1,113 @@
+"""Tools and steps: calls with their timing, what a person decides here, and what is uncertain."""
+
+from typing import Any
+
+import pytest
+
+from quire import Agent, Session
+from quire.models import Scripted
+from quire.stores import Store
+from tests.inspector.browsing import Page, expect
+from tests.inspector.serving import Served
+from tests.inspector.shop import refund
+
+REFUND, CRASH, PARCELS = "lamp-shop/refund", "lamp-shop/crash", "lamp-shop/parcels"
+VIEW = "store/lamp-shop%2Frefund/steps"
+
+
+def listed(served: Served, address: str = REFUND, **query: Any) -> Any:
+    return served.read("steps", address=address, **query).data
+
+
+def resume(served: Served) -> str:
+    """The reply of an agent that was told nothing else."""
+    with Store.open(served.store) as store:
+        session = Session.open(REFUND, store=store)
+        return Agent(session, model=Scripted(["Done."]), tools=[refund]).resume_sync().text
+
+
+def test_calls_have_results_timing_and_figures_of_each_tool(shop: Served) -> None:
+    data = listed(shop, PARCELS)
+    assert [row["status"] for row in data["rows"]] == ["done"] * 4 and data["open"] == []
+    newest = data["rows"][0]
+    assert newest["call"]["text"] == '{"order": "4714"}' and "order 4714" in newest["result"]["text"]
+    assert newest["begun_at"] > newest["made_at"] and 0 < newest["seconds"] <= data["longest"]
+    (tool,) = data["tools"]
+    assert (tool["name"], tool["calls"], tool["failed"], tool["uncertain"]) == ("track_parcel", 4, 0, 0)
+    assert tool["median"] > 0 and tool["tokens"] == sum(row["tokens"] for row in data["rows"])
+    page = listed(shop, PARCELS, start=1, limit=2)
+    assert (page["length"], page["rows"]) == (4, data["rows"][1:3])
+
+
+def test_a_call_whose_process_is_gone_is_uncertain(shop: Served) -> None:
+    (step,) = listed(shop, CRASH)["open"]
+    assert step["status"] == "uncertain" and step["begun_at"] and step["result"] is None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status", "told"),
+    [(True, "approved", "R-2049 is paid"), ("not this one", "refused", "This was not run: not this one.")],
+)
+def test_a_decision_is_acted_on_by_the_next_turn(
+    own_shop: Served, verdict: bool | str, status: str, told: str
+) -> None:
+    (waiting,) = listed(own_shop)["open"]
+    assert waiting["status"] == "waiting"
+    call = waiting["call"]["id"]
+    assert own_shop.write("decide", address=REFUND, id=call, verdict=verdict).status == 200
+    assert listed(own_shop)["rows"][0]["status"] == status
+    assert resume(own_shop) == "Done."
+    (step,) = listed(own_shop)["rows"]
+    assert step["result"]["text"] == told and step["status"] == ("done" if verdict is True else "failed")
+    assert own_shop.write("decide", address=REFUND, id=call, verdict=True).status == 404
+
+
+def test_a_decision_that_cannot_be_is_refused(own_shop: Served) -> None:
+    call = listed(own_shop)["open"][0]["call"]["id"]
+    crashed = listed(own_shop, CRASH)["open"][0]["call"]["id"]
+    for wrong in (None, 1, [True]):
+        assert own_shop.write("decide", address=REFUND, id=call, verdict=wrong).status == 400
+    assert own_shop.write("decide", address=CRASH, id=crashed, verdict=True).status == 409
+    assert own_shop.write("decide", address=REFUND, id=call, verdict=False).status == 200
+    assert own_shop.write("decide", address=REFUND, id=call, verdict=True).status == 409
+
+
+# In the browser
+
+
+def test_a_call_is_approved_here_and_its_result_appears(own_shop: Served, page: Page) -> None:
+    page.goto(own_shop.url(VIEW))
+    expect(page.get_by_role("heading", name="refund waits for a person")).to_be_visible()
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("heading", name="refund is approved")).to_be_visible()
+    assert resume(own_shop) == "Done."
+    row = page.get_by_role("table", name="Calls").get_by_role("row").nth(1)
+    expect(row.get_by_text("done")).to_be_visible()
+    row.get_by_role("button", name="refund").click()
+    expect(page.get_by_text("R-2049 is paid")).to_be_visible()
+
+
+def test_a_call_is_refused_with_a_reason(own_shop: Served, page: Page) -> None:
+    page.goto(own_shop.url(VIEW))
+    page.get_by_label("Reason").fill("only the shop may do that")
+    page.get_by_role("button", name="Refuse").click()
+    expect(page.get_by_role("table", name="Calls").get_by_text("refused")).to_be_visible()
+    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+    resume(own_shop)
+    page.get_by_role("button", name="refund").click()
+    expect(page.get_by_text("This was not run: only the shop may do that.")).to_be_visible()
+
+
+def test_nothing_is_decided_where_nothing_is_written(shop: Served, page: Page) -> None:
+    page.goto(shop.url(VIEW))
+    expect(page.get_by_role("button", name="Approve")).to_be_disabled()
+    expect(page.get_by_role("button", name="Refuse")).to_be_disabled()
+    expect(page.get_by_text("Read-only: start the inspector with --write.")).to_be_visible()
+
+
+def test_what_may_have_been_done_is_marked(shop: Served, page: Page) -> None:
+    page.goto(shop.url("store/lamp-shop%2Fcrash/steps"))
+    expect(page.get_by_role("heading", name="refund may have been done")).to_be_visible()
+    expect(page.get_by_text("Look before it is done again.").first).to_be_visible()
+    page.goto(shop.url("store/ana%2Fdiary/steps"))
+    expect(page.get_by_text("No tool was called")).to_be_visible()
