@@ -57,10 +57,10 @@ def _shown(source: Source, address: str, name: str, at: int | None) -> _Shown:
     return _Shown(session, name, version, views[name], versions)
 
 
-def _page(query: Query, length: int, *, is_last: bool = True) -> range:
-    """The rows that are asked for; without a `start`, the last or the first."""
+def _page(query: Query, length: int, around: int = 0) -> range:
+    """The rows that are asked for; without a `start`, those around a row."""
     limit = query.whole("limit", _ROWS, least=1, most=_MOST_ROWS)
-    start = query.whole("start", max(length - limit, 0) if is_last else 0, most=length)
+    start = query.whole("start", max(min(around - limit // 2, length - limit), 0), most=length)
     return range(start, min(start + limit, length))
 
 
@@ -84,8 +84,6 @@ def head(source: Source, query: Query) -> dict[str, Any]:
             "steps": len(view.open_calls()),
         },
         "is_file": source.histories is not None,
-        "recorded": view.end,
-        "shown": len(view),
         "edits": {kind: kinds.count(kind) for kind in sorted(set(kinds))},
         "marks": _marks(shown, receipts),
         "branches": _branches(source.store, session),
@@ -93,9 +91,9 @@ def head(source: Source, query: Query) -> dict[str, Any]:
 
 
 def tokens(source: Source, query: Query) -> dict[str, int]:
-    """The tokens of all that is shown; apart from the head, because what was not counted before is read."""
-    shown = _shown(source, query.text("address"), query.text("transcript", MAIN), query.number("at"))
-    return {"tokens": shown.view.tokens(counter_for(DEFAULT_MODEL))}
+    """How much a version shows; apart from the head, because what was not counted before is read."""
+    view = _shown(source, query.text("address"), query.text("transcript", MAIN), query.number("at")).view
+    return {"tokens": view.tokens(counter_for(DEFAULT_MODEL)), "shown": len(view), "recorded": view.end}
 
 
 def _marks(shown: _Shown, receipts: Sequence[int]) -> list[dict[str, int]]:
@@ -135,12 +133,17 @@ def _branches(store: Store, session: Session) -> list[dict[str, Any]]:
 
 
 def transcript(source: Source, query: Query) -> dict[str, Any]:
-    """A page of a transcript in the order it was recorded; with `flat`, what is not shown is not folded."""
+    """A page of a transcript in the order it was recorded: from `start`, around an `item`, or the end of it.
+
+    What is not shown is folded, unless all is asked for (`flat`).
+    """
     shown = _shown(source, query.text("address"), query.text("transcript", MAIN), query.number("at"))
     view, edits = shown.view, shown.view.edits_in_force.edits.values()
     every = (Stretch("item", position, position + 1) for position in range(view.end))
     rows = list(every if query.flag("flat") else laid_out(view))
-    page = _page(query, len(rows))
+    item = view.log.find(query.text("item"), view.end)
+    place = (index for index, row in enumerate(rows) if item is not None and row.start <= item < row.stop)
+    page = _page(query, len(rows), next(place, len(rows)))
     asked = rows[page.start : page.stop]
     view.log.load(Run(row.start, row.stop) for row in asked if row.sort != "fold")
     undone = {edit.target: edit.id for edit in edits if isinstance(edit, Undo)}
@@ -149,6 +152,7 @@ def transcript(source: Source, query: Query) -> dict[str, Any]:
         "inherited": shown.inherited,
         "start": page.start,
         "length": len(rows),
+        "item": item,
         "rows": [_described(shown, row, undone) for row in asked],
     }
 
@@ -204,7 +208,7 @@ def compare(source: Source, query: Query) -> dict[str, Any]:
     right = _shown(source, query.text("other", address), name, query.number("other_at"))
     pairs = list(side_by_side(left.view, right.view))
     rows = [range(at, at + 1) for at in range(len(pairs))] if query.flag("flat") else list(_folded(pairs))
-    page = _page(query, len(rows), is_last=False)
+    page = _page(query, len(rows))
     return {
         "left": {"address": str(left.session.place), "version": left.version, "shown": len(left.view)},
         "right": {"address": str(right.session.place), "version": right.version, "shown": len(right.view)},

@@ -15,8 +15,9 @@ Answers = list[tuple[str, dict[str, Any], Any]]
 """What the page asked for: the name, the parameters, and the answer."""
 
 _PLAIN = {
-    *("address", "agent", "call_id", "edit", "fate", "first", "id", "kind", "last", "model", "name", "part"),
-    *("place", "provider", "role", "rule", "scope", "section", "sort", "state", "status", "target", "type"),
+    *("address", "agent", "by", "call_id", "edit", "fate", "first", "id", "kind", "last", "model", "name"),
+    *("parent", "part", "place", "provider", "role", "rule", "scope", "section", "sort", "state", "status"),
+    *("target", "transcripts", "type", "undo"),
 }
 """Fields whose texts are no content."""
 

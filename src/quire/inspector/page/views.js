@@ -3,6 +3,7 @@
 import { html } from "preact";
 import { Compactions } from "quire/compactions.js";
 import { Conversations } from "quire/conversations.js";
+import { Transcript } from "quire/conversation.js";
 import { Empty } from "quire/parts.js";
 import { Steps } from "quire/steps.js";
 
@@ -11,7 +12,7 @@ export { Conversations };
 const Later = () => html`<${Empty} title="Not here yet">This view is being built.</${Empty}>`;
 
 export const VIEWS = [
-  { name: "transcript", tab: "Transcript", view: Later },
+  { name: "transcript", tab: "Transcript", view: Transcript },
   { name: "requests", tab: "Requests", view: Later },
   { name: "request", under: "requests", view: Later },
   { name: "compactions", tab: "Compactions", view: Compactions },

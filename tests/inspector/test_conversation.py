@@ -1,0 +1,272 @@
+"""A conversation on the page: edits in place, the time slider, branches, and two versions side by side."""
+
+import pytest
+
+from quire.inspector import app
+from quire.items import Message, ToolCall, ToolResult
+from quire.session import Session
+from quire.stores import MemoryStore
+from tests.inspector.browsing import NARROW, Page, expect
+from tests.inspector.serving import Served, serving
+from tests.inspector.shop import SUMMARY
+
+PARCELS, ANGRY = "lamp-shop/parcels", "lamp-shop/parcels%2Fangry"
+
+
+def open_parcels(page: Page, served: Served, query: str = "") -> None:
+    page.goto(served.url(f"store/lamp-shop%2Fparcels/transcript{query}"))
+    expect(page.get_by_role("region", name="Transcript")).to_be_visible()
+
+
+# What the server answers
+
+
+def test_the_head_has_figures_marks_and_branches(shop: Served) -> None:
+    head = shop.read("conversation", address=PARCELS).data
+    assert head["counts"] == {"requests": 13, "compactions": 1, "steps": 0} and head["spending"]["tokens"]
+    assert sum(mark["users"] for mark in head["marks"]) == 9
+    assert sum(mark["requests"] for mark in head["marks"]) == 13
+    assert [mark["version"] for mark in head["marks"]] == sorted({mark["version"] for mark in head["marks"]})
+    parcels, angry = head["branches"]
+    assert parcels["is_here"] and angry["place"] == ANGRY and angry["parent"] == "parcels"
+    assert (
+        shop.read("transcript", address=PARCELS, at=angry["version"]).data["rows"][-1]["version"]
+        == angry["version"]
+    )
+    measured = shop.read("tokens", address=PARCELS, at=10).data
+    assert measured["shown"] == measured["recorded"] and measured["tokens"]
+
+
+def test_a_transcript_has_its_edits_in_place(shop: Served) -> None:
+    rows = shop.read("transcript", address=PARCELS).data["rows"]
+    summary, fold = rows[0], rows[1]
+    assert summary["sort"] == "summary" and summary["item"]["text"] == SUMMARY
+    assert fold["sort"] == "fold" and fold["state"] == "summarised" and fold["by"] == summary["item"]["id"]
+    assert fold["count"] == summary["count"] and summary["covers"][0][0] == fold["position"]
+    undone, undo = (
+        next(row for row in rows[2:] if row.get("item", {}).get("kind") == kind)
+        for kind in ("summary", "undo")
+    )
+    assert undone["undo"] == undo["item"]["id"] and undo["target"]["position"] == undone["position"]
+    sources = shop.read(
+        "transcript", address=PARCELS, flat=1, start=fold["position"], limit=fold["count"]
+    ).data["rows"]
+    assert sources[0]["item"]["text"] == "Where is order 4711?" and {row["state"] for row in sources} <= {
+        "summarised",
+        "edit",
+    }
+    before = shop.read("transcript", address=PARCELS, at=summary["version"] - 1).data["rows"]
+    masked = next(row for row in before if row["state"] == "masked")
+    assert "kept as" in masked["stub"]["text"] and "Erfurt" in masked["item"]["text"]
+
+
+def test_a_page_is_the_end_a_place_or_around_an_item(shop: Served) -> None:
+    def page(**asked: object) -> list[int]:
+        return [
+            row["position"] for row in shop.read("transcript", address=PARCELS, flat=1, **asked).data["rows"]
+        ]
+
+    everything = page()
+    assert page(limit=3) == everything[-3:] and page(start=4, limit=2) == everything[4:6]
+    rows = shop.read("transcript", address=PARCELS, flat=1).data["rows"]
+    around = shop.read("transcript", address=PARCELS, flat=1, limit=4, item=rows[9]["item"]["id"]).data
+    assert around["item"] == 9 and 9 in [row["position"] for row in around["rows"]]
+    folded = shop.read("transcript", address=PARCELS, limit=1, item=rows[2]["item"]["id"]).data
+    assert folded["rows"][0]["sort"] == "fold"
+
+
+def test_a_long_item_comes_in_stretches() -> None:
+    store = MemoryStore()
+    text = "".join(f"{number:06} " for number in range(40_000))
+    said = Session.open("ana/long", store=store).user(text)
+    with serving(app(store)) as served:
+        cut = served.read("transcript", address="ana/long").data["rows"][0]["item"]
+        assert cut["length"] == len(text) and len(cut["text"]) == 4_000
+        read = ""
+        while len(read) < len(text):
+            read += served.read("item", address="ana/long", id=said.id, start=len(read)).data["text"]
+        assert read == text
+
+
+def test_two_versions_or_branches_are_aligned(shop: Served) -> None:
+    before = shop.read("compare", address=PARCELS, at=40, other_at=58).data
+    changed = [row for row in before["rows"] if row["state"] == "changed"]
+    assert changed and all(row["left"]["id"] == row["right"]["id"] for row in changed)
+    assert "Erfurt" in changed[0]["left"]["text"] and "kept as" in changed[0]["right"]["text"]
+    branches = shop.read("compare", address=ANGRY, other=PARCELS, other_at=40).data
+    assert [row["state"] for row in branches["rows"]][:5] == ["same", "same", "same", "same", "same"]
+    texts = [row.get("left", {}).get("text") for row in branches["rows"] if row["state"] == "apart"]
+    assert "This is too late!" in texts
+    same = shop.read("compare", address=PARCELS, other=PARCELS).data
+    assert same["differences"] == 0
+
+
+def test_equal_stretches_of_a_comparison_are_folded() -> None:
+    store = MemoryStore()
+    session = Session.open("ana/long", store=store)
+    session.append(*(Message("user", f"said {number}") for number in range(50)))
+    with serving(app(store)) as served:
+        found = served.read("compare", address="ana/long", at=40).data
+        fold = next(row for row in found["rows"] if row.get("count"))
+        assert fold["count"] == 36 and found["differences"] == 10
+        opened = served.read("compare", address="ana/long", at=40, flat=1, start=fold["start"], limit=1).data
+        assert opened["rows"][0]["left"]["text"] == "said 2"
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("transcript", {"address": PARCELS, "at": 10_000}),
+        ("transcript", {"address": PARCELS, "transcript": "nobody"}),
+        ("item", {"address": PARCELS, "id": "nothing"}),
+        ("compare", {"address": PARCELS, "other": "lamp-shop/nobody"}),
+        ("conversation", {"address": "lamp-shop/nobody"}),
+    ],
+)
+def test_what_is_not_there_is_a_sentence(shop: Served, name: str, asked: dict[str, object]) -> None:
+    answer = shop.read(name, **asked)
+    assert answer.status in (400, 404) and answer.data["error"]
+
+
+# What a person sees and clicks
+
+
+def test_a_summary_is_undone_and_applied_again_on_the_page(own_shop: Served, page: Page) -> None:
+    open_parcels(page, own_shop)
+    question = page.get_by_text("Where is order 4711?")
+    expect(page.get_by_text(SUMMARY)).to_be_visible()
+    expect(question).to_have_count(0)
+    page.get_by_role("button", name="22 items summarised").click()
+    expect(question).to_be_visible()
+    page.get_by_role("button", name="Undo summary").click()
+    expect(page.get_by_text("Stands for")).to_have_count(0)
+    expect(question).to_be_visible()
+    page.get_by_role("button", name="Redo summary").last.click()
+    expect(page.get_by_text("Stands for 22 items.")).to_be_visible()
+
+
+def test_a_mask_shows_its_stub_and_the_original_and_is_undone(own_shop: Served, page: Page) -> None:
+    open_parcels(page, own_shop)
+    page.get_by_role("button", name="Undo summary").click()
+    page.get_by_role("button", name="Show the original").first.click()
+    expect(page.get_by_text("Erfurt, belt").first).to_be_visible()
+    page.get_by_role("button", name="Show the stub").click()
+    masks = page.get_by_role("button", name="Show the original")
+    expect(masks).to_have_count(3)
+    page.get_by_role("button", name="Undo mask").first.click()
+    expect(masks).to_have_count(2)
+    expect(page.get_by_role("button", name="Redo mask")).to_be_visible()
+
+
+def test_the_slider_shows_any_version_by_keys_and_by_marks(shop: Served, page: Page) -> None:
+    open_parcels(page, shop)
+    page.get_by_label("version", exact=True).fill("4")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Where is order 4711?")).to_be_visible()
+    expect(page.get_by_text("Order 4711 comes tomorrow.")).to_have_count(0)
+    page.get_by_role("button", name="next mark").click()
+    slider = page.get_by_role("slider", name="time slider")
+    at = int(slider.input_value())
+    assert at > 4
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(slider).to_have_value(str(at + 1))
+    page.get_by_role("heading", name="Transcript").click()
+    page.keyboard.press("ArrowLeft")
+    expect(slider).to_have_value(str(at))
+    assert f"at={at}" in page.url
+    page.get_by_role("button", name="Back to now").click()
+    expect(page.get_by_text(SUMMARY)).to_be_visible()
+
+
+def test_a_branch_is_begun_at_a_version_and_found_in_the_tree(
+    own_shop: Served, page: Page, faults: list[str]
+) -> None:
+    open_parcels(page, own_shop, "?at=10")
+    page.get_by_role("button", name="Branch here").click()
+    page.get_by_label("name of the branch").fill("angry")
+    page.get_by_role("button", name="Create branch").click()
+    expect(page.get_by_role("alert")).to_contain_text("already")
+    faults.clear()  # the browser tells of the refusal, too
+    page.get_by_label("name of the branch").fill("calm")
+    page.get_by_role("button", name="Create branch").click()
+    expect(page.get_by_role("heading", name="parcels/calm")).to_be_visible()
+    tree = page.get_by_role("region", name="Branches")
+    expect(tree.get_by_role("listitem")).to_have_count(3)
+    expect(tree.get_by_text("calm", exact=True)).to_have_attribute("aria-current", "page")
+    tree.get_by_text("angry", exact=True).click()
+    expect(page.get_by_text("This is too late!")).to_be_visible()
+    expect(page.get_by_text("branched off here")).to_be_visible()
+
+
+def test_versions_and_branches_stand_side_by_side(shop: Served, page: Page) -> None:
+    open_parcels(page, shop)
+    page.get_by_role("link", name="compare with parcels/angry").click()
+    compared = page.get_by_role("region", name="Side by side")
+    expect(compared.get_by_text("This is too late!")).to_be_visible()
+    expect(compared.get_by_text(SUMMARY)).to_be_visible()
+    compared.get_by_label("compare with").select_option(label="parcels")
+    expect(page.get_by_text("Both sides show the same")).to_be_visible()
+    page.get_by_role("button", name="Stop comparing").click()
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(compared.get_by_text(SUMMARY)).to_be_visible()
+    expect(compared.get_by_text("Where is order 4711?")).to_be_visible()
+
+
+def test_a_found_item_is_marked_also_in_a_fold(shop: Served, page: Page) -> None:
+    rows = shop.read("transcript", address=PARCELS, flat=1).data["rows"]
+    open_parcels(page, shop, f"?item={rows[0]['item']['id']}")
+    found = page.locator(".is-found")
+    expect(found).to_have_count(1)
+    expect(found).to_contain_text("Where is order 4711?")
+
+
+def test_without_write_there_is_nothing_to_undo(shop: Served, page: Page) -> None:
+    open_parcels(page, shop)
+    expect(page.get_by_role("button", name="Branch here")).to_be_disabled()
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+
+
+def test_10_000_items_are_read_as_one_scrolls(page: Page) -> None:
+    store = MemoryStore()
+    items = [
+        item
+        for number in range(2_500)
+        for item in (
+            Message("user", f"question {number}"),
+            ToolCall(f"c{number}", "look", "{}"),
+            ToolResult(f"c{number}", "look", f"found {number}"),
+            Message("assistant", f"answer {number}"),
+        )
+    ]
+    Session.open("ana/long", store=store).append(*items)
+    with serving(app(store)) as served:
+        page.goto(served.url("store/ana%2Flong/transcript"))
+        expect(page.get_by_text("answer 2499")).to_be_in_viewport()
+        expect(page.get_by_text("9,800 earlier rows")).to_be_attached()
+        for earlier in ("9,800", "9,700", "9,600"):
+            page.get_by_role("button", name=f"{earlier} earlier rows").scroll_into_view_if_needed()
+        expect(page.get_by_text("9,500 earlier rows")).to_be_attached()
+        expect(page.get_by_text("300 later rows")).to_be_attached()
+        assert page.locator(".line").count() <= 200
+        slider = page.get_by_role("slider", name="time slider")
+        slider.fill("40")
+        expect(page.get_by_text("answer 9", exact=True)).to_be_in_viewport()
+        expect(page.get_by_text("answer 10", exact=True)).to_have_count(0)
+        page.goto("about:blank")
+
+
+def test_a_narrow_window_has_one_column(shop: Served, page: Page) -> None:
+    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    for query in ("", "?at=60", "?at=30&other=lamp-shop%2Fparcels%252Fangry"):
+        page.goto(shop.url(f"store/lamp-shop%2Fparcels/transcript{query}"))
+        expect(page.get_by_role("slider", name="time slider")).to_be_visible()
+        expect(page.locator(".item").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+
+
+def test_what_another_process_writes_appears(own_shop: Served, page: Page) -> None:
+    open_parcels(page, own_shop)
+    expect(page.get_by_text("It is R-2049.")).to_be_visible()
+    Session.open(PARCELS, store=own_shop.store).user("One more thing.")
+    expect(page.get_by_text("One more thing.")).to_be_in_viewport(timeout=1_000)
