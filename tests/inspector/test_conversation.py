@@ -1,5 +1,7 @@
 """A conversation on the page: edits in place, the time slider, branches, and two versions side by side."""
 
+from typing import Any
+
 import pytest
 
 from quire.inspector import app
@@ -28,7 +30,7 @@ def test_the_head_has_figures_marks_and_branches(shop: Served) -> None:
     assert sum(mark["requests"] for mark in head["marks"]) == 13
     assert [mark["version"] for mark in head["marks"]] == sorted({mark["version"] for mark in head["marks"]})
     parcels, angry = head["branches"]
-    assert parcels["is_here"] and angry["place"] == ANGRY and angry["parent"] == "parcels"
+    assert parcels["place"] == PARCELS and angry["place"] == ANGRY and angry["parent"] == "parcels"
     assert (
         shop.read("transcript", address=PARCELS, at=angry["version"]).data["rows"][-1]["version"]
         == angry["version"]
@@ -42,12 +44,12 @@ def test_a_transcript_has_its_edits_in_place(shop: Served) -> None:
     summary, fold = rows[0], rows[1]
     assert summary["sort"] == "summary" and summary["item"]["text"] == SUMMARY
     assert fold["sort"] == "fold" and fold["state"] == "summarised" and fold["by"] == summary["item"]["id"]
-    assert fold["count"] == summary["count"] and summary["covers"][0][0] == fold["position"]
+    assert fold["count"] == summary["count"]
     undone, undo = (
         next(row for row in rows[2:] if row.get("item", {}).get("kind") == kind)
         for kind in ("summary", "undo")
     )
-    assert undone["undo"] == undo["item"]["id"] and undo["target"]["position"] == undone["position"]
+    assert undone["undo"] == undo["item"]["id"] and undo["target"] == "summary"
     sources = shop.read(
         "transcript", address=PARCELS, flat=1, start=fold["position"], limit=fold["count"]
     ).data["rows"]
@@ -61,7 +63,7 @@ def test_a_transcript_has_its_edits_in_place(shop: Served) -> None:
 
 
 def test_a_page_is_the_end_a_place_or_around_an_item(shop: Served) -> None:
-    def page(**asked: object) -> list[int]:
+    def page(**asked: Any) -> list[int]:
         return [
             row["position"] for row in shop.read("transcript", address=PARCELS, flat=1, **asked).data["rows"]
         ]
@@ -94,7 +96,7 @@ def test_two_versions_or_branches_are_aligned(shop: Served) -> None:
     assert changed and all(row["left"]["id"] == row["right"]["id"] for row in changed)
     assert "Erfurt" in changed[0]["left"]["text"] and "kept as" in changed[0]["right"]["text"]
     branches = shop.read("compare", address=ANGRY, other=PARCELS, other_at=40).data
-    assert [row["state"] for row in branches["rows"]][:5] == ["same", "same", "same", "same", "same"]
+    assert branches["rows"][0]["state"] == "same" and branches["rows"][0]["count"] == 6
     texts = [row.get("left", {}).get("text") for row in branches["rows"] if row["state"] == "apart"]
     assert "This is too late!" in texts
     same = shop.read("compare", address=PARCELS, other=PARCELS).data
@@ -108,9 +110,9 @@ def test_equal_stretches_of_a_comparison_are_folded() -> None:
     with serving(app(store)) as served:
         found = served.read("compare", address="ana/long", at=40).data
         fold = next(row for row in found["rows"] if row.get("count"))
-        assert fold["count"] == 36 and found["differences"] == 10
+        assert fold["count"] == 40 and found["differences"] == 10
         opened = served.read("compare", address="ana/long", at=40, flat=1, start=fold["start"], limit=1).data
-        assert opened["rows"][0]["left"]["text"] == "said 2"
+        assert opened["rows"][0]["left"]["text"] == "said 0"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ def test_equal_stretches_of_a_comparison_are_folded() -> None:
         ("conversation", {"address": "lamp-shop/nobody"}),
     ],
 )
-def test_what_is_not_there_is_a_sentence(shop: Served, name: str, asked: dict[str, object]) -> None:
+def test_what_is_not_there_is_a_sentence(shop: Served, name: str, asked: dict[str, Any]) -> None:
     answer = shop.read(name, **asked)
     assert answer.status in (400, 404) and answer.data["error"]
 

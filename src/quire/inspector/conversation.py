@@ -4,7 +4,7 @@ A position counts the items of a transcript in the order they were recorded. The
 from those of its parent.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -16,23 +16,19 @@ from quire.inspector.source import Query, Source, text_in
 from quire.items import Hide, Item, Mask, Pin, Summary, Undo, kind_of
 from quire.session import Session, family, transcript_with
 from quire.state import EDIT, Pair, Run, Sort, Stretch, View, laid_out, side_by_side
-from quire.stores import Store
 from quire.stores.streams import MAIN, RECEIPTS
 from quire.tokens import counter_for
 
 _ROWS, _MOST_ROWS = 100, 200
 _MOST_MARKS, _MOST_BRANCHES = 400, 200
-_MOST_STRETCHES = 50
-"""Stretches that are named of what an edit covers."""
-_AROUND = 2
-"""Equal rows that are shown before and after a difference."""
+_FEW = 4
+"""Equal rows that are not folded in a comparison."""
 
 
 class _Shown(NamedTuple):
     """What one transcript showed at a version, and the versions of its items."""
 
     session: Session
-    name: str
     version: int
     view: View
     versions: Sequence[int]
@@ -47,14 +43,16 @@ class _Shown(NamedTuple):
         return self.versions[position - self.inherited] if position >= self.inherited else None
 
 
-def _shown(source: Source, address: str, name: str, at: int | None) -> _Shown:
-    session = source.session(address)
+def _shown(source: Source, query: Query, other: str = "") -> _Shown:
+    """What is asked for by `address`, `transcript` and `at`, or what the other side of a comparison shows."""
+    session = source.session(query.text(other, query.text("address")))
+    at, name = query.number(f"{other}_at" if other else "at"), query.text("transcript", MAIN)
     version = session.version if at is None else at
     views = session.at(version)
     if name not in views:
         raise UnknownKey(f"there was no transcript {cut(name)!r} at version {version:,}")
     versions = source.store.versions_of(session.place, name, before=version + 1)
-    return _Shown(session, name, version, views[name], versions)
+    return _Shown(session, version, views[name], versions)
 
 
 def _page(query: Query, length: int, around: int = 0) -> range:
@@ -69,64 +67,43 @@ def _page(query: Query, length: int, around: int = 0) -> range:
 
 def head(source: Source, query: Query) -> dict[str, Any]:
     """What is known of a conversation without reading its items."""
-    shown = _shown(source, query.text("address"), query.text("transcript", MAIN), None)
-    session, view, spent = shown.session, shown.view, shown.session.spending
-    kinds = [kind_of(edit) for edit in view.edits_in_force.edits.values()]
+    shown = _shown(source, query)
+    session, spent, done = shown.session, shown.session.spending, len(all_done(shown.session))
     receipts = source.store.versions_of(session.place, RECEIPTS, before=shown.version + 1)
+    # What a receipt names is written just before it.
+    requests = [version for version, after in pairwise([*receipts, 0]) if after != version + 1]
+    branches = family(source.store, session.place, _MOST_BRANCHES)
     return {
         "address": str(session.place),
         "version": shown.version,
         "transcripts": list(session.transcripts),
-        "spending": {"tokens": spent.tokens, "cost": spent.cost, "unpriced": spent.unpriced},
-        "counts": {
-            "requests": len(_requests(receipts)),
-            "compactions": len(all_done(session)),
-            "steps": len(view.open_calls()),
-        },
+        "spending": {"tokens": spent.tokens, "cost": spent.cost},
+        "counts": {"requests": len(requests), "compactions": done, "steps": len(shown.view.open_calls())},
         "is_file": source.histories is not None,
-        "edits": {kind: kinds.count(kind) for kind in sorted(set(kinds))},
-        "marks": _marks(shown, receipts),
-        "branches": _branches(source.store, session),
+        "marks": _marks(shown, requests),
+        "branches": [branch._asdict() | {"place": str(branch.place)} for branch in branches],
     }
 
 
 def tokens(source: Source, query: Query) -> dict[str, int]:
     """How much a version shows; apart from the head, because what was not counted before is read."""
-    view = _shown(source, query.text("address"), query.text("transcript", MAIN), query.number("at")).view
+    view = _shown(source, query).view
     return {"tokens": view.tokens(counter_for(DEFAULT_MODEL)), "shown": len(view), "recorded": view.end}
 
 
-def _marks(shown: _Shown, receipts: Sequence[int]) -> list[dict[str, int]]:
+def _marks(shown: _Shown, requests: Sequence[int]) -> list[dict[str, int]]:
     """The versions of user messages, edits and requests; where there are many, neighbours share a mark."""
     sorts: tuple[Sort, ...] = ("users", "edits")
     begin, positions = shown.inherited, shown.view.log.positions
     found: list[tuple[int, str]] = [
         (shown.versions[p - begin], sort) for sort in sorts for p in positions(sort, begin, shown.view.end)
     ]
-    found += [(version, "requests") for version in _requests(receipts)]
+    found += [(version, "requests") for version in requests]
     width, marks = shown.version // _MOST_MARKS + 1, dict[int, dict[str, int]]()
     for version, sort in sorted(found):
         mark = marks.setdefault(version // width, {"users": 0, "edits": 0, "requests": 0})
         mark |= {"version": version, sort: mark[sort] + 1}
     return list(marks.values())
-
-
-def _requests(receipts: Sequence[int]) -> list[int]:
-    """The versions of receipts, of all entries of their stream: what a receipt names is written before it."""
-    return [version for version, after in pairwise([*receipts, 0]) if after != version + 1]
-
-
-def _branches(store: Store, session: Session) -> list[dict[str, Any]]:
-    """The conversations of the same root, those closest to this one if there are many."""
-    return [
-        {
-            **branch._asdict(),
-            "place": str(branch.place),
-            "name": branch.place.conversation,
-            "is_here": branch.place == session.place,
-        }
-        for branch in family(store, session.place, _MOST_BRANCHES)
-    ]
 
 
 # The transcript
@@ -137,7 +114,7 @@ def transcript(source: Source, query: Query) -> dict[str, Any]:
 
     What is not shown is folded, unless all is asked for (`flat`).
     """
-    shown = _shown(source, query.text("address"), query.text("transcript", MAIN), query.number("at"))
+    shown = _shown(source, query)
     view, edits = shown.view, shown.view.edits_in_force.edits.values()
     every = (Stretch("item", position, position + 1) for position in range(view.end))
     rows = list(every if query.flag("flat") else laid_out(view))
@@ -176,14 +153,14 @@ def _described(shown: _Shown, row: Stretch, undone: Mapping[str, str]) -> dict[s
 
 
 def _subject(view: View, edit: Item) -> dict[str, Any]:
-    """What an edit is about: the stretches that it covers, or its target."""
+    """What an edit is about: how many items, or an item of which kind."""
     if isinstance(edit, Summary | Hide):
         area = view.log.area(edit, view.end)
-        items = sum(stop - start - len(view.log.positions("edits", start, stop)) for start, stop in area)
-        return {"covers": area[:_MOST_STRETCHES], "count": items}
+        return {
+            "count": sum(stop - start - len(view.log.positions("edits", start, stop)) for start, stop in area)
+        }
     assert isinstance(edit, Mask | Pin | Undo)
-    target = view.position(edit.target)
-    return {"target": {"position": target, "kind": kind_of(view.log.item(target))}}
+    return {"target": kind_of(view.get(edit.target))}
 
 
 def item(source: Source, query: Query) -> dict[str, Any]:
@@ -194,8 +171,7 @@ def item(source: Source, query: Query) -> dict[str, Any]:
         raise UnknownId(f"there is no item {cut(item_id)!r} here")
     found, start = session.view(name).get(item_id), query.whole("start", 0)
     text, end = text_of_item(found), start + STRETCH
-    rest = {"text": text[start:end], "next": end if end < len(text) else None}
-    return {**describe(found), "start": start, **rest}
+    return {**describe(found), "text": text[start:end], "next": end if end < len(text) else None}
 
 
 # Two versions or branches side by side
@@ -203,46 +179,32 @@ def item(source: Source, query: Query) -> dict[str, Any]:
 
 def compare(source: Source, query: Query) -> dict[str, Any]:
     """A page of what two versions show, of one conversation or two; unless it is `flat`, equal rows fold."""
-    address, name = query.text("address"), query.text("transcript", MAIN)
-    left = _shown(source, address, name, query.number("at"))
-    right = _shown(source, query.text("other", address), name, query.number("other_at"))
-    pairs = list(side_by_side(left.view, right.view))
-    rows = [range(at, at + 1) for at in range(len(pairs))] if query.flag("flat") else list(_folded(pairs))
+    left, right = _shown(source, query), _shown(source, query, "other")
+    pairs = list(enumerate(side_by_side(left.view, right.view)))
+    rows: list[list[tuple[int, Pair]]] = []
+    for is_same, group in groupby(pairs, key=lambda numbered: numbered[1].state == "same"):
+        run = list(group)
+        is_fold = is_same and len(run) > _FEW and not query.flag("flat")
+        rows += [run] if is_fold else [[one] for one in run]
     page = _page(query, len(rows))
     return {
-        "left": {"address": str(left.session.place), "version": left.version, "shown": len(left.view)},
-        "right": {"address": str(right.session.place), "version": right.version, "shown": len(right.view)},
-        "differences": sum(pair.state != "same" for pair in pairs),
+        "left": {"version": left.version, "shown": len(left.view)},
+        "right": {"version": right.version, "shown": len(right.view)},
+        "differences": sum(pair.state != "same" for _, pair in pairs),
         "start": page.start,
         "length": len(rows),
-        "rows": [
-            {"state": "same", "start": row.start, "count": len(row)}
-            if len(row) > 1
-            else _described_pair(left.view, right.view, pairs[row.start])
-            for row in rows[page.start : page.stop]
-        ],
+        "rows": [_described_pair(left.view, right.view, rows[index]) for index in page],
     }
 
 
-def _folded(pairs: Sequence[Pair]) -> Iterator[range]:
-    """The indexes of pairs one by one, but those of equal ones between two differences in one piece."""
-    start = 0
-    for is_same, group in groupby(pairs, key=lambda pair: pair.state == "same"):
-        stop = start + len(list(group))
-        fold = range(start + _AROUND, stop - _AROUND) if is_same else range(0)
-        if len(fold) > 1:
-            yield from (range(at, at + 1) for at in range(start, fold.start))
-            yield fold
-            start = fold.stop
-        yield from (range(at, at + 1) for at in range(start, stop))
-        start = stop
-
-
-def _described_pair(left: View, right: View, pair: Pair) -> dict[str, Any]:
-    sides = (("left", left, pair.left), ("right", right, pair.right))
+def _described_pair(left: View, right: View, row: Sequence[tuple[int, Pair]]) -> dict[str, Any]:
+    start, pair = row[0]
+    if len(row) > 1:
+        return {"state": "same", "start": start, "count": len(row)}
+    both = (("left", left, pair.left), ("right", right, pair.right))
     counter = counter_for(DEFAULT_MODEL)
     return {"state": pair.state} | {
-        side: describe(view[at], counter) for side, view, at in sides if at is not None
+        side: describe(view[at], counter) for side, view, at in both if at is not None
     }
 
 

@@ -19,7 +19,7 @@ export function Transcript({ address, params, setParams }) {
         ? html`<${Comparison} address=${address} head=${data} at=${at} params=${params} setParams=${setParams} />`
         : html`<div class="talk-body">
           <${Rows} key=${transcript} address=${address} at=${at} params=${params} setParams=${setParams} />
-          <${Branches} address=${address} branches=${data.branches} />
+          <${Branches} head=${data} />
         </div>`}
     </div>`}</${Loaded}>`;
 }
@@ -44,7 +44,7 @@ function Timeline({ address, head, at, params, setParams, onDrag }) {
     return () => document.removeEventListener("keydown", press);
   }, [version, last, params]);
   const lastEdit = head.marks.findLast((mark) => mark.edits && mark.version <= version);
-  const compare = () => setParams({ other: address, other_at: isNow ? undefined : version, at: Math.max((lastEdit ?? before ?? { version }).version - 1, 0) });
+  const compare = () => setParams({ other: head.address, other_at: isNow ? undefined : version, at: Math.max((lastEdit ?? before ?? { version }).version - 1, 0) });
   return html`
     <section class="panel timeline" aria-label="Versions">
       <div class="row wrap">
@@ -92,7 +92,11 @@ function Fork({ address, at, transcript }) {
 
 // Branches: all on one scale of items, dotted where the past is shared
 
-function Branches({ address, branches }) {
+const nameOfPlace = (place) => decodeURIComponent(place.split("/")[1]);
+
+function Branches({ head }) {
+  const address = head.address;
+  const branches = head.branches.map((one) => ({ ...one, name: nameOfPlace(one.place), is_here: one.place === address }));
   const longest = Math.max(...branches.map((one) => one.length), 1), x = (items) => (1000 * items) / longest;
   const depth = (one) => (one?.parent ? 1 + depth(branches.find((other) => other.name === one.parent)) : 0);
   return html`<aside class="talk-side"><${Panel} title="Branches" note=${branches.length > 1 ? number(branches.length - 1) : undefined}>
@@ -230,8 +234,7 @@ function Sources({ row, item, ...given }) {
 
 // Edits
 
-const NAMES = { summary: "Summary", mask: "Mask", hide: "Hide", pin: "Pin", undo: "Undo" };
-const nameOf = (item) => ({ tool_result: "result", tool_call: "call" })[item.kind] ?? NAMES[item.kind]?.toLowerCase() ?? item.kind;
+const nameOf = (kind) => ({ tool_result: "result", tool_call: "call" })[kind] ?? kind;
 
 // A line where an edit was made.
 function Edit({ row, address, at, setParams }) {
@@ -248,8 +251,8 @@ function Edit({ row, address, at, setParams }) {
 // where it stands.
 const EditActions = ({ row, address, at, children }) => html`<div class="row edit-actions">
   <span>${children}</span>${row.undo && html`<${Tag}>undone</${Tag}>`}
-  ${row.undo ? html`<${Act} address=${address} at=${at} id=${row.undo}>Redo ${nameOf(row.item)}</${Act}>`
-    : (row.sort === "summary" || row.state !== "shown") && row.item.kind !== "undo" && html`<${Act} address=${address} at=${at} id=${row.item.id}>Undo ${nameOf(row.item)}</${Act}>`}
+  ${row.undo ? html`<${Act} address=${address} at=${at} id=${row.undo}>Redo ${row.item.kind}</${Act}>`
+    : (row.sort === "summary" || row.state !== "shown") && row.item.kind !== "undo" && html`<${Act} address=${address} at=${at} id=${row.item.id}>Undo ${row.item.kind}</${Act}>`}
 </div>`;
 
 // What is undone is undone now: at an earlier version there is nothing to press.
@@ -268,10 +271,10 @@ function Comparison({ address, head, at, params, setParams }) {
   const asked = { address, transcript, at, other, other_at };
   const state = useData("compare", { ...asked, start, limit: STEP });
   useEffect(() => setStart(0), [at, other, other_at]);
-  const choose = html`<select aria-label="compare with" value=${other} onChange=${(event) => setParams({ other: event.target.value, other_at: undefined })}>${(head.branches.length ? head.branches : [{ place: address, name: address }]).map((one) => html`<option key=${one.place} value=${one.place}>${readable(one.name)}</option>`)}</select>`;
+  const choose = html`<select aria-label="compare with" value=${other} onChange=${(event) => setParams({ other: event.target.value, other_at: undefined })}>${head.branches.map((one) => html`<option key=${one.place} value=${one.place}>${readable(nameOfPlace(one.place))}</option>`)}</select>`;
   return html`<${Loaded} state=${state} rows=${8}>${(data) => html`
     <${Panel} title="Side by side" note=${data.differences ? plural(data.differences, "difference") : undefined}>
-      <div class="sides sides-head"><div><h3>Left</h3><span class="cut">${readable(head.branches.find((one) => one.is_here)?.name ?? address)}</span> <span class="muted">version ${number(data.left.version)}, ${plural(data.left.shown, "item")}</span></div>
+      <div class="sides sides-head"><div><h3>Left</h3><span class="cut">${readable(nameOfPlace(head.address))}</span> <span class="muted">version ${number(data.left.version)}, ${plural(data.left.shown, "item")}</span></div>
         <div><h3>Right</h3>${choose} <input type="number" class="version" aria-label="version on the right" min="0" value=${data.right.version} onChange=${(event) => setParams({ other_at: event.target.value })} /> <span class="muted">${plural(data.right.shown, "item")}</span></div></div>
       ${data.differences === 0 && html`<${Empty} title="Both sides show the same">Move the slider, or choose another branch or version on the right.</${Empty}>`}
       ${start > 0 && html`<button type="button" class="more link" onClick=${() => setStart(Math.max(start - STEP, 0))}>${plural(start, "earlier row")}</button>`}
