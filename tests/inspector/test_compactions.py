@@ -23,66 +23,72 @@ def listed(served: Served, address: str = PARCELS) -> list[Any]:
 
 
 def test_each_compaction_says_what_it_took_saved_and_cost(shop: Served) -> None:
-    rows = [row for row in listed(shop) if row["fate"] == "kept"]
-    assert [row["does"] for row in rows] == [{"summary": 1}, {"summary": 1}, {"offloaded": 3}]
+    rows = [row for row in listed(shop) if row["attempt"]["fate"] == "kept"]
+    assert [row["kinds"] for row in rows] == [{"summary": 1}, {"summary": 1}, {"mask": 3}]
     assert [row["edits"][0]["state"] for row in rows] == ["in force", "undone", "in force"]
-    assert all(row["before"] > row["after"] > 0 for row in rows)
+    assert all(row["attempt"]["before"] > row["attempt"]["after"] > 0 for row in rows)
     summary, undone, offload = rows
     assert summary["edits"][0]["text"] == SUMMARY and summary["attempt"]["by"] == "summarize"
-    assert summary["attempt"]["usage"]["input"] > 0 and offload["attempt"].get("model") is None
+    assert summary["attempt"]["usage"]["input"] > 0 and summary["attempt"]["cost"] > 0
+    assert offload["attempt"]["by"] == "offload" and "model" not in offload["attempt"]
     assert undone["edits"][0]["undo"], "the undo, which can be undone"
 
 
 def test_a_summary_stands_beside_its_sources_page_by_page(shop: Served) -> None:
-    edit = next(row for row in listed(shop) if row["does"] == {"summary": 1})["edits"][0]
+    edit = next(row for row in listed(shop) if row["kinds"] == {"summary": 1})["edits"][0]
     whole = shop.read("sources", address=PARCELS, id=edit["id"]).data
     assert whole["length"] == edit["sources"] == len(whole["rows"])
     assert whole["rows"][0]["text"] == "Where is order 4711?" and whole["rows"][0]["tokens"]
-    part = shop.read("sources", address=PARCELS, id=edit["id"], start=2, limit=3).data
-    assert part["rows"] == whole["rows"][2:5]
+    part = shop.read("sources", address=PARCELS, id=edit["id"], start=2).data
+    assert part["rows"] == whole["rows"][2:]
     assert shop.read("sources", address=PARCELS, id=whole["rows"][0]["id"]).status == 404
 
 
 def test_those_that_failed_or_were_discarded_are_listed_with_the_reason(shop: Served) -> None:
-    *_, discarded, failed = (row for row in listed(shop) if row["fate"] != "kept")
-    assert (failed["fate"], failed["attempt"]["reason"]) == ("failed", "the model is overloaded")
-    assert discarded["fate"] == "discarded" and "longer" in discarded["attempt"]["reason"]
-    assert discarded["edits"] == [] and discarded["before"] is None and discarded["attempt"]["before"]
-    assert discarded["attempt"]["cost"] > 0, "it was paid for"
+    missed = [row for row in listed(shop) if row["attempt"]["fate"] != "kept"]
+    assert all(row["edits"] == [] for row in missed)
+    *_, discarded, failed = (row["attempt"] for row in missed)
+    assert (failed["fate"], failed["reason"]) == ("failed", "the model is overloaded")
+    assert discarded["fate"] == "discarded" and "longer" in discarded["reason"]
+    assert discarded["cost"] > 0, "it was paid for"
 
 
 def test_a_fork_knows_the_compactions_of_its_parent(own_shop: Served) -> None:
     with Store.open(own_shop.store) as store:
         Session.open(PARCELS, store=store).fork("later")
     rows = listed(own_shop, f"{PARCELS}%2Flater")
-    assert {"summary": 1} in [row["does"] for row in rows]
-    assert all(row["attempt"] is None and row["before"] is None for row in rows)
+    assert {"summary": 1} in [row["kinds"] for row in rows]
+    assert all(row["attempt"] is None for row in rows)
 
 
-@pytest.mark.parametrize("by", ["summarize", "clear-tool-results", "offload", "truncate-oldest", "cascade"])
+@pytest.mark.parametrize("by", ["default", "cut-to-25", "clear-in-batches", "summarize"])
 def test_a_preview_writes_nothing(own_shop: Served, by: str) -> None:
     def version() -> int:
         found: int = own_shop.read("conversation", address=PARCELS).data["version"]
         return found
 
     before = version()
-    answer = own_shop.read("preview", address=PARCELS, by=by, tokens=60).data
+    plan = own_shop.read("preview", address=PARCELS, by=by, tokens=60).data["plan"]
     assert version() == before
-    if by in ("summarize", "truncate-oldest", "cascade"):
-        plan = answer["plan"]
-        assert plan["before"] > plan["after"] and plan["count"] >= len(plan["rows"]) > 0
-        assert (plan["request"] is not None) == (by == "summarize")
-        assert by != "summarize" or plan["request"]["cost"] > 0
-    else:
-        assert answer["plan"] is None and "nothing" in answer["reason"]
+    assert plan["before"] > plan["after"] and plan["count"] == len(plan["rows"]) > 0
+    assert (plan["request"] is not None) == (by == "summarize")
+    assert by != "summarize" or plan["request"]["cost"] > 0
+
+
+def test_a_preview_says_why_nothing_would_change(shop: Served) -> None:
+    for tokens, reason in ((100_000, "nothing to take out"), (1, "must stay")):
+        answer = shop.read("preview", address="lamp-shop/refund", by="default", tokens=tokens).data
+        assert answer["plan"] is None and reason in answer["reason"]
+    for by in ("keep-all", "none"):
+        assert shop.read("preview", address=PARCELS, by=by).status == 400
 
 
 def test_what_needs_no_model_can_be_run(own_shop: Served) -> None:
     before = len(listed(own_shop))
-    assert own_shop.write("compact", address=PARCELS, by="truncate-oldest", tokens=60).data["fate"] == "kept"
+    assert own_shop.write("compact", address=PARCELS, by="default", tokens=60).data["fate"] == "kept"
     assert listed(own_shop)[0]["attempt"]["by"] == "truncate-oldest" and len(listed(own_shop)) == before + 1
-    assert own_shop.write("compact", address=PARCELS, by="offload").data["fate"] is None
-    for wrong in ({"by": "summarize"}, {"by": "none"}, {"by": "offload", "tokens": "x"}):
+    assert own_shop.write("compact", address=PARCELS, by="default", tokens=9_000).data["fate"] is None
+    for wrong in ({"by": "summarize"}, {"by": "none"}, {"by": "default", "tokens": "x"}):
         assert own_shop.write("compact", address=PARCELS, **wrong).status == 400
     assert len(listed(own_shop)) == before + 1
 
@@ -105,10 +111,9 @@ def test_a_summary_is_seen_beside_its_sources(shop: Served, page: Page) -> None:
 
 def test_a_compaction_is_previewed_undone_and_redone(own_shop: Served, page: Page) -> None:
     page.goto(own_shop.url(VIEW))
-    page.get_by_label("Compactor").select_option("truncate-oldest")
     page.get_by_role("button", name="Preview").click()
     preview = page.get_by_role("region", name="Preview")
-    expect(preview.get_by_text("truncate-oldest would leave")).to_be_visible()
+    expect(preview.get_by_text("default would leave")).to_be_visible()
     expect(preview.get_by_text("Nothing is sent or written by a preview.")).to_be_visible()
     preview.get_by_role("button", name="Compact now").click()
     first = page.get_by_role("listitem").first
@@ -122,6 +127,7 @@ def test_a_compaction_is_previewed_undone_and_redone(own_shop: Served, page: Pag
 
 def test_a_preview_of_a_summary_says_what_it_would_cost(own_shop: Served, page: Page) -> None:
     page.goto(own_shop.url(VIEW))
+    page.get_by_label("Policy").select_option("summarize")
     page.get_by_role("button", name="Preview").click()
     preview = page.get_by_role("region", name="Preview")
     expect(preview.get_by_text("would read")).to_contain_text("$")

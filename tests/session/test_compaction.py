@@ -538,7 +538,12 @@ def test_what_became_of_compactions_is_on_the_record() -> None:
     assert isinstance(view.log.item(view.position(summary.edits[0])), Summary)
     assert summary.model == "scripted" and summary.cost and summary.usage.output and summary.before
     assert cut.by == "truncate-oldest" and cut.model is None and cut.cost is None
-    assert cut.before > cut.after and summary.ended_at is not None and summary.ended_at >= summary.began_at
+    assert (
+        cut.before > cut.after
+        and summary.before > summary.after
+        and summary.ended_at is not None
+        and summary.ended_at >= summary.began_at
+    )
 
 
 def test_a_compaction_that_runs_is_seen_by_others_and_one_that_was_broken_off_says_so() -> None:

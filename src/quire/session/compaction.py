@@ -68,7 +68,8 @@ Fate = Literal["running", "kept", "discarded", "failed", "abandoned"]
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     """One compaction of the past: what was planned, what became of it, and what it cost.
 
-    `before` and `after` are tokens as they were planned. `model` was asked for a summary: it used `usage`,
+    `before` and `after` are the tokens shown: of one that was kept as it was recorded, otherwise as it was
+    planned. `model` was asked for a summary: it used `usage`,
     for `cost` USD if its price is known. `edits` are the ids of what was recorded. `reason` says why nothing
     was; it never quotes the conversation.
     """
@@ -441,14 +442,17 @@ class _Work:
 
         def entries(state: State) -> Entries:
             nonlocal found
-            kept: Entries = []
+            kept, ended = list[Written](), attempt
             if fault is None and guard.is_intact:
-                found = record(state.transcripts[MAIN].copy(), plan, text=summary, pool=state.pool.fork())
+                transcript = state.transcripts[MAIN].copy()
+                before = transcript.view
+                found = record(transcript, plan, text=summary, pool=state.pool.fork())
+                ended = _measured(attempt, plan.request, before, transcript.view) if found else attempt
                 kept = [Written(MAIN, edit) for edit in self._writer.ready(found.edits)]
                 kept += [Written(POOL, one) for one in self._writer.ready(plan.notes)] if found else []
             fate: Fate = found.fate if note is None or fault is None else "failed"
             reason = "" if found else found.reason
-            ended = replace(attempt, fate=fate, reason=reason, edits=[edit.id for edit in found.edits])
+            ended = replace(ended, fate=fate, reason=reason, edits=[edit.id for edit in found.edits])
             return [*kept, *(Written(USAGE, one) for one in used), *_ended(note, ended, state)]
 
         await AWAITED.do(self._log, lambda: self._log.commit(entries))
@@ -467,6 +471,14 @@ class _Work:
         metrics.discarded += 1
         if has_summary:  # it was paid for, and is of no use
             self._known.pause()
+
+
+def _measured(attempt: Attempt, request: Request | None, before: View, after: View) -> Attempt:
+    """The attempt with the tokens of the views before and after, if a summary was estimated."""
+    if request is None or request.room is None:
+        return attempt
+    counter = request.room.counter
+    return replace(attempt, before=before.tokens(counter), after=after.tokens(counter))
 
 
 def _begun(note: Note, state: State) -> Entries:

@@ -8,42 +8,33 @@ const STATES = {
   "in force": ["good", "in force"], undone: ["plain", "undone"], folded: ["plain", "folded into a later one"], "partly undone": ["plain", "partly undone"],
   discarded: ["warn", "discarded"], failed: ["bad", "failed"], abandoned: ["warn", "broken off"], running: ["accent", "running"],
 };
-const DOES = {
-  cleared: ["result cleared", "results cleared"], offloaded: ["result offloaded", "results offloaded"],
-  masked: ["item masked", "items masked"],
-};
-
-const does = (tally) => Object.entries(tally).map(([name, count]) => ({ hidden: "Items hidden", summary: "Summary" })[name] ?? plural(count, ...DOES[name])).join(", ");
+const does = (kinds) => Object.entries(kinds).map(([kind, count]) => ({ hide: "Items hidden", summary: "Summary" })[kind] ?? `${plural(count, "result")} replaced by ${count === 1 ? "a stub" : "stubs"}`).join(", ");
+const fateOf = ({ attempt }) => (attempt ? attempt.fate ?? "running" : "kept");
 
 function stateOf(row) {
-  if (row.fate !== "kept") return row.fate;
+  if (fateOf(row) !== "kept") return fateOf(row);
   const states = new Set(row.edits.map((edit) => edit.state));
   return states.size === 1 ? [...states][0] : "partly undone";
 }
 
 export function Compactions({ address, params, setParams }) {
-  const state = useData("compactions", { address, start: params.start });
+  const state = useData("compactions", { address });
   return html`<${Loaded} state=${state} rows=${5}>${(data) => html`<div class="stack">
-    <${Try} address=${address} compactors=${data.compactors} figures=${figuresOf(data)} />
+    <${Try} address=${address} policies=${data.policies} figures=${figuresOf(data)} />
     ${data.length === 0 && html`<${Panel}><${Empty} title="Nothing was compacted">A compactor takes over when the history outgrows its room. Preview shows what one would do now.</${Empty}></${Panel}>`}
-    <ol class="timeline" aria-label="Compactions, newest first">${data.rows.map((row) => html`<${Row} key=${row.edits[0]?.id ?? row.at} row=${row} address=${address} open=${params.open ?? newest(data.rows)} onOpen=${(id) => setParams({ open: id })} />`)}</ol>
-    <${Pages} data=${data} onGo=${(start) => setParams({ start })} />
+    <ol class="timeline" aria-label="Compactions, newest first">${data.rows.map((row) => html`<${Row} key=${row.edits[0]?.id ?? row.attempt.began_at} row=${row} address=${address} open=${params.open ?? newest(data.rows)} onOpen=${(id) => setParams({ open: id })} />`)}</ol>
+    ${data.length > data.rows.length && html`<p class="muted">These are the newest of ${number(data.length)}.</p>`}
   </div>`}</${Loaded}>`;
 }
 
 const newest = (rows) => rows.flatMap((row) => row.edits).find((edit) => edit.kind === "summary" && edit.state === "in force")?.id;
 
-function figuresOf({ length, fates, cost }) {
-  const missed = length - (fates.kept ?? 0) - (fates.running ?? 0);
-  return [["Compactions", number(length)], ["Kept", number(fates.kept ?? 0)], ["Not kept", number(missed), "discarded, failed or broken off"], ["Price of writing", money(cost)]];
+function figuresOf({ length, rows }) {
+  const missed = rows.filter((row) => !["kept", "running"].includes(fateOf(row))).length;
+  const priced = rows.map((row) => row.attempt?.cost).filter((cost) => cost !== undefined && cost !== null);
+  const cost = priced.length ? priced.reduce((sum, one) => sum + one, 0) : null;
+  return [["Compactions", number(length)], ["Not kept", number(missed), "discarded, failed or broken off"], ["Price of writing", money(cost)]];
 }
-
-export const Pages = ({ data, onGo }) => {
-  const [size, end] = [data.rows.length, data.start + data.rows.length];
-  if (!data.start && end >= data.length) return null;
-  return html`<nav class="row pages" aria-label="Pages"><${Button} disabled=${!data.start} onClick=${() => onGo(Math.max(data.start - size, 0) || undefined)}>Newer</${Button}>
-    <span class="muted number">${number(data.start + 1)}–${number(end)} of ${number(data.length)}</span><${Button} disabled=${end >= data.length} onClick=${() => onGo(end)}>Older</${Button}></nav>`;
-};
 
 function made({ attempt, edits }) {
   if (!attempt) return "by hand, or where it was forked from";
@@ -61,38 +52,37 @@ function Row({ row, address, open, onOpen }) {
     try { for (const id of ids) await post("undo", { address, id }); } catch (fault) { setError(fault); }
   };
   const title = can.write ? undefined : can.reason;
-  return html`<li class="timeline-row is-${tone}"><article class="panel" aria-label=${does(row.does) || `${by} ${label}`}>
+  return html`<li class="timeline-row is-${tone}"><article class="panel" aria-label=${does(row.kinds) || `${by} ${label}`}>
     <header class="panel-head">
-      <h2>${does(row.does) || readable(by)}</h2><${Tag} tone=${tone}>${label}</${Tag}>
-      ${row.is_forced && html`<${Tag} tone="warn" title="An undo had shown some of it again, and nothing else made the history fit.">forced</${Tag}>`}
+      <h2>${does(row.kinds) || readable(by)}</h2><${Tag} tone=${tone}>${label}</${Tag}>
+      ${row.attempt?.is_forced && html`<${Tag} tone="warn" title="An undo had shown some of it again, and nothing else made the history fit.">forced</${Tag}>`}
       <span class="muted cut">${made(row)}</span>
-      <div class="grow" /><${When} at=${row.at} />
+      <div class="grow" /><${When} at=${row.attempt ? row.attempt.ended_at ?? row.attempt.began_at : row.edits[0].at} />
       ${undoable.length > 0 && html`<${Button} disabled=${!can.write} title=${title} onClick=${write(undoable.map((edit) => edit.id))}>Undo</${Button}>`}
       ${redoable.length > 0 && html`<${Button} disabled=${!can.write} title=${title} onClick=${write(redoable.map((edit) => edit.undo))}>Redo</${Button}>`}
     </header>
     <div class="panel-body stack">
       ${error && html`<${Fault} error=${error} />`}
       ${reason && html`<p class="compaction-reason">${readable(reason)}</p>`}
-      <${Savings} row=${row} />
+      <${Savings} attempt=${row.attempt} />
       ${row.edits.map((edit) => html`<${Edit} key=${edit.id} edit=${edit} address=${address} isOpen=${edit.id === open} onOpen=${onOpen} />`)}
     </div>
   </article></li>`;
 }
 
 // The tokens of the history before and after: measured where it was kept, planned where it was not.
-function Savings({ row }) {
-  const { attempt } = row;
-  const [before, after] = row.before === null ? [attempt?.before, attempt?.after] : [row.before, row.after];
-  if (!before) return null;
-  const [isKept, saved, used] = [row.fate === "kept", before - after, attempt?.usage ?? {}];
+function Savings({ attempt }) {
+  if (!attempt) return null;
+  const { before, after } = attempt;
+  const [isKept, saved, used] = [attempt.fate === "kept", before - after, attempt.usage ?? {}];
   const parts = [{ label: "left", value: after, tone: isKept ? "accent" : "muted" }, { label: "saved", value: Math.max(saved, 0), tone: "free" }];
   return html`<div class="savings">
     <${Bar} parts=${parts} label="${number(before)} tokens before, ${number(after)} after" />
     <${Figures} rows=${[
       [isKept ? "Tokens before" : "Planned before", number(before)], ["after", number(after)], [isKept ? "saved" : "to be saved", `${number(saved)} (${percent(saved / before)})`],
       used.input && ["Read and written", `${number(used.input)} + ${number(used.output ?? 0)}`, "tokens of the model that wrote the summary"],
-      attempt?.model && ["Price", money(attempt.cost), attempt.cost === undefined ? "The price of this model is not known." : undefined],
-      attempt?.model && attempt.ended_at && ["Took", seconds(attempt.ended_at - attempt.began_at)],
+      attempt.model && ["Price", money(attempt.cost), attempt.cost === undefined ? "The price of this model is not known." : undefined],
+      attempt.model && attempt.ended_at && ["Took", seconds(attempt.ended_at - attempt.began_at)],
     ]} />
   </div>`;
 }
@@ -116,8 +106,8 @@ function Sources({ edit, address }) {
 }
 
 // Trying one: what a compactor would do now.
-function Try({ address, compactors, figures }) {
-  const [by, setBy] = useState(compactors[0]);
+function Try({ address, policies, figures }) {
+  const [by, setBy] = useState(policies[0]);
   const [found, setFound] = useState(null);
   const [error, setError] = useState(null);
   const tried = (work) => async () => {
@@ -128,15 +118,15 @@ function Try({ address, compactors, figures }) {
   const compact = tried(async () => { await post("compact", { address, by: found.by }); return null; });
   const plan = found?.plan;
   return html`<${Panel} title="Compactions" actions=${html`<div class="row wrap">
-      <select aria-label="Compactor" value=${by} onChange=${(event) => { setBy(event.target.value); setFound(null); }}>${compactors.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>
+      <select aria-label="Policy" value=${by} onChange=${(event) => { setBy(event.target.value); setFound(null); }}>${policies.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>
       <${Button} onClick=${preview}>Preview</${Button}></div>`}>
     <div class="panel-body stack"><${Figures} rows=${figures} />
     ${error && html`<${Fault} error=${error} />`}
     ${found && html`<section class="preview stack" aria-label="Preview">
-      <div class="row wrap"><h3>${plan ? `${found.by} would leave ${number(plan.after)} of ${number(plan.before)} tokens: ${does(plan.does).toLowerCase()}` : "Nothing would change"}</h3><div class="grow" />
+      <div class="row wrap"><h3>${plan ? `${found.by} would leave ${number(plan.after)} of ${number(plan.before)} tokens: ${does(plan.kinds).toLowerCase()}` : "Nothing would change"}</h3><div class="grow" />
         ${plan && html`<${Button} tone="primary" disabled=${!can.write || plan.request} title=${plan.request ? "A model writes summaries, and the inspector asks none." : can.write ? undefined : can.reason} onClick=${compact}>Compact now</${Button}>`}
         <${Button} tone="quiet" onClick=${() => setFound(null)}>Close</${Button}></div>
-      <p class="muted">${readable(found.reason)}.${plan?.request ? ` ${plan.request.model} would read ${number(plan.request.prompt)} tokens and write at most ${number(plan.request.size)}, for ${money(plan.request.cost)}.` : ""} Nothing is sent or written by a preview.</p>
+      <p class="muted">${readable(found.reason)}.${plan?.request ? ` ${plan.request.model} would read ${number(plan.request.usage.input)} tokens and write at most ${number(plan.request.usage.output)}, for ${money(plan.request.cost)}.` : ""} Nothing is sent or written by a preview.</p>
       ${plan && html`<${Bar} parts=${[{ label: "left", value: plan.after, tone: "accent" }, { label: "saved", value: plan.before - plan.after, tone: "free" }]} label="what would be left" />
         <div class="sources" role="region" aria-label="What it would take out">${plan.rows.map((item) => html`<${Item} key=${item.id} item=${item} address=${address} />`)}
           ${plan.count > plan.rows.length && html`<div class="item muted">and ${number(plan.count - plan.rows.length)} more</div>`}</div>`}

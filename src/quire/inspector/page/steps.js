@@ -3,7 +3,6 @@
 import { html, useState } from "preact";
 import { can, post, useData } from "quire/api.js";
 import { Button, Empty, Fault, Item, Loaded, Panel, Table, Tag, Tokens, When, number, plural, pretty, readable, seconds, useKeys } from "quire/parts.js";
-import { Pages } from "quire/compactions.js";
 
 const STATUS = {
   done: ["good", "The result is recorded."], failed: ["bad", "The result is an error."], running: ["accent", "A process runs it now."],
@@ -23,11 +22,18 @@ export function Steps({ address, params, setParams }) {
       <${Panel} title="Tools" id="tools"><${Table} label="Tools" columns=${TOOLS} rows=${data.tools} rowKey=${(tool) => tool.name} /></${Panel}>
       <${Panel} title="Calls" note="newest first"><div class="table-frame" ref=${keys}><table class="table steps" aria-label="Calls">
         <thead><tr><th>Tool</th><th>Status</th><th class="col-given">Given</th><th class="col-time" colspan="2">Time</th><th class="number">Tokens</th><th class="number col-made">Made</th></tr></thead>
-        <tbody>${data.rows.map((step) => html`<${Call} key=${step.call.id} step=${step} longest=${data.longest} address=${address} isOpen=${params.call === step.call.id} onOpen=${(call) => setParams({ call })} />`)}</tbody>
+        <tbody>${data.rows.map((step) => html`<${Call} key=${step.call.id} step=${step} longest=${Math.max(...data.rows.map((one) => one.seconds ?? 0))} address=${address} isOpen=${params.call === step.call.id} onOpen=${(call) => setParams({ call })} />`)}</tbody>
       </table></div></${Panel}>
       <${Pages} data=${data} onGo=${(start) => setParams({ start })} />
     </div>`)}</${Loaded}>`;
 }
+
+const Pages = ({ data, onGo }) => {
+  const [size, end] = [data.rows.length, data.start + data.rows.length];
+  if (!data.start && end >= data.length) return null;
+  return html`<nav class="row pages" aria-label="Pages"><${Button} disabled=${!data.start} onClick=${() => onGo(Math.max(data.start - size, 0) || undefined)}>Newer</${Button}>
+    <span class="muted number">${number(data.start + 1)}–${number(end)} of ${number(data.length)}</span><${Button} disabled=${end >= data.length} onClick=${() => onGo(end)}>Older</${Button}></nav>`;
+};
 
 const TOOLS = [
   { name: "name", head: "Tool", cell: (tool) => html`<code>${readable(tool.name)}</code>` },
@@ -45,11 +51,11 @@ function Call({ step, longest, address, isOpen, onOpen }) {
       <td><${Status} status=${step.status} /></td>
       <td class="col-given"><code class="cut">${readable(call.text.slice(0, 200))}</code></td>
       <td class="col-time"><${Duration} value=${step.seconds} longest=${longest} /></td>
-      <td class="number">${seconds(step.seconds)}</td><td class="number"><${Tokens} count=${step.tokens} /></td><td class="number col-made"><${When} at=${step.made_at} /></td>
+      <td class="number">${seconds(step.seconds)}</td><td class="number"><${Tokens} count=${step.tokens} /></td><td class="number col-made"><${When} at=${step.call.at} /></td>
     </tr>
     ${isOpen && html`<tr class="step-detail"><td colspan="7"><${Item} item=${call} address=${address} />
       ${result ? html`<${Item} item=${result} address=${address} />` : html`<p class="item muted">${STATUS[step.status][1]}</p>`}
-      ${step.begun_at && html`<p class="item muted">Begun ${seconds(step.begun_at - step.made_at)} after the call was made${result ? `, done after ${seconds(step.seconds)}` : ""}.</p>`}</td></tr>`}`;
+      ${step.begun_at && html`<p class="item muted">Begun ${seconds(step.begun_at - step.call.at)} after the call was made${result ? `, done after ${seconds(step.seconds)}` : ""}.</p>`}</td></tr>`}`;
 }
 
 const Duration = ({ value, longest }) => value !== null && longest > 0 && html`
@@ -69,7 +75,7 @@ function Approval({ step, address }) {
   const title = can.write ? undefined : can.reason;
   const isOpen = status !== "uncertain";
   return html`<section class="panel approval is-${STATUS[status][0]}" aria-label="${call.name} ${status}">
-    <header class="panel-head"><h2><code>${readable(call.name)}</code> ${TITLES[status]}</h2>${status !== "waiting" && html`<span class="muted">${STATUS[status][1]}</span>`}<div class="grow" /><${When} at=${step.made_at} /></header>
+    <header class="panel-head"><h2><code>${readable(call.name)}</code> ${TITLES[status]}</h2>${status !== "waiting" && html`<span class="muted">${STATUS[status][1]}</span>`}<div class="grow" /><${When} at=${step.call.at} /></header>
     <div class="panel-body stack"><pre class="code approval-given">${readable(pretty(call.text))}</pre>
       ${error && html`<${Fault} error=${error} />`}
       ${isOpen && html`<form class="row wrap" onSubmit=${(event) => event.preventDefault()}>
