@@ -10,7 +10,12 @@ ADDRESS = str(place_at(scope="lamp-shop", conversation="</script><script>window.
 
 
 def test_a_file_opens_by_itself(page: Page, tmp_path: Path) -> None:
-    head = {"version": 3, "spending": {"tokens": 1_234, "cost": 0.5}, "counts": {}, "marks": []}
+    head = {
+        "version": 3,
+        "spending": {"tokens": 1_234, "cost": 0.5},
+        "counts": {},
+        "marks": {"users": [], "edits": [], "requests": []},
+    }
     head |= {"branches": [], "transcripts": ["main"]}
     path = tmp_path / "export.html"
     path.write_text(

@@ -9,12 +9,12 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from quire.context import DEFAULT_MODEL
-from quire.errors import UnknownId, UnknownKey, cut
+from quire.errors import UnknownId, cut
 from quire.inspector.compactions import all_done
 from quire.inspector.items import STRETCH, describe, text_of_item
 from quire.inspector.source import Query, Source, text_in
 from quire.items import Hide, Item, Mask, Pin, Summary, Undo, kind_of
-from quire.session import Session, family, transcript_with
+from quire.session import Session, family, transcript_with, view_at
 from quire.state import EDIT, Pair, Run, Sort, Stretch, View, laid_out, side_by_side
 from quire.stores.streams import MAIN, RECEIPTS
 from quire.tokens import counter_for
@@ -48,11 +48,8 @@ def _shown(source: Source, query: Query, other: str = "") -> _Shown:
     session = source.session(query.text(other, query.text("address")))
     at, name = query.number(f"{other}_at" if other else "at"), query.text("transcript", MAIN)
     version = session.version if at is None else at
-    views = session.at(version)
-    if name not in views:
-        raise UnknownKey(f"there was no transcript {cut(name)!r} at version {version:,}")
     versions = source.store.versions_of(session.place, name, before=version + 1)
-    return _Shown(session, version, views[name], versions)
+    return _Shown(session, version, view_at(session, name, version), versions)
 
 
 def _page(query: Query, length: int, around: int = 0) -> range:
@@ -91,19 +88,14 @@ def tokens(source: Source, query: Query) -> dict[str, int]:
     return {"tokens": view.tokens(counter_for(DEFAULT_MODEL)), "shown": len(view), "recorded": view.end}
 
 
-def _marks(shown: _Shown, requests: Sequence[int]) -> list[dict[str, int]]:
+def _marks(shown: _Shown, requests: Sequence[int]) -> dict[str, list[int]]:
     """The versions of user messages, edits and requests; where there are many, neighbours share a mark."""
+    log, begin, end = shown.view.log, shown.inherited, shown.view.end
     sorts: tuple[Sort, ...] = ("users", "edits")
-    begin, positions = shown.inherited, shown.view.log.positions
-    found: list[tuple[int, str]] = [
-        (shown.versions[p - begin], sort) for sort in sorts for p in positions(sort, begin, shown.view.end)
-    ]
-    found += [(version, "requests") for version in requests]
-    width, marks = shown.version // _MOST_MARKS + 1, dict[int, dict[str, int]]()
-    for version, sort in sorted(found):
-        mark = marks.setdefault(version // width, {"users": 0, "edits": 0, "requests": 0})
-        mark |= {"version": version, sort: mark[sort] + 1}
-    return list(marks.values())
+    found = {sort: [shown.versions[p - begin] for p in log.positions(sort, begin, end)] for sort in sorts}
+    width = shown.version // _MOST_MARKS + 1
+    each = [*found.items(), ("requests", requests)]
+    return {sort: list({at // width: at for at in versions}.values()) for sort, versions in each}
 
 
 # The transcript

@@ -33,7 +33,8 @@ function Timeline({ address, head, at, params, setParams, onDrag }) {
   const last = head.version, version = Math.min(at ?? last, last), isNow = version === last;
   const tokens = useData("tokens", { address, transcript: params.transcript, at: isNow ? undefined : version });
   const move = (to) => { onDrag(null); setParams({ at: to >= last ? undefined : Math.max(to, 0) }); };
-  const before = head.marks.findLast((mark) => mark.version < version), after = head.marks.find((mark) => mark.version > version);
+  const marks = Object.values(head.marks).flat(), earlier = (all) => Math.max(-1, ...all.filter((mark) => mark < version));
+  const before = earlier(marks), after = Math.min(...marks.filter((mark) => mark > version));
   useEffect(() => {
     const press = (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -43,8 +44,9 @@ function Timeline({ address, head, at, params, setParams, onDrag }) {
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);
   }, [version, last, params]);
-  const lastEdit = head.marks.findLast((mark) => mark.edits && mark.version <= version);
-  const compare = () => setParams({ other: head.address, other_at: isNow ? undefined : version, at: Math.max((lastEdit ?? before ?? { version }).version - 1, 0) });
+  // A comparison begins with what was shown before the last edit, or before what happened last.
+  const then = earlier(head.marks.edits.length ? head.marks.edits : marks);
+  const compare = () => setParams({ other: head.address, other_at: isNow ? undefined : version, at: Math.max(then - 1, 0) });
   return html`
     <section class="panel timeline" aria-label="Versions">
       <div class="row wrap">
@@ -61,15 +63,15 @@ function Timeline({ address, head, at, params, setParams, onDrag }) {
         <${Button} disabled=${!can.write} title=${can.write ? undefined : can.reason} onClick=${() => setForking(!isForking)}>Branch here</${Button}>
       </div>
       <div class="slider">
-        <button type="button" class="button is-quiet" aria-label="previous mark" disabled=${!before} onClick=${() => move(before.version)}>‹</button>
+        <button type="button" class="button is-quiet" aria-label="previous mark" disabled=${before < 0} onClick=${() => move(before)}>‹</button>
         <div class="slider-track">
           <input type="range" aria-label="time slider" min="0" max=${last} value=${version} aria-valuetext=${`version ${version} of ${last}`}
             onInput=${(event) => onDrag(Number(event.target.value))} onChange=${(event) => move(Number(event.target.value))} />
           <svg class="marks" viewBox="0 0 1000 20" preserveAspectRatio="none" role="img" aria-label="marks: user messages, requests and edits">
-            ${MARKS.map(([sort, , height]) => html`<path key=${sort} class="mark-${sort}" d=${head.marks.filter((mark) => mark[sort]).map((mark) => `M${((1000 * mark.version) / Math.max(last, 1)).toFixed(1)} 0v${height}`).join("")} />`)}
+            ${MARKS.map(([sort, , height]) => html`<path key=${sort} class="mark-${sort}" d=${head.marks[sort].map((mark) => `M${((1000 * mark) / Math.max(last, 1)).toFixed(1)} 0v${height}`).join("")} />`)}
           </svg>
         </div>
-        <button type="button" class="button is-quiet" aria-label="next mark" disabled=${!after} onClick=${() => move(after.version)}>›</button>
+        <button type="button" class="button is-quiet" aria-label="next mark" disabled=${after > last} onClick=${() => move(after)}>›</button>
       </div>
       <div class="row legend">${MARKS.toReversed().map(([sort, one]) => html`<span key=${sort} class="legend-${sort}">${one}</span>`)}</div>
       ${isForking && html`<${Fork} address=${address} at=${isNow ? undefined : version} transcript=${params.transcript} />`}
