@@ -26,21 +26,13 @@ _FEW = 4
 
 
 class _Shown(NamedTuple):
-    """What one transcript showed at a version, and the versions of its items."""
+    """What one transcript showed at a version; the versions of its items, 0 where a fork has its parent's."""
 
     session: Session
     version: int
     view: View
     versions: Sequence[int]
-
-    @property
-    def inherited(self) -> int:
-        """How many items a fork has from its parent."""
-        return self.view.end - len(self.versions)
-
-    def version_at(self, position: int) -> int | None:
-        """The version with which an item was recorded; `None` if a fork has it from its parent."""
-        return self.versions[position - self.inherited] if position >= self.inherited else None
+    inherited: int
 
 
 def _shown(source: Source, query: Query, other: str = "") -> _Shown:
@@ -48,8 +40,9 @@ def _shown(source: Source, query: Query, other: str = "") -> _Shown:
     session = source.session(query.text(other, query.text("address")))
     at, name = query.number(f"{other}_at" if other else "at"), query.text("transcript", MAIN)
     version = session.version if at is None else at
-    versions = source.store.versions_of(session.place, name, before=version + 1)
-    return _Shown(session, version, view_at(session, name, version), versions)
+    own = source.store.versions_of(session.place, name, before=version + 1)
+    view = view_at(session, name, version)
+    return _Shown(session, version, view, [0] * (view.end - len(own)) + own, view.end - len(own))
 
 
 def _page(query: Query, length: int, around: int = 0) -> range:
@@ -90,9 +83,9 @@ def tokens(source: Source, query: Query) -> dict[str, int]:
 
 def _marks(shown: _Shown, requests: Sequence[int]) -> dict[str, list[int]]:
     """The versions of user messages, edits and requests; where there are many, neighbours share a mark."""
-    log, begin, end = shown.view.log, shown.inherited, shown.view.end
     sorts: tuple[Sort, ...] = ("users", "edits")
-    found = {sort: [shown.versions[p - begin] for p in log.positions(sort, begin, end)] for sort in sorts}
+    positions = {sort: shown.view.log.positions(sort, shown.inherited, shown.view.end) for sort in sorts}
+    found = {sort: [shown.versions[position] for position in some] for sort, some in positions.items()}
     width = shown.version // _MOST_MARKS + 1
     each = [*found.items(), ("requests", requests)]
     return {sort: list({at // width: at for at in versions}.values()) for sort, versions in each}
@@ -128,7 +121,7 @@ def transcript(source: Source, query: Query) -> dict[str, Any]:
 
 def _described(shown: _Shown, row: Stretch, undone: Mapping[str, str]) -> dict[str, Any]:
     view, at, counter = shown.view, row.start, counter_for(DEFAULT_MODEL)
-    said: dict[str, Any] = {"sort": row.sort, "position": at, "version": shown.version_at(at)}
+    said: dict[str, Any] = {"sort": row.sort, "position": at, "version": shown.versions[at]}
     if row.sort == "fold":
         edits = view.log.positions("edits", at, row.stop)
         at = next((position for position in range(at, row.stop) if position not in edits), at)
