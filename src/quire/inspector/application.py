@@ -34,7 +34,7 @@ from quire.errors import (
     UnknownId,
     UnknownKey,
 )
-from quire.inspector import compactions, conversation, conversations, requests, steps
+from quire.inspector import compactions, conversation, conversations, requests, steps, what_if
 from quire.inspector.modules import PAGE, modules
 from quire.inspector.source import Query, Source
 from quire.session import open_store
@@ -59,6 +59,8 @@ READS: dict[str, Read] = {
     "requests": requests.listed,
     "request": requests.request,
     "bytes": requests.sent_bytes,
+    "what-if": what_if.tried,
+    "bill": what_if.bill,
 }
 """What can be read of a source, by name."""
 

@@ -60,6 +60,7 @@ from quire.session.session import (
 from quire.session.spending import Caps, Spending
 from quire.session.state import Written, is_receipt as is_receipt
 from quire.session.steps import NOT_APPROVED as NOT_APPROVED, Steps, not_run as not_run
+from quire.session.trials import Trial
 from quire.session.turns import BuildOptions as BuildOptions
 
 __all__ = [
@@ -95,6 +96,7 @@ __all__ = [
     "SessionPool",
     "Spending",
     "Steps",
+    "Trial",
     "Written",
     "compare_requests",
     "current_session",

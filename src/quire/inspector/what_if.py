@@ -1,0 +1,146 @@
+"""The same history under another budget, compactor, provider or model. Nothing is sent or written."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from quire.compactors import Compactor
+from quire.context import (
+    DEFAULT_MODEL,
+    KEEP_ALL,
+    POLICIES,
+    VISIBLE,
+    Entry,
+    Piece,
+    known_prices,
+    not_shown,
+    summed,
+)
+from quire.errors import InvalidValue, Irreducible, OverBudget, cut
+from quire.inspector.items import text_of_item
+from quire.inspector.source import Query, Source
+from quire.providers import PROVIDERS, provider_for
+from quire.sections import History
+from quire.session import Kept, Trial, request_named
+from quire.tokens import Budget, facts_for, known_models
+
+COMPACTORS: dict[str, Compactor | None] = {"as recorded": None} | {
+    name: compactor for name, compactor in POLICIES.items() if name != KEEP_ALL
+}
+_WINDOW = 128_000
+"""The window of a model that is not known."""
+_MOST_ROWS = 100
+
+
+class _Setting(NamedTuple):
+    """What can be varied."""
+
+    window: int
+    reserve: int
+    compactor: str
+    provider: str
+    model: str
+
+    @property
+    def given(self) -> tuple[Budget, str, Compactor | None]:
+        """What a trial is given."""
+        return Budget(window=self.window, reserve=self.reserve), self.model, COMPACTORS[self.compactor]
+
+
+def tried(source: Source, query: Query) -> dict[str, Any]:
+    """How the history fits under other settings, beside the request that was sent, or the next one."""
+    trial, usual, sent = _begun(source, query)
+    setting = _asked(query, usual)
+    present, entries = _fitted(trial, usual, sent)
+    other, others = (present, entries) if setting == usual else _fitted(trial, setting)
+    shown, kept = _shown(entries), _shown(others)
+    texts = {item.id: text_of_item(item)[:200] for piece in trial.pieces for item in piece.content}
+    reasons = {row.item_id: row.reason for row in others}
+    gone = [row for name, row in shown.items() if name not in kept]
+    rows = [
+        {**row._asdict(), "reason": reasons.get(row.item_id, ""), "text": texts.get(row.item_id, "")}
+        for row in gone[:_MOST_ROWS]
+    ]
+    return {
+        "version": sent and sent.version,
+        "present": present,
+        "tried": other,
+        "gone": {"items": len(gone), "tokens": sum(row.tokens for row in gone), "rows": rows},
+        "back": len(kept.keys() - shown.keys()),
+        "compactors": list(COMPACTORS),
+        "providers": list(PROVIDERS),
+        "models": sorted({row.prefix for row in known_models() if known_prices(row.prefix)}),
+        "largest": _window_of(setting.model),
+    }
+
+
+def bill(source: Source, query: Query) -> dict[str, Any]:
+    """What the calls so far would have cost under other settings, beside those of the request."""
+    trial, usual, _ = _begun(source, query)
+    return {"present": _billed(trial, usual), "tried": _billed(trial, _asked(query, usual))}
+
+
+def _begun(source: Source, query: Query) -> tuple[Trial, _Setting, Kept | None]:
+    """What is tried, its settings so far, and the request if one was sent."""
+    session, asked = source.session(query.text("address")), query.text("request")
+    last = [request_named(session.receipts, asked)] if asked else session.receipts[-1:]
+    if last and not last[0].is_bare:
+        (sent,) = last
+        reserve, model = sent.reserve or 0, sent.model or DEFAULT_MODEL
+        usual = _Setting(sent.available + reserve, reserve, next(iter(COMPACTORS)), sent.provider, model)
+        return Trial(sent.pieces(), sent.tools), usual, sent
+    read = (source.histories or {}).get(query.text("address"))
+    model, wire = (read.model or DEFAULT_MODEL, read.format()) if read else (DEFAULT_MODEL, "")
+    wire = wire if wire in PROVIDERS else "openai"
+    usual = _Setting(_window_of(model), 0, next(iter(COMPACTORS)), wire, model)
+    return Trial((Piece(History(), session.view()),), read.tools if read else ()), usual, None
+
+
+def _asked(query: Query, usual: _Setting) -> _Setting:
+    """The settings of a query; what it does not say stays, as far as it suits the model."""
+    model = query.text("model") or usual.model
+    own = facts_for(model).provider or usual.provider
+    suits = model == usual.model or usual.provider.startswith(own)
+    provider = query.text("provider") or (usual.provider if suits else own)
+    compactor = query.text("compactor") or usual.compactor
+    for name, what, known in (("provider", provider, PROVIDERS), ("compactor", compactor, COMPACTORS)):
+        if what not in known:
+            raise InvalidValue(f"no {name} {cut(what)!r}; there are {', '.join(known)}")
+    window = query.whole("window", min(usual.window, _window_of(model)), least=1)
+    return _Setting(window, query.whole("reserve", usual.reserve), compactor, provider, model)
+
+
+def _window_of(model: str) -> int:
+    return facts_for(model).window or _WINDOW
+
+
+def _fitted(
+    trial: Trial, setting: _Setting, sent: Kept | None = None
+) -> tuple[dict[str, Any], Sequence[Entry]]:
+    """The receipt of a fit, what the provider would refuse and what was changed for it; and the entries."""
+    try:
+        context = None if sent is not None else trial.fit(*setting.given)
+    except (Irreducible, OverBudget) as fault:
+        return {**setting._asdict(), "error": str(fault)}, ()
+    told = sent or context.receipt
+    rendered = sent.payload() if sent is not None else context.render(setting.provider)
+    faults = provider_for(setting.provider).check(rendered.payload, setting.model)
+    figures = {
+        "tokens": told.tokens,
+        "available": told.available,
+        "sections": [line._asdict() for line in told.lines()],
+        "beside": told.beside,
+        "not_shown": [one._asdict() for one in not_shown(told.entries)],
+        "faults": [str(one) for one in faults[:_MOST_ROWS]],
+        "downgrades": [one.reason for one in rendered.downgrades[:_MOST_ROWS]],
+    }
+    return {**setting._asdict(), **figures}, told.entries
+
+
+def _shown(entries: Sequence[Entry]) -> dict[str, Entry]:
+    return {row.item_id: row for row in entries if row.fate in VISIBLE}
+
+
+def _billed(trial: Trial, setting: _Setting) -> dict[str, Any]:
+    done, prices = trial.replay(*setting.given), known_prices(setting.model)
+    cost = None if prices is None else done.bill(prices) / 1_000_000
+    return {**summed([done]), "cost": cost, "units": done.bill()}
