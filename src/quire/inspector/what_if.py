@@ -9,6 +9,7 @@ from quire.context import (
     KEEP_ALL,
     POLICIES,
     VISIBLE,
+    Context,
     Entry,
     Piece,
     known_prices,
@@ -50,8 +51,9 @@ def tried(source: Source, query: Query) -> dict[str, Any]:
     """How the history fits under other settings, beside the request that was sent, or the next one."""
     trial, usual, sent = _begun(source, query)
     setting = _asked(query, usual)
+    is_sent = setting._replace(provider=usual.provider) == usual  # as it was, if perhaps to another provider
     present, entries = _fitted(trial, usual, sent)
-    other, others = (present, entries) if setting == usual else _fitted(trial, setting)
+    other, others = _fitted(trial, setting, sent if is_sent else None)
     shown, kept = _shown(entries), _shown(others)
     texts = {item.id: text_of_item(item)[:200] for piece in trial.pieces for item in piece.content}
     reasons = {row.item_id: row.reason for row in others}
@@ -113,17 +115,16 @@ def _window_of(model: str) -> int:
     return facts_for(model).window or _WINDOW
 
 
-def _fitted(
-    trial: Trial, setting: _Setting, sent: Kept | None = None
-) -> tuple[dict[str, Any], Sequence[Entry]]:
-    """The receipt of a fit, what the provider would refuse and what was changed for it; and the entries."""
+def _fitted(trial: Trial, setting: _Setting, sent: Kept | None) -> tuple[dict[str, Any], Sequence[Entry]]:
+    """The receipt of a request, what its provider would refuse and what was changed for it; the entries."""
+    wire = provider_for(setting.provider)
     try:
-        context = None if sent is not None else trial.fit(*setting.given)
+        made = sent or trial.fit(*setting.given)
     except (Irreducible, OverBudget) as fault:
         return {**setting._asdict(), "error": str(fault)}, ()
-    told = sent or context.receipt
-    rendered = sent.payload() if sent is not None else context.render(setting.provider)
-    faults = provider_for(setting.provider).check(rendered.payload, setting.model)
+    told = made.receipt if isinstance(made, Context) else made
+    rendered = wire.render(made.items, model=setting.model, tools=made.tools, plan=made.plan)
+    faults = wire.check(rendered.payload, setting.model)
     figures = {
         "tokens": told.tokens,
         "available": told.available,
