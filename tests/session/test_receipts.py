@@ -10,10 +10,11 @@ from quire import Budget, Session, Template
 from quire.compactors import Summarize
 from quire.context import Entry
 from quire.errors import Forgotten, InvalidValue, OverBudget, QuireError, UnknownId, WrongType
-from quire.items import Item, Message, Note, ToolCall
+from quire.items import Item, Message, Note, Summary, ToolCall
 from quire.memory import Recall
 from quire.models import Scripted
 from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
+from quire.session import Trial
 from quire.state import Transcript
 from quire.stores import MemoryStore
 from quire.testing.histories import OPS, Author, Op
@@ -412,3 +413,19 @@ def test_what_the_sections_had_to_show_can_be_fitted_again(window: int) -> None:
     assert again.receipt.tokens == kept.tokens
     wider = Template(budget=Budget(window=100_000)).fit(kept.pieces(), Ask())
     assert len(wider.items) == len(one.view()) + 2
+
+
+def test_a_request_under_other_settings() -> None:
+    one = session()
+    talk(one, 20)
+    one.hide(one.view()[0].id)
+    send(one.build(Template(Instructions("Be brief."), History(), budget=Budget(window=200))))
+    kept, version = one.receipts[-1], one.version
+    trial = Trial(kept.pieces(), kept.tools)
+    assert len(trial.fit(Budget(window=8_000), "gpt-5.6").items) == len(one.view()) + 1
+    smaller = trial.fit(Budget(window=200), "gpt-5.6", Summarize(unit="tokens", size=20))
+    assert any(isinstance(item, Summary) for item in smaller.items) and smaller.receipt.tokens <= 200
+    replayed = trial.replay(Budget(window=200), "gpt-5.6", Summarize(unit="tokens", size=20))
+    assert len(replayed.calls) == 20 and any(call.compacted for call in replayed.calls)
+    assert not trial.replay(Budget(window=8_000), "gpt-5.6", most=10).calls[5:]
+    assert one.version == version

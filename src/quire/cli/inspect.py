@@ -1,15 +1,22 @@
 """The command `inspect`: a local page that shows what the model saw of a conversation, and why."""
 
 import webbrowser
+from itertools import accumulate
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from quire.cli.options import KeyFile
+from quire.cli.phrases import listed, plural
 from quire.cli.stores import at_store
-from quire.cli.terminal import errors_reported, note, say
+from quire.cli.terminal import errors_reported, note, read_bytes, say
+from quire.errors import InvalidValue
 
 _LOCAL = "127.0.0.1"
+_HISTORIES = (".json", ".jsonl", ".ndjson")
+_MOST_FILES, _MOST_BYTES = 500, 256 * 2**20
+"""Of a folder that are opened."""
 
 
 def inspect(
@@ -17,7 +24,7 @@ def inspect(
         str | None,
         typer.Argument(
             envvar="QUIRE_STORE",
-            help="path or URL of the store, or a history or log; quire.db by default",
+            help="path or URL of the store, or a history, log or folder of them; quire.db by default",
             show_default=False,
         ),
     ] = None,
@@ -35,12 +42,40 @@ def inspect(
     with errors_reported():
         from quire.inspector import app
         from quire.inspector.serving import serve
+
+        files = _files_at(store)
+
+    def opened(url: str) -> None:
+        say(url)
+        note("until Ctrl+C; the address holds a token: whoever has it and this machine can read it all")
+        if browser:
+            webbrowser.open(url)
+
+    if files:
+        with errors_reported():
+            serve(app(files=files), host=_LOCAL, port=port, opened=opened)
+        return
     with at_store(store, key_file) as found:
-
-        def opened(url: str) -> None:
-            say(url)
-            note("until Ctrl+C; the address holds a token: whoever has it and this machine can read it all")
-            if browser:
-                webbrowser.open(url)
-
         serve(app(found, scope=scope, write=write), host=_LOCAL, port=port, opened=opened)
+
+
+def _files_at(name: str | None) -> dict[str, bytes]:
+    """The histories and logs at a path, by name: in a folder the newest; none where a store is."""
+    from quire.inspector.files import is_store
+
+    path = Path(name or "")
+    if name is None or not path.exists() or (path.is_file() and path.suffix not in _HISTORIES):
+        return {}
+    if path.is_file():
+        data = read_bytes(name)
+        return {} if not data or is_store(data) else {path.name: data}
+    found = [one for one in path.rglob("*") if one.suffix in _HISTORIES and one.is_file()]
+    found.sort(key=lambda one: one.stat().st_mtime, reverse=True)
+    sizes = accumulate(one.stat().st_size for one in found)
+    newest = [one for one, size in zip(found[:_MOST_FILES], sizes, strict=False) if size <= _MOST_BYTES]
+    note(f"reading {plural(len(newest), 'file')} of {len(found):,} in {path}, the newest first")
+    if not newest:
+        raise InvalidValue(
+            f"there are no histories or logs in {path}: files that end with {listed(_HISTORIES)}"
+        )
+    return {str(one.relative_to(path)): read_bytes(str(one)) for one in newest}

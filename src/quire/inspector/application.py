@@ -27,7 +27,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from quire.errors import (
     Conflict,
     Forgotten,
-    InvalidValue,
     QuireError,
     StoreError,
     TooLarge,
@@ -35,6 +34,7 @@ from quire.errors import (
     UnknownKey,
 )
 from quire.inspector import compactions, conversation, conversations, requests, steps, what_if
+from quire.inspector.files import add as add_file, faults, opened as opened_files
 from quire.inspector.modules import PAGE, modules
 from quire.inspector.source import Query, Source
 from quire.session import open_store
@@ -61,6 +61,7 @@ READS: dict[str, Read] = {
     "bytes": requests.sent_bytes,
     "what-if": what_if.tried,
     "bill": what_if.bill,
+    "faults": faults,
 }
 """What can be read of a source, by name."""
 
@@ -114,8 +115,8 @@ def app(
         inspector.sources["store"] = Source(
             opened, label=Path(urlsplit(label).path).name or label, scope=scope, is_writable=write
         )
-    for name, data in (files or {}).items():
-        inspector.add_file(name, data)
+    if files:
+        inspector.add_files(files, next(iter(files)) if len(files) == 1 else "files")
     routes = [
         Route("/", inspector.index),
         Route("/page/{path:path}", inspector.file),
@@ -208,9 +209,11 @@ class _Inspector:
     def __init__(self) -> None:
         self.sources: dict[str, Source] = {}
 
-    def add_file(self, name: str, data: bytes) -> str:
-        """Open a history or a log as a source of its own, and return the name of the source."""
-        raise InvalidValue("files are not opened yet")
+    def add_files(self, given: Mapping[str, bytes], label: str) -> str:
+        """Open histories and logs as a source of their own, and return the name of the source."""
+        name = f"file-{len(self.sources) + 1}"
+        self.sources[name] = opened_files(given, label)
+        return name
 
     async def index(self, request: Request) -> Response:
         page = (PAGE / "index.html").read_text("utf-8").replace("{{import map}}", import_map())
@@ -230,6 +233,7 @@ class _Inspector:
                 "scope": source.scope,
                 "is_writable": source.is_writable,
                 "is_file": source.histories is not None,
+                "notes": source.notes,
             }
             for name, source in self.sources.items()
         ]
@@ -260,8 +264,11 @@ class _Inspector:
             data = await _body(request, _LARGEST)
         except QuireError as fault:
             return _answer({"error": str(fault)}, 413)
-        name = request.query_params.get("name", "file")
-        return await _computed(lambda: {"source": self.add_file(name, data)})
+        given = request.query_params
+        name, into = given.get("name", "file"), self.sources.get(given.get("into", ""))
+        if into is not None:
+            return await _computed(add_file, into, name, data)
+        return await _computed(lambda: {"source": self.add_files({name: data}, name)})
 
     async def events(self, request: Request) -> Response:
         """Tell when a conversation changes, or, without an address, when any does."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from quire.errors import InvalidValue, UnknownId, cut
+from quire.integrations.logs.histories import History
 from quire.session import Session
 from quire.stores import Place, Store, place_at
 
@@ -50,7 +51,7 @@ class Source:
     """A store as the inspector shows it. With a scope, nothing outside of it can be named or seen.
 
     A file that was opened is a source too: a store in memory that nobody writes to, with `histories`, the
-    payloads that were read from it, by the address of their conversation.
+    payloads that were read from it, by the address of their conversation, and `notes` on what was read.
     """
 
     def __init__(
@@ -60,11 +61,11 @@ class Source:
         label: str,
         scope: str | None = None,
         is_writable: bool = False,
-        histories: Mapping[str, Any] | None = None,
+        histories: dict[str, History] | None = None,
     ) -> None:
         self.store, self.label, self.is_writable = store, label, is_writable
         self.scope = None if scope is None else place_at(scope=scope).scope
-        self.histories = histories
+        self.histories, self.notes = histories, list[str]()
 
     def place(self, address: str) -> Place:
         """The place of a conversation that exists and may be seen; `UnknownId` for any other."""

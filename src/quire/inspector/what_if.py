@@ -90,7 +90,7 @@ def _begun(source: Source, query: Query) -> tuple[Trial, _Setting, Kept | None]:
         reserve, model = sent.reserve or 0, sent.model or DEFAULT_MODEL
         usual = _Setting(sent.available + reserve, reserve, next(iter(COMPACTORS)), sent.provider, model)
         return Trial(sent.pieces(), sent.tools), usual, sent
-    read = (source.histories or {}).get(query.text("address"))
+    read = (source.histories or {}).get(str(session.place))
     model, wire = (read.model or DEFAULT_MODEL, read.format()) if read else (DEFAULT_MODEL, "")
     wire = wire if wire in PROVIDERS else "openai"
     usual = _Setting(_window_of(model), 0, next(iter(COMPACTORS)), wire, model)

@@ -1,6 +1,7 @@
 """Histories written again: in another format, or in their own with their faults repaired."""
 
-from typing import Any
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -127,3 +128,33 @@ def _for_gemini(rendered: dict[str, Any], given: dict[str, Any], kept: dict[str,
         config["tool_config"] = {**fields_in(before["tool_config"]), **fields_in(config["tool_config"])}
     with_config = {"config": config} if config or "config" in given else {}
     return {**kept, "contents": rendered["contents"], **with_config}
+
+
+_ordered = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Change(NamedTuple):
+    """What a repair put in place of some messages, or of a field: the index of the first message, if any."""
+
+    place: str
+    at: int | None
+    before: list[Any]
+    after: list[Any]
+
+
+def changes(original: Any, repaired: Any, provider: str) -> list[Change]:
+    """The difference between a payload and its repair, message by message, then field by field."""
+    field = HISTORY[provider]
+    one, other = (fields_in(value) or {field: value} for value in (original, repaired))
+    before, after = (entries_in(value.get(field)) for value in (one, other))
+    rows = [[_ordered(message) for message in messages] for messages in (before, after)]
+    found = [
+        Change(f"{field}[{start}]", start, before[start:end], after[first:last])
+        for what, start, end, first, last in SequenceMatcher(None, *rows, autojunk=False).get_opcodes()
+        if what != "equal"
+    ]
+    for name in {**one, **other}:
+        if name != field and one.get(name) != other.get(name):
+            values = ([value[name]] if name in value else [] for value in (one, other))
+            found.append(Change(name, None, *values))
+    return found

@@ -1,0 +1,125 @@
+"""Anybody's history: files and folders of logs, read-only, with their faults and the repair."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from quire.inspector import app
+from quire.stores import Store
+from quire.testing.broken import BrokenHistory, broken_histories
+from tests.inspector.serving import Answer, Served, serving
+
+LOGS = Path(__file__).parent.parent / "integrations" / "logs"
+UNREADABLE = {"no-messages-left", "assistant-in-gemini"}
+"""Broken so badly that there is no conversation in it."""
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    """All broken histories, as the files of a folder."""
+    files = {f"{one.name}.json": json.dumps(one.broken).encode() for one in broken_histories()}
+    with serving(app(files=files)) as served:
+        yield served
+
+
+def drop(served: Served, name: str, data: bytes, into: str = "") -> Answer:
+    return served.ask("POST", f"{served.path}api/files?name={quote(name)}&into={into}", data)
+
+
+def sources(served: Served) -> Any:
+    return served.ask("GET", f"{served.path}api/sources").data
+
+
+@pytest.mark.parametrize("one", broken_histories(), ids=lambda one: one.name)
+def test_the_faults_of_a_history_are_those_of_its_provider_and_the_repair_has_none(
+    served: Served, one: BrokenHistory
+) -> None:
+    address = f"file/{one.name}.json"
+    if one.name in UNREADABLE:
+        assert any(note.startswith(f"{one.name}.json: ") for note in sources(served)[0]["notes"])
+        return
+    given = {"address": address, "provider": one.provider, "model": one.model or ""}
+    found = served.read("faults", "file-1", **given).data
+    if one.name == "half-an-emoji":  # no text can hold it: it is replaced as the file is read
+        assert not found["faults"]
+        return
+    assert {fault["rule"] for fault in found["faults"]} == set(one.faults)
+    assert found["count"] == len(found["faults"])
+    if "unrepaired" in found:
+        assert one.name == "role-of-another-provider"
+        return
+    whole = served.read("faults", "file-1", whole=1, **given).data
+    assert not found["left"] and found["changes"] and whole["payload"] != one.broken
+    for change in found["changes"]:
+        assert change["before"] != change["after"] and change["place"]
+
+
+def test_a_repair_is_shown_message_by_message(served: Served) -> None:
+    found = served.read("faults", "file-1", address="file/user-speaks-before-the-result.json").data
+    moved = json.loads(found["changes"][0]["after"][0])
+    assert moved == json.loads(found["changes"][1]["before"][0]) and moved["role"] == "tool"
+    assert [(change["at"], len(change["before"])) for change in found["changes"]] == [(2, 0), (3, 1)]
+
+
+@pytest.mark.parametrize(
+    ("file", "conversations"),
+    [
+        *[("claude-code.jsonl", 2), ("codex.jsonl", 1), ("langsmith.jsonl", 1), ("otel.json", 1)],
+        *[("ai-sdk.json", 1), ("requests.jsonl", 2)],
+    ],
+)
+def test_a_log_that_is_dropped_opens_as_its_conversations(
+    own_shop: Served, file: str, conversations: int
+) -> None:
+    source = drop(own_shop, file, (LOGS / file).read_bytes()).data["source"]
+    rows = own_shop.read("conversations", source).data["rows"]
+    assert len(rows) == conversations
+    for row in rows:
+        for name in ("conversation", "transcript", "faults", "what-if", "bill", "steps", "requests"):
+            assert own_shop.read(name, source, address=row["address"]).status == 200
+    (about,) = [one for one in sources(own_shop) if one["name"] == source]
+    assert about["is_file"] and not about["is_writable"] and about["notes"][0].startswith(file)
+    refused = own_shop.write("undo", source, address=rows[0]["address"], id="x")
+    assert refused.status == 403
+
+
+def test_the_files_of_a_folder_go_into_one_source(own_shop: Served) -> None:
+    source = drop(own_shop, "logs/codex.jsonl", (LOGS / "codex.jsonl").read_bytes()).data["source"]
+    assert drop(own_shop, "logs/otel.json", (LOGS / "otel.json").read_bytes(), into=source).status == 200
+    drop(own_shop, "logs/notes.json", b"no JSON", into=source)
+    assert own_shop.read("conversations", source).data["count"]["conversations"] == 2
+    assert any("logs/notes.json" in note for note in sources(own_shop)[-1]["notes"])
+    assert drop(own_shop, "logs/otel.json", b"[]", into="store").status == 400
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", "there is nothing in it"),
+        (b"\xff\xfe", "it is not UTF-8"),
+        (b"{", "it is not JSON"),
+        (b"42", "a history is a list of messages"),
+        (b'{"a": 1}', "no messages"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_a_sentence(own_shop: Served, data: bytes, sentence: str) -> None:
+    answer = drop(own_shop, "chat.json", data)
+    assert answer.status == 400 and sentence in answer.data["error"] and "chat.json" in answer.data["error"]
+    assert len(sources(own_shop)) == 1
+
+
+@pytest.mark.parametrize("ending", ["db", "jsonl"])
+def test_a_store_that_is_dropped_is_to_be_opened(own_shop: Served, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"agent.{ending}"
+    Store.open(path).close()
+    answer = drop(own_shop, path.name, path.read_bytes())
+    assert answer.status == 400 and f"quire inspect agent.{ending}" in answer.data["error"]
+
+
+def test_a_conversation_of_a_store_has_no_faults_of_a_file(shop: Served) -> None:
+    assert shop.read("faults", address="lamp-shop/parcels").status == 400

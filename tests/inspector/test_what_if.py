@@ -1,0 +1,80 @@
+"""The same history under another budget, compactor, provider or model."""
+
+from typing import Any
+
+import pytest
+
+from tests.inspector.serving import Served
+
+PARCELS = "lamp-shop/parcels"
+
+
+def tried(shop: Served, **query: Any) -> Any:
+    answer = shop.read("what-if", address=PARCELS, **query)
+    assert answer.status == 200, answer.text
+    return answer.data
+
+
+def test_without_other_settings_it_is_the_request_that_was_sent(shop: Served) -> None:
+    found = tried(shop)
+    last = shop.read("requests", address=PARCELS).data["rows"][-1]
+    assert found["version"] == last["version"] and found["present"]["tokens"] == last["tokens"]
+    assert found["tried"] == found["present"] and found["gone"]["items"] == found["back"] == 0
+
+
+def test_a_smaller_budget_says_what_falls_out_and_why(shop: Served) -> None:
+    found = tried(shop, window=400)
+    now, then = found["tried"], found["present"]
+    assert now["tokens"] <= now["available"] == 400 - now["reserve"] < then["tokens"]
+    assert then["tokens"] - now["tokens"] == found["gone"]["tokens"]
+    assert len(found["gone"]["rows"]) == found["gone"]["items"] > 0
+    assert all(row["reason"] and row["tokens"] for row in found["gone"]["rows"])
+    assert sum(group["items"] for group in now["not_shown"]) > sum(one["items"] for one in then["not_shown"])
+
+
+def test_a_larger_budget_brings_back_what_was_left_out(shop: Served) -> None:
+    found = tried(shop, window=5_000)
+    assert found["back"] > 0 == found["gone"]["items"] and found["tried"]["sections"][-1]["left_out"] == 0
+
+
+def test_another_provider_changes_the_payload_and_not_the_fit(shop: Served) -> None:
+    found = tried(shop, provider="gemini")
+    assert found["tried"]["sections"] == found["present"]["sections"] and not found["tried"]["faults"]
+
+
+def test_another_model_is_counted_as_its_maker_counts_and_sent_on_its_wire(shop: Served) -> None:
+    found = tried(shop, model="claude-sonnet-5", window=5_000)
+    assert found["tried"]["provider"] == "anthropic" and found["largest"] == 1_000_000
+    assert found["tried"]["beside"] != found["present"]["beside"]
+
+
+def test_another_compactor_begins_with_the_log_without_its_edits(shop: Served) -> None:
+    found = tried(shop, compactor="summarize", window=600)
+    (history,) = [one for one in found["tried"]["sections"] if one["section"] == "history"]
+    assert found["back"] >= 1 and history["left_out"] == 0
+    assert {one["fate"] for one in found["tried"]["not_shown"]} == {"summarised"}
+
+
+def test_what_cannot_fit_is_a_sentence(shop: Served) -> None:
+    found = tried(shop, window=80)
+    assert "tokens more than the 20 available" in found["tried"]["error"]
+    for query in ({"reserve": 700}, {"provider": "nobody"}, {"compactor": "magic"}, {"window": "wide"}):
+        answer = shop.read("what-if", address=PARCELS, **query)
+        assert answer.status == 400 and answer.data["error"]
+
+
+@pytest.mark.parametrize("model", ["gpt-5.6", "claude-sonnet-5", "a-model-without-prices"])
+def test_the_bill_replays_the_calls_so_far(shop: Served, model: str) -> None:
+    found = shop.read("bill", address=PARCELS, window=5_000, model=model).data
+    present, other = found["present"], found["tried"]
+    assert present["calls"] == other["calls"] > 10 and not other["refused"]
+    assert present["cost"] > 0 and (other["cost"] is None) == (model == "a-model-without-prices")
+    assert other["peak"] > present["peak"] and 0 < present["cached_share"] < other["cached_share"] < 1
+
+
+def test_nothing_is_written(shop: Served) -> None:
+    before = shop.read("conversation", address=PARCELS).data["version"]
+    for compactor in tried(shop)["compactors"]:
+        tried(shop, window=450, compactor=compactor)
+        shop.read("bill", address=PARCELS, window=450, compactor=compactor)
+    assert shop.read("conversation", address=PARCELS).data["version"] == before
