@@ -77,14 +77,13 @@ export function changed() {
   for (const listener of listeners) listener(count);
 }
 
-export function follow(params, onMessage) {
+export function follow(params, onChange) {
   if (snapshot) return () => {};
   const events = new EventSource(`api/${at.source}/${keyOf("events", params)}`);
-  let isFirst = true;
-  events.onmessage = (event) => {
-    if (!isFirst) changed();
+  let isFirst = true; // the first event says how things are, not that they changed
+  events.onmessage = () => {
+    if (!isFirst) { changed(); onChange?.(); }
     isFirst = false;
-    onMessage?.(JSON.parse(event.data));
   };
   return () => events.close();
 }
