@@ -170,3 +170,12 @@ def test_of_two_agents_that_take_turns_each_is_compared_with_its_own_last_reques
         receipts[0],
         *receipts[:2],
     ]
+
+
+def test_a_cut_that_moves_back_since_there_is_room_again() -> None:
+    one = session()
+    talk(one, 20, LONG)
+    small, large = (template(Instructions("Be brief."), History(), window=size) for size in (1_000, 8_000))
+    made = compare_requests(ask(one, small), ask(one, large))
+    assert made is not None and made.cause is not None
+    assert made.cause.name == "cut" and "moved back" in made.cause.reason

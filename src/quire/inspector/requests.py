@@ -116,8 +116,8 @@ def _entries(kept: Kept) -> Iterator[dict[str, Any]]:
         item, edit = shown.get(entry.item_id), entry.rule.removeprefix("edit ")
         if item is None and view is not None and view.log.find(entry.item_id, view.end) is not None:
             item = view.get(entry.item_id)
-        text = "" if item is None else text_of_item(item)[:_EXCERPT]
-        yield {**entry._asdict(), "text": text, "edit": None if edit == entry.rule else edit}
+        told = {} if item is None else _brief(item)
+        yield {**told, **entry._asdict(), "edit": None if edit == entry.rule else edit}
 
 
 def _difference(before: Kept, kept: Kept) -> dict[str, Any]:
@@ -143,8 +143,8 @@ def _difference(before: Kept, kept: Kept) -> dict[str, Any]:
 
 
 def _brief(item: Item) -> dict[str, Any]:
-    role = getattr(item, "role", None)
-    return {"id": item.id, "kind": kind_of(item), "role": role, "text": text_of_item(item)[:_EXCERPT]}
+    names = {name: getattr(item, name, None) for name in ("role", "name")}
+    return {"id": item.id, "kind": kind_of(item), **names, "text": text_of_item(item)[:_EXCERPT]}
 
 
 # The bytes

@@ -158,7 +158,7 @@ def _cause_at(before: Kept, kept: Kept, place: int) -> Cause:
 def _cause_in_history(old: Item, new: Item | None, view: View, view_before: View | None) -> Cause:
     state, by = view.fate(old.id)
     if by is not None:
-        return Cause("edit", f"it was {state}" if state != "hidden" else "it was hidden", by)
+        return Cause("edit", f"an item was {state}", by)
     if isinstance(new, Summary):
         return Cause("edit", "another summary takes its place", new.id)
     position = None if new is None or view_before is None else view_before.log.find(new.id, view_before.end)
@@ -166,6 +166,8 @@ def _cause_in_history(old: Item, new: Item | None, view: View, view_before: View
         undone = view_before.fate(new.id).by
         if undone is not None:
             return Cause("undo", "an edit was undone", undone)
+        if position < view.position(old.id):
+            return Cause("cut", "there was room for more: the cut moved back")
     if isinstance(old, Summary):
         return Cause("undo", "a summary was undone", old.id)
     return Cause("cut", "the room was full: the cut moved")
@@ -177,7 +179,8 @@ def _cause_at_provider(before: Kept, kept: Kept, share: float, facts: ModelFacts
     if reported is None or share - reported <= _LEAST_MISSED:
         return None
     if facts.cache_minimum is not None and share * usage.input < facts.cache_minimum:
-        return Cause("short", f"beginnings of less than {facts.cache_minimum:,} tokens are not cached")
+        reason = f"beginnings of less than {facts.cache_minimum:,} tokens are not cached"
+        return None if usage.cache_read else Cause("short", reason)
     gap = kept.created_at - before.created_at
     if facts.cache_seconds is not None and gap > facts.cache_seconds:
         minutes, lifetime = gap / 60, facts.cache_seconds / 60

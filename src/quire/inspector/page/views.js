@@ -1,10 +1,12 @@
 // The views of a conversation in the order of their tabs. One without a tab is reached from another.
 
 import { html } from "preact";
+import { Requests } from "quire/cache.js";
 import { Compactions } from "quire/compactions.js";
 import { Conversations } from "quire/conversations.js";
 import { Transcript } from "quire/conversation.js";
 import { Empty } from "quire/parts.js";
+import { Request } from "quire/request.js";
 import { Steps } from "quire/steps.js";
 
 export { Conversations };
@@ -13,8 +15,8 @@ const Later = () => html`<${Empty} title="Not here yet">This view is being built
 
 export const VIEWS = [
   { name: "transcript", tab: "Transcript", view: Transcript },
-  { name: "requests", tab: "Requests", view: Later },
-  { name: "request", under: "requests", view: Later },
+  { name: "requests", tab: "Requests", view: Requests },
+  { name: "request", under: "requests", view: Request },
   { name: "compactions", tab: "Compactions", view: Compactions },
   { name: "steps", tab: "Tools", view: Steps },
   { name: "what-if", tab: "What if", view: Later },

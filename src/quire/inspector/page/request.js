@@ -1,0 +1,192 @@
+// One request: what filled the budget, what became of every candidate, what changed, and the exact bytes.
+
+import { html, useMemo, useState } from "preact";
+import { get, link, useData } from "quire/api.js";
+import { Empty, Fate, Figures, Kind, Loaded, Panel, Segmented, Table, Tag, Tokens, When, money, number, percent, plural, readable } from "quire/parts.js";
+import { Cause, Price, isBreak } from "quire/cache.js";
+
+const AT_ONCE = 200;
+
+export function Request({ address, params, setParams }) {
+  const state = useData("request", { address, version: params.version });
+  return html`<${Loaded} state=${state} rows=${10}>${(data) => html`
+    <div class="stack">
+      <${Head} data=${data} address=${address} />
+      <${Budget} data=${data} />
+      ${data.before && html`<${Difference} data=${data} address=${address} />`}
+      ${data.is_bare
+        ? html`<${Panel}><${Empty} title="Only sizes are kept">What this request showed was forgotten, or belongs to a draft that was not merged.</${Empty}></${Panel}>`
+        : html`<${Details} data=${data} address=${address} params=${params} setParams=${setParams} />`}
+    </div>`}</${Loaded}>`;
+}
+
+function Head({ data, address }) {
+  const to = (version, text) => (version
+    ? html`<a class="button" href=${link(address, "request", { version })}>${text}</a>`
+    : html`<span class="button is-off" aria-disabled="true">${text}</span>`);
+  return html`
+    <div class="row wrap">
+      <h2 class="request-title">Request ${number(data.version)}</h2>
+      <span class="muted">${readable(data.model ?? "")}${data.model ? " · " : ""}${data.provider}</span><${When} at=${data.at} />
+      ${data.fault ? html`<${Tag} tone="bad">${data.fault}</${Tag}>` : !data.is_bare && html`<${Tag} tone="good" title=${`SHA-256 ${data.digest}`}>bytes as sent</${Tag}>`}
+      <div class="grow" />
+      ${to(data.before?.version, "← Before")}${to(data.next, "After →")}
+    </div>`;
+}
+
+function Budget({ data }) {
+  const free = data.available - data.tokens;
+  const error = data.error === null ? "not known" : `± ${(100 * data.error).toFixed(1)} %`;
+  const columns = [
+    { name: "name", head: "Section", cell: (row) => html`<span class="row">${row.colour !== null && html`<i class="swatch section-${row.colour}" />`}<span class=${row.name === "in all" ? "strong" : ""} dir="auto">${readable(row.name)}</span></span>` },
+    { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => row.tokens },
+    { name: "shown", head: "Shown", isNumber: true, cell: (row) => row.shown },
+    { name: "left-out", head: "Left out", isNumber: true, cell: (row) => row.left_out },
+    { name: "note", head: "", cell: (row) => html`<span class="muted">${readable(row.note)}</span>` },
+  ];
+  return html`
+    <${Panel} title="Budget" note=${`${number(data.tokens)} of ${plural(data.available, "token")}`}>
+      <div class="panel-body stack">
+        <${Figures} rows=${[
+          ["free", number(free)],
+          ["reserve for the answer", data.reserve === null ? "not known" : number(data.reserve)],
+          ["error of the count", error, data.error === null ? "no usage was reported before this request" : `how far off the last counts were at most: ${number(Math.round(data.error * data.tokens))} tokens`],
+          data.usage && ["reported input", number(data.usage.input ?? 0)],
+          data.usage && ["served from the cache", percent(data.reported), `${number(data.usage.cache_read ?? 0)} read, ${number(data.usage.cache_write ?? 0)} written`],
+          ["cost", money(data.cost), "input and output, as recorded"],
+        ]} />
+        <div class="budget" dangerouslySetInnerHTML=${{ __html: data.bar }} />
+        ${data.advice.map((note) => html`<p key=${note} class="advice">${readable(note)}</p>`)}
+      </div>
+      <div class="sections"><${Table} label="sections" columns=${columns} rows=${data.sections} rowKey=${(row) => row.name} /></div>
+    </${Panel}>`;
+}
+
+// The difference to the request before, priced.
+
+function Difference({ data, address }) {
+  const { before } = data;
+  const first = before.first;
+  return html`
+    <${Panel} title=${`Since request ${number(before.version)}`} note=${data.predicted === undefined ? "" : `${percent(data.predicted)} could be served from a cache`}>
+      <div class="panel-body stack">
+        ${before.fault && html`<p class="muted">${before.fault}</p>`}
+        ${data.cause ? html`
+          <p class="row wrap"><${Cause} cause=${data.cause} /><span dir="auto">${readable(data.cause.reason)}</span>
+            ${isBreak(data) && html`<span class="muted">→</span><strong><${Price} row=${data} /></strong>`}
+            ${data.cause.edit && html`<a class="link" href=${link(address, "transcript", { item: data.cause.edit })}>Show the edit</a>`}</p>`
+          : !before.fault && html`<p class="row wrap"><${Tag} tone="good">shared</${Tag}>The beginning is the same: only the end is new.</p>`}
+        ${first && html`
+          <div class="change">
+            <p class="muted">First changed byte <strong class="number">${number(first.byte)}</strong> at <code>${readable(first.path)}</code>${first.is_growth && ", where the request before ended"}</p>
+            ${first.was && html`<pre class="code is-removed" dir="auto">${readable(first.was)}</pre>`}
+            <pre class="code is-added" dir="auto">${readable(first.now)}</pre>
+          </div>`}
+        <div class="columns-3">
+          ${["added", "removed", "changed"].map((name) => before[name]?.count > 0 && html`<${Changes} key=${name} name=${name} found=${before[name]} address=${address} />`)}
+        </div>
+        ${before.parameters?.length > 0 && html`<p class="muted">Parameters changed: ${before.parameters.map((name) => html`<code key=${name}>${readable(name)} </code>`)}</p>`}
+      </div>
+    </${Panel}>`;
+}
+
+const Words = ({ item }) => html`${item.name && html`<code>${readable(item.name)} </code>`}${readable(item.text ?? "") || (!item.name && html`<code>${readable(item.item_id ?? item.id)}</code>`)}`;
+
+function Changes({ name, found, address }) {
+  return html`
+    <details class="changes" open=${found.count <= 6}>
+      <summary>${plural(found.count, "item")} ${name}</summary>
+      <ul>${found.items.map((item) => html`<li key=${item.id} class="row"><${Kind} item=${item} /><a class="cut" dir="auto" href=${link(address, "transcript", { item: item.id })}><${Words} item=${item} /></a></li>`)}</ul>
+    </details>`;
+}
+
+// Candidates, bytes, parameters
+
+function Details({ data, address, params, setParams }) {
+  const tab = params.tab ?? "candidates";
+  const tabs = [["candidates", `Candidates ${number(data.entries.length)}`], ["bytes", "Bytes"], ["parameters", "Parameters"]];
+  return html`
+    <section class="panel" aria-label="Details">
+      <header class="panel-head"><${Segmented} label="details" options=${tabs} value=${tab} onChange=${(name) => setParams({ tab: name })} /></header>
+      ${tab === "bytes" && html`<${Bytes} data=${data} address=${address} />`}
+      ${tab === "parameters" && html`<${Parameters} given=${data.parameters} />`}
+      ${tab === "candidates" && html`<${Candidates} data=${data} address=${address} params=${params} setParams=${setParams} />`}
+    </section>`;
+}
+
+function Candidates({ data, address, params, setParams }) {
+  const [most, setMost] = useState(AT_ONCE);
+  const [words, setWords] = useState("");
+  const fates = useMemo(() => counted(data.entries, (entry) => entry.fate), [data.entries]);
+  const sections = useMemo(() => [...new Set(data.entries.map((entry) => entry.section))], [data.entries]);
+  const wanted = words.toLowerCase();
+  const found = data.entries.filter((entry) => (!params.fate || entry.fate === params.fate)
+    && (!params.section || entry.section === params.section)
+    && (!wanted || `${entry.text ?? ""} ${entry.name ?? ""} ${entry.item_id} ${entry.reason} ${entry.rule}`.toLowerCase().includes(wanted)));
+  const columns = [
+    { name: "fate", head: "Fate", cell: (entry) => html`<${Fate} fate=${entry.fate} />` },
+    { name: "item", head: "Item", cell: (entry) => html`<div class="row"><${Kind} item=${entry} /><a class="cut candidate" dir="auto" href=${link(address, "transcript", { item: entry.item_id })} title=${entry.item_id}><${Words} item=${entry} /></a></div>` },
+    { name: "section", head: "Section", cell: (entry) => html`<span class="cut" dir="auto">${readable(entry.section)}</span>` },
+    { name: "tokens", head: "Tokens", isNumber: true, cell: (entry) => html`<${Tokens} count=${entry.tokens} />` },
+    { name: "reason", head: "Rule and reason", cell: (entry) => html`${entry.edit
+      ? html`<a class="link" href=${link(address, "transcript", { item: entry.edit })}>by this edit</a>` : html`<span>${readable(entry.rule)}</span>`}
+      <span class="muted" dir="auto"> · ${readable(entry.reason)}${entry.source ? ` (from ${readable(entry.source)})` : ""}</span>` },
+  ];
+  return html`
+    <div class="filters">
+      <${Segmented} label="fate" value=${params.fate ?? ""} onChange=${(fate) => setParams({ fate: fate || undefined })}
+        options=${[["", "All"], ...[...fates].map(([fate, count]) => [fate, `${fate} ${number(count)}`])]} />
+      ${sections.length > 1 && html`<select aria-label="section" value=${params.section ?? ""} onChange=${(event) => setParams({ section: event.target.value || undefined })}>
+        <option value="">All sections</option>${sections.map((name) => html`<option key=${name} value=${name}>${readable(name)}</option>`)}</select>`}
+      <input type="search" placeholder="Search text, id or reason" aria-label="search candidates" value=${words} onInput=${(event) => setWords(event.target.value)} />
+      <span class="muted number">${plural(found.length, "candidate")}, ${plural(found.reduce((all, one) => all + one.tokens, 0), "token")}</span>
+    </div>
+    ${found.length === 0 ? html`<${Empty} title="Nothing matches">No candidate has this fate, section and text.</${Empty}>`
+      : html`<div class="candidates"><${Table} label="candidates" columns=${columns} rows=${found.slice(0, most)} /></div>`}
+    ${found.length > most && html`<footer class="panel-foot"><button type="button" class="button" onClick=${() => setMost(most + 2000)}>Show ${number(Math.min(found.length - most, 2000))} more</button></footer>`}`;
+}
+
+function counted(rows, nameOf) {
+  const found = new Map();
+  for (const row of rows) found.set(nameOf(row), (found.get(nameOf(row)) ?? 0) + 1);
+  return found;
+}
+
+function Parameters({ given }) {
+  if (!given) return html`<${Empty} title="Nobody said">The parameters of this request are not known: give them to context.sent or session.record.</${Empty}>`;
+  if (Object.keys(given).length === 0) return html`<${Empty} title="None">Nothing was sent beside the payload.</${Empty}>`;
+  return html`<pre class="code">${readable(JSON.stringify(given, null, 2))}</pre>`;
+}
+
+// The bytes in segments, the first changed byte marked.
+
+function Bytes({ data, address }) {
+  const byte = data.before?.first?.byte;
+  const [start, setStart] = useState(0);
+  const [copied, setCopied] = useState("");
+  const state = useData("bytes", { address, version: data.version, byte, start: start ?? undefined });
+  const colours = useMemo(() => new Map(data.sections.map((row) => [row.name, row.colour])), [data.sections]);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText((await get("bytes", { address, version: data.version, whole: 1 })).text);
+      setCopied("Copied");
+    } catch (error) { setCopied(error.message); }
+  };
+  return html`<${Loaded} state=${state}>${(found) => html`
+    <div class="filters">
+      <span class="muted number">${plural(found.bytes, "byte")}, ${plural(found.total, "segment")}</span>
+      ${byte !== undefined && html`<button type="button" class="button" onClick=${() => setStart(null)}>Go to the first change</button>`}
+      ${found.start > 0 && html`<button type="button" class="button" onClick=${() => setStart(0)}>From the start</button>`}
+      <div class="grow" /><span class="muted" role="status">${copied}</span><button type="button" class="button" onClick=${copy}>Copy all</button>
+    </div>
+    <ol class="segments">${found.rows.map((row) => html`
+      <li key=${row.path} class="segment ${row.changed === null ? "" : "has-change"}">
+        <div class="segment-head">
+          <code>${readable(row.path)}</code><span class="faint number" title="bytes from, bytes">${number(row.start)} + ${number(row.size)}</span>
+          ${row.items.map((item) => html`<a key=${item.id} class="row" href=${link(address, "transcript", { item: item.id })}><i class="swatch section-${colours.get(item.section) ?? "none"}" /><span class="cut" dir="auto">${readable(item.section)}</span><span class="faint number">${number(item.tokens)}</span></a>`)}
+        </div>
+        <pre class="code" dir="auto">${row.changed === null ? readable(row.text) : html`${readable(row.text)}<mark title="first changed byte">${readable(row.changed)}</mark>`}${row.changed === null && row.text.length < row.size && row.size > 4000 && html`<span class="faint"> …</span>`}</pre>
+      </li>`)}</ol>
+    ${found.start + found.rows.length < found.total && html`<footer class="panel-foot"><button type="button" class="button" onClick=${() => setStart(found.start + found.rows.length)}>Next ${number(Math.min(found.total - found.start - found.rows.length, 100))} segments</button></footer>`}
+  `}</${Loaded}>`;
+}

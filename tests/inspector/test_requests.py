@@ -1,0 +1,153 @@
+"""Requests in the inspector: the cache strip, the budget, the candidates, the difference, the exact bytes."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from quire import Budget, Session, Template
+from quire.sections import History, Instructions
+from quire.stores import Store
+from tests.inspector.browsing import Page, expect
+from tests.inspector.serving import Served
+
+PARCELS = "lamp-shop/parcels"
+
+
+def rows_of(shop: Served, **query: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = shop.read("requests", address=PARCELS, **query).data["rows"]
+    return found
+
+
+def open_view(page: Page, shop: Served, view: str, **params: Any) -> None:
+    query = "&".join(f"{name}={value}" for name, value in params.items())
+    page.goto(shop.url(f"store/{PARCELS.replace('/', '%2F')}/{view}?{query}"))
+
+
+def broken_by(shop: Served, name: str) -> dict[str, Any]:
+    """The first request whose beginning broke for a cause."""
+    return next(row for row in rows_of(shop) if row.get("cause") and row["cause"]["name"] == name)
+
+
+def test_requests_are_listed_in_pages_with_what_caches_could_serve_and_did(shop: Served) -> None:
+    rows = rows_of(shop)
+    assert "predicted" not in rows[0] and rows[0]["reported"] == pytest.approx(0.5, abs=0.01)
+    assert all(0 <= row["predicted"] <= 1 for row in rows[1:])
+    assert [row["version"] for row in rows] == sorted(row["version"] for row in rows)
+    causes = {row["cause"]["name"] for row in rows[1:] if row["cause"]}
+    assert {"edit", "cut", "instructions"} <= causes
+    pages = [rows_of(shop, limit=5, skip=skip) for skip in range(0, len(rows), 5)]
+    assert [row["version"] for found in reversed(pages) for row in found] == [row["version"] for row in rows]
+
+
+def test_one_request_has_its_budget_every_candidate_and_the_difference(shop: Served) -> None:
+    broken = broken_by(shop, "edit")
+    data = shop.read("request", address=PARCELS, version=broken["version"]).data
+    assert (data["reserve"], data["available"]) == (60, 540) and data["error"] is not None
+    assert data["parameters"] is not None and "fault" not in data
+    total = {row["name"]: row["tokens"] for row in data["sections"]}["in all"]
+    assert total == f"{data['tokens']:,}" and "<svg" in data["bar"]
+    gone = [entry for entry in data["entries"] if entry["edit"]]
+    assert gone and all(entry["rule"] == f"edit {entry['edit']}" for entry in gone)
+    assert all(entry["fate"] and entry["reason"] for entry in data["entries"])
+    assert data["before"]["first"]["path"].startswith("messages[") and data["again"] > 0
+
+
+def test_the_bytes_are_those_that_were_sent_by_section_and_item(shop: Served) -> None:
+    version = rows_of(shop)[-1]["version"]
+    data = shop.read("request", address=PARCELS, version=version).data
+    byte = data["before"]["first"]["byte"]
+    found = shop.read("bytes", address=PARCELS, version=version, byte=byte, start=0).data
+    text = shop.read("bytes", address=PARCELS, version=version, whole=1).data["text"]
+    with Store.open(shop.store) as store:
+        kept = next(one for one in Session.open(PARCELS, store=store).receipts if one.version == version)
+        assert json.loads(text) == json.loads(json.dumps(kept.request()))
+    raw = text.encode()
+    assert found["bytes"] == len(raw) and found["total"] == len(found["rows"])
+    for row in found["rows"]:
+        sent = raw[row["start"] : row["start"] + row["size"]].decode()
+        assert sent == row["text"] + (row["changed"] or "")
+        json.loads(sent)
+    (changed,) = [row for row in found["rows"] if row["changed"] is not None]
+    assert changed["start"] + len(changed["text"].encode()) == byte
+    sections = {item["section"] for row in found["rows"] for item in row["items"]}
+    assert sections == {"instructions", "history"}
+    assert [len(row["items"]) for row in found["rows"] if row["path"].startswith("tools")] == [0, 0]
+
+
+@pytest.mark.parametrize("query", [{"version": 1}, {"version": "x"}, {"version": -1}])
+def test_a_request_that_is_not_there(shop: Served, query: dict[str, Any]) -> None:
+    answer = shop.read("request", address=PARCELS, **query)
+    assert answer.status in (400, 404) and answer.data["error"]
+
+
+def test_a_request_of_which_something_was_forgotten(own_shop: Served) -> None:
+    with Store.open(own_shop.store) as store:
+        session = Session.open(PARCELS, store=store)
+        session.forget(session.view().recorded()[0].id)
+    data = own_shop.read("request", address=PARCELS, version=rows_of(own_shop)[0]["version"]).data
+    assert "forgotten" in data["fault"] and data["entries"] and "<svg" in data["bar"]
+    assert own_shop.read("bytes", address=PARCELS, version=data["version"]).status == 410
+
+
+# By clicking
+
+
+def test_the_strip_names_breaks_and_leads_to_a_request(page: Page, shop: Served) -> None:
+    broken = broken_by(shop, "instructions")
+    open_view(page, shop, "requests")
+    expect(page.get_by_text("written again", exact=True)).to_be_visible()
+    expect(page.get_by_role("table", name="requests")).to_contain_text("instructions changed")
+    column = page.get_by_role("link", name=re.compile(f"^Request {broken['version']}: .*has changed"))
+    column.click()
+    expect(page.get_by_role("heading", name=f"Request {broken['version']}")).to_be_visible()
+    difference = page.get_by_role("region", name="Since request")
+    expect(difference).to_contain_text(f"{broken['again']:,} tokens written again, $")
+    expect(difference).to_contain_text("First changed byte")
+    expect(difference).to_contain_text("messages[0]")
+    page.get_by_role("link", name="← Before").click()
+    expect(page.get_by_role("heading", name=f"Request {broken['version']}")).not_to_be_visible()
+
+
+def test_candidates_are_filtered_and_lead_to_the_edit_that_hid_them(page: Page, shop: Served) -> None:
+    open_view(page, shop, "request", version=broken_by(shop, "edit")["version"])
+    expect(page.get_by_role("img", name=re.compile("of 540 tokens"))).to_be_visible()
+    expect(page.get_by_text("± ")).to_be_visible()
+    table = page.get_by_role("table", name="candidates")
+    count = table.get_by_role("row").count()
+    page.get_by_role("group", name="fate").get_by_role("button", name="summarised").click()
+    expect(table.get_by_role("row").nth(1)).to_contain_text("summarised")
+    assert table.get_by_role("row").count() < count
+    page.get_by_role("searchbox", name="search candidates").fill("no such words")
+    expect(page.get_by_text("Nothing matches")).to_be_visible()
+    page.get_by_role("searchbox", name="search candidates").fill("")
+    table.get_by_role("link", name="by this edit").first.click()
+    expect(page).to_have_url(re.compile(r"transcript\?item="))
+
+
+def test_the_bytes_are_shown_with_the_first_change_and_can_be_copied(page: Page, shop: Served) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    version = broken_by(shop, "edit")["version"]
+    open_view(page, shop, "request", version=version)
+    page.get_by_role("button", name="Bytes").click()
+    page.get_by_role("button", name="Go to the first change").click()
+    expect(page.locator("mark")).to_be_visible()
+    page.get_by_role("button", name="Copy all").click()
+    expect(page.get_by_role("status")).to_have_text("Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == shop.read("bytes", address=PARCELS, version=version, whole=1).data["text"]
+
+
+def test_a_request_that_is_sent_meanwhile_appears(own_shop: Served, page: Page) -> None:
+    open_view(page, own_shop, "requests")
+    table = page.get_by_role("table", name="requests")
+    expect(table).to_be_visible()
+    before = table.get_by_role("row").count()
+    with Store.open(own_shop.store) as store:
+        session = Session.open(PARCELS, store=store)
+        session.user("And now?")
+        context = session.build(Template(Instructions("Hi."), History(), budget=Budget(window=4_000)))
+        context.render("openai")
+        context.sent()
+    expect(table.get_by_role("row")).to_have_count(before + 1)
