@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from msgspec.json import encode
 
@@ -11,7 +11,7 @@ from quire.errors import QuireError, UnknownId
 from quire.inspector.items import text_of_item
 from quire.inspector.source import Query, Source
 from quire.items import Item, ToolCall, ToolResult, kind_of
-from quire.providers import HISTORY
+from quire.providers import HISTORY, entries_in
 from quire.session import Kept, Spending, before_of, compare_requests, first_change
 from quire.tokens import AS_OF
 
@@ -183,7 +183,7 @@ def sent_bytes(source: Source, query: Query) -> dict[str, Any]:
 def _segments(payload: Mapping[str, Any]) -> Iterator[_Segment]:
     at = 1
     for name, value in payload.items():
-        parts = cast("list[Any]", value) if isinstance(value, list) else []
+        parts = entries_in(value)
         is_list = bool(parts)
         at += len(encode(name)) + 1 + is_list
         for place, part in enumerate(parts or [value]):

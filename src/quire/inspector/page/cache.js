@@ -61,7 +61,7 @@ function Strip({ rows, address }) {
         })}
       </svg>
       <figcaption class="strip-legend muted">
-        <span><i class="swatch strip-can" />could be served</span><span><i class="swatch strip-did" />was served</span>
+        <span><i class="swatch strip-can" />could be served (predicted)</span><span><i class="swatch strip-did" />was served (reported)</span>
         <span><i class="swatch strip-break is-bad" />broken by a change</span><span><i class="swatch strip-break is-warn" />cut, time-out, not served</span>
       </figcaption>
     </figure>`;
@@ -79,8 +79,8 @@ function List({ data, address, skip, setParams }) {
     { name: "when", head: "Sent", cell: (row) => html`<${When} at=${row.at} />` },
     { name: "model", head: "Model", cell: (row) => html`<span class="cut" title=${row.provider}>${readable(row.model ?? row.provider)}</span>` },
     { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => html`<${Tokens} count=${row.tokens} /><span class="faint of"> / ${number(row.available)}</span>` },
-    { name: "can", head: "Could", isNumber: true, cell: (row) => percent(row.predicted) },
-    { name: "did", head: "Served", isNumber: true, cell: (row) => percent(row.reported) },
+    { name: "can", head: "Predicted", isNumber: true, cell: (row) => percent(row.predicted) },
+    { name: "did", head: "Reported", isNumber: true, cell: (row) => percent(row.reported) },
     { name: "cost", head: "Cost", isNumber: true, cell: (row) => money(row.cost) },
     { name: "break", head: "Break", cell: (row) => row.cause && html`<div class="row wrap"><${Cause} cause=${row.cause} />${isBreak(row) && html`<span class="muted break-price"><${Price} row=${row} /></span>`}</div>` },
   ];

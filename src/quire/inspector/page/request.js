@@ -42,7 +42,7 @@ function Budget({ data }) {
     { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => row.tokens },
     { name: "shown", head: "Shown", isNumber: true, cell: (row) => row.shown },
     { name: "left-out", head: "Left out", isNumber: true, cell: (row) => row.left_out },
-    { name: "note", head: "", cell: (row) => html`<span class="muted">${readable(row.note)}</span>` },
+    { name: "note", head: "", cell: (row) => row.note && html`<span class="muted">${readable(row.note)}</span>` },
   ];
   return html`
     <${Panel} title="Budget" note=${`${number(data.tokens)} of ${plural(data.available, "token")}`}>
