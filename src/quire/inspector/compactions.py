@@ -44,7 +44,7 @@ def listed(source: Source, query: Query) -> dict[str, Any]:
     def described(edit: Edit) -> dict[str, Any]:
         is_folded = isinstance(edit, Summary) and edit.id not in shown
         state = "undone" if edit.id in undone else "folded" if is_folded else "in force"
-        own = {"state": state, "undo": undone.get(edit.id), "sources": len(_covered(edit, view))}
+        own = {"state": state, "undo": undone.get(edit.id), "sources": _count(edit, view)}
         return describe(edit, counter) | own
 
     return {
@@ -61,13 +61,24 @@ def listed(source: Source, query: Query) -> dict[str, Any]:
     }
 
 
+def _area(edit: Edit, view: View) -> list[tuple[int, int]]:
+    """The stretches of positions that an edit is about; there may be edits in them."""
+    if isinstance(edit, Summary | Hide):
+        return view.log.area(edit, view.end)
+    position = view.position(edit.target)
+    return [(position, position + 1)]
+
+
+def _count(edit: Edit, view: View) -> int:
+    area = _area(edit, view)
+    return sum(stop - start - len(view.log.positions("edits", start, stop)) for start, stop in area)
+
+
 def _covered(edit: Edit, view: View) -> list[int]:
     """The positions of what an edit is about."""
-    if isinstance(edit, Mask):
-        return [view.position(edit.target)]
-    assert isinstance(edit, Summary | Hide)
-    found = {position for start, stop in view.log.area(edit, view.end) for position in range(start, stop)}
-    return sorted(found.difference(view.log.positions("edits", 0, view.end)))
+    edits = set(view.log.positions("edits", 0, view.end))
+    found = (position for start, stop in _area(edit, view) for position in range(start, stop))
+    return [position for position in found if position not in edits]
 
 
 def sources(source: Source, query: Query) -> dict[str, Any]:
