@@ -1,5 +1,8 @@
 """Compactions: what each took, saved and cost, those that were not kept, and one tried beforehand."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
@@ -134,7 +137,36 @@ def test_a_preview_of_a_summary_says_what_it_would_cost(own_shop: Served, page: 
     expect(preview.get_by_role("button", name="Compact now")).to_be_disabled()
 
 
-def test_a_compaction_elsewhere_appears(own_shop: Served, page: Page) -> None:
+class Slow(Scripted):
+    """A model that answers when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(["Lamps."])
+        self.begun, self.go = Event(), Event()
+
+    async def ask(self, items: Any, **options: Any) -> Any:
+        self.begun.set()
+        await asyncio.to_thread(self.go.wait, 20)
+        return await super().ask(items, **options)
+
+
+def test_a_compaction_that_runs_elsewhere_is_seen_to_its_end(own_shop: Served, page: Page) -> None:
+    page.goto(own_shop.url(VIEW))
+    first, model = page.get_by_role("listitem").first, Slow()
+    with Store.open(own_shop.store) as store, ThreadPoolExecutor(1) as thread:
+        session = Session.open(PARCELS, store=store)
+        session.undo()
+        session.compaction.use(Summarize(unit="tokens"), model)
+        running = thread.submit(session.compaction.run)
+        assert model.begun.wait(20)
+        expect(first.get_by_text("running")).to_be_visible()
+        model.go.set()
+        assert running.result()
+        expect(first.get_by_text("Lamps.")).to_be_visible()
+    expect(first.get_by_text("in force")).to_be_visible()
+
+
+def test_a_compaction_that_fails_elsewhere_appears(own_shop: Served, page: Page) -> None:
     page.goto(own_shop.url(VIEW))
     expect(page.get_by_role("listitem").first).to_be_visible()
     with Store.open(own_shop.store) as store:

@@ -2,7 +2,7 @@
 
 import { html, useState } from "preact";
 import { can, get, post, useData } from "quire/api.js";
-import { Bar, Button, Empty, Fault, Figures, Item, Loaded, Panel, Tag, Text, When, money, number, percent, plural, readable, seconds } from "quire/parts.js";
+import { Bar, Button, Dot, Empty, Fault, Figures, Item, Loaded, Panel, Tag, Text, When, money, number, percent, plural, readable, seconds } from "quire/parts.js";
 
 const STATES = {
   "in force": ["good", "in force"], undone: ["plain", "undone"], folded: ["plain", "folded into a later one"], "partly undone": ["plain", "partly undone"],
@@ -22,7 +22,7 @@ export function Compactions({ address, params, setParams }) {
   return html`<${Loaded} state=${state} rows=${5}>${(data) => html`<div class="stack">
     <${Try} address=${address} policies=${data.policies} figures=${figuresOf(data)} />
     ${data.length === 0 && html`<${Panel}><${Empty} title="Nothing was compacted">A compactor takes over when the history outgrows its room. Preview shows what one would do now.</${Empty}></${Panel}>`}
-    <ol class="timeline" aria-label="Compactions, newest first">${data.rows.map((row) => html`<${Row} key=${row.edits[0]?.id ?? row.attempt.began_at} row=${row} address=${address} open=${params.open ?? newest(data.rows)} onOpen=${(id) => setParams({ open: id })} />`)}</ol>
+    <ol class="past" aria-label="Compactions, newest first">${data.rows.map((row) => html`<${Row} key=${row.edits[0]?.id ?? row.attempt.began_at} row=${row} address=${address} open=${params.open ?? newest(data.rows)} onOpen=${(id) => setParams({ open: id })} />`)}</ol>
     ${data.length > data.rows.length && html`<p class="muted">These are the newest of ${number(data.length)}.</p>`}
   </div>`}</${Loaded}>`;
 }
@@ -52,9 +52,9 @@ function Row({ row, address, open, onOpen }) {
     try { for (const id of ids) await post("undo", { address, id }); } catch (fault) { setError(fault); }
   };
   const title = can.write ? undefined : can.reason;
-  return html`<li class="timeline-row is-${tone}"><article class="panel" aria-label=${does(row.kinds) || `${by} ${label}`}>
+  return html`<li class="past-row is-${tone}"><article class="panel" aria-label=${does(row.kinds) || `${by} ${label}`}>
     <header class="panel-head">
-      <h2>${does(row.kinds) || readable(by)}</h2><${Tag} tone=${tone}>${label}</${Tag}>
+      <${Dot} tone=${tone} label=${label} /><h2>${does(row.kinds) || readable(by)}</h2><${Tag} tone=${tone}>${label}</${Tag}>
       ${row.attempt?.is_forced && html`<${Tag} tone="warn" title="An undo had shown some of it again, and nothing else made the history fit.">forced</${Tag}>`}
       <span class="muted cut">${made(row)}</span>
       <div class="grow" /><${When} at=${row.attempt ? row.attempt.ended_at ?? row.attempt.began_at : row.edits[0].at} />
