@@ -35,7 +35,6 @@ from quire.errors import (
 )
 from quire.inspector import compactions, conversation, conversations, requests, steps, what_if
 from quire.inspector.files import add as add_file, faults, opened as opened_files
-from quire.inspector.modules import PAGE, modules
 from quire.inspector.source import Query, Source
 from quire.session import open_store
 from quire.stores import Store
@@ -73,6 +72,7 @@ WRITES: dict[str, Write] = {
 }
 """What can be changed in a writable source, by name."""
 
+PAGE = Path(__file__).with_name("page")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LARGEST = 64 * 2**20
 """Bytes of a file that is dropped on the page."""
@@ -196,8 +196,8 @@ def _headers() -> list[tuple[bytes, bytes]]:
 @cache
 def import_map() -> str:
     """The import map of the page."""
-    paths = {name: f"./{path.relative_to(PAGE.parent).as_posix()}" for name, path in modules().items()}
-    return json.dumps({"imports": paths})
+    own = {f"quire/{path.name}": f"./page/{path.name}" for path in sorted(PAGE.glob("*.js"))}
+    return json.dumps({"imports": {"preact": "./page/vendor/preact.js", **own}})
 
 
 # Answers

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact";
 
 const element = document.getElementById("snapshot");
 export const snapshot = element ? JSON.parse(element.textContent) : null;
-const answers = new Map(snapshot?.answers.map(([name, params, data]) => [keyOf(name, params), data]));
+const answers = new Map(snapshot?.answers.map(([name, params, data]) => [whole(name, params)[0], data]));
 
 export const at = { source: "store", sources: [] };
 
@@ -14,6 +14,35 @@ export function keyOf(name, params = {}) {
   const query = new URLSearchParams(given.map(([key, value]) => [key, String(value)]));
   query.sort();
   return `${name}?${query}`;
+}
+
+// An export has the pages of an answer in one: its key and parameters without those of a page.
+export function whole(name, { start, limit, ...rest }) {
+  const params = name === "item" ? { ...rest, start } : rest;
+  return [keyOf(name, params), params];
+}
+
+function exported(name, params) {
+  const data = answers.get(whole(name, params)[0]);
+  if (data === undefined) throw new Error("This was not exported: open the conversation with `quire inspect`.");
+  if (!data?.rows || params.limit === undefined) return data;
+  const start = Math.min(params.start ?? data.start, data.rows.length);
+  return { ...data, start, rows: data.rows.slice(start, start + params.limit) };
+}
+
+// What is asked for while `work` runs, and the answers. `work` is given a function that returns those so far.
+let recording = null, awaited = 0;
+
+export async function recorded(work) {
+  const asked = recording = new Map();
+  const sofar = () => [...asked.values()];
+  try { await work(sofar); } finally { recording = null; }
+  return sofar();
+}
+
+// Waits until all is rendered and answered.
+export async function settled() {
+  for (let quiet = 0; quiet < 3; quiet = awaited ? 0 : quiet + 1) await new Promise((done) => setTimeout(done, 40));
 }
 
 async function answer(path, options) {
@@ -26,10 +55,14 @@ async function answer(path, options) {
 }
 
 export async function get(name, params = {}, source = at.source) {
+  if (snapshot) return exported(name, params);
   const key = keyOf(name, params);
-  if (!snapshot) return answer(`${source}/${key}`);
-  if (!answers.has(key)) throw new Error("This was not exported: open the conversation with `quire inspect`.");
-  return answers.get(key);
+  awaited += 1;
+  try {
+    const data = await answer(`${source}/${key}`);
+    recording?.set(key, [name, params, data]);
+    return data;
+  } finally { awaited -= 1; }
 }
 
 export async function post(name, body) {

@@ -3,13 +3,14 @@
 
 import { html, render, useEffect, useState } from "preact";
 import { at, can, follow, go, link, loadSources, snapshot, useData } from "quire/api.js";
-import { Dot, Fault, Skeleton, Tag, money, number, plural, readable } from "quire/parts.js";
+import { Export } from "quire/export.js";
+import { Button, Dialog, Dot, Fault, Skeleton, Tag, money, number, plural, readable } from "quire/parts.js";
 import { VIEWS, Conversations } from "quire/views.js";
 
 function readAddress() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [source = "", address = "", view = ""] = path.split("/").map(decodeURIComponent);
-  return { source, address, view: view || "transcript", params: Object.fromEntries(new URLSearchParams(query)) };
+  return { source, address: address || snapshot?.address || "", view: view || "transcript", params: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 function App() {
@@ -48,16 +49,17 @@ function App() {
     ${isHelping && html`<${Help} onClose=${() => setHelping(false)} />`}`;
 }
 
-const Header = ({ children }) => html`
+const Header = ({ children, actions }) => html`
   <header class="top">
     <a class="brand" href=${link("")} aria-label="All conversations"><svg viewBox="0 0 16 16" width="18" height="18" aria-hidden="true"><rect width="16" height="16" rx="4" class="tone-accent" /><path d="M4 4.5h8M4 8h8M4 11.5h4.5" class="brand-lines" /></svg><span>Quire</span></a>
     ${children}
-    <div class="grow" />
+    <div class="grow" />${actions}
     ${snapshot ? html`<${Tag}>export of ${new Date(snapshot.at * 1000).toISOString().slice(0, 10)}</${Tag}>` : !can.write && html`<${Tag} title=${can.reason}>read-only</${Tag}>`}
   </header>`;
 
 function Conversation({ source, address, view, params, setParams }) {
   const [isLive, setLive] = useState(false);
+  const [isExporting, setExporting] = useState(false);
   const head = useData("conversation", { address });
   useEffect(() => {
     let timer;
@@ -72,21 +74,22 @@ function Conversation({ source, address, view, params, setParams }) {
   const [scope, name] = address.split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
   const figures = head.data;
   return html`
-    <${Header}>
+    <${Header} actions=${!snapshot && figures && html`<${Button} title="Save this conversation as one file" onClick=${() => setExporting(true)}>Export</${Button}>`}>
       <nav class="crumbs" aria-label="address"><span class="muted crumb">${readable(scope || "no scope")}</span><span class="muted">/</span><h1 dir="auto">${readable(name ?? "")}</h1>
       ${isLive && html`<${Dot} label="changed just now" />`}</nav>
       ${figures && html`<div class="crumb-figures muted"><span title="entries of the log">version ${number(figures.version)}</span><span>${plural(figures.spending.tokens, "token")} spent</span><span>${money(figures.spending.cost)}</span></div>`}
     </${Header}>
     <nav class="tabs" aria-label="views">${VIEWS.filter((one) => one.tab && (!one.isFor || (figures && one.isFor(figures)))).map((one) => html`
       <a key=${one.name} href=${link(address, one.name)} aria-current=${one === shown || one.name === shown.under ? "page" : undefined}>${one.tab}${figures?.counts?.[one.name] ? html`<span class="count">${number(figures.counts[one.name])}</span>` : ""}</a>`)}</nav>
-    <main class="main">${head.error ? html`<${Fault} error=${head.error} />` : html`<${shown.view} key=${shown.name} address=${address} params=${params} setParams=${setParams} head=${figures} />`}</main>`;
+    <main class="main">${head.error ? html`<${Fault} error=${head.error} />` : html`<${shown.view} key=${shown.name} address=${address} params=${params} setParams=${setParams} head=${figures} />`}</main>
+    ${isExporting && html`<${Export} address=${address} view=${shown.name} params=${params} head=${figures} onClose=${() => setExporting(false)} />`}`;
 }
 
 const KEYS = [["/", "search"], ["j  k", "next, previous row"], ["Enter", "open the row"], ["1 … 6", "tabs of a conversation"], ["← →", "earlier, later version on the time slider"], ["Esc", "back to all conversations"], ["?", "this list"]];
 
 const Help = ({ onClose }) => html`
-  <div class="veil" onClick=${onClose}><div class="dialog" role="dialog" aria-label="Keys" onClick=${(event) => event.stopPropagation()}>
+  <${Dialog} label="Keys" onClose=${onClose}>
     <h2>Keys</h2><dl class="keys">${KEYS.map(([key, text]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${text}</dd></div>`)}</dl>
-    <button type="button" class="button is-plain" onClick=${onClose}>Close</button></div></div>`;
+    <button type="button" class="button is-plain" onClick=${onClose}>Close</button></${Dialog}>`;
 
 render(html`<${App} />`, document.getElementById("page"));

@@ -89,6 +89,15 @@ export function Copy({ text, label = "Copy" }) {
   return html`<button type="button" class="button is-quiet" onClick=${copy}>${isDone ? "Copied" : label}</button>`;
 }
 
+export function Dialog({ label, onClose, children }) {
+  useEffect(() => {
+    const press = (event) => { if (event.key === "Escape") { event.stopPropagation(); onClose(); } };
+    addEventListener("keydown", press, true);
+    return () => removeEventListener("keydown", press, true);
+  }, []);
+  return html`<div class="veil" onClick=${onClose}><div class="dialog" role="dialog" aria-label=${label} onClick=${(event) => event.stopPropagation()}>${children}</div></div>`;
+}
+
 // Panels and tables
 
 export const Panel = ({ title, note, actions, children, id }) => html`

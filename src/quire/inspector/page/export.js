@@ -1,0 +1,131 @@
+// One file: a conversation as this page shows it, to be opened without a server.
+// Every view is rendered once where nobody sees it, and what it asks for goes into the file.
+
+import { html, render, useState } from "preact";
+import { at, get, recorded, settled, whole } from "quire/api.js";
+import { Button, Dialog, Fault } from "quire/parts.js";
+import { VIEWS } from "quire/views.js";
+
+const MOST_ROWS = 10000, MOST_REQUESTS = 100, AT_ONCE = 10;
+
+// Fields whose texts are no content. A file without content has the sizes of all other texts.
+const PLAIN = new Set(("address agent by call_id cause fate id kind model name part place parent place provider role rule "
+  + "scope section sort state status target transcript transcripts type").split(" "));
+
+export function Export({ address, view, params, head, onClose }) {
+  const [isBare, setBare] = useState(false);
+  const [error, setError] = useState(null);
+  const [isBusy, setBusy] = useState(false);
+  const save = async () => {
+    setBusy(true);
+    setError(null);
+    const top = scrollY;
+    try {
+      download(await fileOf(address, await answersFor(address, view, params, head, isBare), isBare), address);
+      onClose();
+    } catch (fault) { setError(fault); } finally { setBusy(false); scrollTo(0, top); }
+  };
+  return html`<${Dialog} label="Export" onClose=${onClose}>
+    <h2>Export as one file</h2>
+    <p class="muted">An HTML file with all views of this conversation. It opens without a server and asks for nothing.</p>
+    <label class="check"><input type="checkbox" checked=${isBare} onChange=${(event) => setBare(event.target.checked)} />Without content: sizes in place of texts, arguments, payloads and names of files</label>
+    ${error && html`<${Fault} error=${error} />`}
+    <div class="row"><${Button} tone="primary" onClick=${save}>${isBusy ? "Exporting…" : "Save file"}</${Button}><${Button} onClick=${onClose}>Cancel</${Button}></div></${Dialog}>`;
+}
+
+async function answersFor(address, view, params, head, isBare) {
+  const asked = await recorded(async (sofar) => {
+    await get("conversation", { address });
+    await visit(address, head, [[view, params], ["transcript", { flat: 1 }], ...VIEWS.map((one) => [one.name, {}])]);
+    const rows = (name) => sofar().filter(([one]) => one === name).flatMap(([, , data]) => data.rows ?? []);
+    await visit(address, head, [
+      ...rows("requests").slice(-MOST_REQUESTS).map((row) => ["request", { version: row.version }]),
+      ...rows("compactions").flatMap((row) => row.edits).map((edit) => ["compactions", { open: edit.id }]),
+    ]);
+  });
+  const answers = new Map();
+  for (const [name, params, data] of asked) {
+    const [key, asksFor] = whole(name, params);
+    if (!answers.has(key)) answers.set(key, [name, asksFor, await allRows(name, asksFor, data)]);
+  }
+  if (isBare) return [...answers.values()].map(([name, params, data]) => [name, params, bare(data)]);
+  return [...answers.values(), ...await restsOf([...answers.values()], address)];
+}
+
+async function visit(address, head, places) {
+  const unseen = document.createElement("div");
+  const setParams = () => {};
+  for (let start = 0; start < places.length; start += AT_ONCE) {
+    const views = places.slice(start, start + AT_ONCE).map(([name, params]) => [VIEWS.find((one) => one.name === name), params]);
+    render(html`${views.filter(([one]) => one && (!one.isFor || one.isFor(head))).map(([one, params]) => html`<${one.view} address=${address} params=${params} setParams=${setParams} head=${head} />`)}`, unseen);
+    await settled();
+    render(null, unseen);
+  }
+}
+
+// An answer that is one page of many, with the rows of all.
+async function allRows(name, params, data) {
+  if (!data?.rows || !(data.length > data.rows.length)) return data;
+  if (data.length > MOST_ROWS) throw new Error(`A file has at most ${MOST_ROWS} rows of a view; ${name} has ${data.length}.`);
+  const rows = [];
+  for (let page = []; rows.length < data.length; rows.push(...page)) {
+    page = (await get(name, { ...params, start: rows.length, limit: 200 })).rows;
+    if (!page.length) break;
+  }
+  return { ...data, rows };
+}
+
+// The rests of texts that are cut.
+async function restsOf(answers, address) {
+  const found = new Map(), rests = [];
+  JSON.stringify(answers, (_, value) => { if (value?.id && value.next && value.text) found.set(value.id, value.next); return value; });
+  for (const [id, first] of found) {
+    for (let next = first; next;) {
+      const params = { address, id, start: next };
+      const data = await get("item", params);
+      rests.push(["item", params, data]);
+      next = data.next;
+    }
+  }
+  return rests;
+}
+
+function bare(value, field = "") {
+  if (typeof value === "string") return PLAIN.has(field) ? value : `[${value.length} characters]`;
+  if (Array.isArray(value)) return value.map((one) => bare(one, field));
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).filter(([name]) => name !== "next").map(([name, one]) => [name, bare(one, field === "media" ? field : name)]));
+}
+
+async function fileOf(address, answers, isBare) {
+  const sources = at.sources.filter((one) => one.name === at.source).map((one) => ({ ...one, label: isBare ? "" : one.label }));
+  const snapshot = { at: Date.now() / 1000, address, source: at.source, sources, answers };
+  const text = (path) => fetch(path).then((one) => one.text());
+  const { imports } = JSON.parse(document.querySelector("script[type=importmap]").textContent);
+  for (const name of Object.keys(imports)) imports[name] = `data:text/javascript;charset=utf-8,${encodeURIComponent(await text(imports[name]))}`;
+  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("");
+  const policy = `default-src 'none'; script-src 'nonce-${nonce}' 'strict-dynamic'; style-src 'nonce-${nonce}'; img-src data:; base-uri 'none'; form-action 'none'`;
+  const json = (value) => JSON.stringify(value).replaceAll("<", "\\u003c");
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="content-security-policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Quire inspector</title>
+<style nonce="${nonce}">${await text(document.querySelector("link[rel=stylesheet]").href)}</style>
+<script type="importmap" nonce="${nonce}">${json({ imports })}</script>
+<script type="application/json" id="snapshot">${json(snapshot)}</script>
+</head>
+<body><div id="page"></div><script type="module" nonce="${nonce}">import("quire/app.js");</script></body>
+</html>
+`;
+}
+
+function download(text, address) {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/html" }));
+  const name = decodeURIComponent(address).replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 80);
+  Object.assign(document.createElement("a"), { href: url, download: `${name}.html` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
