@@ -252,7 +252,7 @@ def test_10_000_items_are_read_as_one_scrolls(page: Page) -> None:
             page.get_by_role("button", name=f"{earlier} earlier rows").scroll_into_view_if_needed()
         expect(page.get_by_text("9,500 earlier rows")).to_be_attached()
         expect(page.get_by_text("300 later rows")).to_be_attached()
-        assert page.locator(".line").count() <= 200
+        assert page.locator(".talk-line").count() <= 200
         slider = page.get_by_role("slider", name="time slider")
         slider.fill("40")
         expect(page.get_by_text("answer 9", exact=True)).to_be_in_viewport()

@@ -48,7 +48,7 @@ function Timeline({ address, head, at, params, setParams, onDrag }) {
   const then = earlier(head.marks.edits.length ? head.marks.edits : marks);
   const compare = () => setParams({ other: head.address, other_at: isNow ? undefined : version, at: Math.max(then - 1, 0) });
   return html`
-    <section class="panel timeline" aria-label="Versions">
+    <section class="panel talk-time" aria-label="Versions">
       <div class="row wrap">
         <h2>Version</h2>
         <input type="number" class="version" aria-label="version" min="0" max=${last} value=${version} onChange=${(event) => move(Number(event.target.value))} />
@@ -62,18 +62,18 @@ function Timeline({ address, head, at, params, setParams, onDrag }) {
           : html`<${Button} onClick=${() => setParams({ other: undefined, other_at: undefined })}>Stop comparing</${Button}>`}
         <${Button} disabled=${!can.write} title=${can.write ? undefined : can.reason} onClick=${() => setForking(!isForking)}>Branch here</${Button}>
       </div>
-      <div class="slider">
+      <div class="talk-slider">
         <button type="button" class="button is-quiet" aria-label="previous mark" disabled=${before < 0} onClick=${() => move(before)}>‹</button>
-        <div class="slider-track">
+        <div class="talk-track">
           <input type="range" aria-label="time slider" min="0" max=${last} value=${version} aria-valuetext=${`version ${version} of ${last}`}
             onInput=${(event) => onDrag(Number(event.target.value))} onChange=${(event) => move(Number(event.target.value))} />
-          <svg class="marks" viewBox="0 0 1000 20" preserveAspectRatio="none" role="img" aria-label="marks: user messages, requests and edits">
+          <svg class="talk-marks" viewBox="0 0 1000 20" preserveAspectRatio="none" role="img" aria-label="marks: user messages, requests and edits">
             ${MARKS.map(([sort, , height]) => html`<path key=${sort} class="mark-${sort}" d=${head.marks[sort].map((mark) => `M${((1000 * mark) / Math.max(last, 1)).toFixed(1)} 0v${height}`).join("")} />`)}
           </svg>
         </div>
         <button type="button" class="button is-quiet" aria-label="next mark" disabled=${after > last} onClick=${() => move(after)}>›</button>
       </div>
-      <div class="row legend">${MARKS.toReversed().map(([sort, one]) => html`<span key=${sort} class="legend-${sort}">${one}</span>`)}</div>
+      <div class="row talk-legend">${MARKS.toReversed().map(([sort, one]) => html`<span key=${sort} class="legend-${sort}">${one}</span>`)}</div>
       ${isForking && html`<${Fork} address=${address} at=${isNow ? undefined : version} transcript=${params.transcript} />`}
     </section>`;
 }
@@ -84,7 +84,7 @@ function Fork({ address, at, transcript }) {
   const create = async () => {
     try { go((await post("fork", { address, name, ...(at === undefined ? {} : { at }), ...(transcript ? { transcript } : {}) })).address); } catch (fault) { setError(fault); }
   };
-  return html`<form class="row wrap fork" onSubmit=${(event) => { event.preventDefault(); create(); }}>
+  return html`<form class="row wrap talk-fork" onSubmit=${(event) => { event.preventDefault(); create(); }}>
     <input type="text" aria-label="name of the branch" placeholder="name of the branch" value=${name} onInput=${(event) => setName(event.target.value)} />
     <${Button} tone="primary" disabled=${!name} onClick=${create}>Create branch</${Button}>
     <span class="muted">It begins with what this conversation had ${at === undefined ? "until now" : `at version ${number(at)}`}.</span>
@@ -101,7 +101,7 @@ function Branches({ head }) {
   const branches = head.branches.map((one) => ({ ...one, name: nameOfPlace(one.place), is_here: one.place === address }));
   const longest = Math.max(...branches.map((one) => one.length), 1), x = (items) => (1000 * items) / longest;
   const depth = (one) => (one?.parent ? 1 + depth(branches.find((other) => other.name === one.parent)) : 0);
-  return html`<aside class="talk-side"><${Panel} title="Branches" note=${branches.length > 1 ? number(branches.length - 1) : undefined}>
+  return html`<aside class="talk-side ${branches.length > 1 ? "" : "is-alone"}"><${Panel} title="Branches" note=${branches.length > 1 ? number(branches.length - 1) : undefined}>
     ${branches.length < 2 && html`<p class="panel-body muted">None yet. A branch is a conversation of its own that begins with this past.</p>`}
     <ul class="branches">${branches.length > 1 && branches.map((one) => html`
       <li key=${one.place} class=${one.is_here ? "is-here" : ""}>
@@ -122,7 +122,7 @@ function Rows({ address, at, params, setParams }) {
   const [start, setStart] = useState(undefined);
   const { transcript, flat, item } = params;
   const state = useData("transcript", { address, transcript, at, start, limit: WINDOW, flat, item });
-  const list = useKeys(".line"), isAtEnd = useRef(!item);
+  const list = useKeys(".talk-line"), isAtEnd = useRef(!item);
   useEffect(() => setStart(undefined), [at, flat, item]);
   useEffect(() => { list.current?.querySelector(".is-found")?.scrollIntoView({ block: "center" }); }, [item, state.data?.item]);
   useEffect(() => {
@@ -133,7 +133,7 @@ function Rows({ address, at, params, setParams }) {
   // What is read stays where it is when rows before or after it come and go.
   const kept = useRef(null);
   const move = (to) => {
-    const element = [...list.current.children].find((one) => one.matches(".line") && one.getBoundingClientRect().bottom > innerHeight / 3);
+    const element = [...list.current.children].find((one) => one.matches(".talk-line") && one.getBoundingClientRect().bottom > innerHeight / 3);
     kept.current = element && { element, top: element.getBoundingClientRect().top };
     setStart(to);
   };
@@ -149,10 +149,10 @@ function Rows({ address, at, params, setParams }) {
     const later = () => move(data.start + STEP + WINDOW >= data.length ? undefined : data.start + STEP);
     return html`<${Panel} title="Transcript" note=${plural(data.length, "row")} actions=${html`<label class="check"><input type="checkbox" checked=${flat === "1"} onChange=${(event) => setParams({ flat: event.target.checked ? 1 : undefined })} />Everything recorded</label>`}>
       ${data.length === 0 && html`<${Empty} title="Nothing was recorded yet">At this version the transcript is empty.</${Empty}>`}
-      <div class="lines" ref=${list}>
+      <div class="talk-lines" ref=${list}>
         ${data.start > 0 && html`<${More} onReach=${() => move(Math.max(data.start - STEP, 0))}>${plural(data.start, "earlier row")}</${More}>`}
         ${lines.flatMap((line) => [
-          line === own && html`<div class="fork-line" key="fork"><span>branched off here</span></div>`,
+          line === own && html`<div class="talk-border" key="fork"><span>branched off here</span></div>`,
           html`<${Row} key=${`${line.row.sort}${line.row.position}`} ...${line} item=${data.item} address=${address} at=${at} transcript=${transcript} setParams=${setParams} />`,
         ])}
         ${end < data.length && html`<${More} onReach=${later}>${plural(data.length - end, "later row")}</${More}>`}
@@ -170,7 +170,7 @@ function More({ onReach, children }) {
     seen.observe(button.current);
     return () => seen.disconnect();
   }, []);
-  return html`<button type="button" class="more link" ref=${button} onClick=${onReach}>${children}</button>`;
+  return html`<button type="button" class="talk-more link" ref=${button} onClick=${onReach}>${children}</button>`;
 }
 
 // A result is attached to its call, if only calls, results and reasoning are between them.
@@ -195,7 +195,7 @@ function Row({ row, results, item = null, ...given }) {
     : row.sort === "edit" ? html`<${Edit} row=${row} ...${given} />`
     : row.sort === "summary" ? html`<${Shown} row=${row} ...${given} className="is-summary"><${EditActions} row=${row} ...${given}>${`Stands for ${plural(row.count, "item")}.`}</${EditActions}></${Shown}>`
     : html`<${Shown} row=${row} ...${given}>${results.map((one) => html`<${Shown} key=${one.position} row=${one} ...${given} />`)}</${Shown}>`;
-  return html`<div class="line ${isFound && row.sort !== "fold" ? "is-found" : ""}" tabindex="-1">${body}</div>`;
+  return html`<div class="talk-line ${isFound && row.sort !== "fold" ? "is-found" : ""}" tabindex="-1">${body}</div>`;
 }
 
 // An item as it is shown; of a masked one the stub, and the original on request.
@@ -204,7 +204,7 @@ function Shown({ row, address, at, setParams, className = "", children }) {
   const isStub = row.stub && !isOriginal;
   const side = html`
     ${row.state !== "shown" && row.state !== "edit" && html`<${Fate} fate=${row.state} />`}
-    ${row.version && html`<button type="button" class="at" title="show the conversation as it was at this version" onClick=${() => setParams({ at: row.version })}>v${number(row.version)}</button>`}`;
+    ${row.version && html`<button type="button" class="talk-at" title="show the conversation as it was at this version" onClick=${() => setParams({ at: row.version })}>v${number(row.version)}</button>`}`;
   return html`<${Item} item=${isStub ? row.stub : row.item} address=${address} side=${side} className="state-${row.state} ${isStub ? "is-stub" : ""} ${className}">
     ${row.stub && html`<div class="row edit-actions"><button type="button" class="link" aria-expanded=${isOriginal} onClick=${() => setOriginal(!isOriginal)}>${isOriginal ? "Show the stub" : `Show the original, ${plural(row.item.length, "character")}`}</button><${Act} address=${address} at=${at} id=${row.by}>Undo mask</${Act}></div>`}
     ${children}
@@ -216,7 +216,7 @@ function Fold({ row, isFound, ...given }) {
   const [isOpen, setOpen] = useState(isFound);
   const { address, at } = given;
   const what = row.count ? `${plural(row.count, "item")} ${row.state}` : plural(row.stop - row.position, "edit");
-  return html`<div class="fold state-${row.state}">
+  return html`<div class="talk-fold state-${row.state}">
     <div class="row"><button type="button" class="link" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "▾" : "▸"} ${what}</button>
     ${row.state === "hidden" && html`<${Act} address=${address} at=${at} id=${row.by}>Undo hide</${Act}>`}</div>
     ${isOpen && html`<${Sources} row=${row} ...${given} />`}
@@ -229,9 +229,9 @@ function Sources({ row, item, ...given }) {
   const limit = Math.min(WINDOW / 2, row.stop - start);
   const state = useData("transcript", { address, at, transcript, flat: 1, start, limit });
   return html`<${Loaded} state=${state} rows=${Math.min(limit, 4)}>${(data) => html`
-    ${start > row.position && html`<button type="button" class="more link" onClick=${() => setStart(Math.max(start - STEP, row.position))}>${plural(start - row.position, "earlier item")}</button>`}
+    ${start > row.position && html`<button type="button" class="talk-more link" onClick=${() => setStart(Math.max(start - STEP, row.position))}>${plural(start - row.position, "earlier item")}</button>`}
     ${joined(data.rows).map((line) => html`<${Row} key=${line.row.position} ...${line} item=${item} ...${given} />`)}
-    ${start + limit < row.stop && html`<button type="button" class="more link" onClick=${() => setStart(start + STEP)}>${plural(row.stop - start - limit, "later item")}</button>`}`}</${Loaded}>`;
+    ${start + limit < row.stop && html`<button type="button" class="talk-more link" onClick=${() => setStart(start + STEP)}>${plural(row.stop - start - limit, "later item")}</button>`}`}</${Loaded}>`;
 }
 
 // Edits
@@ -244,7 +244,7 @@ function Edit({ row, address, at, setParams }) {
   return html`<div class="edit-line ${row.undo ? "is-undone" : ""}">
     <${EditActions} row=${row} address=${address} at=${at}><${Kind} item=${row.item} /> <span class="edit-about">${about}</span></${EditActions}>
     <div class="grow" />
-    ${row.version && html`<button type="button" class="at" title="show the conversation as it was at this version" onClick=${() => setParams({ at: row.version })}>v${number(row.version)}</button>`}
+    ${row.version && html`<button type="button" class="talk-at" title="show the conversation as it was at this version" onClick=${() => setParams({ at: row.version })}>v${number(row.version)}</button>`}
     <${When} at=${row.item.at} />
   </div>`;
 }
@@ -276,12 +276,12 @@ function Comparison({ address, head, at, params, setParams }) {
   const choose = html`<select aria-label="compare with" value=${other} onChange=${(event) => setParams({ other: event.target.value, other_at: undefined })}>${head.branches.map((one) => html`<option key=${one.place} value=${one.place}>${readable(nameOfPlace(one.place))}</option>`)}</select>`;
   return html`<${Loaded} state=${state} rows=${8}>${(data) => html`
     <${Panel} title="Side by side" note=${data.differences ? plural(data.differences, "difference") : undefined}>
-      <div class="sides sides-head"><div><h3>Left</h3><span class="cut">${readable(nameOfPlace(head.address))}</span> <span class="muted">version ${number(data.left.version)}, ${plural(data.left.shown, "item")}</span></div>
+      <div class="pair pair-head"><div><h3>Left</h3><span class="cut">${readable(nameOfPlace(head.address))}</span> <span class="muted">version ${number(data.left.version)}, ${plural(data.left.shown, "item")}</span></div>
         <div><h3>Right</h3>${choose} <input type="number" class="version" aria-label="version on the right" min="0" value=${data.right.version} onChange=${(event) => setParams({ other_at: event.target.value })} /> <span class="muted">${plural(data.right.shown, "item")}</span></div></div>
       ${data.differences === 0 && html`<${Empty} title="Both sides show the same">Move the slider, or choose another branch or version on the right.</${Empty}>`}
-      ${start > 0 && html`<button type="button" class="more link" onClick=${() => setStart(Math.max(start - STEP, 0))}>${plural(start, "earlier row")}</button>`}
+      ${start > 0 && html`<button type="button" class="talk-more link" onClick=${() => setStart(Math.max(start - STEP, 0))}>${plural(start, "earlier row")}</button>`}
       ${data.rows.map((row, index) => html`<${Pair} key=${start + index} row=${row} address=${address} other=${other} asked=${asked} />`)}
-      ${start + data.rows.length < data.length && html`<button type="button" class="more link" onClick=${() => setStart(start + STEP)}>${plural(data.length - start - data.rows.length, "later row")}</button>`}
+      ${start + data.rows.length < data.length && html`<button type="button" class="talk-more link" onClick=${() => setStart(start + STEP)}>${plural(data.length - start - data.rows.length, "later row")}</button>`}
     </${Panel}>`}</${Loaded}>`;
 }
 
@@ -290,9 +290,9 @@ function Pair({ row, address, other, asked }) {
   if (rows) return rows.map((one, index) => html`<${Pair} key=${index} row=${one} address=${address} other=${other} asked=${asked} />`);
   if (row.count) {
     const open = async () => setRows((await get("compare", { ...asked, flat: 1, start: row.start, limit: Math.min(row.count, WINDOW) })).rows);
-    return html`<div class="fold"><button type="button" class="link" aria-expanded="false" onClick=${open}>▸ ${plural(row.count, "equal item")}</button></div>`;
+    return html`<div class="talk-fold"><button type="button" class="link" aria-expanded="false" onClick=${open}>▸ ${plural(row.count, "equal item")}</button></div>`;
   }
   if (row.state === "same") return html`<div class="is-same"><${Item} item=${row.left} address=${address} /></div>`;
-  const side = (name, item, at) => html`<div class="side is-${name} ${item ? "" : "is-empty"}">${item && html`<${Item} item=${item} address=${at} side=${row.state === "changed" && html`<${Tag} tone="warn">changed</${Tag}>`} />`}</div>`;
-  return html`<div class="sides">${side("left", row.left, address)}${side("right", row.right, other || address)}</div>`;
+  const side = (name, item, at) => html`<div class="pair-side is-${name} ${item ? "" : "is-empty"}">${item && html`<${Item} item=${item} address=${at} side=${row.state === "changed" && html`<${Tag} tone="warn">changed</${Tag}>`} />`}</div>`;
+  return html`<div class="pair">${side("left", row.left, address)}${side("right", row.right, other || address)}</div>`;
 }
