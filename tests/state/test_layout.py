@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.state import Transcript, is_edit, laid_out, side_by_side
+from quire.items import Undo
+from quire.state import Transcript, is_edit, laid_out, side_by_side, subject
 from quire.testing.histories import OPS, Author, Op
 from quire.testing.plain import PlainTranscript
 from tests.state.chains import plain_of, play
@@ -23,6 +24,21 @@ def test_everything_recorded_is_in_one_row_and_what_is_shown_in_the_order_of_the
         content = [item for item in recorded[row.start : row.stop] if not is_edit(item)]
         assert (not content) if row.sort in ("edit", "summary") else (content or row.sort == "fold")
         assert len({view.fate(item.id) for item in content}) <= 1, "one edit covers a fold"
+
+
+@given(OPS)
+def test_an_edit_is_about_all_that_is_not_shown_because_of_it_and_about_no_edit(ops: list[Op]) -> None:
+    view = play(ops, Transcript(), PlainTranscript(), Author()).view
+    about = {
+        edit.id: {view.log.id_at(p) for start, stop in subject(view, edit) for p in range(start, stop)}
+        for edit in view.edits_in_force.edits.values()
+        if not isinstance(edit, Undo)
+    }
+    recorded = view.recorded()
+    for item in recorded:
+        by = view.fate(item.id).by if not is_edit(item) else None
+        assert by is None or item.id in about[by]
+    assert set().union(*about.values()).isdisjoint(item.id for item in recorded if is_edit(item))
 
 
 @given(OPS, OPS, st.integers(0, 30))

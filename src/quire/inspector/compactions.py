@@ -1,7 +1,8 @@
 """Compactions: what each took out of the main transcript, saved and cost; and what one would do now."""
 
 from collections import Counter as Tally
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from quire.compactors import Compactor, Room
@@ -11,7 +12,7 @@ from quire.inspector.items import describe
 from quire.inspector.source import Query, Source, text_in
 from quire.items import Edit, Hide, Mask, Summary, Undo, kind_of
 from quire.session import Attempt, Session
-from quire.state import Run, View
+from quire.state import Run, View, subject
 from quire.tokens import Usage, cost, counter_for, facts_for
 
 _MOST_ROWS, _MOST_EDITS, _MOST_SOURCES = 200, 50, 200
@@ -44,8 +45,8 @@ def listed(source: Source, query: Query) -> dict[str, Any]:
     def described(edit: Edit) -> dict[str, Any]:
         is_folded = isinstance(edit, Summary) and edit.id not in shown
         state = "undone" if edit.id in undone else "folded" if is_folded else "in force"
-        own = {"state": state, "undo": undone.get(edit.id), "sources": _count(edit, view)}
-        return describe(edit, counter) | own
+        sources = sum(stop - start for start, stop in subject(view, edit))
+        return describe(edit, counter) | {"state": state, "undo": undone.get(edit.id), "sources": sources}
 
     return {
         "length": len(every),
@@ -61,26 +62,6 @@ def listed(source: Source, query: Query) -> dict[str, Any]:
     }
 
 
-def _area(edit: Edit, view: View) -> list[tuple[int, int]]:
-    """The stretches of positions that an edit is about; there may be edits in them."""
-    if isinstance(edit, Summary | Hide):
-        return view.log.area(edit, view.end)
-    position = view.position(edit.target)
-    return [(position, position + 1)]
-
-
-def _count(edit: Edit, view: View) -> int:
-    area = _area(edit, view)
-    return sum(stop - start - len(view.log.positions("edits", start, stop)) for start, stop in area)
-
-
-def _covered(edit: Edit, view: View) -> list[int]:
-    """The positions of what an edit is about."""
-    edits = set(view.log.positions("edits", 0, view.end))
-    found = (position for start, stop in _area(edit, view) for position in range(start, stop))
-    return [position for position in found if position not in edits]
-
-
 def sources(source: Source, query: Query) -> dict[str, Any]:
     """Some of what one edit is about, from `start` on."""
     view, name, start = (
@@ -91,8 +72,13 @@ def sources(source: Source, query: Query) -> dict[str, Any]:
     edit = view.get(name)
     if not isinstance(edit, Summary | Mask | Hide):
         raise UnknownId(f"{cut(name)!r} is no compaction")
-    covered = _covered(edit, view)
+    covered = _positions(view, [edit])
     return {"length": len(covered), "rows": _items(view, covered[start : start + _MOST_SOURCES])}
+
+
+def _positions(view: View, edits: Iterable[Edit]) -> list[int]:
+    stretches = chain.from_iterable(subject(view, edit) for edit in edits)
+    return sorted({position for start, stop in stretches for position in range(start, stop)})
 
 
 def _items(view: View, positions: Sequence[int]) -> list[dict[str, Any]]:
@@ -115,7 +101,7 @@ def preview(source: Source, query: Query) -> dict[str, Any]:
         edits.append(Summary("-", plan.request.spans))
         used = Usage(sum(map(room.counter.count, plan.request.prompt)), plan.request.size)
         asked = {"model": DEFAULT_MODEL, "usage": used, "cost": cost(facts_for(DEFAULT_MODEL), used)}
-    positions = sorted({position for edit in edits for position in _covered(edit, view)})
+    positions = _positions(view, edits)
     taken = {"kinds": Tally(map(kind_of, edits)), "rows": _items(view, positions[:_MOST_SOURCES])}
     sizes = {"before": plan.before, "after": plan.after, "count": len(positions)}
     return {"plan": taken | sizes | {"request": asked}, "reason": plan.reason}

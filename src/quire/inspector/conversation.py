@@ -15,7 +15,7 @@ from quire.inspector.items import STRETCH, describe, text_of_item
 from quire.inspector.source import Query, Source, text_in
 from quire.items import Hide, Item, Mask, Pin, Summary, Undo, kind_of
 from quire.session import Session, family, transcript_with, view_at
-from quire.state import EDIT, Pair, Run, Sort, Stretch, View, laid_out, side_by_side
+from quire.state import EDIT, Pair, Run, Sort, Stretch, View, laid_out, side_by_side, subject
 from quire.stores.streams import MAIN, RECEIPTS
 from quire.tokens import counter_for
 
@@ -140,10 +140,7 @@ def _described(shown: _Shown, row: Stretch, undone: Mapping[str, str]) -> dict[s
 def _subject(view: View, edit: Item) -> dict[str, Any]:
     """What an edit is about: how many items, or an item of which kind."""
     if isinstance(edit, Summary | Hide):
-        area = view.log.area(edit, view.end)
-        return {
-            "count": sum(stop - start - len(view.log.positions("edits", start, stop)) for start, stop in area)
-        }
+        return {"count": sum(stop - start for start, stop in subject(view, edit))}
     assert isinstance(edit, Mask | Pin | Undo)
     return {"target": kind_of(view.get(edit.target))}
 

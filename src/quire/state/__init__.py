@@ -52,6 +52,7 @@ from quire.state.layout import (
     Stretch as Stretch,
     laid_out as laid_out,
     side_by_side as side_by_side,
+    subject as subject,
 )
 from quire.state.log import (
     EDIT as EDIT,

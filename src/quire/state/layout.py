@@ -1,13 +1,14 @@
-"""Layouts for readers: all that was recorded, with the edits in place; and two views side by side.
+"""Layouts for readers: all that was recorded with the edits in place, what edits are about, views compared.
 
-Both read positions and ids alone, so they cost little for a transcript of which nothing is in memory.
+All of it reads positions and ids alone, so they cost little for a transcript of which nothing is in memory.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
-from quire.state.shape import Run, contains, united
+from quire.items import Edit, Hide, Summary
+from quire.state.shape import Interval, Run, contains, singles, united, without
 from quire.state.view import View
 
 
@@ -39,6 +40,13 @@ def laid_out(view: View) -> Iterator[Stretch]:
             yield Stretch("summary", run.by, run.by + 1)
         yield from (Stretch("item", position, position + 1) for position in range(run.start, run.stop))
         at = run.stop
+
+
+def subject(view: View, edit: Edit) -> list[Interval]:
+    """The stretches of positions that an edit is about: what it covers but for other edits, or its target."""
+    if not isinstance(edit, Hide | Summary):
+        return singles([view.position(edit.target)])
+    return without(view.log.area(edit, view.end), singles(view.log.positions("edits", 0, view.end)))
 
 
 class Pair(NamedTuple):
