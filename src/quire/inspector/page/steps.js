@@ -79,7 +79,7 @@ function Approval({ step, address }) {
     <div class="panel-body stack"><pre class="code approval-given">${readable(pretty(call.text))}</pre>
       ${error && html`<${Fault} error=${error} />`}
       ${isOpen && html`<form class="row wrap" onSubmit=${(event) => event.preventDefault()}>
-        <input class="grow" type="text" aria-label="Reason" placeholder="Reason of a refusal, for the model" value=${reason} disabled=${!can.write} onInput=${(event) => setReason(event.target.value)} />
+        <input class="grow" type="text" aria-label="Reason" placeholder="Reason, if refused" value=${reason} disabled=${!can.write} onInput=${(event) => setReason(event.target.value)} />
         <${Button} tone="bad" disabled=${!can.write} title=${title} onClick=${decide(reason.trim() || false)}>Refuse</${Button}>
         ${status !== "approved" && html`<${Button} tone="primary" disabled=${!can.write} title=${title} onClick=${decide(true)}>Approve</${Button}>`}
       </form>`}
