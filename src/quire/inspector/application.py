@@ -12,7 +12,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,18 +20,21 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quire.errors import (
     Conflict,
     Forgotten,
+    InvalidValue,
     QuireError,
     StoreError,
     TooLarge,
     UnknownId,
     UnknownKey,
+    cut,
 )
 from quire.inspector import compactions, conversation, conversations, requests, steps, what_if
 from quire.inspector.files import add as add_file, faults, opened as opened_files
@@ -40,6 +43,7 @@ from quire.session import open_store
 from quire.stores import Store
 from quire.stores.threads import FOLLOWING
 
+T = TypeVar("T")
 Read = Callable[[Source, Query], Any]
 Write = Callable[[Source, Mapping[str, Any]], Any]
 
@@ -81,7 +85,6 @@ _PATIENCE = 0.5
 _ALIVE = 15.0
 """Seconds between two signs of life in a stream of events."""
 
-_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
 _STATUS: dict[type[QuireError], int] = {
     UnknownId: 404,
     UnknownKey: 404,
@@ -119,14 +122,16 @@ def app(
         inspector.add_files(files, next(iter(files)) if len(files) == 1 else "files")
     routes = [
         Route("/", inspector.index),
-        Route("/page/{path:path}", inspector.file),
+        Mount("/page", StaticFiles(directory=PAGE)),
         Route("/api/sources", inspector.listed),
         Route("/api/files", inspector.open_file, methods=["POST"]),
         Route("/api/{source}/events", inspector.events),
         Route("/api/{source}/{name}", inspector.read, methods=["GET"]),
         Route("/api/{source}/{name}", inspector.write, methods=["POST"]),
     ]
-    made = Starlette(routes=[Mount(f"/{token}" if token else "", routes=routes)])
+    made = Starlette(
+        routes=[Mount(f"/{token}" if token else "", routes=routes)], exception_handlers={QuireError: _fault}
+    )
     made.add_middleware(_Guard, token=token, hosts=hosts)
     made.state.path = f"/{token}/" if token else "/"
     return made
@@ -209,81 +214,53 @@ class _Inspector:
     def __init__(self) -> None:
         self.sources: dict[str, Source] = {}
 
-    def add_files(self, given: Mapping[str, bytes], label: str) -> str:
+    def add_files(self, given: Mapping[str, bytes], label: str) -> dict[str, str]:
         """Open histories and logs as a source of their own, and return the name of the source."""
         name = f"file-{len(self.sources) + 1}"
         self.sources[name] = opened_files(given, label)
-        return name
+        return {"source": name}
 
     async def index(self, request: Request) -> Response:
         page = (PAGE / "index.html").read_text("utf-8").replace("{{import map}}", import_map())
-        return Response(page, media_type="text/html")
-
-    async def file(self, request: Request) -> Response:
-        path = (PAGE / request.path_params["path"]).resolve()
-        if not path.is_relative_to(PAGE) or path.suffix not in _TYPES or not path.is_file():
-            return PlainTextResponse("There is no such file.", status_code=404)
-        return Response(path.read_bytes(), media_type=_TYPES[path.suffix])
+        return HTMLResponse(page)
 
     async def listed(self, request: Request) -> Response:
-        rows = [
-            {
-                "name": name,
-                "label": source.label,
-                "scope": source.scope,
-                "is_writable": source.is_writable,
-                "is_file": source.histories is not None,
-                "notes": source.notes,
-            }
-            for name, source in self.sources.items()
-        ]
-        return _answer(rows)
+        fields = ("label", "scope", "is_writable", "is_file", "notes")
+        return _answer(
+            [
+                {"name": name, **{field: getattr(source, field) for field in fields}}
+                for name, source in self.sources.items()
+            ]
+        )
 
     async def read(self, request: Request) -> Response:
-        read = READS.get(request.path_params["name"])
-        source = self.sources.get(request.path_params["source"])
-        if read is None or source is None:
-            return _answer({"error": "there is nothing at this address"}, 404)
-        return await _computed(read, source, Query(request.query_params))
+        return await _computed(_named(READS, request), self._source(request), Query(request.query_params))
 
     async def write(self, request: Request) -> Response:
-        write = WRITES.get(request.path_params["name"])
-        source = self.sources.get(request.path_params["source"])
-        if write is None or source is None:
-            return _answer({"error": "there is nothing at this address"}, 404)
+        write, source = _named(WRITES, request), self._source(request)
         if not source.is_writable:
             return _answer({"error": "this is read-only: start the inspector with --write"}, 403)
         try:
             body = msgspec.json.decode(await _body(request, _LARGEST_BODY), type=dict[str, Any])
-        except (msgspec.MsgspecError, QuireError) as fault:
-            return _answer({"error": f"the body is a JSON object: {fault}"}, 400)
+        except msgspec.MsgspecError as fault:
+            raise InvalidValue(f"the body is a JSON object: {fault}") from None
         return await _computed(write, source, body)
 
     async def open_file(self, request: Request) -> Response:
-        try:
-            data = await _body(request, _LARGEST)
-        except QuireError as fault:
-            return _answer({"error": str(fault)}, 413)
-        given = request.query_params
+        data, given = await _body(request, _LARGEST), request.query_params
         name, into = given.get("name", "file"), self.sources.get(given.get("into", ""))
         if into is not None:
             return await _computed(add_file, into, name, data)
-        return await _computed(lambda: {"source": self.add_files({name: data}, name)})
+        return await _computed(self.add_files, {name: data}, name)
 
     async def events(self, request: Request) -> Response:
         """Tell when a conversation changes, or, without an address, when any does."""
-        source = self.sources.get(request.path_params["source"])
-        if source is None:
-            return _answer({"error": "there is nothing at this address"}, 404)
-        address = request.query_params.get("address")
-        try:
-            wait = (
-                partial(conversations.wait, source)
-                if address is None
-                else partial(source.store.wait, source.place(address))
-            )
-        except QuireError as fault:
-            return _answer({"error": str(fault)}, 404)
+        source, address = self._source(request), request.query_params.get("address")
+        wait = (
+            partial(conversations.wait, source)
+            if address is None
+            else partial(source.store.wait, source.place(address))
+        )
 
         async def events() -> AsyncIterator[str]:
             version, quiet = -1, 0.0
@@ -299,14 +276,22 @@ class _Inspector:
 
         return StreamingResponse(events(), media_type="text/event-stream")
 
+    def _source(self, request: Request) -> Source:
+        name = request.path_params["source"]
+        if name not in self.sources:
+            raise UnknownId(f"there is no source {cut(name)!r}")
+        return self.sources[name]
+
+
+def _named(table: Mapping[str, T], request: Request) -> T:
+    name = request.path_params["name"]
+    if name not in table:
+        raise UnknownId(f"there is nothing named {cut(name)!r} here")
+    return table[name]
+
 
 async def _computed(work: Callable[..., Any], *given: Any) -> Response:
-    """The answer of a function that runs in a thread; an error is a sentence."""
-    try:
-        return _answer(await run_in_threadpool(work, *given))
-    except QuireError as fault:
-        status = next((code for kind, code in _STATUS.items() if isinstance(fault, kind)), 400)
-        return _answer({"error": str(fault)}, status)
+    return _answer(await run_in_threadpool(work, *given))
 
 
 async def _body(request: Request, largest: int) -> bytes:
@@ -321,3 +306,9 @@ async def _body(request: Request, largest: int) -> bytes:
 
 def _answer(value: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")
+
+
+async def _fault(request: Request, fault: Exception) -> Response:
+    """An error as a sentence."""
+    status = next((code for kind, code in _STATUS.items() if isinstance(fault, kind)), 400)
+    return _answer({"error": str(fault)}, status)

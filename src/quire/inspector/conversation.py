@@ -69,7 +69,7 @@ def head(source: Source, query: Query) -> dict[str, Any]:
         "transcripts": list(session.transcripts),
         "spending": {"tokens": spent.tokens, "cost": spent.cost},
         "counts": {"requests": len(requests), "compactions": done, "steps": len(shown.view.open_calls())},
-        "is_file": source.histories is not None,
+        "is_file": source.is_file,
         "marks": _marks(shown, requests),
         "branches": [branch._asdict() | {"place": str(branch.place)} for branch in branches],
     }

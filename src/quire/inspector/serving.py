@@ -2,13 +2,19 @@
 
 import socket
 from collections.abc import Callable
+from threading import Thread
 
 import uvicorn
 from starlette.applications import Starlette
 
+from quire.context import DEFAULT_MODEL
+from quire.tokens import counter_for
+
 
 def serve(app: Starlette, *, host: str, port: int, opened: Callable[[str], object]) -> None:
     """Serve until interrupted; `opened` is called with the address of the page once it answers."""
+    # The first count of tokens takes some tenths of a second; no view should wait for it.
+    Thread(target=lambda: counter_for(DEFAULT_MODEL).text("word " * 2_000), daemon=True).start()
     listening = socket.create_server((host, port))
     number = listening.getsockname()[1]
     config = uvicorn.Config(

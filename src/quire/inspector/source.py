@@ -67,6 +67,11 @@ class Source:
         self.scope = None if scope is None else place_at(scope=scope).scope
         self.histories, self.notes = histories, list[str]()
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it was opened from files."""
+        return self.histories is not None
+
     def place(self, address: str) -> Place:
         """The place of a conversation that exists and may be seen; `UnknownId` for any other."""
         place = place_at(address)
@@ -80,7 +85,3 @@ class Source:
         session = Session.open(scope=place.scope, conversation=place.conversation, store=self.store)
         session.refresh()
         return session
-
-    def scopes(self) -> list[str]:
-        """The scopes that may be seen."""
-        return self.store.scopes() if self.scope is None else [self.scope]
