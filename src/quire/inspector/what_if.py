@@ -24,8 +24,9 @@ from quire.sections import History
 from quire.session import Kept, Trial, request_named
 from quire.tokens import Budget, facts_for, known_models
 
-COMPACTORS: dict[str, Compactor | None] = {"as recorded": None} | {
-    name: compactor for name, compactor in POLICIES.items() if name != KEEP_ALL
+COMPACTORS: dict[str, Compactor | None] = {
+    "as recorded": None,
+    **{name: compactor for name, compactor in POLICIES.items() if name != KEEP_ALL},
 }
 _WINDOW = 128_000
 """The window of a model that is not known."""
@@ -143,5 +144,5 @@ def _shown(entries: Sequence[Entry]) -> dict[str, Entry]:
 
 def _billed(trial: Trial, setting: _Setting) -> dict[str, Any]:
     done, prices = trial.replay(*setting.given), known_prices(setting.model)
-    cost = None if prices is None else done.bill(prices) / 1_000_000
-    return {**summed([done]), "cost": cost, "units": done.bill()}
+    cost = done.bill(prices) / 1_000_000 if prices is not None and done.calls else None
+    return {**summed([done]), "cost": cost, "items": len(trial.recorded)}

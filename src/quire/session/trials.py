@@ -24,9 +24,9 @@ class Trial(NamedTuple):
         """Build what the model would see. What the compactor plans is carried out, once."""
         template, ask = Template(budget=budget, model=model), Ask(tools=self.tools)
         at = self._place
-        if compactor is None or at is None:
+        if compactor is None:
             return template.fit(self.pieces, ask)
-        log = Transcript(_unedited(self._recorded(at)))
+        log = Transcript(_unedited(self.recorded))
         context = template.fit(self._with(at, log.view), ask)
         is_smaller = compact(log, compactor, context.room(self.pieces[at].section.name), Pool())
         return template.fit(self._with(at, log.view), ask) if is_smaller else context
@@ -39,8 +39,8 @@ class Trial(NamedTuple):
         What stands before the history is in each of them; what stands behind it is taken for as many tokens
         that differ in each.
         """
-        at, counter = self._place or 0, counter_for(model)
-        items = self._recorded(at)[:most]
+        at, counter = self._place, counter_for(model)
+        items = self.recorded[:most]
         behind = (item for piece in self.pieces[at + 1 :] for item in piece.content)
         return replay(
             items if compactor is None else _unedited(items),
@@ -55,13 +55,15 @@ class Trial(NamedTuple):
         )
 
     @property
-    def _place(self) -> int | None:
-        """The place of the history among the pieces: the last one."""
-        return max((at for at, piece in enumerate(self.pieces) if piece.origin is not None), default=None)
-
-    def _recorded(self, at: int) -> list[Item]:
-        view = self.pieces[at].origin if self.pieces else None
+    def recorded(self) -> list[Item]:
+        """Everything in the history, with its edits."""
+        view = self.pieces[self._place].origin if self.pieces else None
         return [] if view is None else view.recorded()
+
+    @property
+    def _place(self) -> int:
+        """The place of the history among the pieces: the last one."""
+        return max((at for at, piece in enumerate(self.pieces) if piece.origin is not None), default=0)
 
     def _with(self, at: int, view: View) -> tuple[Piece, ...]:
         history = self.pieces[at]._replace(content=view, source=None)

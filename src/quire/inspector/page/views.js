@@ -8,6 +8,7 @@ import { Transcript } from "quire/conversation.js";
 import { Empty } from "quire/parts.js";
 import { Request } from "quire/request.js";
 import { Steps } from "quire/steps.js";
+import { WhatIf } from "quire/what_if.js";
 
 export { Conversations };
 
@@ -19,6 +20,6 @@ export const VIEWS = [
   { name: "request", under: "requests", view: Request },
   { name: "compactions", tab: "Compactions", view: Compactions },
   { name: "steps", tab: "Tools", view: Steps },
-  { name: "what-if", tab: "What if", view: Later },
+  { name: "what-if", tab: "What if", view: WhatIf },
   { name: "faults", tab: "Faults", view: Later, isFor: (head) => head.is_file },
 ];

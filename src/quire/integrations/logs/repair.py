@@ -147,10 +147,11 @@ def changes(original: Any, repaired: Any, provider: str) -> list[Change]:
     field = HISTORY[provider]
     one, other = (fields_in(value) or {field: value} for value in (original, repaired))
     before, after = (entries_in(value.get(field)) for value in (one, other))
-    rows = [[_ordered(message) for message in messages] for messages in (before, after)]
+    rows = [list(map(_ordered, messages)) for messages in (before, after)]
+    matched = SequenceMatcher(None, rows[0], rows[1], autojunk=False)
     found = [
         Change(f"{field}[{start}]", start, before[start:end], after[first:last])
-        for what, start, end, first, last in SequenceMatcher(None, *rows, autojunk=False).get_opcodes()
+        for what, start, end, first, last in matched.get_opcodes()
         if what != "equal"
     ]
     for name in {**one, **other}:
