@@ -51,7 +51,7 @@ def test_a_transcript_has_its_edits_in_place(shop: Served) -> None:
         next(row for row in rows[2:] if row.get("item", {}).get("kind") == kind)
         for kind in ("summary", "undo")
     )
-    assert undone["undo"] == undo["item"]["id"] and undo["target"] == "summary"
+    assert undone["undo"] == undo["item"]["id"] and undo["of"] == "summary"
     sources = shop.read(
         "transcript", address=PARCELS, flat=1, start=fold["position"], limit=fold["count"]
     ).data["rows"]

@@ -13,9 +13,9 @@ from quire.errors import UnknownId, cut
 from quire.inspector.compactions import all_done
 from quire.inspector.items import STRETCH, describe, text_of_item
 from quire.inspector.source import Query, Source, text_in
-from quire.items import Hide, Item, Mask, Pin, Summary, Undo, kind_of
+from quire.items import Undo, kind_of
 from quire.session import Session, family, transcript_with, view_at
-from quire.state import EDIT, Pair, Run, Sort, Stretch, View, laid_out, side_by_side, subject
+from quire.state import Pair, Run, Sort, Stretch, View, is_edit, laid_out, side_by_side, subject
 from quire.stores.streams import MAIN, RECEIPTS
 from quire.tokens import counter_for
 
@@ -131,18 +131,11 @@ def _described(shown: _Shown, row: Stretch, undone: Mapping[str, str]) -> dict[s
     said |= {"item": describe(item, counter), **fate._asdict()}
     if fate.state == "masked" and (stub := view.shown_at(at)) is not None:
         said["stub"] = describe(stub, counter)
-    if view.log.head(at) == EDIT:
-        sort = "edit" if row.sort == "item" else row.sort
-        said |= {"sort": sort, "undo": undone.get(item.id), **_subject(view, item)}
+    if is_edit(item):
+        area, sort = subject(view, item), "summary" if row.sort == "summary" else "edit"
+        said |= {"sort": sort, "undo": undone.get(item.id), "of": kind_of(view.log.item(area[0][0]))}
+        said["count"] = sum(stop - start for start, stop in area)
     return said
-
-
-def _subject(view: View, edit: Item) -> dict[str, Any]:
-    """What an edit is about: how many items, or an item of which kind."""
-    if isinstance(edit, Summary | Hide):
-        return {"count": sum(stop - start for start, stop in subject(view, edit))}
-    assert isinstance(edit, Mask | Pin | Undo)
-    return {"target": kind_of(view.get(edit.target))}
 
 
 def item(source: Source, query: Query) -> dict[str, Any]:

@@ -7,21 +7,25 @@ import { Button, Empty, Fate, Fault, Item, Kind, Loaded, Panel, Tag, When, numbe
 
 const WINDOW = 200, STEP = 100;
 
-export function Transcript({ address, params, setParams }) {
+export const Transcript = (given) => html`<${given.params.transcript ? OfName : Talk} ...${given} />`;
+
+function OfName(given) {
+  const head = useData("conversation", { address: given.address, transcript: given.params.transcript });
+  return html`<${Talk} ...${given} head=${head.data} />`;
+}
+
+// The rows are asked for at once; the head is not waited for.
+function Talk({ address, params, setParams, head }) {
   const [dragged, setDragged] = useState(null);
-  const { transcript } = params;
-  const head = useData("conversation", { address, transcript });
   const at = dragged ?? (params.at === undefined ? undefined : Number(params.at));
-  return html`<${Loaded} state=${head}>${(data) => html`
+  const given = { address, head, at, params, setParams };
+  return html`
     <div class="talk">
-      <${Timeline} address=${address} head=${data} at=${at} params=${params} setParams=${setParams} onDrag=${setDragged} />
+      ${head ? html`<${Timeline} ...${given} onDrag=${setDragged} />` : html`<div class="panel talk-time is-waiting" />`}
       ${params.other !== undefined
-        ? html`<${Comparison} address=${address} head=${data} at=${at} params=${params} setParams=${setParams} />`
-        : html`<div class="talk-body">
-          <${Rows} key=${transcript} address=${address} at=${at} params=${params} setParams=${setParams} />
-          <${Branches} head=${data} />
-        </div>`}
-    </div>`}</${Loaded}>`;
+        ? html`<${Comparison} ...${given} />`
+        : html`<div class="talk-body"><${Rows} key=${params.transcript} ...${given} />${head && html`<${Branches} head=${head} />`}</div>`}
+    </div>`;
 }
 
 // The slider over versions
@@ -240,7 +244,7 @@ const nameOf = (kind) => ({ tool_result: "result", tool_call: "call" })[kind] ??
 
 // A line where an edit was made.
 function Edit({ row, address, at, setParams }) {
-  const about = row.target ? `of a ${nameOf(row.target)}` : `of ${plural(row.count, "item")}`;
+  const about = ["summary", "hide"].includes(row.item.kind) ? `of ${plural(row.count, "item")}` : `of a ${nameOf(row.of)}`;
   return html`<div class="edit-line ${row.undo ? "is-undone" : ""}">
     <${EditActions} row=${row} address=${address} at=${at}><${Kind} item=${row.item} /> <span class="edit-about">${about}</span></${EditActions}>
     <div class="grow" />
@@ -273,10 +277,10 @@ function Comparison({ address, head, at, params, setParams }) {
   const asked = { address, transcript, at, other, other_at };
   const state = useData("compare", { ...asked, start, limit: STEP });
   useEffect(() => setStart(0), [at, other, other_at]);
-  const choose = html`<select aria-label="compare with" value=${other} onChange=${(event) => setParams({ other: event.target.value, other_at: undefined })}>${head.branches.map((one) => html`<option key=${one.place} value=${one.place}>${readable(nameOfPlace(one.place))}</option>`)}</select>`;
+  const choose = head && html`<select aria-label="compare with" value=${other} onChange=${(event) => setParams({ other: event.target.value, other_at: undefined })}>${head.branches.map((one) => html`<option key=${one.place} value=${one.place}>${readable(nameOfPlace(one.place))}</option>`)}</select>`;
   return html`<${Loaded} state=${state} rows=${8}>${(data) => html`
     <${Panel} title="Side by side" note=${data.differences ? plural(data.differences, "difference") : undefined}>
-      <div class="pair pair-head"><div><h3>Left</h3><span class="cut">${readable(nameOfPlace(head.address))}</span> <span class="muted">version ${number(data.left.version)}, ${plural(data.left.shown, "item")}</span></div>
+      <div class="pair pair-head"><div><h3>Left</h3><span class="cut">${readable(nameOfPlace(address))}</span> <span class="muted">version ${number(data.left.version)}, ${plural(data.left.shown, "item")}</span></div>
         <div><h3>Right</h3>${choose} <input type="number" class="version" aria-label="version on the right" min="0" value=${data.right.version} onChange=${(event) => setParams({ other_at: event.target.value })} /> <span class="muted">${plural(data.right.shown, "item")}</span></div></div>
       ${data.differences === 0 && html`<${Empty} title="Both sides show the same">Move the slider, or choose another branch or version on the right.</${Empty}>`}
       ${start > 0 && html`<button type="button" class="talk-more link" onClick=${() => setStart(Math.max(start - STEP, 0))}>${plural(start, "earlier row")}</button>`}
