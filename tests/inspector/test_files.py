@@ -11,6 +11,7 @@ import pytest
 from quire.inspector import app
 from quire.stores import Store
 from quire.testing.broken import BrokenHistory, broken_histories
+from tests.inspector.browsing import Page, expect
 from tests.inspector.serving import Answer, Served, serving
 
 LOGS = Path(__file__).parent.parent / "integrations" / "logs"
@@ -123,3 +124,51 @@ def test_a_store_that_is_dropped_is_to_be_opened(own_shop: Served, tmp_path: Pat
 
 def test_a_conversation_of_a_store_has_no_faults_of_a_file(shop: Served) -> None:
     assert shop.read("faults", address="lamp-shop/parcels").status == 400
+
+
+DROP = """([name, text]) => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([text], name));
+  for (const type of ["dragenter", "dragover", "drop"])
+    window.dispatchEvent(new DragEvent(type, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+}"""
+"""Drops a file on the page, as a person does."""
+
+
+def test_a_history_that_is_dropped_shows_its_faults_and_the_repair(own_shop: Served, page: Page) -> None:
+    (one,) = [one for one in broken_histories() if one.name == "user-speaks-before-the-result"]
+    page.goto(own_shop.url("store"))
+    expect(page.get_by_role("button", name="Open files")).to_be_visible()
+    page.evaluate(DROP, ["weather.json", json.dumps(one.broken)])
+    expect(page.get_by_role("heading", name="weather.json")).to_be_visible()
+    expect(page.get_by_text("read-only", exact=True)).to_be_visible()
+    faults = page.get_by_role("table", name="faults")
+    expect(faults.get_by_role("row").filter(has_text="messages[3].tool_call_id")).to_contain_text(
+        "orphan_result"
+    )
+    changes = page.get_by_role("list", name="repair").get_by_role("listitem")
+    expect(changes).to_have_count(2)
+    expect(changes.nth(0).get_by_role("group", name="after")).to_contain_text("4 degrees, rain")
+    expect(changes.nth(1)).to_contain_text("orphan_result")
+    expect(changes.nth(1).get_by_role("group", name="after")).to_contain_text("it is left out")
+    page.get_by_role("button", name="Show the repaired history").click()
+    expect(page.get_by_role("button", name="Copy")).to_be_visible()
+    page.get_by_role("button", name="gemini").click()
+    expect(page.get_by_role("region", name="Faults")).to_contain_text("gemini would refuse")
+    page.get_by_role("link", name="Transcript").click()
+    expect(page.get_by_text("How is the weather in Oslo?").first).to_be_visible()
+
+
+def test_files_are_chosen_and_a_bad_one_is_a_sentence(
+    own_shop: Served, page: Page, faults: list[str]
+) -> None:
+    page.goto(own_shop.url("store"))
+    page.get_by_label("files").set_input_files([LOGS / "claude-code.jsonl", LOGS / "requests.jsonl"])
+    expect(page.get_by_role("list", name="conversations").get_by_role("listitem")).to_have_count(4)
+    expect(page.get_by_text("a log of Claude Code, 2 conversations")).to_be_visible()
+    page.evaluate(DROP, ["notes.json", "no history"])
+    expect(page.get_by_role("alert")).to_contain_text("it is not JSON")
+    page.get_by_role("button", name="Dismiss").click()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert faults and all("400" in fault for fault in faults)
+    faults.clear()

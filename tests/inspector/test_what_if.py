@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.inspector.browsing import Page, expect
 from tests.inspector.serving import Served
 
 PARCELS = "lamp-shop/parcels"
@@ -78,3 +79,42 @@ def test_nothing_is_written(shop: Served) -> None:
         tried(shop, window=450, compactor=compactor)
         shop.read("bill", address=PARCELS, window=450, compactor=compactor)
     assert shop.read("conversation", address=PARCELS).data["version"] == before
+
+
+def test_a_budget_is_tried_by_hand(shop: Served, page: Page) -> None:
+    page.goto(shop.url("store/lamp-shop%2Fparcels"))
+    page.get_by_role("link", name="What if").click()
+    sent, tried_now = (
+        page.get_by_role("region", name="As it was sent"),
+        page.get_by_role("region", name="Tried"),
+    )
+    expect(sent.get_by_role("link", name="request")).to_be_visible()
+    expect(page.get_by_role("region", name="What falls out")).to_have_count(0)
+    page.get_by_label("tokens of the budget").fill("400")
+    page.get_by_label("tokens of the budget").press("Enter")
+    expect(tried_now.get_by_text("of 340 tokens for gpt-5.6")).to_be_visible()
+    falls_out = page.get_by_role("region", name="What falls out")
+    expect(
+        falls_out.get_by_role("row").filter(has_text="it is before the cut of 'history'").first
+    ).to_be_visible()
+    page.get_by_label("Compactor").select_option("summarize")
+    expect(tried_now.get_by_text("summarised")).to_be_visible()
+    page.get_by_label("Provider").select_option("anthropic")
+    expect(page.get_by_role("region", name="Validator").get_by_text("no fault")).to_be_visible()
+    bill = page.get_by_role("region", name="Simulated bill")
+    expect(bill.get_by_role("row", name="Compactions").get_by_role("cell").last).not_to_have_text("0")
+    page.get_by_label("model", exact=True).fill("claude-sonnet-5")
+    page.get_by_label("model", exact=True).press("Enter")
+    expect(tried_now.get_by_text("does not fit")).to_be_visible()
+    expect(bill.get_by_text("would not fit. The bill is without")).to_be_visible()
+    page.get_by_role("button", name="Reset").click()
+    expect(tried_now.get_by_text("of 540 tokens for gpt-5.6")).to_be_visible()
+
+
+def test_the_slider_reaches_the_window_of_the_model(shop: Served, page: Page) -> None:
+    page.goto(shop.url("store/lamp-shop%2Fparcels/what-if"))
+    page.get_by_label("budget", exact=True).press("End")
+    expect(page.get_by_role("region", name="Tried").get_by_text("tokens for gpt-5.6")).to_contain_text(
+        "9,940"
+    )
+    expect(page.get_by_role("region", name="What falls out")).to_contain_text("nothing; 8 items shown")

@@ -72,10 +72,9 @@ export async function post(name, body) {
   return made;
 }
 
-export async function openFile(file) {
-  const made = await answer(`files?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
-  await loadSources();
-  return made.source;
+export async function openFile(file, name, into = "") {
+  const made = await answer(keyOf("files", { name, into }), { method: "POST", body: file });
+  return made?.source ?? into;
 }
 
 export async function loadSources() {

@@ -5,6 +5,7 @@ import { html, render, useEffect, useState } from "preact";
 import { at, can, follow, go, link, loadSources, snapshot, useData } from "quire/api.js";
 import { Export } from "quire/export.js";
 import { Button, Dialog, Dot, Fault, Skeleton, Tag, money, number, plural, readable } from "quire/parts.js";
+import { Drop } from "quire/files.js";
 import { VIEWS, Conversations } from "quire/views.js";
 
 function readAddress() {
@@ -46,6 +47,7 @@ function App() {
     ${address.address
       ? html`<${Conversation} key=${key} ...${address} setParams=${setParams} />`
       : html`<${Header} /><main class="main"><${Conversations} key=${key} params=${address.params} setParams=${setParams} sources=${at.sources} /></main>`}
+    <${Drop} />
     ${isHelping && html`<${Help} onClose=${() => setHelping(false)} />`}`;
 }
 

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useState } from "preact";
 import { at, changed, follow, go, link, useData } from "quire/api.js";
+import { Notes, OpenFiles } from "quire/files.js";
 import { Button, Dot, Empty, Loaded, Segmented, Tag, When, money, number, plural, readable, useKeys } from "quire/parts.js";
 
 const PAGE = 50;
@@ -38,7 +39,9 @@ export function Conversations({ params, sources }) {
       ${page.data && html`<span class="muted">${number(page.data.count.conversations)} in ${plural(page.data.count.scopes, "scope")}</span>`}
       <div class="grow" />
       ${sources.length > 1 && html`<${Segmented} label="source" options=${sources.map((one) => [one.name, one.label])} value=${at.source} onChange=${(name) => go("", "", {}, name)} />`}
+      <${OpenFiles} />
     </div>
+    <${Notes} />
     <div class="list-tools">
       <input type="search" aria-label="search" placeholder=${isSaid ? "Ask what was said, by whom, when" : "Filter by name"} value=${typed} onInput=${(event) => setTyped(event.target.value)} />
       <${Segmented} label="search in" options=${BY} value=${isSaid ? "said" : "name"} onChange=${(by) => ask({ by: by === "said" ? by : "" })} />

@@ -1,18 +1,15 @@
 // The views of a conversation in the order of their tabs. One without a tab is reached from another.
 
-import { html } from "preact";
 import { Requests } from "quire/cache.js";
 import { Compactions } from "quire/compactions.js";
 import { Conversations } from "quire/conversations.js";
+import { Faults } from "quire/files.js";
 import { Transcript } from "quire/conversation.js";
-import { Empty } from "quire/parts.js";
 import { Request } from "quire/request.js";
 import { Steps } from "quire/steps.js";
 import { WhatIf } from "quire/what_if.js";
 
 export { Conversations };
-
-const Later = () => html`<${Empty} title="Not here yet">This view is being built.</${Empty}>`;
 
 export const VIEWS = [
   { name: "transcript", tab: "Transcript", view: Transcript },
@@ -21,5 +18,5 @@ export const VIEWS = [
   { name: "compactions", tab: "Compactions", view: Compactions },
   { name: "steps", tab: "Tools", view: Steps },
   { name: "what-if", tab: "What if", view: WhatIf },
-  { name: "faults", tab: "Faults", view: Later, isFor: (head) => head.is_file },
+  { name: "faults", tab: "Faults", view: Faults, isFor: (head) => head.is_file },
 ];

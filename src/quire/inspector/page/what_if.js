@@ -36,7 +36,7 @@ function Controls({ known, asked, setParams }) {
   useEffect(() => setTyped(window), [window]);
   const most = Math.max(known.largest, window);
   const place = (tokens) => Math.round((STEPS * Math.log(Math.max(tokens, LEAST) / LEAST)) / Math.log(most / LEAST));
-  const tokensAt = (step) => Number((LEAST * (most / LEAST) ** (step / STEPS)).toPrecision(2));
+  const tokensAt = (step) => (Number(step) === STEPS ? most : Number((LEAST * (most / LEAST) ** (step / STEPS)).toPrecision(2)));
   const set = (name, value, usual) => setParams({ [name]: String(value) === String(usual) ? "" : value });
   const choose = (name, value, options) => html`<label>${name[0].toUpperCase() + name.slice(1)}
     <select value=${value} onChange=${(event) => set(name, event.target.value, known.present[name])}>${options.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>`;
