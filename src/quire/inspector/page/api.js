@@ -18,7 +18,7 @@ export function keyOf(name, params = {}) {
 
 // An export has the pages of an answer in one: its key and parameters without those of a page.
 export function whole(name, { start, limit, ...rest }) {
-  const params = name === "item" ? { ...rest, start } : rest;
+  const params = ["item", "bytes"].includes(name) ? { ...rest, start } : rest;
   return [keyOf(name, params), params];
 }
 

@@ -9,7 +9,7 @@ import { VIEWS } from "quire/views.js";
 const MOST_ROWS = 10000, MOST_REQUESTS = 100, AT_ONCE = 10;
 
 // Fields whose texts are no content. A file without content has the sizes of all other texts.
-const PLAIN = new Set(("address agent by call_id cause fate id kind model name part place parent place provider role rule "
+const PLAIN = new Set(("address agent by call_id cause fate id kind model name part parent path place provider role rule "
   + "scope section sort state status target transcript transcripts type").split(" "));
 
 export function Export({ address, view, params, head, onClose }) {
@@ -39,7 +39,7 @@ async function answersFor(address, view, params, head, isBare) {
     await visit(address, head, [[view, params], ["transcript", { flat: 1 }], ...VIEWS.map((one) => [one.name, {}])]);
     const rows = (name) => sofar().filter(([one]) => one === name).flatMap(([, , data]) => data.rows ?? []);
     await visit(address, head, [
-      ...rows("requests").slice(-MOST_REQUESTS).map((row) => ["request", { version: row.version }]),
+      ...rows("requests").slice(-MOST_REQUESTS).flatMap(({ version }) => [["request", { version }], ["request", { version, tab: "bytes" }]]),
       ...rows("compactions").flatMap((row) => row.edits).map((edit) => ["compactions", { open: edit.id }]),
     ]);
   });
