@@ -11,9 +11,10 @@ from quire.inspector import app
 from quire.stores import Store, place_at
 from tests.inspector.browsing import NARROW, WIDE, Page, expect
 from tests.inspector.serving import Served, serving
-from tests.inspector.shop import NAMES, fill_hostile
+from tests.inspector.shop import HOSTILE, LARGE, LONG, NAMES, fill_hostile
 
 VIEWS = ["transcript", "requests", "request", "compactions", "steps", "what-if", "faults"]
+REQUESTS = ["candidates", "bytes", "parameters"]
 ADDRESS = str(place_at(scope=NAMES["scope"], conversation=NAMES["conversation"]))
 
 HARM = """() => {
@@ -54,3 +55,59 @@ def test_every_view_shows_it_as_text(page: Page, hostile: Served, view: str) -> 
     page.goto(hostile.url(f"store/{quote(ADDRESS, safe='')}/{view}"))
     expect(page.get_by_role("heading", name="<img src=x onerror=window.ran=1>")).to_be_visible()
     check_harmless(page)
+
+
+@pytest.mark.parametrize("tab", REQUESTS)
+def test_every_part_of_a_request_shows_it_as_text(page: Page, hostile: Served, tab: str) -> None:
+    version = hostile.read("requests", address=ADDRESS).data["rows"][-1]["version"]
+    page.goto(hostile.url(f"store/{quote(ADDRESS, safe='')}/request?version={version}&tab={tab}"))
+    expect(page.get_by_text("window.ran=1").first).to_be_visible()
+    check_harmless(page)
+
+
+def test_the_list_and_its_search_show_it_as_text(page: Page, hostile: Served) -> None:
+    page.goto(hostile.url())
+    expect(page.get_by_text("<img src=x onerror=window.ran=1>").first).to_be_visible()
+    check_harmless(page)
+    page.get_by_role("button", name="What was said").click()
+    page.get_by_role("searchbox").fill("<script>window.ran=1</script> onerror")
+    expect(page.get_by_role("link").filter(has_text="window.ran=1").first).to_be_visible()
+    check_harmless(page)
+
+
+def test_texts_are_shown_as_they_are_and_what_cannot_be_seen_as_a_sign(page: Page, hostile: Served) -> None:
+    page.goto(hostile.url(f"store/{quote(ADDRESS, safe='')}/transcript?flat=1"))
+    expect(page.get_by_text("[click](javascript:window.ran=1)").first).to_be_visible()
+    shown = page.locator("main").text_content() or ""
+    for name in ("script", "attribute", "link", "frame", "comment", "style", "template"):
+        assert HOSTILE[name] in shown
+    assert "␛[31mred␛]8;;http://evil.example␇link⟨009B⟩2J" in shown
+    assert "⟨202E⟩txt.exe" in shown and "שלום עולם مرحبا بالعالم" in shown
+    assert not set(shown) & set("\x00\x07\x1b\x9b\u202e\u2066\u2028\u200b")
+
+
+def test_an_item_of_5_megabytes_is_read_piece_by_piece(page: Page, hostile: Served) -> None:
+    page.goto(hostile.url(f"store/{quote(LARGE, safe='')}/transcript"))
+    page.get_by_role("button", name="Show all 5,250,000 characters").click()
+    page.get_by_role("button", name="Show 100,000 more").click()
+    expect(page.get_by_role("button", name="Show 100,000 more")).to_be_visible()
+    check_harmless(page)
+
+
+def test_10_000_items_are_not_shown_at_once(page: Page, hostile: Served) -> None:
+    page.goto(hostile.url(f"store/{quote(LONG, safe='')}/transcript"))
+    expect(page.get_by_text("9999 ").first).to_be_visible()
+    assert 0 < page.get_by_role("article").count() <= 400
+    check_harmless(page)
+
+
+def test_an_export_of_it_runs_nothing(page: Page, hostile: Served, tmp_path: Path) -> None:
+    page.goto(hostile.url(f"store/{quote(ADDRESS, safe='')}/transcript"))
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save file").click()
+    saved.value.save_as(tmp_path / "hostile.html")
+    page.goto((tmp_path / "hostile.html").as_uri())
+    expect(page.get_by_text("window.ran=1").first).to_be_visible()
+    found = page.evaluate(HARM)
+    assert {**found, "elements": 0} == NO_HARM and found["elements"] == 2  # its own script and style
