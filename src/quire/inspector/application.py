@@ -4,13 +4,9 @@ Every answer is computed by a plain function of a source and a query, or, where 
 source and a JSON body. The tables `READS` and `WRITES` name them all.
 """
 
-import base64
-import hashlib
-import hmac
-import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -18,12 +14,10 @@ from urllib.parse import urlsplit
 import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quire.errors import (
     Conflict,
@@ -38,6 +32,7 @@ from quire.errors import (
 )
 from quire.inspector import compactions, conversation, conversations, requests, steps, what_if
 from quire.inspector.files import add as add_file, faults, opened as opened_files
+from quire.inspector.guard import LOOPBACK, PAGE, Guard, import_map
 from quire.inspector.source import Query, Source
 from quire.session import open_store
 from quire.stores import Store
@@ -76,8 +71,6 @@ WRITES: dict[str, Write] = {
 }
 """What can be changed in a writable source, by name."""
 
-PAGE = Path(__file__).with_name("page")
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LARGEST = 64 * 2**20
 """Bytes of a file that is dropped on the page."""
 _LARGEST_BODY = 2**20
@@ -132,80 +125,9 @@ def app(
     made = Starlette(
         routes=[Mount(f"/{token}" if token else "", routes=routes)], exception_handlers={QuireError: _fault}
     )
-    made.add_middleware(_Guard, token=token, hosts=hosts)
+    made.add_middleware(Guard, token=token, hosts=hosts)
     made.state.path = f"/{token}/" if token else "/"
     return made
-
-
-# Safety
-
-
-class _Guard:
-    """Lets only this machine's own page in, and tells the browser what the page may do."""
-
-    def __init__(self, app: ASGIApp, token: str, hosts: tuple[str, ...]) -> None:
-        self._app, self._token, self._hosts = app, token, hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        refusal = self._refusal(scope, Headers(scope=scope))
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *_headers()]
-            await send(message)
-
-        if refusal is not None:
-            await PlainTextResponse(refusal, status_code=403)(scope, receive, send_guarded)
-        else:
-            await self._app(scope, receive, send_guarded)
-
-    def _refusal(self, scope: Scope, headers: Headers) -> str | None:
-        """Why a request is refused; `None` if it is not."""
-        host = headers.get("host", "")
-        if urlsplit(f"//{host}").hostname not in self._hosts:
-            return "This address is not served here."
-        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-        first = path.split("/")[1] if self._token else ""
-        if not hmac.compare_digest(first.encode(), self._token.encode()):
-            return "The address lacks its token: open the address that `quire inspect` printed."
-        is_page = scope["method"] == "GET" and path in ("/", f"/{self._token}/")
-        is_navigation = headers.get("sec-fetch-dest") == "document" and is_page
-        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not is_navigation:
-            return "Another site asked for it."
-        if headers.get("origin", f"{scope['scheme']}://{host}") != f"{scope['scheme']}://{host}":
-            return "A page of another origin asked for it."
-        return None
-
-
-@cache
-def _headers() -> list[tuple[bytes, bytes]]:
-    digest = base64.b64encode(hashlib.sha256(import_map().encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-    rows = {
-        "content-security-policy": policy,
-        "x-content-type-options": "nosniff",
-        "referrer-policy": "no-referrer",
-        "cross-origin-resource-policy": "same-origin",
-        "cross-origin-opener-policy": "same-origin",
-        "cache-control": "no-store",
-    }
-    return [(name.encode(), value.encode()) for name, value in rows.items()]
-
-
-@cache
-def import_map() -> str:
-    """The import map of the page."""
-    own = {f"quire/{path.name}": f"./page/{path.name}" for path in sorted(PAGE.glob("*.js"))}
-    return json.dumps({"imports": {"preact": "./page/vendor/preact.js", **own}})
-
-
-# Answers
 
 
 class _Inspector:

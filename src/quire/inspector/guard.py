@@ -1,0 +1,81 @@
+"""Safety: who may ask the inspector for something, and what its page may do in the browser."""
+
+import base64
+import hashlib
+import hmac
+import json
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+PAGE = Path(__file__).with_name("page")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Guard:
+    """Lets only this machine's own page in, and tells the browser what the page may do."""
+
+    def __init__(self, app: ASGIApp, token: str, hosts: tuple[str, ...]) -> None:
+        self._app, self._token, self._hosts = app, token, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope, Headers(scope=scope))
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_headers()]
+            await send(message)
+
+        if refusal is not None:
+            await PlainTextResponse(refusal, status_code=403)(scope, receive, send_guarded)
+        else:
+            await self._app(scope, receive, send_guarded)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> str | None:
+        """Why a request is refused; `None` if it is not."""
+        host = headers.get("host", "")
+        if urlsplit(f"//{host}").hostname not in self._hosts:
+            return "This address is not served here."
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        first = path.split("/")[1] if self._token else ""
+        if not hmac.compare_digest(first.encode(), self._token.encode()):
+            return "The address lacks its token: open the address that `quire inspect` printed."
+        is_page = scope["method"] == "GET" and path in ("/", f"/{self._token}/")
+        is_navigation = headers.get("sec-fetch-dest") == "document" and is_page
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not is_navigation:
+            return "Another site asked for it."
+        if headers.get("origin", f"{scope['scheme']}://{host}") != f"{scope['scheme']}://{host}":
+            return "A page of another origin asked for it."
+        return None
+
+
+@cache
+def _headers() -> list[tuple[bytes, bytes]]:
+    digest = base64.b64encode(hashlib.sha256(import_map().encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    rows = {
+        "content-security-policy": policy,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cross-origin-resource-policy": "same-origin",
+        "cross-origin-opener-policy": "same-origin",
+        "cache-control": "no-store",
+    }
+    return [(name.encode(), value.encode()) for name, value in rows.items()]
+
+
+@cache
+def import_map() -> str:
+    """The import map of the page."""
+    own = {f"quire/{path.name}": f"./page/{path.name}" for path in sorted(PAGE.glob("*.js"))}
+    return json.dumps({"imports": {"preact": "./page/vendor/preact.js", **own}})
