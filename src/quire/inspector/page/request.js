@@ -143,7 +143,7 @@ function Candidates({ data, address, params, setParams }) {
     </div>
     ${found.length === 0 ? html`<${Empty} title="Nothing matches">No candidate has this fate, section and text.</${Empty}>`
       : html`<div class="candidates"><${Table} label="candidates" columns=${columns} rows=${found.slice(0, most)} /></div>`}
-    ${found.length > most && html`<footer class="panel-foot"><button type="button" class="button" onClick=${() => setMost(most + 2000)}>Show ${number(Math.min(found.length - most, 2000))} more</button></footer>`}`;
+    ${found.length > most && html`<footer class="panel-foot"><button type="button" class="button" onClick=${() => setMost(most + 500)}>Show ${number(Math.min(found.length - most, 500))} more</button></footer>`}`;
 }
 
 function counted(rows, nameOf) {
