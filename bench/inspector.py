@@ -41,9 +41,10 @@ import sys, time
 from quire import Session
 from quire.stores import Store
 with Store.open(sys.argv[1]) as store:
-    session = Session.open(sys.argv[2], store=store)
     for line in sys.stdin:
-        session.user(line.strip())
+        address, words = line.strip().split(" ", 1)
+        session = Session.open(address, store=store)
+        session.user(words)
         print(time.time(), flush=True)
 """
 # Notes the time at which the page has first painted what is waited for.
@@ -150,21 +151,21 @@ def painted(browser: Browser, url: str, view: View) -> float:
         return float(shown.evaluate(f"window.painted(() => {view.is_there}).then((one) => one.since)"))
 
 
-def appeared(browser: Browser, url: str, store: Path, rounds: int, address: str) -> list[float]:
-    """Milliseconds from the return of another process's append until a page has painted it."""
+def appeared(browser: Browser, url: str, store: Path, view: str, written_to: list[str]) -> list[float]:
+    """Milliseconds from the return of another process's appends until a page has painted them."""
     times = list[float]()
-    with opened(browser, f"{url}#/{address}") as shown:
+    with opened(browser, f"{url}#/{view}") as shown:
         shown.evaluate("window.painted(() => document.querySelector('.row-link, [data-id]'))")
-        command = [sys.executable, "-c", APPEND, str(store), CONVERSATION]
+        command = [sys.executable, "-c", APPEND, str(store)]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         ) as other:
             assert other.stdin is not None and other.stdout is not None
-            for number in range(rounds):
+            for number, address in enumerate(written_to):
                 words = f"change number {number}."
                 shown.evaluate(f"window.seen = {_told(words)}, 0")
                 time.sleep(0.37 * (number % 3))  # not in step with the looks of the server
-                print(words, file=other.stdin, flush=True)
+                print(address, words, file=other.stdin, flush=True)
                 written = float(other.stdout.readline())
                 times.append(1e3 * (shown.evaluate("window.seen.then((one) => one.at)") - written))
             other.stdin.close()
@@ -228,14 +229,16 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         rows = [measured(browser, view, folder / view.store, options.rounds) for view in views]
         page.progress("changes")
-        changes = list[tuple[str, str]]()
+        begun = [f"bench/{number}" for number in range(int(now()), int(now()) + 3 * options.rounds)]
+        followed = {
+            views[1].name: ("", begun),
+            "a conversation": ("store/bench%2Flast/transcript", [CONVERSATION] * len(begun)),
+        }
         with served(folder / "one.db") as url:
-            for name, address in (
-                (views[1].name, ""),
-                ("a conversation", "store/bench%2Flast/transcript"),
-            ):
-                times = appeared(browser, url, folder / "one.db", 3 * options.rounds, address)
-                changes.append((name, spread(times)))
+            changes = [
+                (name, spread(appeared(browser, url, folder / "one.db", *one)))
+                for name, one in followed.items()
+            ]
         browser.close()
     head = ("first view", "server, first", "server, then", "browser, first", "browser, then")
     parts = [page.table(head, rows), page.table(("a change in the view of", "painted after"), changes)]
