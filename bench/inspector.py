@@ -162,7 +162,7 @@ def appeared(browser: Browser, url: str, store: Path, view: str, written_to: lis
         ) as other:
             assert other.stdin is not None and other.stdout is not None
             for number, address in enumerate(written_to):
-                words = f"change number {number}."
+                words = f"change {number} of {now():.0f}."
                 shown.evaluate(f"window.seen = {_told(words)}, 0")
                 time.sleep(0.37 * (number % 3))  # not in step with the looks of the server
                 print(address, words, file=other.stdin, flush=True)
@@ -201,7 +201,7 @@ def main() -> None:
     options = parser.parse_args()
     many, size = options.conversations, options.items
     a_list = f"document.querySelectorAll('[aria-label=conversations] a').length >= {min(many, 50)}"
-    a_request = "document.querySelectorAll('[data-candidate]').length > 0"
+    a_request = "document.querySelectorAll('a.candidate').length > 0"
     views = (
         View(f"{many:,} conversations in as many scopes", "scopes.db", "conversations", "", a_list),
         View(f"{many:,} conversations in one scope", "one.db", "conversations", "", a_list),

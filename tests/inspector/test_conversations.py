@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ PARCELS, BRANCH = "lamp-shop/parcels", "lamp-shop/parcels%2Fangry"
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """120 conversations of three scopes, one of which has no name; talk-119 is the latest."""
     path = tmp_path_factory.mktemp("crowd") / "crowd.db"
+    ticks = count(1_700_000_000)
     with Store.open(path) as store:
         for number in range(120):
-            with use_clock(lambda number=number: 1_700_000_000.0 + number):
+            with use_clock(lambda: float(next(ticks))):
                 scope = ("", "north", "south")[number % 3]
                 session = Session.open(scope=scope, conversation=f"talk-{number}", store=store)
                 session.user(f"What is {number}?")
@@ -186,6 +188,7 @@ def test_a_question_is_answered_with_quotes_that_lead_to_what_was_said(shop: Ser
     quote = page.get_by_role("list", name="quotes").get_by_role("link", name="bulbs in red")
     quote.click()
     expect(page).to_have_url(re.compile(r"lamp-shop%2Fparcels/transcript\?item=\w+$"))
+    expect(page.locator("[data-id]").filter(has_text="bulbs in red")).to_be_in_viewport()
 
 
 def test_a_change_elsewhere_appears_and_is_marked_as_live(own_shop: Served, page: Page) -> None:

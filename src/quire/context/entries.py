@@ -145,8 +145,10 @@ class Part(NamedTuple):
         end = view.end if position_of_cut is None else position_of_cut
         rows: list[tuple[int, Explained]] = []
         for position, item in _candidates(view):
-            fate, rule, reason = _fate_in(view, item)
-            tokens = counter.count(shown.get(item.id) or view.shown_at(position) or item)
+            fate, rule, reason = _fate_in(view, position)
+            told = shown.get(item.id) or view.shown_at(position) or item
+            is_whole = told is item  # then its tokens may be known
+            tokens = view.log.tokens(position, position + 1, counter) if is_whole else counter.count(told)
             if fate not in VISIBLE or item.id in shown:
                 row = self._entry(item, fate, rule, tokens, reason)
             elif self.is_filtered and (self.rule in ("", ELSEWHERE) or position >= end):
@@ -193,13 +195,13 @@ def _selected(fitted: Fitted, counter: Counter) -> Iterator[Explained]:
 def _candidates(view: View) -> Iterator[tuple[int, Item]]:
     """Yield all content that was recorded, and the summaries that are shown, with their positions."""
     for position, item in enumerate(view.log.items(0, view.end)):
-        if view.log.head(position) != EDIT or view.fate(item.id).state == "shown":
+        if view.log.head(position) != EDIT or view.fate_at(position).state == "shown":
             yield position, item
 
 
-def _fate_in(view: View, item: Item) -> tuple[Fate, str, str]:
-    """Return what became of an item by edits, the rule, and why."""
-    state, by = view.fate(item.id)
+def _fate_in(view: View, position: int) -> tuple[Fate, str, str]:
+    """Return what became of the item at a position by edits, the rule, and why."""
+    state, by = view.fate_at(position)
     rule = f"edit {by}" if by else "in full"
     fate: Fate = "hidden" if state == "edit" else state
     is_forced = by is not None and FORCED in view.get(by).extras

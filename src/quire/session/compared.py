@@ -230,7 +230,7 @@ def first_change(before: Kept, kept: Kept) -> FirstChange | None:
 
 
 def _changed(old: Any, new: Any, path: Path) -> Change | None:
-    if old is new:
+    if old == new:
         return None
     if _are(dict, old, new):
         return _first(_changed(old.get(name), new.get(name), (*path, name)) for name in {**new, **old})
@@ -241,8 +241,6 @@ def _changed(old: Any, new: Any, path: Path) -> Change | None:
         if found is not None or len(old) == len(new):
             return found
         return (*path, end), encode(old[end:])[1:-1], encode(new[end:])[1:-1]
-    if old == new:
-        return None
     was, now = (b"" if one is None else encode(one) for one in (old, new))
     return path, was, now
 

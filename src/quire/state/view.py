@@ -296,7 +296,10 @@ class View(ItemRow):
 
     def fate(self, item_id: str) -> Fate:
         """What became of an item, and by which edit."""
-        position = self.position(item_id)
+        return self.fate_at(self.position(item_id))
+
+    def fate_at(self, position: int) -> Fate:
+        """What became of the item at a position, and by which edit."""
         head = self.log.head(position)
         if head == EDIT:
             return Fate("shown" if self.shows_summary(position) else "edit")
