@@ -29,10 +29,7 @@ def page(source: Source, query: Query) -> dict[str, Any]:
     within, named, start = query.text("within"), query.text("named").casefold(), query.whole("start", 0)
     scope = place_at(within).scope if within else None
     wanted = [
-        one
-        for one in found
-        if scope in (None, one.place.scope)
-        and named in f"{one.place.scope}/{one.place.conversation}".casefold()
+        one for one in found if scope in (None, one.place.scope) and named in "/".join(one.place).casefold()
     ]
     places, shown = {one.place for one in found}, wanted[start : start + _ROWS]
     scopes = Counter(one.place.scope for one in found)
@@ -77,9 +74,7 @@ def wait(source: Source, mark: int, timeout: float) -> int:
 
 def _mark(source: Source) -> int:
     found = source.store.recent(source.scope)
-    return (
-        hash((len(found), sum(one.version for one in found), found[0].time if found else None)) & 0xFFFFFFFF
-    )
+    return hash((len(found), sum(one.version for one in found), *found[:1])) & 0xFFFFFFFF
 
 
 def _visible(source: Source) -> list[Recent]:
@@ -95,7 +90,6 @@ def _row(source: Source, one: Recent, places: set[Place]) -> dict[str, Any]:
     parent = one.place._replace(conversation=one.place.conversation.rpartition("/")[0])
     row: dict[str, Any] = {
         "address": str(one.place),
-        "within": str(one.place._replace(conversation="")),
         **one.place._asdict(),
         "parent": str(parent) if parent in places else None,
         "version": one.version,

@@ -128,7 +128,6 @@ function Rows({ address, at, params, setParams }) {
   const state = useData("transcript", { address, transcript, at, start, limit: WINDOW, flat, item });
   const list = useKeys(".talk-line"), isAtEnd = useRef(!item);
   useEffect(() => setStart(undefined), [at, flat, item]);
-  useEffect(() => { list.current?.querySelector(".is-found")?.scrollIntoView({ block: "center" }); }, [item, state.data?.item]);
   useEffect(() => {
     const look = () => { isAtEnd.current = innerHeight + scrollY >= document.documentElement.scrollHeight - 80; };
     addEventListener("scroll", look, { passive: true });
@@ -193,13 +192,16 @@ function joined(rows) {
   return made;
 }
 
+const toCentre = (element) => element?.scrollIntoView({ block: "center" });
+
 function Row({ row, results, item = null, ...given }) {
   const isFound = item !== null && [row, ...results].some((one) => one.position <= item && item < (one.stop ?? one.position + 1));
   const body = row.sort === "fold" ? html`<${Fold} row=${row} item=${item} isFound=${isFound} ...${given} />`
     : row.sort === "edit" ? html`<${Edit} row=${row} ...${given} />`
     : row.sort === "summary" ? html`<${Shown} row=${row} ...${given} className="is-summary"><${EditActions} row=${row} ...${given}>${`Stands for ${plural(row.count, "item")}.`}</${EditActions}></${Shown}>`
     : html`<${Shown} row=${row} ...${given}>${results.map((one) => html`<${Shown} key=${one.position} row=${one} ...${given} />`)}</${Shown}>`;
-  return html`<div class="talk-line ${isFound && row.sort !== "fold" ? "is-found" : ""}" tabindex="-1">${body}</div>`;
+  const isMarked = isFound && row.sort !== "fold";
+  return html`<div class="talk-line ${isMarked ? "is-found" : ""}" tabindex="-1" ref=${isMarked ? toCentre : null}>${body}</div>`;
 }
 
 // An item as it is shown; of a masked one the stub, and the original on request.
