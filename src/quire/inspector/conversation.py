@@ -110,7 +110,6 @@ def transcript(source: Source, query: Query) -> dict[str, Any]:
     view.log.load(Run(row.start, row.stop) for row in asked if row.sort != "fold")
     undone = {edit.target: edit.id for edit in edits if isinstance(edit, Undo)}
     return {
-        "version": shown.version,
         "inherited": shown.inherited,
         "start": page.start,
         "length": len(rows),
@@ -166,7 +165,6 @@ def compare(source: Source, query: Query) -> dict[str, Any]:
         "left": {"version": left.version, "shown": len(left.view)},
         "right": {"version": right.version, "shown": len(right.view)},
         "differences": sum(pair.state != "same" for _, pair in pairs),
-        "start": page.start,
         "length": len(rows),
         "rows": [_described_pair(left.view, right.view, rows[index]) for index in page],
     }
