@@ -282,7 +282,7 @@ function Comparison({ address, head, at, params, setParams }) {
   const choose = head && html`<select aria-label="compare with" value=${other} onChange=${(event) => setParams({ other: event.target.value, other_at: undefined })}>${head.branches.map((one) => html`<option key=${one.place} value=${one.place}>${readable(nameOfPlace(one.place))}</option>`)}</select>`;
   return html`<${Loaded} state=${state} rows=${8}>${(data) => html`
     <${Panel} title="Side by side" note=${data.differences ? plural(data.differences, "difference") : undefined}>
-      <div class="pair pair-head"><div><h3>Left</h3><span class="cut">${readable(nameOfPlace(address))}</span> <span class="muted">version ${number(data.left.version)}, ${plural(data.left.shown, "item")}</span></div>
+      <div class="pair pair-head"><div><h3>Left</h3><span class="cut">${head && readable(nameOfPlace(head.address))}</span> <span class="muted">version ${number(data.left.version)}, ${plural(data.left.shown, "item")}</span></div>
         <div><h3>Right</h3>${choose} <input type="number" class="version" aria-label="version on the right" min="0" value=${data.right.version} onChange=${(event) => setParams({ other_at: event.target.value })} /> <span class="muted">${plural(data.right.shown, "item")}</span></div></div>
       ${data.differences === 0 && html`<${Empty} title="Both sides show the same">Move the slider, or choose another branch or version on the right.</${Empty}>`}
       ${start > 0 && html`<button type="button" class="talk-more link" onClick=${() => setStart(Math.max(start - STEP, 0))}>${plural(start, "earlier row")}</button>`}
