@@ -8,45 +8,59 @@ import runpy
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from threading import Thread
 from typing import NamedTuple
+from urllib.parse import quote
 
 import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 from quire.inspector import app
+from quire.session import Session
 from quire.stores import Store
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
-TALK = "store/lamp-shop%2F1"
-
-
-class Shot(NamedTuple):
-    """One picture: its name, the view, the size of the window, light or dark, and what is done before."""
-
-    name: str
-    view: str
-    size: tuple[int, int] = (1280, 800)
-    scheme: str = "light"
-    prepare: Callable[[Page], object] = lambda page: None
+ADDRESS = "lamp-shop/1"
 
 
 WIDE, NARROW = (1280, 800), (390, 844)
-SHOTS = [
-    Shot("conversations", ""),
-    Shot("transcript", f"{TALK}/transcript"),
-    Shot("requests", f"{TALK}/requests"),
-    Shot("request", f"{TALK}/request"),
-    Shot("request-dark", f"{TALK}/request", scheme="dark"),
-    Shot("request-narrow", f"{TALK}/request", NARROW),
-    Shot("compactions", f"{TALK}/compactions"),
-    Shot("what-if", f"{TALK}/what-if"),
-    Shot("steps", f"{TALK}/steps"),
-]
+
+
+class Shot(NamedTuple):
+    """One picture: its name, the view, the size of the window, light or dark, and what it begins with."""
+
+    name: str
+    view: str
+    size: tuple[int, int] = WIDE
+    is_dark: bool = False
+    top: str = ""
+    """The label of a panel that is scrolled to the top."""
+
+
+def shots(session: Session) -> list[Shot]:
+    """The pictures of the conversation of the demonstration."""
+    receipts = session.receipts
+    kept = next(
+        (one for one in receipts if "summarised" in {entry.fate for entry in one.entries}), receipts[-1]
+    )
+    talk = f"store/{quote(str(session.place), safe='')}"
+    request = f"{talk}/request?version={kept.version}"
+    return [
+        Shot("transcript", f"{talk}/transcript?at={kept.version}"),
+        Shot("transcript-narrow", f"{talk}/transcript?at={kept.version}", NARROW),
+        Shot("requests", f"{talk}/requests"),
+        Shot("request", request),
+        Shot("request-dark", request, is_dark=True),
+        Shot("request-narrow", request, NARROW),
+        Shot("candidates", request, (1280, 620), top="Details"),
+        Shot("compactions", f"{talk}/compactions"),
+        Shot("what-if", f"{talk}/what-if"),
+        Shot("steps", f"{talk}/steps", (1280, 620)),
+    ]
 
 
 @contextmanager
@@ -69,22 +83,28 @@ def main() -> None:
         path = f"{folder}/demo.db"
         with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
             runpy.run_path(str(ROOT / "examples" / "support.py"))["play"](path, seconds=0)
+        with Store.open(path) as store:
+            session = Session.open(ADDRESS, store=store)
+            session.fork("by phone", at=session.receipts[2].version).user("I would rather call you.")
+            pictures = shots(session)
         with inspector(path) as address, sync_playwright() as playwright:
             chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            for shot in SHOTS:
-                take(
-                    browser.new_page(viewport={"width": shot.size[0], "height": shot.size[1]}), shot, address
-                )
+            for shot in pictures:
+                width, height = shot.size
+                take(browser.new_page(viewport={"width": width, "height": height}), shot, address)
             browser.close()
 
 
 def take(page: Page, shot: Shot, address: str) -> None:
     """Take one picture."""
-    page.emulate_media(color_scheme="dark" if shot.scheme == "dark" else "light", reduced_motion="reduce")
+    page.emulate_media(color_scheme="dark" if shot.is_dark else "light", reduced_motion="reduce")
     page.goto(f"{address}#/{shot.view}")
+    page.get_by_role("region").first.wait_for()
     page.get_by_label("loading").first.wait_for(state="detached")
-    shot.prepare(page)
+    if shot.top:
+        panel = page.get_by_role("region", name=shot.top)
+        panel.evaluate("one => scrollTo(0, one.getBoundingClientRect().top + scrollY - 104)")
     target = IMAGES / f"{shot.name}.png"
     page.screenshot(path=target)
     page.close()
