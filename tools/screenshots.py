@@ -58,7 +58,7 @@ def shots(session: Session) -> list[Shot]:
         Shot("request-narrow", request, NARROW),
         Shot("candidates", request, (1280, 620), top="Details"),
         Shot("compactions", f"{talk}/compactions"),
-        Shot("what-if", f"{talk}/what-if"),
+        Shot("what-if", f"{talk}/what-if?window=500"),
         Shot("steps", f"{talk}/steps", (1280, 620)),
     ]
 
