@@ -1,10 +1,12 @@
 """Anybody's history: files and folders of logs, read-only, with their faults and the repair."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -172,3 +174,17 @@ def test_files_are_chosen_and_a_bad_one_is_a_sentence(
     expect(page.get_by_role("alert")).to_have_count(0)
     assert faults and all("400" in fault for fault in faults)
     faults.clear()
+
+
+@pytest.mark.parametrize(("path", "conversations"), [("codex.jsonl", 1), ("", 8)])
+def test_the_command_opens_a_file_or_a_folder(path: str, conversations: int) -> None:
+    command = [sys.executable, "-m", "quire", "inspect", str(LOGS / path), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+        try:
+            assert running.stdout is not None
+            address = urlsplit(running.stdout.readline().strip())
+            served = Served(address.port or 0, address.path)
+            assert served.read("conversations", "file-1").data["count"]["conversations"] == conversations
+            assert served.read("conversations").status == 404
+        finally:
+            running.terminate()

@@ -7,12 +7,12 @@ from quire.context.context import (
     shared_prefix as shared_prefix,
 )
 from quire.context.entries import (
-    VISIBLE as VISIBLE,
     Entry,
     Explained as Explained,
     Explanation as Explanation,
     NotShown as NotShown,
     Part as Part,
+    fallen_out as fallen_out,
     not_shown as not_shown,
 )
 from quire.context.fit import Fitted, Piece, fit

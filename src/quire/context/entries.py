@@ -73,6 +73,14 @@ def not_shown(entries: Iterable[Entry]) -> list[NotShown]:
     return [NotShown(*key, len(ids), ids[0], ids[-1]) for key, ids in found.items()]
 
 
+def fallen_out(before: Iterable[Entry], after: Sequence[Entry]) -> list[Entry]:
+    """Return what the model saw and does not see any more; the reason is why it does not."""
+    shown = {one.item_id for one in after if one.fate in VISIBLE}
+    reasons = {one.item_id: one.reason for one in after}
+    gone = [one for one in before if one.fate in VISIBLE and one.item_id not in shown]
+    return [one._replace(reason=reasons.get(one.item_id, "it is no candidate")) for one in gone]
+
+
 class Explained(NamedTuple):
     """An entry, and the time of its item."""
 

@@ -8,10 +8,10 @@ from quire.context import (
     DEFAULT_MODEL,
     KEEP_ALL,
     POLICIES,
-    VISIBLE,
     Context,
     Entry,
     Piece,
+    fallen_out,
     known_prices,
     not_shown,
     summed,
@@ -55,20 +55,15 @@ def tried(source: Source, query: Query) -> dict[str, Any]:
     is_sent = setting._replace(provider=usual.provider) == usual  # as it was, if perhaps to another provider
     present, entries = _fitted(trial, usual, sent)
     other, others = _fitted(trial, setting, sent if is_sent else None)
-    shown, kept = _shown(entries), _shown(others)
+    gone = fallen_out(entries, others)
     texts = {item.id: text_of_item(item)[:200] for piece in trial.pieces for item in piece.content}
-    reasons = {row.item_id: row.reason for row in others}
-    gone = [row for name, row in shown.items() if name not in kept]
-    rows = [
-        {**row._asdict(), "reason": reasons.get(row.item_id, ""), "text": texts.get(row.item_id, "")}
-        for row in gone[:_MOST_ROWS]
-    ]
+    rows = [{**row._asdict(), "text": texts.get(row.item_id, "")} for row in gone[:_MOST_ROWS]]
     return {
         "version": sent and sent.version,
         "present": present,
         "tried": other,
         "gone": {"items": len(gone), "tokens": sum(row.tokens for row in gone), "rows": rows},
-        "back": len(kept.keys() - shown.keys()),
+        "back": len(fallen_out(others, entries)),
         "compactors": list(COMPACTORS),
         "providers": list(PROVIDERS),
         "models": sorted({row.prefix for row in known_models() if known_prices(row.prefix)}),
@@ -126,7 +121,7 @@ def _fitted(trial: Trial, setting: _Setting, sent: Kept | None) -> tuple[dict[st
     told = made.receipt if isinstance(made, Context) else made
     rendered = wire.render(made.items, model=setting.model, tools=made.tools, plan=made.plan)
     faults = wire.check(rendered.payload, setting.model)
-    figures = {
+    figures: dict[str, Any] = {
         "tokens": told.tokens,
         "available": told.available,
         "sections": [line._asdict() for line in told.lines()],
@@ -136,10 +131,6 @@ def _fitted(trial: Trial, setting: _Setting, sent: Kept | None) -> tuple[dict[st
         "downgrades": [one.reason for one in rendered.downgrades[:_MOST_ROWS]],
     }
     return {**setting._asdict(), **figures}, told.entries
-
-
-def _shown(entries: Sequence[Entry]) -> dict[str, Entry]:
-    return {row.item_id: row for row in entries if row.fate in VISIBLE}
 
 
 def _billed(trial: Trial, setting: _Setting) -> dict[str, Any]:

@@ -102,7 +102,8 @@ function Repair({ data, whole }) {
   const action = text ? html`<${Copy} text=${text} label="Copy" />` : html`<${Button} onClick=${async () => setText(await whole())}>Show the repaired history</${Button}>`;
   const isAt = (fault, change) => {
     const index = Number(/^\w+\[(\d+)\]/.exec(fault.place)?.[1] ?? -1);
-    return change.at === null ? fault.place.startsWith(change.place) : index >= change.at && index < change.at + Math.max(change.before.length, 1);
+    if (change.at === null) return fault.place.startsWith(change.place);
+    return change.before.length ? index >= change.at && index < change.at + change.before.length : index === change.at - 1; // what follows a message
   };
   return html`<${Panel} title="Repair" note=${`${plural(data.changed, "change")}, ${data.left.length ? plural(data.left.length, "fault") + " left" : "no fault left"}`} actions=${action}>
     ${text ? html`<pre class="code">${readable(text)}</pre>` : html`<ol class="plain" aria-label="repair">${data.changes.map((change) => html`
@@ -112,4 +113,4 @@ function Repair({ data, whole }) {
   </${Panel}>`;
 }
 
-const Side = ({ texts, label, none }) => html`<div class="repair-side is-${label}" aria-label=${label} role="group">${texts.length ? texts.map((text, index) => html`<pre key=${index} class="code">${readable(text)}</pre>`) : html`<p class="muted">${none}</p>`}</div>`;
+const Side = ({ texts, label, none }) => html`<div class="repair-side is-${texts.length ? label : "empty"}" aria-label=${label} role="group">${texts.length ? texts.map((text, index) => html`<pre key=${index} class="code">${readable(text)}</pre>`) : html`<p class="muted">${none}</p>`}</div>`;

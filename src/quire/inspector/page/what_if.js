@@ -43,13 +43,20 @@ function Controls({ known, asked, setParams }) {
   return html`<div class="panel-body what-if-controls">
     <label class="what-if-budget">Budget, up to the ${number(known.largest)} tokens of ${readable(model)}
       <span class="row"><input type="range" aria-label="budget" min="0" max=${STEPS} value=${place(typed)} onInput=${(event) => setTyped(tokensAt(event.target.value))} onChange=${(event) => set("window", tokensAt(event.target.value), known.present.window)} />
-      <input type="number" aria-label="tokens of the budget" min="1" value=${typed} onChange=${(event) => set("window", event.target.value, known.present.window)} /></span></label>
-    <label>Reserve for the answer<input type="number" aria-label="reserve" min="0" value=${reserve} onChange=${(event) => set("reserve", event.target.value, known.present.reserve)} /></label>
+      <input type="number" aria-label="tokens of the budget" min="1" value=${typed} onInput=${(event) => setTyped(event.target.value)} onChange=${(event) => set("window", event.target.value, known.present.window)} /></span></label>
+    <label>Reserve for the answer<${Field} type="number" aria-label="reserve" min="0" value=${reserve} onTake=${(value) => set("reserve", value, known.present.reserve)} /></label>
     ${choose("compactor", compactor, known.compactors)}
     ${choose("provider", provider, known.providers)}
-    <label>Model<input type="text" aria-label="model" list="models" value=${asked.model || model} onChange=${(event) => set("model", event.target.value.trim(), known.present.model)} /></label>
+    <label>Model<${Field} type="text" aria-label="model" list="models" value=${asked.model || model} onTake=${(value) => set("model", value.trim(), known.present.model)} /></label>
     <datalist id="models">${known.models.map((one) => html`<option key=${one} value=${one} />`)}</datalist>
   </div>`;
+}
+
+// What is being typed stays while results of an earlier change arrive.
+function Field({ value, onTake, ...given }) {
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  return html`<input ...${given} value=${typed} onInput=${(event) => setTyped(event.target.value)} onChange=${(event) => onTake(event.target.value)} />`;
 }
 
 function Request({ title, fit, before, note }) {
@@ -85,7 +92,7 @@ function FallsOut({ known, address, isVaried }) {
     <${Table} label="what falls out" rows=${gone.rows} rowKey=${(row) => row.item_id} columns=${[
       { name: "kind", head: "Item", cell: (row) => html`<a class="link" href=${link(address, "transcript", { item: row.item_id })}>${row.kind.replace("_", " ")}</a>` },
       { name: "text", head: "Says", cell: (row) => html`<span class="what-if-text" dir="auto">${readable(row.text)}</span>` },
-      { name: "reason", head: "Why", cell: (row) => html`<span class="muted">${readable(row.reason) || "another compactor does not show it"}</span>` },
+      { name: "reason", head: "Why", cell: (row) => html`<span class="muted">${readable(row.reason)}</span>` },
       { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => number(row.tokens) },
     ]} />${gone.items > gone.rows.length && html`<p class="panel-body muted">and ${number(gone.items - gone.rows.length)} more</p>`}`}</${Panel}>`;
 }
