@@ -53,6 +53,7 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 	@$(BIN)/python bench/load.py --conversations 10000 --messages 1000 --memory 150 --clients 16 --turns 1 \
 		--page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/programs.py --page docs/explanation/benchmarks-parts.md
+	@$(BIN)/python bench/inspector.py --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/integrations.py --page docs/explanation/benchmarks.md
 
 screenshots: .venv/.test ## make the pictures of the inspector in docs/images; needs Chromium

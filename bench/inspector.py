@@ -1,6 +1,6 @@
 """How long the inspector takes: the first view of many conversations and of a large request, and a change.
 
-Usage: python bench/inspector.py [--conversations N] [--items N] [--rounds N] [--folder FOLDER] [--page FILE]
+Usage: python bench/inspector.py [--conversations N] [--messages N] [--rounds N] [--folder FOLDER] [--page FILE]
 
 Each round starts `quire inspect` anew. The server's time is that of one request over HTTP, as the page makes
 it: the first of the process, and those after it. The browser's time is from the start of the navigation, in a
@@ -91,7 +91,7 @@ def fill_many(path: Path, count: int, scope: Callable[[int], str]) -> None:
 
 
 def fill_request(path: Path, count: int) -> None:
-    """A conversation with two requests, the second of `count` items."""
+    """A conversation with two requests, the second of `count` messages, and of more items."""
     template = Template(
         Instructions("You look after orders."), History(), budget=Budget(window=2_000_000), model=MODEL
     )
@@ -195,18 +195,18 @@ def measured(browser: Browser, view: View, store: Path, rounds: int) -> tuple[st
 def main() -> None:
     parser = page.options(__doc__)
     parser.add_argument("--conversations", type=int, default=10_000)
-    parser.add_argument("--items", type=int, default=2_000)
+    parser.add_argument("--messages", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="where its stores are kept for the next run")
     options = parser.parse_args()
-    many, size = options.conversations, options.items
+    many, size = options.conversations, options.messages
     a_list = f"document.querySelectorAll('[aria-label=conversations] a').length >= {min(many, 50)}"
     a_request = "document.querySelectorAll('a.candidate').length > 0"
     views = (
         View(f"{many:,} conversations in as many scopes", "scopes.db", "conversations", "", a_list),
         View(f"{many:,} conversations in one scope", "one.db", "conversations", "", a_list),
         View(
-            f"a request of {size:,} items",
+            f"a request of {size:,} messages",
             "request.db",
             "request?address=bench%2Frequest",
             "store/bench%2Frequest/request",
