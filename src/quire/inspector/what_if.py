@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from quire.compactors import Compactor
 from quire.context import (
     DEFAULT_MODEL,
-    KEEP_ALL,
     POLICIES,
     Context,
     Entry,
@@ -24,10 +23,7 @@ from quire.sections import History
 from quire.session import Kept, Trial, request_named
 from quire.tokens import Budget, facts_for, known_models
 
-COMPACTORS: dict[str, Compactor | None] = {
-    "as recorded": None,
-    **{name: compactor for name, compactor in POLICIES.items() if name != KEEP_ALL},
-}
+COMPACTORS: dict[str, Compactor | None] = {"as recorded": None, **{n: c for n, c in POLICIES.items() if c}}
 _WINDOW = 128_000
 """The window of a model that is not known."""
 _MOST_ROWS = 100
@@ -120,17 +116,16 @@ def _fitted(trial: Trial, setting: _Setting, sent: Kept | None) -> tuple[dict[st
         return {**setting._asdict(), "error": str(fault)}, ()
     told = made.receipt if isinstance(made, Context) else made
     rendered = wire.render(made.items, model=setting.model, tools=made.tools, plan=made.plan)
-    faults = wire.check(rendered.payload, setting.model)
-    figures: dict[str, Any] = {
+    return {
+        **setting._asdict(),
         "tokens": told.tokens,
         "available": told.available,
         "sections": [line._asdict() for line in told.lines()],
         "beside": told.beside,
         "not_shown": [one._asdict() for one in not_shown(told.entries)],
-        "faults": [str(one) for one in faults[:_MOST_ROWS]],
+        "faults": [str(one) for one in wire.check(rendered.payload, setting.model)[:_MOST_ROWS]],
         "downgrades": [one.reason for one in rendered.downgrades[:_MOST_ROWS]],
-    }
-    return {**setting._asdict(), **figures}, told.entries
+    }, told.entries
 
 
 def _billed(trial: Trial, setting: _Setting) -> dict[str, Any]:
