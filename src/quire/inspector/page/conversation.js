@@ -122,7 +122,7 @@ function Branches({ head }) {
 
 // The rows
 
-function Rows({ address, at, params, setParams }) {
+function Rows({ address, head, at, params, setParams }) {
   const [start, setStart] = useState(undefined);
   const { transcript, flat, item } = params;
   const state = useData("transcript", { address, transcript, at, start, limit: WINDOW, flat, item });
@@ -144,7 +144,7 @@ function Rows({ address, at, params, setParams }) {
     if (kept.current?.element.isConnected) scrollBy(0, kept.current.element.getBoundingClientRect().top - kept.current.top);
     else if (start === undefined && isAtEnd.current) scrollTo(0, document.documentElement.scrollHeight);
     kept.current = null;
-  }, [state.data]);
+  }, [state.data, Boolean(head)]);
   return html`<${Loaded} state=${state} rows=${8}>${(data) => {
     const end = data.start + data.rows.length;
     const lines = joined(data.rows);
