@@ -103,11 +103,30 @@ def test_the_strip_names_breaks_and_leads_to_a_request(page: Page, shop: Served)
     column.click()
     expect(page.get_by_role("heading", name=f"Request {broken['version']}")).to_be_visible()
     difference = page.get_by_role("region", name="Since request")
-    expect(difference).to_contain_text(f"{broken['again']:,} tokens written again, $")
+    expect(difference).to_contain_text(f"{broken['again']:,} tokens written again")
     expect(difference).to_contain_text("First changed byte")
     expect(difference).to_contain_text("messages[0]")
     page.get_by_role("link", name="← Before").click()
     expect(page.get_by_role("heading", name=f"Request {broken['version']}")).not_to_be_visible()
+
+
+def test_a_difference_has_its_price_at_the_models_prices(own_shop: Served, page: Page) -> None:
+    with Store.open(own_shop.store) as store:
+        session = Session.open("lamp-shop/long", store=store)
+        session.user("lamp " * 2_000)
+        template = Template(Instructions("Hi."), History(), budget=Budget(window=9_000), model="gpt-5.6")
+        for tools in ([], [{"name": "look", "parameters": {"type": "object"}}]):
+            context = session.build(template, tools=tools)
+            context.render("openai")
+            context.sent()
+    again = own_shop.read("requests", address="lamp-shop/long").data["again"]
+    assert 2_000 < again < 2_020
+    page.goto(own_shop.url("store/lamp-shop%2Flong/requests"))
+    page.get_by_role("table", name="requests").get_by_role("link").first.click()
+    difference = page.get_by_role("region", name="Since request")
+    expect(difference).to_contain_text("new: look")
+    expect(difference).to_contain_text(f"{again:,} tokens written again, $0.0093")
+    expect(difference).to_contain_text("at tools")
 
 
 def test_candidates_are_filtered_and_lead_to_the_edit_that_hid_them(page: Page, shop: Served) -> None:

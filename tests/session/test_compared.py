@@ -172,6 +172,15 @@ def test_of_two_agents_that_take_turns_each_is_compared_with_its_own_last_reques
     ]
 
 
+def test_what_was_too_short_to_be_cached_costs_no_more() -> None:
+    one = session()
+    talk(one, 3)
+    before = ask(one)
+    one.hide(one.view()[2].id)
+    made = compare_requests(before, ask(one))
+    assert made is not None and made.again > 0 and made.cost == 0
+
+
 def test_a_cut_that_moves_back_since_there_is_room_again() -> None:
     one = session()
     talk(one, 20, LONG)

@@ -111,13 +111,18 @@ def _found(source: Source, query: Query) -> tuple[Kept, Kept | None, int | None]
 
 def _entries(kept: Kept) -> Iterator[dict[str, Any]]:
     """Every candidate, with the beginning of its text and the edit that took it away, if one did."""
-    shown, view = {item.id: item for item in kept.items}, kept.items.view
+    shown, recorded = {item.id: item for item in kept.items}, _recorded(kept)
     for entry in kept.entries:
         item, edit = shown.get(entry.item_id), entry.rule.removeprefix("edit ")
-        if item is None and view is not None and view.log.find(entry.item_id, view.end) is not None:
-            item = view.get(entry.item_id)
-        told = {} if item is None else _brief(item)
+        item = recorded.get(entry.item_id) if item is None else item
+        told = {} if item is None else _brief(item, recorded)
         yield {**told, **entry._asdict(), "edit": None if edit == entry.rule else edit}
+
+
+def _recorded(kept: Kept) -> dict[str, Item]:
+    """The items of the transcript by their ids, as far as the request knew it."""
+    view = kept.items.view
+    return {} if view is None else {item.id: item for item in view.recorded()}
 
 
 def _difference(before: Kept, kept: Kept) -> dict[str, Any]:
@@ -130,8 +135,9 @@ def _difference(before: Kept, kept: Kept) -> dict[str, Any]:
         "removed": [item for name, item in old.items() if name not in new],
         "changed": [item for name, item in new.items() if name in old and old[name] != item],
     }
+    recorded = _recorded(kept)
     answer: dict[str, Any] = {
-        name: {"count": len(items), "items": [_brief(item) for item in items[:_MOST_ROWS]]}
+        name: {"count": len(items), "items": [_brief(item, recorded) for item in items[:_MOST_ROWS]]}
         for name, items in changes.items()
     }
     try:
@@ -142,9 +148,11 @@ def _difference(before: Kept, kept: Kept) -> dict[str, Any]:
     return answer | {"parameters": names, "first": None if first is None else first._asdict()}
 
 
-def _brief(item: Item) -> dict[str, Any]:
-    names = {name: getattr(item, name, None) for name in ("role", "name")}
-    return {"id": item.id, "kind": kind_of(item), **names, "text": text_of_item(item)[:_EXCERPT]}
+def _brief(item: Item, recorded: Mapping[str, Item]) -> dict[str, Any]:
+    """An item in a row; what a section made is not in the transcript."""
+    row = {name: getattr(item, name, None) for name in ("role", "name")}
+    row |= {"id": item.id, "kind": kind_of(item), "text": text_of_item(item)[:_EXCERPT]}
+    return {**row, "is_recorded": item.id in recorded}
 
 
 # The bytes

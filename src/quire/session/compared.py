@@ -14,7 +14,7 @@ from quire.items import Item, Summary
 from quire.providers import HISTORY
 from quire.session.receipts import Kept
 from quire.state import View
-from quire.tokens import Definition, ModelFacts, counter_for, facts_for, read_definition
+from quire.tokens import Definition, ModelFacts, counter_for, facts_for, read_definition, schema_tokens
 
 _LEAST_MISSED = 0.1
 """A report that is less below what can be served is no break: caches serve whole blocks."""
@@ -33,8 +33,9 @@ class Cause(NamedTuple):
 class Comparison(NamedTuple):
     """A request beside the one before it.
 
-    `share` is what a cache can serve of it. `again` are the tokens behind the first change that were sent
-    before too, and `cost` what they cost more than from a cache, in USD at list prices.
+    `share` is how much of it begins like the request before: a cache can serve as much. `again` are the
+    tokens behind the first change that were sent before too, and `cost` what they cost more than from a
+    cache, in USD at list prices: nothing, if the request before was too short to be cached.
     """
 
     items: int
@@ -66,7 +67,8 @@ def compare_requests(before: Kept, kept: Kept) -> Comparison | None:
         again = round(missed * kept.tokens)
     else:
         again = max(kept.tokens - tokens - _tokens_of_new(before, kept, items), 0)
-    return Comparison(items, tokens, share, cause, again, _more(again, facts))
+    is_cached = before.tokens >= (facts.cache_minimum or 0)
+    return Comparison(items, tokens, share, cause, again, _more(again, facts) if is_cached else 0.0)
 
 
 def _more(tokens: int, facts: ModelFacts) -> float | None:
@@ -103,7 +105,8 @@ def _tokens_of_new(before: Kept, kept: Kept, items: int) -> int:
     known = {item.id: item for item in before.items[items:]}
     new = [item for item in kept.items[items:] if known.get(item.id) != item]
     counter = counter_for(kept.model or DEFAULT_MODEL)
-    return round(sum(map(counter.count, new)) * _scale(kept))
+    tools = schema_tokens([tool for tool in kept.tools if tool not in before.tools], counter)
+    return round((tools + sum(map(counter.count, new))) * _scale(kept))
 
 
 def _scale(kept: Kept) -> float:

@@ -61,7 +61,7 @@ function Strip({ rows, address }) {
         })}
       </svg>
       <figcaption class="strip-legend muted">
-        <span><i class="swatch strip-can" />could be served (predicted)</span><span><i class="swatch strip-did" />was served (reported)</span>
+        <span><i class="swatch strip-can" />same beginning (predicted)</span><span><i class="swatch strip-did" />served from the cache (reported)</span>
         <span><i class="swatch strip-break is-bad" />broken by a change</span><span><i class="swatch strip-break is-warn" />cut, time-out, not served</span>
       </figcaption>
     </figure>`;
@@ -69,7 +69,7 @@ function Strip({ rows, address }) {
 
 function described(row) {
   const cause = row.cause ? `; ${CAUSES[row.cause.name]}: ${row.cause.reason}` : "";
-  return `Request ${row.version}: ${percent(row.predicted)} could be served, ${percent(row.reported)} was${cause}`;
+  return `Request ${row.version}: ${percent(row.predicted)} begins the same, ${percent(row.reported)} was served from the cache${cause}`;
 }
 
 function List({ data, address, skip, setParams }) {

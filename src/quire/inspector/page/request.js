@@ -68,7 +68,7 @@ function Difference({ data, address }) {
   const { before } = data;
   const first = before.first;
   return html`
-    <${Panel} title=${`Since request ${number(before.version)}`} note=${data.predicted === undefined ? "" : `${percent(data.predicted)} could be served from a cache`}>
+    <${Panel} title=${`Since request ${number(before.version)}`} note=${data.predicted === undefined ? "" : `${percent(data.predicted)} begins the same`}>
       <div class="panel-body stack">
         ${before.fault && html`<p class="muted">${before.fault}</p>`}
         ${data.cause ? html`
@@ -90,13 +90,20 @@ function Difference({ data, address }) {
     </${Panel}>`;
 }
 
-const Words = ({ item }) => html`${item.name && html`<code>${readable(item.name)} </code>`}${readable(item.text ?? "") || (!item.name && html`<code>${readable(item.item_id ?? item.id)}</code>`)}`;
+// The beginning of an item, as a link to its place in the transcript if it is there.
+function Words({ item, address }) {
+  const id = item.item_id ?? item.id;
+  const words = html`${item.name && html`<code>${readable(item.name)} </code>`}${readable(item.text ?? "") || (!item.name && html`<code>${readable(id)}</code>`)}`;
+  return item.is_recorded
+    ? html`<a class="cut candidate" dir="auto" title=${id} href=${link(address, "transcript", { item: id })}>${words}</a>`
+    : html`<span class="cut candidate" dir="auto" title=${id}>${words}</span>`;
+}
 
 function Changes({ name, found, address }) {
   return html`
     <details class="changes" open=${found.count <= 6}>
       <summary>${plural(found.count, "item")} ${name}</summary>
-      <ul>${found.items.map((item) => html`<li key=${item.id} class="row"><${Kind} item=${item} /><a class="cut" dir="auto" href=${link(address, "transcript", { item: item.id })}><${Words} item=${item} /></a></li>`)}</ul>
+      <ul>${found.items.map((item) => html`<li key=${item.id} class="row"><${Kind} item=${item} /><${Words} item=${item} address=${address} /></li>`)}</ul>
     </details>`;
 }
 
@@ -125,7 +132,7 @@ function Candidates({ data, address, params, setParams }) {
     && (!wanted || `${entry.text ?? ""} ${entry.name ?? ""} ${entry.item_id} ${entry.reason} ${entry.rule}`.toLowerCase().includes(wanted)));
   const columns = [
     { name: "fate", head: "Fate", cell: (entry) => html`<${Fate} fate=${entry.fate} />` },
-    { name: "item", head: "Item", cell: (entry) => html`<div class="row"><${Kind} item=${entry} /><a class="cut candidate" dir="auto" href=${link(address, "transcript", { item: entry.item_id })} title=${entry.item_id}><${Words} item=${entry} /></a></div>` },
+    { name: "item", head: "Item", cell: (entry) => html`<div class="row"><${Kind} item=${entry} /><${Words} item=${entry} address=${address} /></div>` },
     { name: "section", head: "Section", cell: (entry) => html`<span class="cut" dir="auto">${readable(entry.section)}</span>` },
     { name: "tokens", head: "Tokens", isNumber: true, cell: (entry) => html`<${Tokens} count=${entry.tokens} />` },
     { name: "reason", head: "Rule and reason", cell: (entry) => html`${entry.edit
@@ -183,7 +190,7 @@ function Bytes({ data, address }) {
       <li key=${row.path} class="segment ${row.changed === null ? "" : "has-change"}">
         <div class="segment-head">
           <code>${readable(row.path)}</code><span class="faint number" title="bytes from, bytes">${number(row.start)} + ${number(row.size)}</span>
-          ${row.items.map((item) => html`<a key=${item.id} class="row" href=${link(address, "transcript", { item: item.id })}><i class="swatch section-${colours.get(item.section) ?? "none"}" /><span class="cut" dir="auto">${readable(item.section)}</span><span class="faint number">${number(item.tokens)}</span></a>`)}
+          ${row.items.map((item) => html`<span key=${item.id} class="row" title=${item.id}><i class="swatch section-${colours.get(item.section) ?? "none"}" /><span class="cut" dir="auto">${readable(item.section)}</span><span class="faint number" title="tokens">${number(item.tokens)}</span></span>`)}
         </div>
         <pre class="code" dir="auto">${row.changed === null ? readable(row.text) : html`${readable(row.text)}<mark title="first changed byte">${readable(row.changed)}</mark>`}${row.changed === null && row.text.length < row.size && row.size > 4000 && html`<span class="faint"> …</span>`}</pre>
       </li>`)}</ol>
