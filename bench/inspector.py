@@ -1,6 +1,6 @@
 """How long the inspector takes: the first view of many conversations and of a large request, and a change.
 
-Usage: python bench/inspector.py [--conversations N] [--messages N] [--rounds N] [--folder FOLDER] [--page FILE]
+Usage: python bench/inspector.py [--conversations N] [--messages N] [--rounds N] [--folder F] [--page FILE]
 
 Each round starts `quire inspect` anew. The server's time is that of one request over HTTP, as the page makes
 it: the first of the process, and those after it. The browser's time is from the start of the navigation, in a
