@@ -1,7 +1,6 @@
 """Requests: what was sent, what filled the budget, what became of every candidate, where the cache broke."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 from msgspec.json import encode
@@ -17,8 +16,6 @@ from quire.tokens import AS_OF
 
 _ROWS, _MOST_ROWS, _MOST_SEGMENTS = 100, 200, 100
 _EXCERPT, _LONGEST = 160, 4_000
-_AHEAD = 12
-"""Segments in which the words of the next item are looked for."""
 
 
 # The list
@@ -31,26 +28,15 @@ def listed(source: Source, query: Query) -> dict[str, Any]:
     found = found[: len(found) - skip]
     rows = [_row(kept, before_of(kept, found[:place])) for place, kept in enumerate(found)][-limit:]
     spent = sum((kept.spending for kept in found[-limit:]), Spending())
-    return {
-        "rows": rows,
-        "has_more": len(found) > limit,
-        "reported": spent.cached,
-        "again": sum(row.get("again", 0) for row in rows),
-        "again_cost": sum(row.get("again_cost") or 0 for row in rows),
-        "prices_of": AS_OF,
-    }
+    return {"rows": rows, "has_more": len(found) > limit, "reported": spent.cached, "prices_of": AS_OF}
 
 
 def _row(kept: Kept, before: Kept | None) -> dict[str, Any]:
     spent, made = kept.spending, None if before is None else compare_requests(before, kept)
+    names = ("version", "provider", "model", "tokens", "available", "is_bare")
     row: dict[str, Any] = {
-        "version": kept.version,
+        **{name: getattr(kept, name) for name in names},
         "at": kept.created_at,
-        "provider": kept.provider,
-        "model": kept.model,
-        "tokens": kept.tokens,
-        "available": kept.available,
-        "is_bare": kept.is_bare,
         "reported": spent.cached,
         "cost": spent.cost if spent.requests and not spent.unpriced else None,
     }
@@ -70,17 +56,13 @@ def request(source: Source, query: Query) -> dict[str, Any]:
     names, sized = ("name", "tokens", "shown", "left_out", "note"), len(sizes_of(kept))
     answer: dict[str, Any] = {
         **_row(kept, before),
-        "reserve": kept.reserve,
-        "error": kept.error,
-        "digest": kept.digest,
-        "advice": kept.advice,
+        **{name: getattr(kept, name) for name in ("reserve", "error", "digest", "advice")},
         "bar": budget_bar(kept),
         "sections": [
             {**dict(zip(names, row, strict=True)), "colour": n % 8 if n < sized else None}
             for n, row in enumerate(rows)
         ],
         "usage": kept.spending.usage if kept.spending.requests else None,
-        "prices_of": AS_OF,
         "next": after,
         "before": None if before is None else {"version": before.version, **_difference(before, kept)},
     }
@@ -204,17 +186,11 @@ def _segments(payload: Mapping[str, Any]) -> Iterator[_Segment]:
 def _described(one: _Segment, change: int | None) -> dict[str, Any]:
     """A segment with its text; if the first changed byte is in it, the text in two parts."""
     place = -1 if change is None else change - one.start
-    is_cut = 0 <= place < len(one.data)
-    head, tail = (one.data[:place], one.data[place:]) if is_cut else (one.data, b"")
-    texts = [part.decode(errors="replace") for part in (head, tail)]
-    cut = texts[0][-_LONGEST:] if is_cut else texts[0][:_LONGEST]
-    return {
-        "path": one.path,
-        "start": one.start,
-        "size": len(one.data),
-        "text": cut,
-        "changed": texts[1][:_LONGEST] if is_cut else None,
-    }
+    row: dict[str, Any] = {"path": one.path, "start": one.start, "size": len(one.data), "changed": None}
+    if not 0 <= place < len(one.data):
+        return row | {"text": one.data.decode()[:_LONGEST]}
+    same, changed = (part.decode(errors="replace") for part in (one.data[:place], one.data[place:]))
+    return row | {"text": same[-_LONGEST:], "changed": changed[:_LONGEST]}
 
 
 def _items_in(kept: Kept, segments: Sequence[_Segment]) -> dict[int, list[dict[str, Any]]]:
@@ -226,10 +202,10 @@ def _items_in(kept: Kept, segments: Sequence[_Segment]) -> dict[int, list[dict[s
     found, at = dict[int, list[dict[str, Any]]](), 0
     for item, section in zip(kept.items, sections, strict=False):
         words = [encode(text[:200])[1:-1] for text in _words_of(item) if text]
-        ahead = islice(range(at, len(order)), _AHEAD)
+        ahead = range(at, min(at + 12, len(order)))  # the next words are not far
         place = next((one for one in ahead if all(w in segments[order[one]].data for w in words)), None)
         if words and place is not None:
-            row = {"id": item.id, "kind": kind_of(item), "section": section, "tokens": tokens.get(item.id)}
+            row = {"id": item.id, "section": section, "tokens": tokens.get(item.id)}
             found.setdefault(order[place], []).append(row)
             at = place
     return found

@@ -16,6 +16,8 @@ export const Cause = ({ cause }) => html`<${Tag} tone=${toneOf(cause)} title=${c
 
 export const Price = ({ row }) => html`${plural(row.again, "token")} written again${row.again_cost ? html`, <span title="more than from the cache, at list prices">${money(row.again_cost)}</span>` : ""}`;
 
+const total = (rows, name) => rows.reduce((all, row) => all + (row[name] ?? 0), 0);
+
 export function Requests({ address, params, setParams }) {
   const skip = Number(params.skip ?? 0);
   const state = useData("requests", { address, skip: skip || undefined });
@@ -28,8 +30,8 @@ export function Requests({ address, params, setParams }) {
               ["requests", `${number(data.rows.length)}${data.has_more || skip ? " shown" : ""}`],
               ["served from caches", percent(data.reported), "share of the input, as providers reported it"],
               ["breaks", number(data.rows.filter(isBreak).length)],
-              ["written again", html`<${Tokens} count=${data.again} />`, "tokens behind a break that had been sent before"],
-              ["that cost", money(data.again_cost), "more than from a cache, at list prices"],
+              ["written again", html`<${Tokens} count=${total(data.rows, "again")} />`, "tokens behind a break that had been sent before"],
+              ["that cost", money(total(data.rows, "again_cost")), "more than from a cache, at list prices"],
             ]} />
             <${Strip} rows=${data.rows} address=${address} />
           </div>
