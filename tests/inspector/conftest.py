@@ -71,7 +71,7 @@ def context(browser: Browser, faults: list[str]) -> Iterator[BrowserContext]:
     from tests.inspector.browsing import watch
 
     with browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light") as context:
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(20_000)
         watch(context, faults)
         yield context
     assert faults == []

@@ -1,5 +1,6 @@
 """A conversation that means harm is shown as text: nothing in it runs, is asked for, or moves the page."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from tests.inspector.browsing import NARROW, WIDE, Page, expect
 from tests.inspector.serving import Served, serving
 from tests.inspector.shop import HOSTILE, LARGE, LONG, NAMES, fill_hostile
 
-VIEWS = ["transcript", "requests", "request", "compactions", "steps", "what-if", "faults"]
+VIEWS = ["transcript", "requests", "request", "compactions", "steps", "what-if"]
 REQUESTS = ["candidates", "bytes", "parameters"]
 ADDRESS = str(place_at(scope=NAMES["scope"], conversation=NAMES["conversation"]))
 
@@ -63,6 +64,27 @@ def test_every_part_of_a_request_shows_it_as_text(page: Page, hostile: Served, t
     page.goto(hostile.url(f"store/{quote(ADDRESS, safe='')}/request?version={version}&tab={tab}"))
     expect(page.get_by_text("window.ran=1").first).to_be_visible()
     check_harmless(page)
+
+
+def test_a_file_of_another_program_shows_it_as_text(page: Page) -> None:
+    texts = [{"role": "user", "content": text} for text in HOSTILE.values()]
+    call = {
+        "id": NAMES["tool"],
+        "type": "function",
+        "function": {"name": "x", "arguments": HOSTILE["script"]},
+    }
+    messages = [
+        {"role": "tool", "tool_call_id": NAMES["tool"], "content": HOSTILE["script"]},
+        {"role": "assistant", "content": HOSTILE["link"], "tool_calls": [call]},
+        *texts,
+    ]
+    with serving(app(files={f"{NAMES['agent']}.json": json.dumps(messages).encode()})) as served:
+        page.goto(served.url())
+        check_harmless(page)
+        page.get_by_role("link").filter(has_text="svg onload").first.click()
+        page.get_by_role("link", name="Faults").click()
+        expect(page.get_by_text("window.ran=1").first).to_be_visible()
+        check_harmless(page)
 
 
 def test_the_list_and_its_search_show_it_as_text(page: Page, hostile: Served) -> None:
