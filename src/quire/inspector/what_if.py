@@ -70,7 +70,9 @@ def tried(source: Source, query: Query) -> dict[str, Any]:
 def bill(source: Source, query: Query) -> dict[str, Any]:
     """What the calls so far would have cost under other settings, beside those of the request."""
     trial, usual, _ = _begun(source, query)
-    return {"present": _billed(trial, usual), "tried": _billed(trial, _asked(query, usual))}
+    setting = _asked(query, usual)._replace(provider=usual.provider)  # which has no part in the bill
+    present = _billed(trial, usual)
+    return {"present": present, "tried": present if setting == usual else _billed(trial, setting)}
 
 
 def _begun(source: Source, query: Query) -> tuple[Trial, _Setting, Kept | None]:

@@ -108,9 +108,14 @@ function Repair({ data, whole }) {
   return html`<${Panel} title="Repair" note=${`${plural(data.changed, "change")}, ${data.left.length ? plural(data.left.length, "fault") + " left" : "no fault left"}`} actions=${action}>
     ${text ? html`<pre class="code">${readable(text)}</pre>` : html`<ol class="plain" aria-label="repair">${data.changes.map((change) => html`
       <li key=${change.place}><div class="row wrap repair-head"><code class="fault-place">${readable(change.place)}</code>${[...new Set(data.faults.filter((fault) => isAt(fault, change)).map((fault) => fault.rule))].map((rule) => html`<${Tag} key=${rule} tone="bad">${rule}</${Tag}>`)}</div>
-        <div class="repair"><${Side} texts=${change.before} label="before" none="nothing was here" /><${Side} texts=${change.after} label="after" none="it is left out" /></div></li>`)}</ol>`}
+        <div class="repair"><${Side} texts=${change.before} others=${change.after} label="before" none="nothing was here" /><${Side} texts=${change.after} others=${change.before} label="after" none="it is left out" /></div></li>`)}</ol>`}
     ${data.changed > data.changes.length && html`<p class="panel-body muted">and ${number(data.changed - data.changes.length)} more</p>`}
   </${Panel}>`;
 }
 
-const Side = ({ texts, label, none }) => html`<div class="repair-side is-${texts.length ? label : "empty"}" aria-label=${label} role="group">${texts.length ? texts.map((text, index) => html`<pre key=${index} class="code">${readable(text)}</pre>`) : html`<p class="muted">${none}</p>`}</div>`;
+// The messages of one side; the lines that the other side does not have are marked.
+function Side({ texts, others, label, none }) {
+  const known = new Set(others.flatMap((text) => text.split("\n")));
+  const lines = (text) => text.split("\n").map((line, index) => html`<span key=${index} class=${known.has(line) ? "" : "is-new"}>${readable(line)}</span>`);
+  return html`<div class="repair-side is-${texts.length ? label : "empty"}" aria-label=${label} role="group">${texts.length ? texts.map((text, index) => html`<pre key=${index} class="code">${lines(text)}</pre>`) : html`<p class="muted">${none}</p>`}</div>`;
+}
