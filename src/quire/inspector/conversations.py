@@ -25,7 +25,8 @@ _LOOKED_AT, _LONGEST_TITLE, _LONGEST_QUOTE = 5, 160, 600
 
 def page(source: Source, query: Query) -> dict[str, Any]:
     """Some conversations from `start` on, `within` a scope, with a text in their names; and all scopes."""
-    found = _visible(source)
+    all_of_it = source.store.recent(source.scope)
+    found = [one for one in all_of_it if not is_reserved(one.place.conversation)]
     within, named, start = query.text("within"), query.text("named").casefold(), query.whole("start", 0)
     scope = place_at(within).scope if within else None
     wanted = [
@@ -33,11 +34,12 @@ def page(source: Source, query: Query) -> dict[str, Any]:
     ]
     places, shown = {one.place for one in found}, wanted[start : start + _ROWS]
     scopes = Counter(one.place.scope for one in found)
+    listed = sorted(list(scopes.items())[:_SCOPES])
     return {
         "rows": [_row(source, one, places) for one in shown],
         "length": len(wanted),
         "next": start + _ROWS if start + _ROWS < len(wanted) else None,
-        "scopes": [_scope(*one) for one in sorted(list(scopes.items())[:_SCOPES])],
+        "scopes": [{"within": str(Place(one, "")), "scope": one, "conversations": n} for one, n in listed],
         "count": {"scopes": len(scopes), "conversations": len(found)},
     }
 
@@ -77,22 +79,12 @@ def _mark(source: Source) -> int:
     return hash((len(found), sum(one.version for one in found), *found[:1])) & 0xFFFFFFFF
 
 
-def _visible(source: Source) -> list[Recent]:
-    found = source.store.recent(source.scope)
-    return [one for one in found if not is_reserved(one.place.conversation)]
-
-
-def _scope(scope: str, conversations: int) -> dict[str, Any]:
-    return {"scope": scope, "within": str(Place(scope, "")), "conversations": conversations}
-
-
 def _row(source: Source, one: Recent, places: set[Place]) -> dict[str, Any]:
     parent = one.place._replace(conversation=one.place.conversation.rpartition("/")[0])
     row: dict[str, Any] = {
         "address": str(one.place),
         **one.place._asdict(),
         "parent": str(parent) if parent in places else None,
-        "version": one.version,
         "at": one.time,
     }
     try:
