@@ -19,6 +19,7 @@ import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 from quire.inspector import app
+from quire.items import Summary
 from quire.session import Session
 from quire.stores import Store
 
@@ -49,6 +50,7 @@ def shots(session: Session) -> list[Shot]:
     )
     talk = f"store/{quote(str(session.place), safe='')}"
     request = f"{talk}/request?version={kept.version}"
+    summary = next(item.id for item in session.view().recorded() if isinstance(item, Summary))
     return [
         Shot("transcript", f"{talk}/transcript?at={kept.version}"),
         Shot("transcript-narrow", f"{talk}/transcript?at={kept.version}", NARROW),
@@ -57,7 +59,7 @@ def shots(session: Session) -> list[Shot]:
         Shot("request-dark", request, is_dark=True),
         Shot("request-narrow", request, NARROW),
         Shot("candidates", request, (1280, 620), top="Details"),
-        Shot("compactions", f"{talk}/compactions"),
+        Shot("compactions", f"{talk}/compactions?open={summary}"),
         Shot("what-if", f"{talk}/what-if?window=500"),
         Shot("steps", f"{talk}/steps", (1280, 620)),
     ]

@@ -16,6 +16,7 @@ pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: 
 from playwright.sync_api import (
     Browser,
     BrowserContext,
+    ConsoleMessage,
     Dialog,
     Error,
     Locator,
@@ -58,11 +59,15 @@ def watch(context: BrowserContext, faults: list[str]) -> None:
         if not url.startswith(("http://127.0.0.1:", "data:", "blob:", "about:", "file:")):
             faults.append(f"asked for {url}")
 
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error" and "net::ERR_" not in message.text:  # a server may end before its page
+            faults.append(message.text)
+
     def dismiss(dialog: Dialog) -> None:
         faults.append(f"opened a dialog: {dialog.message}")
         dialog.dismiss()
 
     context.on("request", lambda request: check(request.url))
     context.on("weberror", lambda error: faults.append(str(error.error)))
-    context.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    context.on("console", hear)
     context.on("dialog", dismiss)

@@ -11,6 +11,7 @@ const MOST_ROWS = 10000, MOST_REQUESTS = 100, AT_ONCE = 10;
 // Fields whose texts are no content. A file without content has the sizes of all other texts.
 const PLAIN = new Set(("address agent by call_id cause fate id kind model name part parent path place provider role rule "
   + "scope section sort state status target transcript transcripts type").split(" "));
+const SEALED = new Set(["media", "parameters"]);  // nothing within them is plain
 
 export function Export({ address, view, params, head, onClose }) {
   const [isBare, setBare] = useState(false);
@@ -94,7 +95,7 @@ function bare(value, field = "") {
   if (typeof value === "string") return PLAIN.has(field) ? value : `[${value.length} characters]`;
   if (Array.isArray(value)) return value.map((one) => bare(one, field));
   if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).filter(([name]) => name !== "next").map(([name, one]) => [name, bare(one, field === "media" ? field : name)]));
+  return Object.fromEntries(Object.entries(value).filter(([name]) => name !== "next").map(([name, one]) => [name, bare(one, SEALED.has(field) ? field : name)]));
 }
 
 async function fileOf(address, answers, isBare) {
