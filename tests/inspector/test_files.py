@@ -182,7 +182,7 @@ def test_the_command_opens_a_file_or_a_folder(path: str, conversations: int) -> 
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
         try:
             assert running.stdout is not None
-            address = urlsplit(running.stdout.readline().strip())
+            address = urlsplit(str(running.stdout.readline()).strip())
             served = Served(address.port or 0, address.path)
             assert served.read("conversations", "file-1").data["count"]["conversations"] == conversations
             assert served.read("conversations").status == 404

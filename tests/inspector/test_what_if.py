@@ -59,8 +59,9 @@ def test_another_compactor_begins_with_the_log_without_its_edits(shop: Served) -
 def test_what_cannot_fit_is_a_sentence(shop: Served) -> None:
     found = tried(shop, window=80)
     assert "tokens more than the 20 available" in found["tried"]["error"]
-    for query in ({"reserve": 700}, {"provider": "nobody"}, {"compactor": "magic"}, {"window": "wide"}):
-        answer = shop.read("what-if", address=PARCELS, **query)
+    wrong = {"reserve": "700", "provider": "nobody", "compactor": "magic", "window": "wide"}
+    for name, value in wrong.items():
+        answer = shop.read("what-if", **{"address": PARCELS, name: value})
         assert answer.status == 400 and answer.data["error"]
 
 
