@@ -5,7 +5,7 @@ import { get, link, useData } from "quire/api.js";
 import { Empty, Fate, Figures, Kind, Loaded, Panel, Segmented, Table, Tag, Tokens, When, money, number, percent, plural, readable } from "quire/parts.js";
 import { Cause, Price, isBreak } from "quire/cache.js";
 
-const AT_ONCE = 200;
+const AT_ONCE = 100;
 
 export function Request({ address, params, setParams }) {
   const state = useData("request", { address, version: params.version });
