@@ -18,12 +18,13 @@ from quire.compactors import (
     TruncateOldest,
 )
 from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
-from quire.items import EDITS, Hide, Message, Span, Summary, ToolCall, ToolResult, now, use_clock
+from quire.items import EDITS, JSON, Hide, Message, Note, Span, Summary, ToolCall, ToolResult, now, use_clock
 from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions
 from quire.session import Compacted, Compacting, Hook, Session, hook
 from quire.state import View
-from quire.stores import MemoryStore
+from quire.stores import Entry, MemoryStore
+from quire.stores.streams import PLANS
 from quire.tokens import Prices
 from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, session, talk, texts, twin
 from tests.stores.keeping import kept
@@ -559,4 +560,22 @@ def test_a_compaction_that_runs_is_seen_by_others_and_one_that_was_broken_off_sa
 
     run(conversation())
     session(store, compactor=SUMMARIZE, model=GIST).build(TEMPLATE)
+    assert [attempt.fate for attempt in session(twin(store)).compaction.past()] == ["abandoned", "kept"]
+
+
+def test_a_store_without_a_record_of_what_became_of_compactions_is_read_and_written() -> None:
+    store = MemoryStore()
+    one = session(store)
+    talk(one, 6)
+    with use_clock(lambda: 1_000.0):
+        ended, left = (
+            Note(content={"by": "summarize", "transcript": "main", "until": 1_060.0}, description="plan")
+            for _ in range(2)
+        )
+    old = [ended, Hide((Span(ended.id, ended.id),)), left]
+    store.append(one.place, [Entry(PLANS, JSON.encode_item(item)) for item in old], expected=one.version)
+    (before,) = session(twin(store)).compaction.past()
+    assert (before.by, before.began_at, before.fate) == ("summarize", 1_000.0, "abandoned")
+    again = session(store, compactor=SUMMARIZE, model=GIST)
+    assert again.compaction.run()
     assert [attempt.fate for attempt in session(twin(store)).compaction.past()] == ["abandoned", "kept"]

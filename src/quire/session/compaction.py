@@ -36,7 +36,7 @@ from quire.session.heard import Metered
 from quire.session.hooks import Compacted, Compacting
 from quire.session.log import Entries, Guard, Log
 from quire.session.spending import Caps, PricesByName, Spending, check_priced
-from quire.session.state import State, Written
+from quire.session.state import State, Written, ended_plans
 from quire.session.steps import is_leased, lease, renewed
 from quire.state import View
 from quire.stores.streams import MAIN, PLANS, POOL, USAGE
@@ -167,13 +167,19 @@ class Compaction:
         return self.known.metrics
 
     def past(self) -> list[Attempt]:
-        """The compactions of this conversation by any process, oldest first, with one that is running."""
+        """The compactions of this conversation by any process, oldest first, with one that is running.
+
+        Of those that ended before Quire kept what became of them, only the edits are known.
+        """
         found: dict[str, Attempt] = {}
-        for note in self.log.read_stream(PLANS):
-            if isinstance(note, Note):
-                attempt = msgspec.convert(note.content, Attempt)
-                is_left = attempt.fate == "running" and not is_leased(note)
-                found[note.content.get("of") or note.id] = _abandoned(attempt) if is_left else attempt
+        for item in self.log.read_stream(PLANS):
+            begun, *_ = ended_plans(item) or [item.id]
+            if isinstance(item, Note):
+                attempt = _attempt_in(item)
+                is_left = attempt.fate == "running" and not is_leased(item)
+                found[begun] = _abandoned(attempt) if is_left else attempt
+            else:
+                found.pop(begun, None)
         return list(found.values())
 
     def use(self, compactor: Compactor, model: AnyModel | str | None = None) -> None:
@@ -434,7 +440,7 @@ class _Work:
         used = [] if self._model is None else self._model.used()
         spent = sum((Spending().with_usage(one.content) for one in used), Spending())
         attempt = replace(
-            self._attempt(plan) if note is None else msgspec.convert(note.content, Attempt),
+            self._attempt(plan) if note is None else _attempt_in(note),
             usage=spent.usage,
             cost=None if spent.unpriced or not spent.requests else spent.cost,
         )
@@ -497,7 +503,13 @@ def _renewal(note: Note, state: State) -> Entries:
 
 def _left(note: Note, state: State) -> Entries:
     """The entry that ends a plan that nobody works on any more."""
-    return _ended(note, _abandoned(msgspec.convert(note.content, Attempt)), state)
+    return _ended(note, _abandoned(_attempt_in(note)), state)
+
+
+def _attempt_in(note: Note) -> Attempt:
+    """What a note of the stream of plans says; the first of them had only `by` and a lease."""
+    unknown = {"began_at": note.created_at, "before": 0, "after": 0}
+    return msgspec.convert({**unknown, **note.content}, Attempt)
 
 
 def _abandoned(attempt: Attempt) -> Attempt:

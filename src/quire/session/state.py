@@ -304,6 +304,23 @@ def by_result(items: Iterable[Item]) -> list[list[Item]]:
     return found
 
 
+def ended_plans(item: Item) -> Sequence[str] | None:
+    """The compactions that an item of the stream of plans ends, by ids; `None` if it begins one.
+
+    The stream has, in this order:
+
+    1. a note of a compaction that is about to ask a model, under a lease; it is written again, with the same
+       id, to renew the lease;
+    2. a note with `of`, the id of (1): what became of it. `of` is `None` where no model was asked: then there
+       is no (1). In older stores it is a `Hide` of (1), which does not say what became of it.
+    """
+    if isinstance(item, Hide):
+        return [span.first for span in item.spans]
+    if isinstance(item, Note) and "of" in item.content:
+        return [item.content["of"]] if item.content["of"] else []
+    return None
+
+
 class State:
     """The state of a conversation at a version. Entries are applied in order."""
 
@@ -484,10 +501,11 @@ class State:
             self.transcripts[MAIN], self.past_forgotten = self._past_of(item)
             self._inherited[MAIN] = len(self.transcripts[MAIN])
             self.origin = item if isinstance(item, Note) else None
+        elif stream == PLANS and (ended := ended_plans(item)) is not None:
+            for note_id in ended:
+                self.plans.pop(note_id, None)
         elif not isinstance(item, Note):
             return
-        elif stream == PLANS and "of" in item.content:
-            self.plans.pop(item.content["of"], None)
         elif stream == PLANS:
             self.plans[item.id] = item
         elif stream == USAGE:
