@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from quire import Agent, Session
+from quire import Agent, Session, tool
+from quire.items import use_clock
 from quire.models import Scripted
 from quire.stores import Store
 from tests.inspector.browsing import Page, expect
@@ -42,6 +43,22 @@ def test_calls_have_results_timing_and_figures_of_each_tool(shop: Served) -> Non
 def test_a_call_whose_process_is_gone_is_uncertain(shop: Served) -> None:
     (step,) = listed(shop, CRASH)["open"]
     assert step["status"] == "uncertain" and step["begun_at"] and step["result"] is None
+
+
+@pytest.mark.parametrize(("idempotent", "status", "took"), [(True, "done", 0.0), (False, "uncertain", None)])
+def test_the_time_of_a_call_is_that_of_its_last_run(
+    own_shop: Served, idempotent: bool, status: str, took: float | None
+) -> None:
+    at, address = 1_790_000_000.0, f"lamp-shop/{status}"
+    with Store.open(own_shop.store) as store, use_clock(lambda: at):
+        session = Session.open(address, store=store)
+        session.user("Where is it?")
+        session.begin(session.call("look"))
+        at += 7_200  # the process was gone
+        look = tool(lambda: "here", name="look", idempotent=idempotent)
+        Agent(session, model=Scripted(["Here."]), tools=[look]).resume_sync()
+    (step,) = listed(own_shop, address)["rows"]
+    assert (step["status"], step["seconds"]) == (status, took)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,20 @@ from quire.compactors import (
     TruncateOldest,
 )
 from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
-from quire.items import EDITS, JSON, Hide, Message, Note, Span, Summary, ToolCall, ToolResult, now, use_clock
+from quire.items import (
+    EDITS,
+    JSON,
+    Hide,
+    Item,
+    Message,
+    Note,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    now,
+    use_clock,
+)
 from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions
 from quire.session import Compacted, Compacting, Hook, Session, hook
@@ -572,7 +585,7 @@ def test_a_store_without_a_record_of_what_became_of_compactions_is_read_and_writ
             Note(content={"by": "summarize", "transcript": "main", "until": 1_060.0}, description="plan")
             for _ in range(2)
         )
-    old = [ended, Hide((Span(ended.id, ended.id),)), left]
+    old: list[Item] = [ended, Hide((Span(ended.id, ended.id),)), left]
     store.append(one.place, [Entry(PLANS, JSON.encode_item(item)) for item in old], expected=one.version)
     (before,) = session(twin(store)).compaction.past()
     assert (before.by, before.began_at, before.fate) == ("summarize", 1_000.0, "abandoned")

@@ -29,7 +29,8 @@ class _Step(NamedTuple):
 
     @property
     def seconds(self) -> float | None:
-        if self.result is None or self.begun_at is None:
+        """How long the call took; of one that is uncertain nobody knows when it ended."""
+        if self.result is None or self.begun_at is None or self.status == "uncertain":
             return None
         return max(self.result.created_at - self.begun_at, 0.0)
 

@@ -229,9 +229,13 @@ class Steps:
         return "waiting" if call.id in steps.taken else "foreign"
 
     def begun_at(self) -> dict[str, float]:
-        """When each call was begun, by the id of its item; also calls that were answered since."""
-        notes = [item for item in self._log.read_stream(STEPS) if is_step(item)]
-        return {call: note.created_at for note in reversed(notes) for call in begun_in(note)}
+        """When each call was last begun, by the id of its item; also calls that were answered since."""
+        found: dict[str, Note] = {}
+        for note in filter(is_step, self._log.read_stream(STEPS)):
+            for call in begun_in(note):
+                is_renewal = call in found and found[call].content.get("claim") == note.content.get("claim")
+                found[call] = found[call] if is_renewal else note
+        return {call: note.created_at for call, note in found.items()}
 
     def held(self, call: ToolCall) -> tuple[Item, ...]:
         """What is held for a call: its result, and what came with it."""
