@@ -114,6 +114,13 @@ def test_what_cannot_be_read_is_said_and_hides_no_other(tmp_path: Path) -> None:
     assert "fault" not in rows["ana/open"]
 
 
+@pytest.mark.parametrize("name", ["chats.db", "chats.jsonl"])
+def test_a_store_has_the_name_of_its_file(tmp_path: Path, name: str) -> None:
+    with Store.open(tmp_path / name) as store, serving(app(store)) as served:
+        (source,) = served.ask("GET", f"{served.path}api/sources").data
+    assert source["label"] == name
+
+
 def test_a_scope_is_all_that_the_list_and_the_search_know(shop: Served) -> None:
     with Store.open(shop.store) as store, serving(app(store, scope="lamp-shop")) as scoped:
         page = scoped.read("conversations").data

@@ -13,6 +13,7 @@ import pytest
 from quire.inspector import app
 from quire.stores import Store
 from quire.testing.broken import BrokenHistory, broken_histories
+from tests.cli.command_line import refused
 from tests.inspector.browsing import Page, expect
 from tests.inspector.serving import Answer, Served, serving
 
@@ -184,7 +185,14 @@ def test_the_command_opens_a_file_or_a_folder(path: str, conversations: int) -> 
             assert running.stdout is not None
             address = urlsplit(str(running.stdout.readline()).strip())
             served = Served(address.port or 0, address.path)
-            assert served.read("conversations", "file-1").data["count"]["conversations"] == conversations
+            found = served.read("conversations", "file-1").data
+            assert found["count"]["conversations"] == conversations
+            assert not any(row["is_live"] for row in found["rows"])
             assert served.read("conversations").status == 404
         finally:
             running.terminate()
+
+
+@pytest.mark.parametrize("options", [["--write"], ["--scope", "ana"]], ids=" ".join)
+def test_options_of_a_store_are_refused_for_files(options: list[str]) -> None:
+    assert "files have no scopes" in refused(2, "inspect", str(LOGS / "codex.jsonl"), *options)

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from quire.inspector import app
 from quire.inspector.application import READS, WRITES
 from quire.stores import Store, place_at
+from tests.cli.command_line import refused
 from tests.inspector.serving import Served, serving
 
 PARCELS = "lamp-shop/parcels"
@@ -60,10 +61,15 @@ def test_without_the_token_there_is_nothing(shop: Served, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["", "page/app.js", "api/sources", "api/store/conversations"])
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:80", "0.0.0.0", "[::]", ""]
+    "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:80", "0.0.0.0", "[::]", "[::1", ""]
 )
 def test_only_this_machine_is_served(shop: Served, path: str, host: str) -> None:
     assert shop.ask("GET", shop.path + path, host=host).status in (400, 403)
+
+
+def test_a_port_that_is_taken_is_said_in_a_sentence(shop: Served) -> None:
+    said = refused(2, "inspect", shop.store, "--no-browser", "--port", str(shop.port))
+    assert said.startswith(f"quire: port {shop.port} cannot be used: ")
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])

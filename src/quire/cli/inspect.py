@@ -44,6 +44,8 @@ def inspect(
         from quire.inspector.serving import serve
 
         files = _files_at(store)
+        if files and (write or scope is not None or key_file is not None):
+            raise InvalidValue("files have no scopes or keys and are read-only: leave the options out")
 
     def opened(url: str) -> None:
         say(url)

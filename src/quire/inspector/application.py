@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 from starlette.applications import Starlette
@@ -107,10 +106,9 @@ def app(
     inspector = _Inspector()
     if store is not None:
         opened = open_store(store)
-        label = str(store) if isinstance(store, str | Path) else type(store).__name__
-        inspector.sources["store"] = Source(
-            opened, label=Path(urlsplit(label).path).name or label, scope=scope, is_writable=write
-        )
+        inside = getattr(opened, "inside", opened)
+        label = Path(getattr(inside, "path", type(inside).__name__)).name
+        inspector.sources["store"] = Source(opened, label=label, scope=scope, is_writable=write)
     if files:
         inspector.add_files(files, next(iter(files)) if len(files) == 1 else "files")
     routes = [

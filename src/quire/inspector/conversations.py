@@ -88,7 +88,8 @@ def _row(source: Source, one: Recent, places: set[Place]) -> dict[str, Any]:
         "at": one.time,
     }
     try:
-        return row | _figures(source.session(row["address"]), now() - (one.time or 0.0) < _LIVE)
+        has_changed = not source.is_file and now() - (one.time or 0.0) < _LIVE
+        return row | _figures(source.session(row["address"]), has_changed)
     except QuireError as fault:  # damaged or sealed: the others are listed
         return row | {"fault": str(fault)}
 

@@ -41,10 +41,10 @@ class Guard:
     def _refusal(self, scope: Scope, headers: Headers) -> str | None:
         """Why a request is refused; `None` if it is not."""
         host = headers.get("host", "")
-        if urlsplit(f"//{host}").hostname not in self._hosts:
+        if _name_of(host) not in self._hosts:
             return "This address is not served here."
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-        first = path.split("/")[1] if self._token else ""
+        first = path.partition("/")[2].partition("/")[0] if self._token else ""
         if not hmac.compare_digest(first.encode(), self._token.encode()):
             return "The address lacks its token: open the address that `quire inspect` printed."
         is_page = scope["method"] == "GET" and path in ("/", f"/{self._token}/")
@@ -53,6 +53,14 @@ class Guard:
             return "Another site asked for it."
         if headers.get("origin", f"{scope['scheme']}://{host}") != f"{scope['scheme']}://{host}":
             return "A page of another origin asked for it."
+        return None
+
+
+def _name_of(host: str) -> str | None:
+    """The name in the header `Host`, without its port."""
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:  # such as a bracket that is not closed
         return None
 
 

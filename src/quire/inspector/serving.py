@@ -8,6 +8,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from quire.context import DEFAULT_MODEL
+from quire.errors import InvalidValue
 from quire.tokens import counter_for
 
 
@@ -15,7 +16,10 @@ def serve(app: Starlette, *, host: str, port: int, opened: Callable[[str], objec
     """Serve until interrupted; `opened` is called with the address of the page once it answers."""
     # The first count of tokens takes some tenths of a second; no view should wait for it.
     Thread(target=lambda: counter_for(DEFAULT_MODEL).text("word " * 2_000), daemon=True).start()
-    listening = socket.create_server((host, port))
+    try:
+        listening = socket.create_server((host, port))
+    except OSError as fault:
+        raise InvalidValue(f"port {port} cannot be used: {fault.strerror}") from None
     number = listening.getsockname()[1]
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1

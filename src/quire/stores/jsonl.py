@@ -89,6 +89,11 @@ class JSONLinesStore(MemoryStore):
     def __repr__(self) -> str:
         return f"<JSONLinesStore {str(self._path)!r}>"
 
+    @property
+    def path(self) -> str:
+        """Where the file is."""
+        return str(self._path)
+
     def recover(self) -> Iterator[tuple[Place, Stored]]:
         with self._failing("cannot be read"):
             text = self._path.read_bytes()
