@@ -46,8 +46,9 @@ def test_one_request_has_its_budget_every_candidate_and_the_difference(shop: Ser
     data = shop.read("request", address=PARCELS, version=broken["version"]).data
     assert (data["reserve"], data["available"]) == (60, 540) and data["error"] is not None
     assert data["parameters"] is not None and "fault" not in data
-    total = {row["name"]: row["tokens"] for row in data["sections"]}["in all"]
-    assert total == f"{data['tokens']:,}" and "<svg" in data["bar"]
+    sizes = {**{row["section"]: row["tokens"] for row in data["sections"]}, **data["beside"]}
+    assert list(sizes) == ["instructions", "history", "tool definitions"]
+    assert 0 < sum(sizes.values()) <= data["tokens"]
     gone = [entry for entry in data["entries"] if entry["edit"]]
     assert gone and all(entry["rule"] == f"edit {entry['edit']}" for entry in gone)
     assert all(entry["fate"] and entry["reason"] for entry in data["entries"])
@@ -87,7 +88,7 @@ def test_a_request_of_which_something_was_forgotten(own_shop: Served) -> None:
         session = Session.open(PARCELS, store=store)
         session.forget(session.view().recorded()[0].id)
     data = own_shop.read("request", address=PARCELS, version=rows_of(own_shop)[0]["version"]).data
-    assert "forgotten" in data["fault"] and data["entries"] and "<svg" in data["bar"]
+    assert "forgotten" in data["fault"] and data["entries"] and data["sections"]
     assert own_shop.read("bytes", address=PARCELS, version=data["version"]).status == 410
 
 

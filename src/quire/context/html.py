@@ -1,4 +1,4 @@
-"""Receipts as HTML, for notebooks and the inspector: a bar of the budget, and tables.
+"""Receipts as HTML, for notebooks: a bar of the budget, and tables.
 
 All texts are escaped. There are no scripts and no styles, only attributes: a page with a strict policy shows
 it too. Such a page may colour the classes `section-0` to `section-7` itself.

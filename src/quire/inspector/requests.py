@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from msgspec.json import encode
 
-from quire.context import budget_bar, receipt_rows, sizes_of
 from quire.errors import QuireError, UnknownId
 from quire.inspector.items import text_of_item
 from quire.inspector.source import Query, Source
@@ -52,16 +51,10 @@ def _row(kept: Kept, before: Kept | None) -> dict[str, Any]:
 def request(source: Source, query: Query) -> dict[str, Any]:
     """One request: its budget, every candidate, its parameters, and the difference to the one before."""
     kept, before, after = _found(source, query)
-    rows = [] if kept.is_bare else receipt_rows(kept)[1:]
-    names, sized = ("name", "tokens", "shown", "left_out", "note"), len(sizes_of(kept))
     answer: dict[str, Any] = {
         **_row(kept, before),
-        **{name: getattr(kept, name) for name in ("reserve", "error", "digest", "advice")},
-        "bar": budget_bar(kept),
-        "sections": [
-            {**dict(zip(names, row, strict=True)), "colour": n % 8 if n < sized else None}
-            for n, row in enumerate(rows)
-        ],
+        **{name: getattr(kept, name) for name in ("reserve", "error", "digest", "advice", "beside")},
+        "sections": [line._asdict() for line in kept.lines()],
         "usage": kept.spending.usage if kept.spending.requests else None,
         "next": after,
         "before": None if before is None else {"version": before.version, **_difference(before, kept)},

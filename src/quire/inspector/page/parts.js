@@ -121,18 +121,40 @@ export const Table = ({ columns, rows, rowKey, rowClass, label }) => html`
       </tr>`)}</tbody>
   </table></div>`;
 
-// A bar of parts in proportion: parts are {label, value, tone}.
-export function Bar({ parts, total, label }) {
-  const sum = total ?? parts.reduce((all, part) => all + part.value, 0);
+// A bar of parts in proportion: parts are {label, value, tone}. A band {start, stop, label} lies over them.
+export function Bar({ parts, label, band }) {
+  const unit = 1000 / Math.max(parts.reduce((all, part) => all + part.value, 0), 1);
   let x = 0;
   return html`<svg class="bar" role="img" aria-label=${label} viewBox="0 0 1000 10" preserveAspectRatio="none">
-    ${parts.map((part) => {
-      const width = sum ? (1000 * part.value) / sum : 0;
+    ${parts.map((part, index) => {
+      const width = unit * part.value;
       const start = x;
       x += width;
-      return html`<rect key=${part.label} class="tone-${part.tone}" x=${start} y="0" width=${Math.max(width - 1, 0.5)} height="10"><title>${part.label}: ${number(part.value)}</title></rect>`;
+      return html`<rect key=${index} class="tone-${part.tone}" x=${start} y="0" width=${Math.max(width - 1, 0.5)} height="10"><title>${readable(part.label)}: ${number(part.value)}</title></rect>`;
     })}
+    ${band && html`<rect class="tone-band" x=${unit * band.start} y="3.5" width=${Math.max(unit * (band.stop - band.start), 2)} height="3"><title>${band.label}</title></rect>`}
   </svg>`;
+}
+
+// What fills the budget of a request, as {section, tokens, tone} and, of a section, what its line says.
+export const sizesOf = ({ sections, beside }) =>
+  [...sections, ...Object.entries(beside).map(([section, tokens]) => ({ section, tokens }))].map((one, index) => ({ ...one, tone: index % 8 }));
+
+// The tokens of a request that its sections do not count: framing and calibration.
+export const overheadOf = (request) => request.tokens - sizesOf(request).reduce((sum, one) => sum + one.tokens, 0);
+
+// The budget: what fills it, what is free, the reserve, and a band where the count may end.
+export function BudgetBar({ request }) {
+  const { tokens, available, reserve, error } = request;
+  const overhead = overheadOf(request);
+  const parts = [
+    ...sizesOf(request).map((one) => ({ label: one.section, value: one.tokens, tone: one.tone })),
+    { label: "overhead", value: Math.max(overhead, 0), tone: "muted" }, { label: "free", value: Math.max(available - tokens + Math.min(overhead, 0), 0), tone: "free" },
+    { label: "kept free for the answer", value: reserve ?? 0, tone: "reserve" },
+  ].filter((part) => part.value > 0);
+  const off = Math.round((error ?? 0) * tokens);
+  const band = off > 0 ? { start: tokens - off, stop: tokens + off, label: `the count may be off by ${plural(off, "token")}` } : null;
+  return html`<${Bar} parts=${parts} band=${band} label=${`${number(tokens)} of ${number(available)} tokens`} />`;
 }
 
 // Texts

@@ -2,7 +2,7 @@
 
 import { html, useMemo, useState } from "preact";
 import { get, link, useData } from "quire/api.js";
-import { Empty, Fate, Figures, Kind, Loaded, Panel, Segmented, Table, Tag, Tokens, When, money, number, percent, plural, readable } from "quire/parts.js";
+import { BudgetBar, Empty, Fate, Figures, Kind, Loaded, Panel, Segmented, Table, Tag, Tokens, When, money, number, percent, overheadOf, plural, readable, sizesOf } from "quire/parts.js";
 import { Cause, Price, isBreak } from "quire/cache.js";
 
 const AT_ONCE = 100;
@@ -37,11 +37,17 @@ function Head({ data, address }) {
 function Budget({ data }) {
   const free = data.available - data.tokens;
   const error = data.error === null ? "not known" : `± ${(100 * data.error).toFixed(1)} %`;
+  const overhead = overheadOf(data);
+  const note = overhead > 0 ? "framing, and calibration by reported usage" : "the provider reports fewer tokens than are counted here";
+  const rows = data.is_bare ? [] : [
+    ...sizesOf(data), ...(overhead ? [{ section: "overhead", tokens: overhead, note }] : []),
+    { section: "in all", tokens: data.tokens, note: `of ${number(data.available)}`, isSum: true },
+  ];
   const columns = [
-    { name: "name", head: "Section", cell: (row) => html`<span class="row">${row.colour !== null && html`<i class="swatch section-${row.colour}" />`}<span class=${row.name === "in all" ? "strong" : ""} dir="auto">${readable(row.name)}</span></span>` },
-    { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => row.tokens },
-    { name: "shown", head: "Shown", isNumber: true, cell: (row) => row.shown },
-    { name: "left-out", head: "Left out", isNumber: true, cell: (row) => row.left_out },
+    { name: "name", head: "Section", cell: (row) => html`<span class="row">${row.tone !== undefined && html`<i class="swatch section-${row.tone}" />`}<span class=${row.isSum ? "strong" : ""} dir="auto">${readable(row.section)}</span></span>` },
+    { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => number(row.tokens) },
+    { name: "shown", head: "Shown", isNumber: true, cell: (row) => row.shown !== undefined && number(row.shown) },
+    { name: "left-out", head: "Left out", isNumber: true, cell: (row) => row.left_out !== undefined && number(row.left_out) },
     { name: "note", head: "", cell: (row) => row.note && html`<span class="muted">${readable(row.note)}</span>` },
   ];
   return html`
@@ -55,10 +61,10 @@ function Budget({ data }) {
           data.usage && ["served from the cache", percent(data.reported), `${number(data.usage.cache_read ?? 0)} read, ${number(data.usage.cache_write ?? 0)} written`],
           ["cost", money(data.cost), "input and output, as recorded"],
         ]} />
-        <div class="budget" dangerouslySetInnerHTML=${{ __html: data.bar }} />
+        <div class="budget"><${BudgetBar} request=${data} /></div>
         ${data.advice.map((note) => html`<p key=${note} class="advice">${readable(note)}</p>`)}
       </div>
-      <div class="sections"><${Table} label="sections" columns=${columns} rows=${data.sections} rowKey=${(row) => row.name} /></div>
+      <div class="sections"><${Table} label="sections" columns=${columns} rows=${rows} /></div>
     </${Panel}>`;
 }
 
@@ -172,7 +178,7 @@ function Bytes({ data, address }) {
   const [start, setStart] = useState(0);
   const [copied, setCopied] = useState("");
   const state = useData("bytes", { address, version: data.version, byte, start: start ?? undefined });
-  const colours = useMemo(() => new Map(data.sections.map((row) => [row.name, row.colour])), [data.sections]);
+  const colours = useMemo(() => new Map(sizesOf(data).map((row) => [row.section, row.tone])), [data.sections]);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText((await get("bytes", { address, version: data.version, whole: 1 })).text);
