@@ -172,19 +172,34 @@ def test_of_two_agents_that_take_turns_each_is_compared_with_its_own_last_reques
     ]
 
 
-def test_what_was_too_short_to_be_cached_costs_no_more() -> None:
+def test_what_was_too_short_to_be_cached_does_not_break() -> None:
     one = session()
     talk(one, 3)
     before = ask(one)
     one.hide(one.view()[2].id)
     made = compare_requests(before, ask(one))
-    assert made is not None and made.again > 0 and made.cost == 0
+    assert made is not None and made.cause is not None
+    assert (made.cause.name, made.again, made.cost) == ("short", 0, 0)
+
+
+@pytest.mark.parametrize(("hidden", "name"), [(-3, "time-out"), (2, "edit")])
+def test_of_two_causes_the_one_of_more_tokens_is_named_and_both_are_counted(hidden: int, name: str) -> None:
+    one, at = session(), 1_000_000.0
+    with use_clock(lambda: at):
+        talk(one, 40, LONG * 2)
+        before = ask(one)
+        at += 900
+        one.hide(one.view()[hidden].id)
+        kept = ask(one, served=0.0)
+    made = compare_requests(before, kept)
+    assert made is not None and made.cause is not None and made.cause.name == name
+    assert made.again == pytest.approx(kept.tokens, rel=0.05)
 
 
 def test_a_cut_that_moves_back_since_there_is_room_again() -> None:
     one = session()
     talk(one, 20, LONG)
-    small, large = (template(Instructions("Be brief."), History(), window=size) for size in (1_000, 8_000))
+    small, large = (template(Instructions("Be brief."), History(), window=size) for size in (1_500, 8_000))
     made = compare_requests(ask(one, small), ask(one, large))
     assert made is not None and made.cause is not None
     assert made.cause.name == "cut" and "moved back" in made.cause.reason

@@ -34,8 +34,9 @@ class Comparison(NamedTuple):
     """A request beside the one before it.
 
     `share` is how much of it begins like the request before: a cache can serve as much. `again` are the
-    tokens behind the first change that were sent before too, and `cost` what they cost more than from a
-    cache, in USD at list prices: nothing, if the request before was too short to be cached.
+    tokens that were sent before too and that a cache did not serve: those behind the first change, and those
+    that the provider did not serve. `cost` is what they cost more than from a cache, in USD at list prices.
+    Of several causes, `cause` is the one of more tokens. What was too short to be cached does not break.
     """
 
     items: int
@@ -61,14 +62,20 @@ def compare_requests(before: Kept, kept: Kept) -> Comparison | None:
     is_start = cause is not None and cause.name in ("model", "tools")
     tokens = 0 if is_start else _tokens_of_first(before, kept, items)
     share = tokens / max(kept.tokens, 1)
-    if cause is None:
-        cause = _cause_at_provider(before, kept, share, facts)
-        missed = share - (kept.spending.cached or 0) if cause is not None and cause.name != "short" else 0
-        again = round(missed * kept.tokens)
-    else:
-        again = max(kept.tokens - tokens - _tokens_of_new(before, kept, items), 0)
-    is_cached = before.tokens >= (facts.cache_minimum or 0)
-    return Comparison(items, tokens, share, cause, again, _more(again, facts) if is_cached else 0.0)
+    if cause is not None and not _is_cached(before, kept, facts):
+        return Comparison(items, tokens, share, _short(facts), cost=0.0)
+    again = 0 if cause is None else max(kept.tokens - tokens - _tokens_of_new(before, kept, items), 0)
+    at_provider = _cause_at_provider(before, kept, share, facts)
+    is_missed = at_provider is not None and at_provider.name != "short"
+    missed = round((share - (kept.spending.cached or 0)) * kept.tokens) if is_missed else 0
+    if cause is None or missed > again:
+        cause = at_provider
+    return Comparison(items, tokens, share, cause, again + missed, _more(again + missed, facts))
+
+
+def _is_cached(before: Kept, kept: Kept, facts: ModelFacts) -> bool:
+    """Whether a cache has the request before: it is long enough, or a report says so."""
+    return before.tokens >= (facts.cache_minimum or 0) or kept.spending.usage.cache_read > 0
 
 
 def _more(tokens: int, facts: ModelFacts) -> float | None:
@@ -182,13 +189,16 @@ def _cause_at_provider(before: Kept, kept: Kept, share: float, facts: ModelFacts
     if reported is None or share - reported <= _LEAST_MISSED:
         return None
     if facts.cache_minimum is not None and share * usage.input < facts.cache_minimum:
-        reason = f"beginnings of less than {facts.cache_minimum:,} tokens are not cached"
-        return None if usage.cache_read else Cause("short", reason)
+        return None if usage.cache_read else _short(facts)
     gap = kept.created_at - before.created_at
     if facts.cache_seconds is not None and gap > facts.cache_seconds:
         minutes, lifetime = gap / 60, facts.cache_seconds / 60
         return Cause("time-out", f"it came {minutes:,.0f} min later; entries are kept for {lifetime:g} min")
     return Cause("not served", "the beginning was the same, and the provider did not serve it")
+
+
+def _short(facts: ModelFacts) -> Cause:
+    return Cause("short", f"beginnings of less than {facts.cache_minimum:,} tokens are not cached")
 
 
 # The first change
