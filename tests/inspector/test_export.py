@@ -5,19 +5,22 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from quire.inspector import app
 from quire.items import Message, ToolResult
 from quire.session import Session
 from quire.stores import Store
 from tests.inspector.browsing import Page, expect
-from tests.inspector.serving import Served
+from tests.inspector.serving import Served, serving
 
 PARCELS = "store/lamp-shop%2Fparcels"
 TABS = ["Transcript", "Requests", "Compactions", "Tools", "What if"]
 
 
-def export(page: Page, served: Served, folder: Path, *, is_bare: bool = False) -> Path:
+def export(
+    page: Page, served: Served, folder: Path, *, view: str = f"{PARCELS}/transcript", is_bare: bool = False
+) -> Path:
     """Save a conversation by clicking, and return the file."""
-    page.goto(served.url(f"{PARCELS}/transcript"))
+    page.goto(served.url(view))
     page.get_by_role("button", name="Export").click()
     if is_bare:
         page.get_by_label("Without content").check()
@@ -52,13 +55,63 @@ def test_a_file_opens_by_itself(page: Page, shop: Served, tmp_path: Path) -> Non
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
-def test_a_file_without_content_has_the_figures_and_no_word(page: Page, shop: Served, tmp_path: Path) -> None:
-    path = export(page, shop, tmp_path, is_bare=True)
+def snapshot_in(path: Path) -> str:
+    """What a file has of the conversation, as JSON."""
     found = re.search(r'id="snapshot">(.*?)</script>', path.read_text(), re.DOTALL)
     assert found is not None
-    snapshot = json.dumps(json.loads(found[1]), ensure_ascii=False)
-    words = set(words_in(shop)) - {"characters", "kept", "lamp", "left", "what"}  # of the page, and the scope
+    return json.dumps(json.loads(found[1]), ensure_ascii=False)
+
+
+def test_a_file_without_content_has_no_word_of_it(page: Page, shop: Served, tmp_path: Path) -> None:
+    path = export(page, shop, tmp_path, is_bare=True)
+    assert path.name == "conversation.html"
+    snapshot = snapshot_in(path)
+    words = set(words_in(shop)) - {"characters", "kept", "left", "summary", "what"}  # of the page
     assert {word for word in words if re.search(rf"\b{re.escape(word)}\b", snapshot)} == set()
+    assert not re.search("lamp-shop|parcels|angry", snapshot)
     page.goto(path.as_uri())
+    expect(page.get_by_role("heading", name="conversation 1")).to_be_visible()
+    expect(page.get_by_role("link", name="branch 1", exact=True)).to_be_visible()
     expect(page.get_by_text(re.compile(r"\[\d+ characters\]")).first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_file_without_content_has_the_figures(page: Page, shop: Served, tmp_path: Path) -> None:
+    rows = shop.read("requests", address="lamp-shop/parcels").data["rows"]
+    version = next(row["version"] for row in rows if row.get("cause") and row["cause"]["name"] == "edit")
+    sent = shop.read("request", address="lamp-shop/parcels", version=version).data
+    page.goto(export(page, shop, tmp_path, is_bare=True).as_uri())
+    page.get_by_role("link", name="Requests").click()
+    table = page.get_by_role("table", name="requests")
+    expect(table).to_contain_text(f"{sent['tokens']:,} / 540")
+    table.get_by_role("link", name=str(version), exact=True).click()
+    bar = page.get_by_role("img", name=f"{sent['tokens']:,} of 540 tokens")
+    expect(bar).to_be_visible()
+    expect(bar.get_by_text("kept free for the answer: 60")).to_be_attached()
+    sections = page.get_by_role("table", name="sections").get_by_role("row")
+    for line in sent["sections"]:
+        row = sections.filter(has_text=line["section"])
+        expect(row.get_by_role("cell")).to_contain_text(
+            [line["section"], *(f"{line[name]:,}" for name in ("tokens", "shown", "left_out")), line["note"]]
+        )
+    expect(page.get_by_role("region", name="Since request")).to_contain_text("an item was summarised")
+    candidates = page.get_by_role("table", name="candidates")
+    expect(candidates).to_contain_text("a summary is shown in its place")
+    expect(page.get_by_role("region", name="Budget")).not_to_contain_text("characters]")
+    for tab, label in (("Compactions", "Policy"), ("What if", "Compactor")):
+        page.get_by_role("link", name=tab).click()
+        expect(page.get_by_label(label)).to_contain_text("summarize")
+
+
+def test_a_file_without_content_names_no_file(page: Page, tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
+    history = json.dumps({"model": "gpt-5.6", "messages": messages}).encode()
+    given = {"payroll-of-ana.json": history, "letters.json": b"{"}
+    with serving(app(files=given)) as served:
+        path = export(page, served, tmp_path, view="file-1/file%2Fpayroll-of-ana.json", is_bare=True)
+    assert not re.search("payroll|letters", path.name + snapshot_in(path))
+    page.goto(path.as_uri())
+    for tab in [*TABS, "Faults"]:
+        page.get_by_role("link", name=tab).click()
+        expect(page.get_by_label("loading")).to_have_count(0)
+        expect(page.get_by_role("alert")).to_have_count(0)

@@ -9,9 +9,11 @@ import { VIEWS } from "quire/views.js";
 const MOST_ROWS = 10000, MOST_REQUESTS = 100, AT_ONCE = 10;
 
 // Fields whose texts are no content. A file without content has the sizes of all other texts.
-const PLAIN = new Set(("address agent by call_id cause fate id kind model name part parent path place provider role rule "
-  + "scope section sort state status target transcript transcripts type").split(" "));
-const SEALED = new Set(["media", "parameters"]);  // nothing within them is plain
+const PLAIN = new Set(("advice agent by call_id compactor compactors edit edits fate fault faults id item_id kind model models name note part path place "
+  + "policies prices_of provider providers role rule section sort spans state status target transcript transcripts type undo").split(" "));
+const OWN = new Set(["attempt", "cause", "faults"]); // what Quire says in them quotes nothing
+const SEALED = new Set(["media", "parameters"]); // nothing within them is plain
+const CHOSEN = new Set(["selected", "others ranked higher, or it is shown already"]); // rules of sections that choose
 
 export function Export({ address, view, params, head, onClose }) {
   const [isBare, setBare] = useState(false);
@@ -22,22 +24,24 @@ export function Export({ address, view, params, head, onClose }) {
     setError(null);
     const top = scrollY;
     try {
-      download(await fileOf(address, await answersFor(address, view, params, head, isBare), isBare), address);
+      const answers = await answersFor(address, view, params, head);
+      if (isBare) download(await fileOf(...withoutContent(answers, address, head)), "conversation");
+      else download(await fileOf([...answers, ...await restsOf(answers, address)], address, sourceOf()), decodeURIComponent(address));
       onClose();
     } catch (fault) { setError(fault); } finally { setBusy(false); scrollTo(0, top); }
   };
   return html`<${Dialog} label="Export" onClose=${onClose}>
     <h2>Export as one file</h2>
     <p class="muted">An HTML file with all views of this conversation. It opens without a server and asks for nothing.</p>
-    <label class="check"><input type="checkbox" checked=${isBare} onChange=${(event) => setBare(event.target.checked)} />Without content: sizes in place of texts, arguments, payloads and names of files</label>
+    <label class="check"><input type="checkbox" checked=${isBare} onChange=${(event) => setBare(event.target.checked)} />Without content: sizes in place of texts, arguments and payloads, numbers in place of the names of conversations</label>
     ${error && html`<${Fault} error=${error} />`}
     <div class="row"><${Button} tone="primary" onClick=${save}>${isBusy ? "Exporting…" : "Save file"}</${Button}><${Button} onClick=${onClose}>Cancel</${Button}></div></${Dialog}>`;
 }
 
-async function answersFor(address, view, params, head, isBare) {
+async function answersFor(address, view, params, head) {
   const asked = await recorded(async (sofar) => {
     await get("conversation", { address });
-    await visit(address, head, [[view, params], ["transcript", { flat: 1 }], ...VIEWS.map((one) => [one.name, {}])]);
+    await visit(address, head, [[view, params], ["transcript", { flat: 1 }], ...VIEWS.filter((one) => one.tab).map((one) => [one.name, {}])]);
     const rows = (name) => sofar().filter(([one]) => one === name).flatMap(([, , data]) => data.rows ?? []);
     await visit(address, head, [
       ...rows("requests").slice(-MOST_REQUESTS).flatMap(({ version }) => [["request", { version }], ["request", { version, tab: "bytes" }]]),
@@ -49,8 +53,7 @@ async function answersFor(address, view, params, head, isBare) {
     const [key, asksFor] = whole(name, params);
     if (!answers.has(key)) answers.set(key, [name, asksFor, await allRows(name, asksFor, data)]);
   }
-  if (isBare) return [...answers.values()].map(([name, params, data]) => [name, params, bare(data)]);
-  return [...answers.values(), ...await restsOf([...answers.values()], address)];
+  return [...answers.values()];
 }
 
 async function visit(address, head, places) {
@@ -91,16 +94,45 @@ async function restsOf(answers, address) {
   return rests;
 }
 
-function bare(value, field = "") {
-  if (typeof value === "string") return PLAIN.has(field) ? value : `[${value.length} characters]`;
-  if (Array.isArray(value)) return value.map((one) => bare(one, field));
-  if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).filter(([name]) => name !== "next").map(([name, one]) => [name, bare(one, SEALED.has(field) ? field : name)]));
+// The arguments of `fileOf` for a file without content.
+function withoutContent(answers, address, head) {
+  const names = numbered(head), moved = (one) => `export/${encodeURIComponent(names.get(nameIn(one)) ?? "another conversation")}`;
+  const asked = ({ other, ...params }) => ({ ...params, address: moved(params.address), ...(other ? { other: moved(other) } : {}) });
+  const told = (name, data) => (name !== "conversation" ? bare(data) : {
+    ...bare(data), address: moved(data.address),
+    branches: data.branches.map((one) => ({ ...one, place: moved(one.place), parent: names.get(one.parent) ?? null })),
+  });
+  return [answers.map(([name, params, data]) => [name, asked(params), told(name, data)]), moved(address), { ...sourceOf(), label: "", scope: null, notes: [] }];
 }
 
-async function fileOf(address, answers, isBare) {
-  const sources = at.sources.filter((one) => one.name === at.source).map((one) => ({ ...one, label: isBare ? "" : one.label }));
-  const snapshot = { at: Date.now() / 1000, address, source: at.source, sources, answers };
+function bare(value, field = "", isPlain = PLAIN.has(field)) {
+  if (typeof value === "string") return isPlain || value === "" ? value : `[${value.length} characters]`;
+  if (Array.isArray(value)) return value.map((one) => bare(one, field, isPlain));
+  if (value === null || typeof value !== "object") return value;
+  const isOwn = (name) => (name === "reason" ? isFixed(value, field) : OWN.has(field) || PLAIN.has(name));
+  return Object.fromEntries(Object.entries(value).filter(([name]) => name !== "next")
+    .map(([name, one]) => [name, SEALED.has(field) ? bare(one, field) : bare(one, name, isOwn(name))]));
+}
+
+// Whether a reason is a sentence of Quire: not the words of a model that failed, or of a section that chooses.
+const isFixed = ({ fate, rule }, field) => (OWN.has(field) ? fate !== "failed" : Boolean(fate && rule && !CHOSEN.has(rule)));
+
+const nameIn = (address) => decodeURIComponent(address.split("/")[1]);
+
+// Names for the conversations of a family: numbers, and a branch begins with the name of its parent.
+function numbered(head) {
+  const names = new Map();
+  head.branches.forEach((one, index) => {
+    const parent = names.get(one.parent);
+    names.set(nameIn(one.place), parent ? `${parent}/branch ${index}` : `conversation ${index + 1}`);
+  });
+  return names;
+}
+
+const sourceOf = () => at.sources.find((one) => one.name === at.source);
+
+async function fileOf(answers, address, source) {
+  const snapshot = { at: Date.now() / 1000, address, source: source.name, sources: [source], answers };
   const text = (path) => fetch(path).then((one) => one.text());
   const { imports } = JSON.parse(document.querySelector("script[type=importmap]").textContent);
   for (const name of Object.keys(imports)) imports[name] = `data:text/javascript;charset=utf-8,${encodeURIComponent(await text(imports[name]))}`;
@@ -124,9 +156,8 @@ async function fileOf(address, answers, isBare) {
 `;
 }
 
-function download(text, address) {
+function download(text, name) {
   const url = URL.createObjectURL(new Blob([text], { type: "text/html" }));
-  const name = decodeURIComponent(address).replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 80);
-  Object.assign(document.createElement("a"), { href: url, download: `${name}.html` }).click();
+  Object.assign(document.createElement("a"), { href: url, download: `${name.replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 80)}.html` }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
