@@ -166,6 +166,33 @@ def test_keys_go_through_the_rows_and_open_one(shop: Served, page: Page) -> None
     expect(names(page)).to_have_count(5)
 
 
+def test_keys_go_through_the_tabs_and_back(shop: Served, page: Page) -> None:
+    view = "store/lamp-shop%2Fparcels"
+    page.goto(shop.url(f"{view}/transcript"))
+    expect(page.get_by_role("link", name="Tools")).to_be_visible()
+    page.keyboard.press("2")
+    expect(page).to_have_url(shop.url(f"{view}/requests"))
+    page.keyboard.press("6")  # the faults, which are those of files
+    expect(page).to_have_url(shop.url(f"{view}/requests"))
+    page.goto(shop.url(f"{view}/request"))
+    expect(page.get_by_role("link", name="Tools")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(shop.url(f"{view}/requests"))
+    page.keyboard.press("Escape")
+    expect(names(page)).to_have_count(5)
+
+
+def test_a_dialog_has_the_keys_until_it_is_closed(shop: Served, page: Page) -> None:
+    page.goto(shop.url("store/lamp-shop%2Fparcels/transcript"))
+    page.get_by_role("button", name="Export").click()
+    expect(page.get_by_role("dialog").locator(":focus")).to_have_count(1)
+    page.keyboard.press("2")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="Export")).to_be_focused()
+    expect(page).to_have_url(shop.url("store/lamp-shop%2Fparcels/transcript"))
+
+
 def test_typing_narrows_the_list_and_pages_follow(crowd: Served, page: Page) -> None:
     page.goto(crowd.url())
     expect(names(page)).to_have_count(50)

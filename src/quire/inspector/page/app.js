@@ -4,7 +4,7 @@
 import { html, render, useEffect, useState } from "preact";
 import { at, can, follow, go, link, loadSources, snapshot, useData } from "quire/api.js";
 import { Export } from "quire/export.js";
-import { Button, Dialog, Dot, Fault, Skeleton, Tag, money, number, plural, readable } from "quire/parts.js";
+import { Button, Dialog, Dot, Fault, Skeleton, Tag, isForPage, money, number, plural, readable } from "quire/parts.js";
 import { Drop } from "quire/files.js";
 import { VIEWS, Conversations } from "quire/views.js";
 
@@ -12,6 +12,11 @@ function readAddress() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [source = "", address = "", view = ""] = path.split("/").map(decodeURIComponent);
   return { source, address: address || snapshot?.address || "", view: view || "transcript", params: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+function tabs() {
+  const source = at.sources.find((one) => one.name === at.source);
+  return VIEWS.filter((view) => view.tab && (!view.isFor || view.isFor(source)));
 }
 
 function App() {
@@ -26,17 +31,20 @@ function App() {
   }, []);
   useEffect(() => {
     const press = (event) => {
-      if (event.key === "Escape") { setHelping(false); if (event.target.matches("input, textarea")) event.target.blur(); }
-      if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "Escape" && event.target.matches("input, textarea")) event.target.blur();
+      if (!isForPage(event)) return;
       if (event.key === "?") setHelping(true);
       if (event.key === "/") { event.preventDefault(); document.querySelector("[type=search]")?.focus(); }
-      if (event.key === "Escape" && address.address) go("", "", {}, at.source);
-      const views = VIEWS.filter((view) => view.tab);
-      if (/^[1-9]$/.test(event.key) && address.address && views[event.key - 1]) go(address.address, views[event.key - 1].name);
+      const { address, view } = readAddress();
+      if (!address) return;
+      const above = VIEWS.find((one) => one.name === view)?.under;
+      if (event.key === "Escape") go(above ? address : "", above);
+      const tab = /^[1-9]$/.test(event.key) && tabs()[event.key - 1];
+      if (tab) go(address, tab.name);
     };
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);
-  }, [address]);
+  }, []);
   if (sources.error) return html`<main class="main"><${Fault} error=${sources.error} /></main>`;
   if (!sources.rows) return html`<main class="main"><${Skeleton} /></main>`;
   const known = at.sources.map((one) => one.name);
@@ -81,13 +89,13 @@ function Conversation({ source, address, view, params, setParams }) {
       ${isLive && html`<${Dot} label="changed just now" />`}</nav>
       ${figures && html`<div class="crumb-figures muted"><span title="entries of the log">version ${number(figures.version)}</span><span>${plural(figures.spending.tokens, "token")} spent</span><span>${money(figures.spending.cost)}</span></div>`}
     </${Header}>
-    <nav class="tabs" aria-label="views">${VIEWS.filter((one) => one.tab && (!one.isFor || (figures && one.isFor(figures)))).map((one) => html`
+    <nav class="tabs" aria-label="views">${tabs().map((one) => html`
       <a key=${one.name} href=${link(address, one.name)} aria-current=${one === shown || one.name === shown.under ? "page" : undefined}>${one.tab}${figures?.counts?.[one.name] ? html`<span class="count">${number(figures.counts[one.name])}</span>` : ""}</a>`)}</nav>
     <main class="main">${head.error ? html`<${Fault} error=${head.error} />` : html`<${shown.view} key=${shown.name} address=${address} params=${params} setParams=${setParams} head=${figures} />`}</main>
     ${isExporting && html`<${Export} address=${address} view=${shown.name} params=${params} head=${figures} onClose=${() => setExporting(false)} />`}`;
 }
 
-const KEYS = [["/", "search"], ["j  k", "next, previous row"], ["Enter", "open the row"], ["1 … 6", "tabs of a conversation"], ["← →", "earlier, later version on the time slider"], ["Esc", "back to all conversations"], ["?", "this list"]];
+const KEYS = [["/", "search"], ["j  k", "next, previous row"], ["Enter", "open the row"], ["1 … 6", "tabs of a conversation"], ["← →", "earlier, later version on the time slider"], ["Esc", "back"], ["?", "this list"]];
 
 const Help = ({ onClose }) => html`
   <${Dialog} label="Keys" onClose=${onClose}>

@@ -3,7 +3,7 @@
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "preact";
 import { can, get, go, link, post, useData } from "quire/api.js";
-import { Button, Empty, Fate, Fault, Item, Kind, Loaded, Panel, Tag, When, number, plural, readable, useKeys } from "quire/parts.js";
+import { Button, Empty, Fate, Fault, Item, Kind, Loaded, Panel, Tag, When, isForPage, number, plural, readable, useKeys } from "quire/parts.js";
 
 const WINDOW = 200, STEP = 100;
 
@@ -42,7 +42,7 @@ function Timeline({ address, head, at, params, setParams, onDrag }) {
   useEffect(() => {
     const press = (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!step || event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!step || !isForPage(event)) return;
       move(version + step);
     };
     document.addEventListener("keydown", press);

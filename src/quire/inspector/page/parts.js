@@ -67,8 +67,10 @@ export const Dot = ({ tone = "good", label }) => html`<span class="dot is-${tone
 export function Button({ children, onClick, tone = "plain", disabled = false, title }) {
   const [isBusy, setBusy] = useState(false);
   const press = async () => {
+    const work = onClick();
+    if (!work) return;
     setBusy(true);
-    try { await onClick(); } finally { setBusy(false); }
+    try { await work; } finally { setBusy(false); }
   };
   return html`<button type="button" class="button is-${tone}" disabled=${disabled || isBusy} title=${title} onClick=${press}>${children}</button>`;
 }
@@ -89,13 +91,16 @@ export function Copy({ text, label = "Copy" }) {
   return html`<button type="button" class="button is-quiet" onClick=${copy}>${isDone ? "Copied" : label}</button>`;
 }
 
+// A dialog takes the focus and gives it back; what is behind it cannot be reached.
 export function Dialog({ label, onClose, children }) {
-  useEffect(() => {
-    const press = (event) => { if (event.key === "Escape") { event.stopPropagation(); onClose(); } };
-    addEventListener("keydown", press, true);
-    return () => removeEventListener("keydown", press, true);
+  const dialog = useRef(null);
+  useLayoutEffect(() => {
+    const { current } = dialog;
+    current.showModal();
+    return () => current.close();
   }, []);
-  return html`<div class="veil" onClick=${onClose}><div class="dialog" role="dialog" aria-label=${label} onClick=${(event) => event.stopPropagation()}>${children}</div></div>`;
+  const cancel = (event) => { event.preventDefault(); onClose(); };
+  return html`<dialog ref=${dialog} aria-label=${label} aria-modal="true" onCancel=${cancel} onClick=${(event) => event.target === dialog.current && onClose()}><div class="dialog">${children}</div></dialog>`;
 }
 
 // Panels and tables
@@ -216,12 +221,15 @@ export const Item = ({ item, address, side, children, isFolded = true, className
     ${children}
   </article>`;
 
+// Whether a key is for the page: not typed into a field, no shortcut of the browser, not behind a dialog.
+export const isForPage = (event) => !(event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog"));
+
 // j and k move through the elements that match, Enter opens: for lists.
 export function useKeys(selector) {
   const root = useRef(null);
   useLayoutEffect(() => {
     const press = (event) => {
-      if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!isForPage(event)) return;
       const step = { j: 1, k: -1 }[event.key];
       if (!step || !root.current) return;
       const all = [...root.current.querySelectorAll(selector)];

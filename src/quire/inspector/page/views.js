@@ -18,5 +18,5 @@ export const VIEWS = [
   { name: "compactions", tab: "Compactions", view: Compactions },
   { name: "steps", tab: "Tools", view: Steps },
   { name: "what-if", tab: "What if", view: WhatIf },
-  { name: "faults", tab: "Faults", view: Faults, isFor: (head) => head.is_file },
+  { name: "faults", tab: "Faults", view: Faults, isFor: (source) => source?.is_file },
 ];
