@@ -41,6 +41,21 @@ def test_requests_are_listed_in_pages_with_what_caches_could_serve_and_did(shop:
     assert [row["version"] for found in reversed(pages) for row in found] == [row["version"] for row in rows]
 
 
+def test_equal_requests_that_follow_each_other_are_counted_one_by_one(own_shop: Served) -> None:
+    with Store.open(own_shop.store) as store:
+        session = Session.open("lamp-shop/again", store=store)
+        session.user("Do you have lamps?")
+        for _ in range(3):
+            context = session.build(Template(Instructions("Hi."), History(), budget=Budget(window=4_000)))
+            context.render("openai")
+            context.sent("openai", parameters={"model": "gpt-5.6"})
+    rows = own_shop.read("requests", address="lamp-shop/again").data["rows"]
+    head = own_shop.read("conversation", address="lamp-shop/again").data
+    assert head["counts"]["requests"] == len(rows) == 3
+    assert head["marks"]["requests"] == [row["version"] for row in rows]
+    assert [row["again"] for row in rows[1:]] == [0, 0]
+
+
 def test_one_request_has_its_budget_every_candidate_and_the_difference(shop: Served) -> None:
     broken = broken_by(shop, "edit")
     data = shop.read("request", address=PARCELS, version=broken["version"]).data

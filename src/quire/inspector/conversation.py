@@ -5,7 +5,7 @@ from those of its parent.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from quire.context import DEFAULT_MODEL
@@ -16,7 +16,7 @@ from quire.inspector.source import Query, Source, text_in
 from quire.items import Undo, kind_of
 from quire.session import Session, family, transcript_with, view_at
 from quire.state import Pair, Run, Sort, Stretch, View, is_edit, laid_out, side_by_side, subject
-from quire.stores.streams import MAIN, RECEIPTS
+from quire.stores.streams import MAIN
 from quire.tokens import counter_for
 
 _ROWS, _MOST_ROWS = 100, 200
@@ -59,9 +59,7 @@ def head(source: Source, query: Query) -> dict[str, Any]:
     """What is known of a conversation without reading its items."""
     shown = _shown(source, query)
     session, spent, done = shown.session, shown.session.spending, len(all_done(shown.session))
-    receipts = source.store.versions_of(session.place, RECEIPTS, before=shown.version + 1)
-    # What a receipt names is written just before it.
-    requests = [version for version, after in pairwise([*receipts, 0]) if after != version + 1]
+    requests = [kept.version for kept in session.receipts[:] if kept.version <= shown.version]
     branches = family(source.store, session.place, _MOST_BRANCHES)
     return {
         "address": str(session.place),

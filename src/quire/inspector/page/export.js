@@ -9,7 +9,7 @@ import { VIEWS } from "quire/views.js";
 const MOST_ROWS = 10000, MOST_REQUESTS = 100, AT_ONCE = 10;
 
 // Fields whose texts are no content. A file without content has the sizes of all other texts.
-const PLAIN = new Set(("advice agent by call_id compactor compactors edit edits fate fault faults id item_id kind model models name note part path place "
+const PLAIN = new Set(("advice agent by call_id compactor compactors edit edits fate fault faults id item_id kind model models name note of part path place "
   + "policies prices_of provider providers role rule section sort spans state status target transcript transcripts type undo").split(" "));
 const OWN = new Set(["attempt", "cause", "faults"]); // what Quire says in them quotes nothing
 const SEALED = new Set(["media", "parameters"]); // nothing within them is plain
