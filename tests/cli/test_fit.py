@@ -14,7 +14,7 @@ from tests.cli.command_line import TOOL, conversation, lines, ran, ran_json, ref
 
 FIT = ("fit", "-", "--budget", "1000")
 EXPLAIN = ("explain", "-")
-SIMULATE = ("simulate", "-", "--budget", "1000")
+SIMULATE = ("simulate", "-", "--budget", "2000")
 
 
 def receipt(*options: str, given: Any) -> Any:
@@ -143,27 +143,33 @@ def test_unknown_items_lines_and_options_are_errors() -> None:
 
 
 def simulated(*options: str, given: Any = None) -> dict[str, Any]:
-    found: dict[str, Any] = ran_json(*SIMULATE, *options, given=given or conversation())
+    found: dict[str, Any] = ran_json(*SIMULATE, *options, given=given or conversation(40))
     return found
 
 
 def test_all_policies_are_compared_with_keeping_everything() -> None:
     found = simulated()
     assert list(found["policies"]) == list(POLICIES)
-    assert (found["budget"], found["histories"], found["calls"]) == (1000, 1, 40)
+    assert (found["budget"], found["histories"], found["calls"]) == (2000, 1, 80)
     kept = found["policies"]["keep-all"]
     assert (kept["bill"], kept["compactions"], kept["refused"]) == (1.0, 0, 0)
     for name, row in found["policies"].items():
         assert (row["invalid"], row["over_budget"]) == (0, 0)
-        assert name == "keep-all" or row["peak"] <= 1000 < kept["peak"]
+        assert name == "keep-all" or row["peak"] <= 2000 < kept["peak"]
     bills = {name: row["bill"] for name, row in found["policies"].items()}
     assert bills["default"] < bills["sliding-window"]
     assert found["policies"]["default"]["cached_share"] > found["policies"]["sliding-window"]["cached_share"]
 
 
+@pytest.mark.parametrize(("model", "least"), [("gpt-5.6", 1024), ("some-model", 1)])
+def test_no_cache_serves_less_than_the_minimum_of_the_model(model: str, least: int) -> None:
+    rows = simulated("--budget", "1000", "--model", model)["policies"]
+    assert (rows["default"]["cached_share"] > 0) == (least < 1000) and rows["keep-all"]["cached_share"] > 0
+
+
 def test_histories_on_lines_are_summed() -> None:
-    one, two = simulated(), simulated(given=lines([conversation(), conversation()]))
-    assert (two["histories"], two["calls"]) == (2, 80)
+    one, two = simulated(), simulated(given=lines([conversation(40), conversation(40)]))
+    assert (two["histories"], two["calls"]) == (2, 160)
     for name, row in two["policies"].items():
         assert row["compactions"] == 2 * one["policies"][name]["compactions"]
         assert row["bill"] == one["policies"][name]["bill"]
@@ -177,19 +183,19 @@ def test_money_tools_and_a_volatile_block() -> None:
     volatile = simulated(*few, "--volatile", "200")["policies"]["default"]
     assert volatile["cached_share"] < known["policies"]["default"]["cached_share"]
     trace = {"name": "trace", "description": "Trace a parcel. " * 40, "parameters": {"type": "object"}}
-    tools = {"messages": conversation(), "tools": [{"type": "function", "function": trace}]}
+    tools = {"messages": conversation(40), "tools": [{"type": "function", "function": trace}]}
     armed = simulated(*few, given=tools)["policies"]
     assert armed["keep-all"]["peak"] > known["policies"]["keep-all"]["peak"] + 100
-    assert armed["default"]["peak"] <= 1000 and armed["default"]["over_budget"] == 0
+    assert armed["default"]["peak"] <= 2000 and armed["default"]["over_budget"] == 0
     assert armed["keep-all"]["cached_share"] > known["policies"]["keep-all"]["cached_share"]
 
 
 def test_the_table_and_calls_that_do_not_fit() -> None:
     done = ran(*SIMULATE, given=conversation())
     assert done.stderr == "" and all(name in done.stdout for name in POLICIES)
-    assert "40 calls, budget 1,000 tokens, gpt-5.6" in done.stdout and "USD" in done.stdout
+    assert "40 calls, budget 2,000 tokens, gpt-5.6" in done.stdout and "USD" in done.stdout
     assert "USD" not in ran(*SIMULATE, "--model", "some-model", given=conversation()).stdout
-    history = [{"role": "system", "content": "rule " * 1500}, *conversation(2)[1:]]
+    history = [{"role": "system", "content": "rule " * 2500}, *conversation(2)[1:]]
     done = ran(*SIMULATE, "--policy", "default", given=history)
     assert "! default: 4 calls could not be made to fit" in done.stdout
 

@@ -425,13 +425,17 @@ def test_a_request_under_other_settings() -> None:
     one = session()
     talk(one, 20)
     one.hide(one.view()[0].id)
+    one.user("And now?")
     send(one.build(Template(Instructions("Be brief."), History(), budget=Budget(window=200))))
     kept, version = one.receipts[-1], one.version
     trial = Trial(kept.pieces(), kept.tools)
-    assert len(trial.fit(Budget(window=8_000), "gpt-5.6").items) == len(one.view()) + 1
+    wide = Budget(window=8_000)
+    whole = trial.fit(wide, "gpt-5.6")
+    assert len(whole.items) == len(one.view()) + 1
     smaller = trial.fit(Budget(window=200), "gpt-5.6", Summarize(unit="tokens", size=20))
     assert any(isinstance(item, Summary) for item in smaller.items) and smaller.receipt.tokens <= 200
     replayed = trial.replay(Budget(window=200), "gpt-5.6", Summarize(unit="tokens", size=20))
-    assert len(replayed.calls) == 20 and any(call.compacted for call in replayed.calls)
-    assert not trial.replay(Budget(window=8_000), "gpt-5.6", most=10).calls[5:]
+    assert len(replayed.calls) == 21 and any(call.compacted for call in replayed.calls)
+    assert trial.replay(wide, "gpt-5.6").calls[-1].tokens == pytest.approx(whole.receipt.tokens, abs=3)
+    assert not trial.replay(wide, "gpt-5.6", most=10).calls[5:]
     assert one.version == version

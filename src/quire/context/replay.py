@@ -1,7 +1,8 @@
 """Replays: a history recorded again call by call under a policy, and what that would have cost.
 
 Each call of the model is built and rendered as it would have been sent. The only assumption about caches is
-that a provider serves the longest beginning that a request shares with the one before it.
+that a provider serves the longest beginning that a request shares with the one before it, if that is at least
+the model's `cache_minimum`.
 """
 
 from collections.abc import Sequence
@@ -66,22 +67,29 @@ class Call(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """All calls of a conversation under one policy; `refused` counts those that could not be made to fit."""
+    """All calls of a conversation under one policy; `refused` counts those that could not be made to fit.
+
+    Calls of less than `cache_minimum` tokens are written to no cache.
+    """
 
     calls: tuple[Call, ...]
     refused: int
+    cache_minimum: int = 0
 
     def bill(self, prices: Prices = USUAL_PRICES) -> float:
         """The cost of all input and summaries; by default one token of input costs 1."""
         known = prices.for_all_input()
-        costs = (
-            call.cached * (known.cache_read or 0.0)
-            + (call.tokens - call.cached) * (known.cache_write or 0.0)
-            + call.prompt * (known.input or 0.0)
-            + call.summary * (known.output or 0.0)
-            for call in self.calls
-        )
-        return sum(costs)
+
+        def cost(call: Call) -> float:
+            is_written = call.tokens >= self.cache_minimum
+            return (
+                call.cached * (known.cache_read or 0.0)
+                + (call.tokens - call.cached) * ((known.cache_write if is_written else known.input) or 0.0)
+                + call.prompt * (known.input or 0.0)
+                + call.summary * (known.output or 0.0)
+            )
+
+        return sum(map(cost, self.calls))
 
 
 def summed(replays: Sequence[Replay]) -> dict[str, Any]:
@@ -139,7 +147,7 @@ def replay(
             except (Irreducible, OverBudget):
                 refused += 1
         replayer.transcript.append(item)
-    return Replay(tuple(calls), refused)
+    return Replay(tuple(calls), refused, replayer.cache_minimum)
 
 
 class _Replayer:
@@ -153,6 +161,7 @@ class _Replayer:
         provider: str | None,
     ) -> None:
         self.transcript = Transcript()
+        self.cache_minimum = facts_for(template.model).cache_minimum or 0
         self._pool = Pool()
         self._compactor = compactor
         self._template = template
@@ -183,6 +192,7 @@ class _Replayer:
                 cached = sum(map(count, shared)) + context.receipt.schemas
             else:
                 cached = tokens - sum(map(count, new))
+            cached = cached if cached >= self.cache_minimum else 0
         self._previous = context
         over = max(context.receipt.tokens, tokens) > context.receipt.available
         asked = plan.request if plan is not None else None

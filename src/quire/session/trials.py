@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from quire.compactors import Compactor
 from quire.context import Context, Piece, Replay, Template, compact, replay
-from quire.items import Item
+from quire.items import Item, Message
 from quire.sections import Ask
-from quire.state import Pool, Transcript, View, is_edit
+from quire.state import Pool, Transcript, View, is_edit, is_output
 from quire.tokens import Budget, Definition, counter_for
 
 
@@ -34,13 +34,16 @@ class Trial(NamedTuple):
     def replay(
         self, budget: Budget, model: str, compactor: Compactor | None = None, *, most: int = 10_000
     ) -> Replay:
-        """Build every request so far again, in the first `most` items of the history.
+        """Build every request so far again, with the one that waits for a reply, in the first `most` items.
 
         What stands before the history is in each of them; what stands behind it is taken for as many tokens
         that differ in each.
         """
         at, counter = self._place, counter_for(model)
-        items = self.recorded[:most]
+        recorded = self.recorded
+        items = recorded[:most]
+        if len(items) == len(recorded) and not all(map(is_output, _unedited(items)[-1:])):
+            items.append(Message("assistant", ""))  # a request is built before each reply
         behind = (item for piece in self.pieces[at + 1 :] for item in piece.content)
         return replay(
             items if compactor is None else _unedited(items),
