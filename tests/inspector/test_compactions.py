@@ -128,6 +128,15 @@ def test_a_compaction_is_previewed_undone_and_redone(own_shop: Served, page: Pag
     expect(first.get_by_text("in force")).to_be_visible()
 
 
+def test_a_preview_follows_an_undo(own_shop: Served, page: Page) -> None:
+    page.goto(own_shop.url(VIEW))
+    page.get_by_role("button", name="Preview").click()
+    planned = page.get_by_role("region", name="Preview").get_by_role("heading")
+    before = planned.inner_text()
+    page.get_by_role("button", name="Undo").first.click()
+    expect(planned).not_to_have_text(before)
+
+
 def test_a_preview_of_a_summary_says_what_it_would_cost(own_shop: Served, page: Page) -> None:
     page.goto(own_shop.url(VIEW))
     page.get_by_label("Policy").select_option("summarize")

@@ -224,6 +224,15 @@ def test_a_question_is_answered_with_quotes_that_lead_to_what_was_said(shop: Ser
     expect(page.locator("[data-id]").filter(has_text="bulbs in red")).to_be_in_viewport()
 
 
+def test_the_latest_scope_is_searched_first_and_the_others_are_named(crowd: Served, page: Page) -> None:
+    page.goto(crowd.url())
+    page.get_by_role("button", name="What was said").click()
+    page.get_by_role("searchbox").fill("elephants")
+    expect(page.get_by_text("Nothing in south shares words")).to_be_visible()
+    page.get_by_role("button", name="north").click()
+    expect(page.get_by_text("Nothing in north shares words")).to_be_visible()
+
+
 def test_a_change_elsewhere_appears_and_is_marked_as_live(own_shop: Served, page: Page) -> None:
     page.goto(own_shop.url())
     expect(names(page)).to_have_count(5)

@@ -114,8 +114,10 @@ def test_a_budget_is_tried_by_hand(shop: Served, page: Page) -> None:
     page.get_by_label("model", exact=True).press("Enter")
     expect(tried_now.get_by_text("does not fit")).to_be_visible()
     expect(bill.get_by_text("would not fit. The bill is without")).to_be_visible()
+    expect(bill.get_by_role("row", name="Cost").get_by_role("strong")).to_have_count(0)
     page.get_by_role("button", name="Reset").click()
     expect(tried_now.get_by_text("of 540 tokens for gpt-5.6")).to_be_visible()
+    expect(bill.get_by_role("row", name="Cost").get_by_role("strong")).to_have_count(1)
 
 
 def test_the_slider_reaches_the_window_of_the_model(shop: Served, page: Page) -> None:

@@ -1,7 +1,7 @@
 // Compactions as a timeline: what stands beside what it stands for, what it saved and cost; and one tried beforehand.
 
 import { html, useState } from "preact";
-import { can, get, post, useData } from "quire/api.js";
+import { can, get, post, snapshot, useData } from "quire/api.js";
 import { Bar, Button, Dot, Empty, Fault, Figures, Item, Loaded, Panel, Tag, Text, When, money, number, percent, plural, readable, seconds } from "quire/parts.js";
 
 const STATES = {
@@ -108,28 +108,29 @@ function Sources({ edit, address }) {
 // Trying one: what a compactor would do now.
 function Try({ address, policies, figures }) {
   const [by, setBy] = useState(policies[0]);
-  const [found, setFound] = useState(null);
-  const [error, setError] = useState(null);
-  const tried = (work) => async () => {
-    setError(null);
-    try { setFound(await work()); } catch (fault) { setError(fault); }
-  };
-  const preview = tried(async () => ({ by, ...(await get("preview", { address, by })) }));
-  const compact = tried(async () => { await post("compact", { address, by: found.by }); return null; });
-  const plan = found?.plan;
+  const [isOpen, setOpen] = useState(false);
   return html`<${Panel} title="Compactions" actions=${html`<div class="row wrap">
-      <select aria-label="Policy" value=${by} onChange=${(event) => { setBy(event.target.value); setFound(null); }}>${policies.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>
-      <${Button} onClick=${preview}>Preview</${Button}></div>`}>
-    <div class="panel-body stack"><${Figures} rows=${figures} />
-    ${error && html`<${Fault} error=${error} />`}
-    ${found && html`<section class="preview stack" aria-label="Preview">
-      <div class="row wrap"><h3>${plan ? `${found.by} would leave ${number(plan.after)} of ${number(plan.before)} tokens: ${does(plan.kinds).toLowerCase()}` : "Nothing would change"}</h3><div class="grow" />
+      <select aria-label="Policy" value=${by} onChange=${(event) => { setBy(event.target.value); setOpen(false); }}>${policies.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>
+      <${Button} disabled=${Boolean(snapshot)} title=${snapshot && can.reason} onClick=${() => setOpen(true)}>Preview</${Button}></div>`}>
+    <div class="panel-body stack"><${Figures} rows=${figures} />${isOpen && html`<${Preview} address=${address} by=${by} onClose=${() => setOpen(false)} />`}</div>
+  </${Panel}>`;
+}
+
+function Preview({ address, by, onClose }) {
+  const state = useData("preview", { address, by });
+  const [error, setError] = useState(null);
+  const compact = async () => {
+    setError(null);
+    try { await post("compact", { address, by }); onClose(); } catch (fault) { setError(fault); }
+  };
+  return html`<${Loaded} state=${state} rows=${3}>${({ plan, reason }) => html`<section class="preview stack" aria-label="Preview">
+      ${error && html`<${Fault} error=${error} />`}
+      <div class="row wrap"><h3>${plan ? `${by} would leave ${number(plan.after)} of ${number(plan.before)} tokens: ${does(plan.kinds).toLowerCase()}` : "Nothing would change"}</h3><div class="grow" />
         ${plan && html`<${Button} tone="primary" disabled=${!can.write || plan.request} title=${plan.request ? "A model writes summaries, and the inspector asks none." : can.write ? undefined : can.reason} onClick=${compact}>Compact now</${Button}>`}
-        <${Button} tone="quiet" onClick=${() => setFound(null)}>Close</${Button}></div>
-      <p class="muted">${readable(found.reason)}.${plan?.request ? ` ${plan.request.model} would read ${number(plan.request.usage.input)} tokens and write at most ${number(plan.request.usage.output)}, for ${money(plan.request.cost)}.` : ""} Nothing is sent or written by a preview.</p>
+        <${Button} tone="quiet" onClick=${onClose}>Close</${Button}></div>
+      <p class="muted">${readable(reason)}.${plan?.request ? ` ${plan.request.model} would read ${number(plan.request.usage.input)} tokens and write at most ${number(plan.request.usage.output)}, for ${money(plan.request.cost)}.` : ""} Nothing is sent or written by a preview.</p>
       ${plan && html`<${Bar} parts=${[{ label: "left", value: plan.after, tone: "accent" }, { label: "saved", value: plan.before - plan.after, tone: "free" }]} label="what would be left" />
         <div class="sources" role="region" aria-label="What it would take out">${plan.rows.map((item) => html`<${Item} key=${item.id} item=${item} address=${address} />`)}
           ${plan.count > plan.rows.length && html`<div class="item muted">and ${number(plan.count - plan.rows.length)} more</div>`}</div>`}
-    </section>`}</div>
-  </${Panel}>`;
+    </section>`}</${Loaded}>`;
 }

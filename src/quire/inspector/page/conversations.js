@@ -1,11 +1,11 @@
 // The list of conversations, the latest first; and what recall finds in those of one scope.
 
-import { html, useEffect, useState } from "preact";
+import { html, useEffect, useRef, useState } from "preact";
 import { at, changed, follow, go, link, useData } from "quire/api.js";
 import { Notes, OpenFiles } from "quire/files.js";
 import { Button, Dot, Empty, Loaded, Segmented, Tag, When, money, number, plural, readable, useKeys } from "quire/parts.js";
 
-const PAGE = 50;
+const PAGE = 50, MOST_OTHERS = 8;
 const PAUSE = { name: 150, said: 400 }; // milliseconds after the last key
 const BY = [["name", "Names"], ["said", "What was said"]];
 const NONE = html`<span class="faint">–</span>`;
@@ -32,7 +32,9 @@ export function Conversations({ params, sources }) {
     const timer = isLive && setInterval(changed, 5000);
     return () => clearInterval(timer);
   }, [isLive]);
-  const within = asked.within || (isSaid ? page.data?.scopes[0]?.within : "");
+  const latest = useRef(null); // the scope of the latest conversation, as it was first seen
+  latest.current ??= page.data?.scopes.find((one) => one.scope === page.data.rows[0]?.scope)?.within;
+  const within = asked.within || (isSaid ? latest.current : "");
   return html`
     <div class="list-head">
       <h1>Conversations</h1>
@@ -51,7 +53,7 @@ export function Conversations({ params, sources }) {
       </select>`}
     </div>
     ${isSaid
-      ? html`<${Found} question=${asked.q ?? ""} within=${within} />`
+      ? html`<${Found} question=${asked.q ?? ""} within=${within} scopes=${page.data?.scopes ?? []} ask=${ask} />`
       : html`<${Loaded} state=${page} rows=${12}>${(data) => html`<${Rows} data=${data} asked=${asked} ask=${ask} />`}</${Loaded}>`}`;
 }
 
@@ -79,7 +81,7 @@ function Row({ row }) {
   const above = [nameOf(row.scope), ...(row.parent ? [readable(parts.join("/"))] : [])];
   return html`<a class="conversation row-link" href=${link(row.address)}>
     ${row.is_live ? html`<${Dot} label="live" />` : html`<span />`}
-    <span class="conversation-name" dir="auto"><span class="muted">${above.join(" / ")} /</span> ${row.parent && html`<span class="muted" title="a branch">⑂</span>`} <strong>${readable(name) || "(no name)"}</strong></span>
+    <span class="conversation-name" dir="auto"><span class="muted">${above.join(" / ")} /</span> ${row.parent && html`<span class="muted" title="a branch">└</span>`} <strong>${readable(name) || "(no name)"}</strong></span>
     <span class="conversation-title">
       ${row.fault ? html`<${Tag} tone="bad">cannot be read</${Tag}> <span class="cut muted">${row.fault}</span>` : html`<span class="cut muted" dir="auto">${readable(row.title)}</span>`}
       ${row.open_calls > 0 && html`<${Tag} tone="warn">${plural(row.open_calls, "open call")}</${Tag}>`}
@@ -97,16 +99,18 @@ function Cost({ row }) {
   return html`<span title=${unpriced}>${unpriced ? "≥ " : ""}${money(row.cost)}</span>`;
 }
 
-function Found({ question, within }) {
+function Found({ question, ...rest }) {
   if (!question.trim()) return html`<div class="panel"><${Empty} title="What was said?">Recall searches one scope: words, names and times, as an agent's memory does.</${Empty}></div>`;
-  return html`<${Quotes} question=${question} within=${within} />`;
+  return html`<${Quotes} question=${question} ...${rest} />`;
 }
 
-function Quotes({ question, within }) {
+function Quotes({ question, within, scopes, ask }) {
   const state = useData("search", { question, within });
   const root = useKeys("a.row-link");
+  const others = scopes.filter((one) => one.within !== within).slice(0, MOST_OTHERS);
   return html`<${Loaded} state=${state}>${(data) => html`
-    <div class="panel" ref=${root}>${!data.found.length ? html`<${Empty} title="Nothing answers that">Nothing in ${nameOf(data.scope)} shares words, names or times with it.</${Empty}>` : html`
+    <div class="panel" ref=${root}>${!data.found.length ? html`<${Empty} title="Nothing answers that">Nothing in ${nameOf(data.scope)} shares words, names or times with it.
+      ${others.length > 0 && html` Ask in another scope: ${others.map((one) => html`<button key=${one.within} type="button" class="link" onClick=${() => ask({ within: one.within })}>${nameOf(one.scope)}</button> `)}`}</${Empty}>` : html`
       <ul class="plain" aria-label="quotes">${data.found.map((hit, index) => html`<li key=${index}><${Hit} hit=${hit} /></li>`)}</ul>`}
     </div>`}</${Loaded}>`;
 }

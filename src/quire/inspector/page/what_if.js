@@ -117,7 +117,7 @@ function Bill({ params }) {
     <${Table} label="simulated bill" rows=${FIGURES} rowKey=${(row) => row[0]} columns=${[
       { name: "figure", head: "", cell: (row) => row[0] },
       { name: "present", head: "Now", isNumber: true, cell: (row) => row[1](present) },
-      { name: "tried", head: "Tried", isNumber: true, cell: (row) => html`<strong>${row[1](tried)}</strong>` },
+      { name: "tried", head: "Tried", isNumber: true, cell: (row) => row === FIGURES[0] && tried.refused ? html`<span class="muted">${row[1](tried)}</span>` : html`<strong>${row[1](tried)}</strong>` },
     ]} />`}
     ${tried.refused > 0 && html`<p class="panel-body what-if-warning">${plural(tried.refused, "call")} would not fit. The bill is without ${tried.refused === 1 ? "it" : "them"}.</p>`}
     ${present.items > 10000 && html`<p class="panel-body muted">Of ${number(present.items)} items the first 10,000 are replayed.</p>`}`}</${Loaded}></${Panel}>`;
