@@ -55,6 +55,23 @@ def test_a_file_opens_by_itself(page: Page, shop: Served, tmp_path: Path) -> Non
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
+def test_what_needs_the_server_is_off_and_says_why(page: Page, shop: Served, tmp_path: Path) -> None:
+    page.goto(export(page, shop, tmp_path).as_uri())
+    expect(page.get_by_role("button", name="Compare")).to_be_disabled()
+    expect(page.get_by_role("slider", name="time slider")).to_be_disabled()
+    expect(page.get_by_role("slider", name="time slider")).to_have_attribute("title", re.compile("export"))
+    page.keyboard.press("ArrowLeft")
+    page.get_by_role("link", name="Compactions").click()
+    expect(page.get_by_role("button", name="Preview")).to_be_disabled()
+    page.get_by_role("link", name="What if").click()
+    expect(page.get_by_role("slider", name="budget")).to_be_disabled()
+    page.get_by_role("link", name="Requests").click()
+    page.get_by_role("table", name="requests").get_by_role("link").first.click()
+    page.get_by_role("button", name="Bytes").click()
+    expect(page.get_by_role("button", name="Copy all")).to_be_disabled()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
 def snapshot_in(path: Path) -> str:
     """What a file has of the conversation, as JSON."""
     found = re.search(r'id="snapshot">(.*?)</script>', path.read_text(), re.DOTALL)

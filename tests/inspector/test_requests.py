@@ -83,13 +83,25 @@ def test_the_bytes_are_those_that_were_sent_by_section_and_item(shop: Served) ->
     assert found["bytes"] == len(raw) and found["total"] == len(found["rows"])
     for row in found["rows"]:
         sent = raw[row["start"] : row["start"] + row["size"]].decode()
-        assert sent == row["text"] + (row["changed"] or "")
+        assert sent == row["text"] + (row["changed"] or "") and row["cut"] == [0, 0]
         json.loads(sent)
     (changed,) = [row for row in found["rows"] if row["changed"] is not None]
     assert changed["start"] + len(changed["text"].encode()) == byte
     sections = {item["section"] for row in found["rows"] for item in row["items"]}
     assert sections == {"instructions", "history"}
     assert [len(row["items"]) for row in found["rows"] if row["path"].startswith("tools")] == [0, 0]
+
+
+def test_a_long_segment_says_how_much_of_it_is_not_shown(own_shop: Served, page: Page) -> None:
+    with Store.open(own_shop.store) as store:
+        session = Session.open("lamp-shop/long", store=store)
+        session.user("a" * 9_000)
+        context = session.build(Template(History(), budget=Budget(window=9_000)))
+        context.render("openai")
+        context.sent()
+    page.goto(own_shop.url("store/lamp-shop%2Flong/request?tab=bytes"))
+    size = own_shop.read("bytes", address="lamp-shop/long").data["rows"][-1]["size"]
+    expect(page.get_by_text(f"… and {size - 4_000:,} more characters")).to_be_visible()
 
 
 @pytest.mark.parametrize("query", [{"version": 1}, {"version": "x"}, {"version": -1}])

@@ -177,13 +177,18 @@ def _segments(payload: Mapping[str, Any]) -> Iterator[_Segment]:
 
 
 def _described(one: _Segment, change: int | None) -> dict[str, Any]:
-    """A segment with its text; if the first changed byte is in it, the text in two parts."""
+    """A segment with its text; if the first changed byte is in it, the text in two parts.
+
+    `cut` are the characters that are left out before and after it.
+    """
     place = -1 if change is None else change - one.start
     row: dict[str, Any] = {"path": one.path, "start": one.start, "size": len(one.data), "changed": None}
     if not 0 <= place < len(one.data):
-        return row | {"text": one.data.decode()[:_LONGEST]}
+        text = one.data.decode()
+        return row | {"text": text[:_LONGEST], "cut": (0, max(len(text) - _LONGEST, 0))}
     same, changed = (part.decode(errors="replace") for part in (one.data[:place], one.data[place:]))
-    return row | {"text": same[-_LONGEST:], "changed": changed[:_LONGEST]}
+    cut = [max(len(part) - _LONGEST, 0) for part in (same, changed)]
+    return row | {"text": same[-_LONGEST:], "changed": changed[:_LONGEST], "cut": cut}
 
 
 def _items_in(kept: Kept, segments: Sequence[_Segment]) -> dict[int, list[dict[str, Any]]]:

@@ -85,8 +85,11 @@ export async function loadSources() {
 // Whether the source that is shown can be changed, and why not.
 export const can = {
   get write() { return !snapshot && Boolean(at.sources.find((one) => one.name === at.source)?.is_writable); },
-  get reason() { return snapshot ? "This is an export." : "Read-only: start the inspector with --write."; },
+  get reason() { return snapshot ? "This is an export: open the conversation with `quire inspect`." : "Read-only: start the inspector with --write."; },
 };
+
+// The attributes of a control that needs the server: in an export it is off, and says why.
+export const asking = snapshot ? { disabled: true, title: can.reason } : {};
 
 // Addresses of views within the page
 

@@ -1,7 +1,7 @@
 // The requests of a conversation, and how much of each a cache could serve and did serve.
 
 import { html } from "preact";
-import { link, useData } from "quire/api.js";
+import { asking, link, useData } from "quire/api.js";
 import { Empty, Figures, Loaded, Panel, Table, Tag, Tokens, When, money, number, percent, plural, readable, useKeys } from "quire/parts.js";
 
 export const CAUSES = {
@@ -90,8 +90,8 @@ function List({ data, address, skip, setParams }) {
     <${Panel} title="Requests" note="newest first">
       <div class="requests" ref=${root}><${Table} label="requests" columns=${columns} rows=${[...data.rows].reverse()} rowKey=${(row) => row.version} /></div>
       ${(data.has_more || skip > 0) && html`<footer class="panel-foot">
-        <button type="button" class="button" disabled=${!skip} onClick=${() => setParams({ skip: Math.max(skip - 100, 0) || undefined })}>Newer</button>
-        <button type="button" class="button" disabled=${!data.has_more} onClick=${() => setParams({ skip: skip + 100 })}>Older</button>
+        <button type="button" class="button" disabled=${!skip} ...${asking} onClick=${() => setParams({ skip: Math.max(skip - 100, 0) || undefined })}>Newer</button>
+        <button type="button" class="button" disabled=${!data.has_more} ...${asking} onClick=${() => setParams({ skip: skip + 100 })}>Older</button>
       </footer>`}
     </${Panel}>`;
 }

@@ -1,7 +1,7 @@
 // Compactions as a timeline: what stands beside what it stands for, what it saved and cost; and one tried beforehand.
 
 import { html, useState } from "preact";
-import { can, get, post, snapshot, useData } from "quire/api.js";
+import { asking, can, get, post, useData } from "quire/api.js";
 import { Bar, Button, Dot, Empty, Fault, Figures, Item, Loaded, Panel, Tag, Text, When, money, number, percent, plural, readable, seconds } from "quire/parts.js";
 
 const STATES = {
@@ -111,7 +111,7 @@ function Try({ address, policies, figures }) {
   const [isOpen, setOpen] = useState(false);
   return html`<${Panel} title="Compactions" actions=${html`<div class="row wrap">
       <select aria-label="Policy" value=${by} onChange=${(event) => { setBy(event.target.value); setOpen(false); }}>${policies.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>
-      <${Button} disabled=${Boolean(snapshot)} title=${snapshot && can.reason} onClick=${() => setOpen(true)}>Preview</${Button}></div>`}>
+      <${Button} ...${asking} onClick=${() => setOpen(true)}>Preview</${Button}></div>`}>
     <div class="panel-body stack"><${Figures} rows=${figures} />${isOpen && html`<${Preview} address=${address} by=${by} onClose=${() => setOpen(false)} />`}</div>
   </${Panel}>`;
 }

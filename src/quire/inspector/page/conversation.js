@@ -2,7 +2,7 @@
 // versions or branches side by side. At most 200 rows are in the page: scrolling moves that window.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "preact";
-import { can, get, go, link, post, useData } from "quire/api.js";
+import { asking, can, get, go, link, post, useData } from "quire/api.js";
 import { Button, Empty, Fate, Fault, Item, Kind, Loaded, Panel, Tag, When, isForPage, number, plural, readable, useKeys } from "quire/parts.js";
 
 const WINDOW = 200, STEP = 100;
@@ -42,7 +42,7 @@ function Timeline({ address, head, at, params, setParams, onDrag }) {
   useEffect(() => {
     const press = (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!step || !isForPage(event)) return;
+      if (!step || !isForPage(event) || asking.disabled) return;
       move(version + step);
     };
     document.addEventListener("keydown", press);
@@ -55,27 +55,27 @@ function Timeline({ address, head, at, params, setParams, onDrag }) {
     <section class="panel talk-time" aria-label="Versions">
       <div class="row wrap">
         <h2>Version</h2>
-        <input type="number" class="version" aria-label="version" min="0" max=${last} value=${version} onChange=${(event) => move(Number(event.target.value))} />
+        <input type="number" class="version" aria-label="version" min="0" max=${last} value=${version} ...${asking} onChange=${(event) => move(Number(event.target.value))} />
         <span class="muted">of ${number(last)}</span>
         ${isNow ? html`<${Tag} tone="good">now</${Tag}>` : html`<button type="button" class="link" onClick=${() => move(last)}>Back to now</button>`}
         <span class="muted talk-figures">${tokens.data && `${number(tokens.data.shown)} of ${plural(tokens.data.recorded, "entry", "entries")} shown, ${plural(tokens.data.tokens, "token")}`}</span>
         <div class="grow" />
         ${head.transcripts.length > 1 && html`<select aria-label="transcript" value=${params.transcript ?? "main"} onChange=${(event) => setParams({ transcript: event.target.value, at: undefined })}>${head.transcripts.map((name) => html`<option key=${name} value=${name}>${readable(name)}</option>`)}</select>`}
         ${params.other === undefined
-          ? html`<${Button} onClick=${compare}>Compare</${Button}>`
+          ? html`<${Button} ...${asking} onClick=${compare}>Compare</${Button}>`
           : html`<${Button} onClick=${() => setParams({ other: undefined, other_at: undefined })}>Stop comparing</${Button}>`}
         <${Button} disabled=${!can.write} title=${can.write ? undefined : can.reason} onClick=${() => setForking(!isForking)}>Branch here</${Button}>
       </div>
       <div class="talk-slider">
-        <button type="button" class="button is-quiet" aria-label="previous mark" disabled=${before < 0} onClick=${() => move(before)}>‹</button>
+        <button type="button" class="button is-quiet" aria-label="previous mark" disabled=${before < 0} ...${asking} onClick=${() => move(before)}>‹</button>
         <div class="talk-track">
-          <input type="range" aria-label="time slider" min="0" max=${last} value=${version} aria-valuetext=${`version ${version} of ${last}`}
+          <input type="range" aria-label="time slider" min="0" max=${last} value=${version} aria-valuetext=${`version ${version} of ${last}`} ...${asking}
             onInput=${(event) => onDrag(Number(event.target.value))} onChange=${(event) => move(Number(event.target.value))} />
           <svg class="talk-marks" viewBox="0 0 1000 20" preserveAspectRatio="none" role="img" aria-label="marks: user messages, requests and edits">
             ${MARKS.map(([sort, , height]) => html`<path key=${sort} class="mark-${sort}" d=${head.marks[sort].map((mark) => `M${((1000 * mark) / Math.max(last, 1)).toFixed(1)} 0v${height}`).join("")} />`)}
           </svg>
         </div>
-        <button type="button" class="button is-quiet" aria-label="next mark" disabled=${after > last} onClick=${() => move(after)}>›</button>
+        <button type="button" class="button is-quiet" aria-label="next mark" disabled=${after > last} ...${asking} onClick=${() => move(after)}>›</button>
       </div>
       <div class="row talk-legend">${MARKS.toReversed().map(([sort, one]) => html`<span key=${sort} class="legend-${sort}">${one}</span>`)}</div>
       ${isForking && html`<${Fork} address=${address} at=${isNow ? undefined : version} transcript=${params.transcript} />`}
@@ -112,7 +112,7 @@ function Branches({ head }) {
         <div class="row" style=${{ paddingLeft: `${12 * Math.min(depth(one), 6)}px` }}>
           ${one.parent && html`<span class="faint" aria-hidden="true">└</span>`}<a class="cut" dir="auto" href=${link(one.place)} aria-current=${one.is_here ? "page" : undefined}>${readable(one.parent ? one.name.slice(one.parent.length + 1) : one.name)}</a>
           <div class="grow" />
-          ${!one.is_here && html`<a class="link" href=${link(address, "transcript", { other: one.place })} aria-label=${`compare with ${one.name}`}>Compare</a>`}
+          ${!one.is_here && !asking.disabled && html`<a class="link" href=${link(address, "transcript", { other: one.place })} aria-label=${`compare with ${one.name}`}>Compare</a>`}
         </div>
         <svg viewBox="0 0 1000 12" preserveAspectRatio="none" aria-hidden="true"><path class="branch-past" d=${`M0 6H${x(one.began)}`} /><path class="branch-own" d=${`M${x(one.began)} 6H${Math.max(x(one.length), x(one.began) + 12)}`} /></svg>
         <p class="muted">${one.parent ? html`${readable(one.parent.split("/").at(-1))} at version ${number(one.version)}, then ${plural(one.length - one.began, "item")}` : plural(one.length, "item")}</p>
@@ -210,7 +210,7 @@ function Shown({ row, address, at, setParams, className = "", children }) {
   const isStub = row.stub && !isOriginal;
   const side = html`
     ${row.state !== "shown" && row.state !== "edit" && html`<${Fate} fate=${row.state} />`}
-    ${row.version && html`<button type="button" class="talk-at" title="show the conversation as it was at this version" onClick=${() => setParams({ at: row.version })}>v${number(row.version)}</button>`}`;
+    ${row.version && html`<button type="button" class="talk-at" title="show the conversation as it was at this version" ...${asking} onClick=${() => setParams({ at: row.version })}>v${number(row.version)}</button>`}`;
   return html`<${Item} item=${isStub ? row.stub : row.item} address=${address} side=${side} className="state-${row.state} ${isStub ? "is-stub" : ""} ${className}">
     ${row.stub && html`<div class="row edit-actions"><button type="button" class="link" aria-expanded=${isOriginal} onClick=${() => setOriginal(!isOriginal)}>${isOriginal ? "Show the stub" : `Show the original, ${plural(row.item.length, "character")}`}</button><${Act} address=${address} at=${at} id=${row.by}>Undo mask</${Act}></div>`}
     ${children}
@@ -250,7 +250,7 @@ function Edit({ row, address, at, setParams }) {
   return html`<div class="edit-line ${row.undo ? "is-undone" : ""}">
     <${EditActions} row=${row} address=${address} at=${at}><${Kind} item=${row.item} /> <span class="edit-about">${about}</span></${EditActions}>
     <div class="grow" />
-    ${row.version && html`<button type="button" class="talk-at" title="show the conversation as it was at this version" onClick=${() => setParams({ at: row.version })}>v${number(row.version)}</button>`}
+    ${row.version && html`<button type="button" class="talk-at" title="show the conversation as it was at this version" ...${asking} onClick=${() => setParams({ at: row.version })}>v${number(row.version)}</button>`}
     <${When} at=${row.item.at} />
   </div>`;
 }

@@ -1,7 +1,7 @@
 // Anybody's history: files and folders that are dropped on the page, and what a provider would refuse in them.
 
 import { html, useEffect, useRef, useState } from "preact";
-import { at, get, go, loadSources, openFile, snapshot, useData } from "quire/api.js";
+import { asking, at, get, go, loadSources, openFile, snapshot, useData } from "quire/api.js";
 import { Button, Copy, Empty, Loaded, Panel, Segmented, Table, Tag, number, plural, readable } from "quire/parts.js";
 
 const HISTORY = /\.(json|jsonl|ndjson)$/i;
@@ -84,7 +84,7 @@ export function Faults({ address, params, setParams }) {
   const state = useData("faults", { address, provider: params.provider, model: params.model });
   const whole = async () => JSON.stringify((await get("faults", { address, provider: params.provider, model: params.model, whole: 1 })).payload, null, 2);
   return html`<${Loaded} state=${state}>${(data) => html`<div class="stack">
-    <${Panel} title="Faults" note=${data.count ? `${plural(data.count, "thing")} that ${data.provider} would refuse` : ""} actions=${html`<${Segmented} label="check as" options=${data.providers.map((one) => [one, one])} value=${data.provider} onChange=${(provider) => setParams({ provider })} />`}>
+    <${Panel} title="Faults" note=${data.count ? `${plural(data.count, "thing")} that ${data.provider} would refuse` : ""} actions=${html`<${Segmented} ...${asking} label="check as" options=${data.providers.map((one) => [one, one])} value=${data.provider} onChange=${(provider) => setParams({ provider })} />`}>
       ${!data.count ? html`<${Empty} title="No fault">${data.provider === "quire" ? "These are items of Quire. Choose the provider that they are for." : `The rules of ${data.provider} find nothing to refuse.`}</${Empty}>` : html`
       <${Table} label="faults" rows=${data.faults} columns=${[
         { name: "place", head: "Place", cell: (row) => html`<code class="fault-place">${row.place === "$" ? "the history" : readable(row.place)}</code>` },
@@ -99,7 +99,7 @@ export function Faults({ address, params, setParams }) {
 
 function Repair({ data, whole }) {
   const [text, setText] = useState("");
-  const action = text ? html`<${Copy} text=${text} label="Copy" />` : html`<${Button} onClick=${async () => setText(await whole())}>Show the repaired history</${Button}>`;
+  const action = text ? html`<${Copy} text=${text} label="Copy" />` : html`<${Button} ...${asking} onClick=${async () => setText(await whole())}>Show the repaired history</${Button}>`;
   const isAt = (fault, change) => {
     const index = Number(/^\w+\[(\d+)\]/.exec(fault.place)?.[1] ?? -1);
     if (change.at === null) return fault.place.startsWith(change.place);

@@ -75,10 +75,10 @@ export function Button({ children, onClick, tone = "plain", disabled = false, ti
   return html`<button type="button" class="button is-${tone}" disabled=${disabled || isBusy} title=${title} onClick=${press}>${children}</button>`;
 }
 
-export const Segmented = ({ options, value, onChange, label }) => html`
-  <div class="segmented" role="group" aria-label=${label}>
+export const Segmented = ({ options, value, onChange, label, disabled, title }) => html`
+  <div class="segmented" role="group" aria-label=${label} title=${title}>
     ${options.map(([name, text]) => html`
-      <button key=${name} type="button" aria-pressed=${name === value} onClick=${() => onChange(name)}>${text}</button>`)}
+      <button key=${name} type="button" aria-pressed=${name === value} disabled=${disabled} onClick=${() => onChange(name)}>${text}</button>`)}
   </div>`;
 
 export function Copy({ text, label = "Copy" }) {

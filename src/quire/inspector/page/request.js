@@ -1,7 +1,7 @@
 // One request: what filled the budget, what became of every candidate, what changed, and the exact bytes.
 
 import { html, useMemo, useState } from "preact";
-import { get, link, useData } from "quire/api.js";
+import { asking, get, link, useData } from "quire/api.js";
 import { BudgetBar, Empty, Fate, Figures, Kind, Loaded, Panel, Segmented, Table, Tag, Tokens, When, money, number, percent, overheadOf, plural, readable, sizesOf } from "quire/parts.js";
 import { Cause, Price, isBreak } from "quire/cache.js";
 
@@ -188,9 +188,9 @@ function Bytes({ data, address }) {
   return html`<${Loaded} state=${state}>${(found) => html`
     <div class="filters">
       <span class="muted number">${plural(found.bytes, "byte")}, ${plural(found.total, "segment")}</span>
-      ${byte !== undefined && html`<button type="button" class="button" onClick=${() => setStart(null)}>Go to the first change</button>`}
+      ${byte !== undefined && html`<button type="button" class="button" ...${asking} onClick=${() => setStart(null)}>Go to the first change</button>`}
       ${found.start > 0 && html`<button type="button" class="button" onClick=${() => setStart(0)}>From the start</button>`}
-      <div class="grow" /><span class="muted" role="status">${copied}</span><button type="button" class="button" onClick=${copy}>Copy all</button>
+      <div class="grow" /><span class="muted" role="status">${copied}</span><button type="button" class="button" ...${asking} onClick=${copy}>Copy all</button>
     </div>
     <ol class="segments">${found.rows.map((row) => html`
       <li key=${row.path} class="segment ${row.changed === null ? "" : "has-change"}">
@@ -198,8 +198,10 @@ function Bytes({ data, address }) {
           <code>${readable(row.path)}</code><span class="faint number" title="bytes from, bytes">${number(row.start)} + ${number(row.size)}</span>
           ${row.items.map((item) => html`<span key=${item.id} class="row" title=${item.id}><i class="swatch section-${colours.get(item.section) ?? "none"}" /><span class="cut" dir="auto">${readable(item.section)}</span><span class="faint number" title="tokens">${number(item.tokens)}</span></span>`)}
         </div>
-        <pre class="code" dir="auto">${row.changed === null ? readable(row.text) : html`${readable(row.text)}<mark title="first changed byte">${readable(row.changed)}</mark>`}${row.changed === null && row.text.length < row.size && row.size > 4000 && html`<span class="faint"> …</span>`}</pre>
+        <div class="segment-text">${row.cut[0] > 0 && html`<p class="segment-cut">${plural(row.cut[0], "character")} before this: <i>Copy all</i> has them …</p>`}
+          <pre class="code" dir="auto">${readable(row.text)}${row.changed !== null && html`<mark title="first changed byte">${readable(row.changed)}</mark>`}</pre>
+          ${row.cut[1] > 0 && html`<p class="segment-cut">… and ${plural(row.cut[1], "more character")}: <i>Copy all</i> has them</p>`}</div>
       </li>`)}</ol>
-    ${found.start + found.rows.length < found.total && html`<footer class="panel-foot"><button type="button" class="button" onClick=${() => setStart(found.start + found.rows.length)}>Next ${number(Math.min(found.total - found.start - found.rows.length, 100))} segments</button></footer>`}
+    ${found.start + found.rows.length < found.total && html`<footer class="panel-foot"><button type="button" class="button" ...${asking} onClick=${() => setStart(found.start + found.rows.length)}>Next ${number(Math.min(found.total - found.start - found.rows.length, 100))} segments</button></footer>`}
   `}</${Loaded}>`;
 }

@@ -1,7 +1,7 @@
 // The same history under another budget, compactor, provider or model, beside the request that was sent.
 
 import { html, useEffect, useState } from "preact";
-import { link, useData } from "quire/api.js";
+import { asking, link, useData } from "quire/api.js";
 import { Bar, Button, Empty, Fate, Fault, Loaded, Panel, Skeleton, Table, Tag, money, number, percent, plural, readable } from "quire/parts.js";
 
 const VARIED = ["window", "reserve", "compactor", "provider", "model"];
@@ -40,7 +40,7 @@ function Controls({ known, asked, setParams }) {
   const set = (name, value, usual) => setParams({ [name]: String(value) === String(usual) ? "" : value });
   const choose = (name, value, options) => html`<label>${name[0].toUpperCase() + name.slice(1)}
     <select value=${value} onChange=${(event) => set(name, event.target.value, known.present[name])}>${options.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>`;
-  return html`<div class="panel-body what-if-controls">
+  return html`<fieldset class="panel-body what-if-controls" ...${asking}>
     <label class="what-if-budget">Budget, up to the ${number(known.largest)} tokens of ${readable(model)}
       <span class="row"><input type="range" aria-label="budget" min="0" max=${STEPS} value=${place(typed)} onInput=${(event) => setTyped(tokensAt(event.target.value))} onChange=${(event) => set("window", tokensAt(event.target.value), known.present.window)} />
       <input type="number" aria-label="tokens of the budget" min="1" value=${typed} onInput=${(event) => setTyped(event.target.value)} onChange=${(event) => set("window", event.target.value, known.present.window)} /></span></label>
@@ -49,7 +49,7 @@ function Controls({ known, asked, setParams }) {
     ${choose("provider", provider, known.providers)}
     <label>Model<${Field} type="text" aria-label="model" list="models" value=${asked.model || model} onTake=${(value) => set("model", value.trim(), known.present.model)} /></label>
     <datalist id="models">${known.models.map((one) => html`<option key=${one} value=${one} />`)}</datalist>
-  </div>`;
+  </fieldset>`;
 }
 
 // What is being typed stays while results of an earlier change arrive.
