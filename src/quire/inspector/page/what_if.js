@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "preact";
 import { asking, link, useData } from "quire/api.js";
-import { Bar, Button, Empty, Fate, Fault, Loaded, Panel, Skeleton, Table, Tag, money, number, percent, plural, readable } from "quire/parts.js";
+import { BudgetBar, Button, Empty, Fate, Fault, Loaded, Panel, Skeleton, Table, Tag, money, number, percent, plural, readable, sizesOf } from "quire/parts.js";
 
 const VARIED = ["window", "reserve", "compactor", "provider", "model"];
 const LEAST = 100; // tokens at the left end of the slider, which is logarithmic
@@ -61,20 +61,17 @@ function Field({ value, onTake, ...given }) {
 
 function Request({ title, fit, before, note }) {
   if (fit.error) return html`<${Panel} title=${title}><div class="panel-body stack"><div class="row"><${Tag} tone="bad">does not fit</${Tag}></div><p>${readable(fit.error)}</p></div></${Panel}>`;
-  const sizes = [...fit.sections, ...Object.entries(fit.beside).map(([section, tokens]) => ({ section, tokens }))];
-  const earlier = before && !before.error ? Object.fromEntries([...before.sections.map((one) => [one.section, one.tokens]), ...Object.entries(before.beside)]) : {};
-  const parts = sizes.map((one, index) => ({ label: one.section, value: one.tokens, tone: index % 8 }));
-  const free = Math.max(fit.available - fit.tokens, 0);
-  parts.push({ label: "overhead", value: Math.max(fit.tokens - sizes.reduce((sum, one) => sum + one.tokens, 0), 0), tone: "muted" }, { label: "free", value: free, tone: "free" }, { label: "reserve", value: fit.reserve, tone: "reserve" });
+  const sizes = sizesOf(fit);
+  const earlier = before && !before.error ? Object.fromEntries(sizesOf(before).map((one) => [one.section, one.tokens])) : {};
   const change = before && !before.error && fit.tokens !== before.tokens ? fit.tokens - before.tokens : 0;
   return html`<${Panel} title=${title} note=${note}>
     <div class="panel-body stack">
       <div class="row wrap"><strong class="what-if-size">${number(fit.tokens)}</strong><span class="muted">of ${plural(fit.available, "token")} for ${readable(fit.model)}</span>
         ${change !== 0 && html`<${Tag} tone=${change > 0 ? "warn" : "good"}>${change > 0 ? "+" : "−"}${number(Math.abs(change))}</${Tag}>`}</div>
-      <${Bar} parts=${parts} label="${number(fit.tokens)} of ${number(fit.available)} tokens" />
+      <${BudgetBar} request=${fit} />
     </div>
     <${Table} label="sections, ${title.toLowerCase()}" rows=${sizes} rowKey=${(row) => row.section} columns=${[
-      { name: "section", head: "Section", cell: (row) => html`<span class="row"><span class="swatch section-${sizes.indexOf(row) % 8}" />${readable(row.section)}</span>` },
+      { name: "section", head: "Section", cell: (row) => html`<span class="row"><span class="swatch section-${row.tone}" />${readable(row.section)}</span>` },
       { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => html`<span class=${row.section in earlier && earlier[row.section] !== row.tokens ? "strong" : ""}>${number(row.tokens)}</span>` },
       { name: "shown", head: "Shown", isNumber: true, cell: (row) => number(row.shown) },
       { name: "left", head: "Left out", isNumber: true, cell: (row) => number(row.left_out) },
