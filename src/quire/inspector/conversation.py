@@ -59,7 +59,7 @@ def head(source: Source, query: Query) -> dict[str, Any]:
     """What is known of a conversation without reading its items."""
     shown = _shown(source, query)
     session, spent, done = shown.session, shown.session.spending, len(all_done(shown.session))
-    requests = [kept.version for kept in session.receipts[:] if kept.version <= shown.version]
+    requests = session.receipts.versions()
     branches = family(source.store, session.place, _MOST_BRANCHES)
     return {
         "address": str(session.place),

@@ -43,6 +43,7 @@ from quire.session.state import (
     candidates,
     detail,
     is_receipt,
+    is_receipt_body,
     mark_of,
     sources_of,
 )
@@ -281,11 +282,16 @@ class Receipts(Sequence[Kept]):
         self._log, self._state = log, log.state
         self._made = _Made(log)
         self._found: list[Kept] = []  # the newest first
-        self._before = log.state.version + 1  # all from this version on are found
+        self._end = self._before = log.state.version + 1  # all from `_before` on are found
 
     def __len__(self) -> int:
-        self._find()
-        return len(self._found)
+        return len(self.versions())
+
+    def versions(self) -> list[int]:
+        """The versions of all receipts, which are not decoded for it."""
+        store, place = self._log.store, self._log.place
+        rows = store.read_at(place, store.versions_of(place, RECEIPTS, before=self._end))
+        return [row.version for row in rows if is_receipt_body(row.body)]
 
     @overload
     def __getitem__(self, index: int) -> Kept: ...

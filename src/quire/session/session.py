@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
@@ -25,7 +25,7 @@ from quire.session.heard import Metered
 from quire.session.hooks import Hook, Hooks
 from quire.session.log import Log, follow, open_log, open_store
 from quire.session.pool import AioPool, SessionPool
-from quire.session.receipts import Kept, Receipts
+from quire.session.receipts import Receipts
 from quire.session.redaction import Redact
 from quire.session.responses import Listening
 from quire.session.rewrites import Rewrite, editing, hiding, retracting
@@ -460,7 +460,7 @@ class Session:
         return self.pool.writer.hooks
 
     @property
-    def receipts(self) -> Sequence[Kept]:
+    def receipts(self) -> Receipts:
         """The requests that were sent, oldest first; each can be rendered again as it was."""
         return Receipts(self._log)
 

@@ -96,6 +96,11 @@ _skim = msgspec.json.Decoder(_Skimmed).decode
 _cuts_in = msgspec.json.Decoder(_Parts).decode
 
 
+def is_receipt_body(body: bytes) -> bool:
+    """Whether an entry of the stream of receipts is one, by its body."""
+    return _skim(body).description == RECEIPT
+
+
 def mark_of(item: Item) -> bytes:
     """A digest that is equal for equal items, and for details with equal content."""
     body = JSON.encode_item(item)
