@@ -64,11 +64,8 @@ def listed(source: Source, query: Query) -> dict[str, Any]:
 
 def sources(source: Source, query: Query) -> dict[str, Any]:
     """Some of what one edit is about, from `start` on."""
-    view, name, start = (
-        source.session(query.text("address")).view(),
-        query.text("id"),
-        query.whole("start", 0),
-    )
+    view = source.session(query.text("address")).view()
+    name, start = query.text("id"), query.number("start", 0)
     edit = view.get(name)
     if not isinstance(edit, Summary | Mask | Hide):
         raise UnknownId(f"{cut(name)!r} is no compaction")
@@ -89,7 +86,7 @@ def _items(view: View, positions: Sequence[int]) -> list[dict[str, Any]]:
 def preview(source: Source, query: Query) -> dict[str, Any]:
     """What a policy would do now. No model is asked, and nothing is written."""
     view, name = source.session(query.text("address")).view(), query.text("by", "summarize")
-    room = _room(view, query.number("tokens"))
+    room = _room(view, query.number("tokens", None))
     try:
         plan, reason = _policy(name).plan(view, room), f"{name} finds nothing to take out"
     except Irreducible as fault:

@@ -38,7 +38,7 @@ class _Shown(NamedTuple):
 def _shown(source: Source, query: Query, other: str = "") -> _Shown:
     """What is asked for by `address`, `transcript` and `at`, or what the other side of a comparison shows."""
     session = source.session(query.text(other, query.text("address")))
-    at, name = query.number(f"{other}_at" if other else "at"), query.text("transcript", MAIN)
+    at, name = query.number(f"{other}_at" if other else "at", None), query.text("transcript", MAIN)
     version = session.version if at is None else at
     own = source.store.versions_of(session.place, name, before=version + 1)
     view = view_at(session, name, version)
@@ -47,8 +47,8 @@ def _shown(source: Source, query: Query, other: str = "") -> _Shown:
 
 def _page(query: Query, length: int, around: int = 0) -> range:
     """The rows that are asked for; without a `start`, those around a row."""
-    limit = query.whole("limit", _ROWS, least=1, most=_MOST_ROWS)
-    start = query.whole("start", max(min(around - limit // 2, length - limit), 0), most=length)
+    limit = query.number("limit", _ROWS, least=1, most=_MOST_ROWS)
+    start = query.number("start", max(min(around - limit // 2, length - limit), 0), most=length)
     return range(start, min(start + limit, length))
 
 
@@ -141,7 +141,7 @@ def item(source: Source, query: Query) -> dict[str, Any]:
     name = transcript_with(session, item_id)
     if name is None:
         raise UnknownId(f"there is no item {cut(item_id)!r} here")
-    found, start = session.view(name).get(item_id), query.whole("start", 0)
+    found, start = session.view(name).get(item_id), query.number("start", 0)
     text, end = text_of_item(found), start + STRETCH
     return {**describe(found), "text": text[start:end], "next": end if end < len(text) else None}
 

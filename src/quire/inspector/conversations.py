@@ -27,7 +27,7 @@ def page(source: Source, query: Query) -> dict[str, Any]:
     """Some conversations from `start` on, `within` a scope, with a text in their names; and all scopes."""
     all_of_it = source.store.recent(source.scope)
     found = [one for one in all_of_it if not is_reserved(one.place.conversation)]
-    within, named, start = query.text("within"), query.text("named").casefold(), query.whole("start", 0)
+    within, named, start = query.text("within"), query.text("named").casefold(), query.number("start", 0)
     scope = place_at(within).scope if within else None
     wanted = [
         one for one in found if scope in (None, one.place.scope) and named in "/".join(one.place).casefold()

@@ -52,7 +52,6 @@ def describe(item: Item, counter: Counter | None = None) -> dict[str, Any]:
         "is_error": getattr(item, "is_error", False),
         "interrupted": getattr(item, "interrupted", False),
         "media": _media(item) if isinstance(item, Message | ToolResult) else [],
-        "edit": _edit(item),
         "forgotten": bool(item.extras.get("forgotten")),
     }
     row |= {name: value for name, value in own.items() if value}
@@ -82,13 +81,6 @@ def text_of_item(item: Item) -> str:
             return JSON.encode_item(item).decode()
 
 
-def _edit(item: Item) -> dict[str, Any] | None:
-    """What an edit is about: spans of ids, or the id of one item."""
-    if isinstance(item, Summary | Hide):
-        return {"spans": [[span.first, span.last] for span in item.spans]}
-    return {"target": item.target} if isinstance(item, Mask | Pin | Undo) else None
-
-
 def _media(item: Message | ToolResult) -> list[dict[str, Any]]:
     parts = [part for part in item.parts if not isinstance(part, str)]
     return [
@@ -96,7 +88,6 @@ def _media(item: Message | ToolResult) -> list[dict[str, Any]]:
             "part": type(part).__name__.lower(),
             "type": part.media_type,
             "bytes": None if part.data is None else len(part.data),
-            "url": part.url,
             "name": getattr(part, "name", None),
         }
         for part in parts

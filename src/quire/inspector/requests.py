@@ -22,7 +22,7 @@ _EXCERPT, _LONGEST = 160, 4_000
 
 def listed(source: Source, query: Query) -> dict[str, Any]:
     """The requests of a conversation, newest last; `skip` leaves out the newest."""
-    limit, skip = query.whole("limit", _ROWS, least=1, most=_MOST_ROWS), query.whole("skip", 0)
+    limit, skip = query.number("limit", _ROWS, least=1, most=_MOST_ROWS), query.number("skip", 0)
     found = source.session(query.text("address")).receipts[-(skip + limit + 1) :]
     found = found[: len(found) - skip]
     rows = [_row(kept, before_of(kept, found[:place])) for place, kept in enumerate(found)][-limit:]
@@ -71,7 +71,7 @@ def request(source: Source, query: Query) -> dict[str, Any]:
 
 def _found(source: Source, query: Query) -> tuple[Kept, Kept | None, int | None]:
     """The request that is asked for, the one to compare it with, and the version of the next."""
-    receipts, asked, count = source.session(query.text("address")).receipts, query.number("version"), 64
+    receipts, asked, count = source.session(query.text("address")).receipts, query.number("version", None), 64
     found = receipts[-count:]
     while asked is not None and len(found) == count and found[0].version >= asked:
         count *= 4
@@ -144,13 +144,13 @@ def sent_bytes(source: Source, query: Query) -> dict[str, Any]:
 
     The segments begin at `start`, or shortly before the one with a `byte`, which is cut in two there.
     """
-    kept, change = _found(source, query)[0], query.number("byte")
+    kept, change = _found(source, query)[0], query.number("byte", None)
     sent = kept.request()
     if query.flag("whole"):
         return {"text": encode(sent).decode()}
     segments = list(_segments(sent))
-    start = query.whole("start", 0, most=len(segments))
-    if change is not None and query.number("start") is None:
+    start = query.number("start", 0, most=len(segments))
+    if change is not None and query.number("start", None) is None:
         behind = (place for place, one in enumerate(segments) if one.start + len(one.data) > change)
         start = max(next(behind, len(segments)) - 2, 0)
     items = _items_in(kept, segments)

@@ -13,26 +13,17 @@ from quire.tokens import counter_for
 
 
 def serve(app: Starlette, *, host: str, port: int, opened: Callable[[str], object]) -> None:
-    """Serve until interrupted; `opened` is called with the address of the page once it answers."""
+    """Serve until interrupted; `opened` is called with the address of the page."""
     # The first count of tokens takes some tenths of a second; no view should wait for it.
     Thread(target=lambda: counter_for(DEFAULT_MODEL).text("word " * 2_000), daemon=True).start()
     try:
         listening = socket.create_server((host, port))
     except OSError as fault:
         raise InvalidValue(f"port {port} cannot be used: {fault.strerror}") from None
-    number = listening.getsockname()[1]
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
     )
-    server = _Server(config, lambda: opened(f"http://{host}:{number}{app.state.path}"))
-    server.run(sockets=[listening])
-
-
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
-        super().__init__(config)
-        self._started = started
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._started()
+    opened(
+        f"http://{host}:{listening.getsockname()[1]}{app.state.path}"
+    )  # who is faster than the server waits at the socket
+    uvicorn.Server(config).run(sockets=[listening])

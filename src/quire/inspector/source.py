@@ -1,12 +1,15 @@
 """Where the inspector reads from: a store, or a file that was opened; and the parameters of a request."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from quire.errors import InvalidValue, UnknownId, cut
 from quire.integrations.logs.histories import History
 from quire.session import Session
 from quire.stores import Place, Store, place_at
+
+T = TypeVar("T")
+_MOST = 10**18
 
 
 class Query:
@@ -19,20 +22,14 @@ class Query:
         """A text; the default if it is not given."""
         return self._given.get(name, default)
 
-    def number(self, name: str, default: int | None = None, *, least: int = 0) -> int | None:
-        """A whole number; the default if it is not given."""
+    def number(self, name: str, default: T, *, least: int = 0, most: int = _MOST) -> int | T:
+        """A whole number; the default if it is not given, `most` if it is above that."""
         given = self._given.get(name, "")
         if not given:
             return default
         if not given.removeprefix("-").isdecimal() or len(given) > 18 or int(given) < least:
             raise InvalidValue(f"{name} is a whole number of at least {least}")
-        return int(given)
-
-    def whole(self, name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
-        """A whole number that always has a value; one above `most` is taken as `most`."""
-        found = self.number(name, default, least=least)
-        value = default if found is None else found
-        return value if most is None else min(value, most)
+        return min(int(given), most)
 
     def flag(self, name: str) -> bool:
         """Whether a parameter is given, and is not 0."""

@@ -42,7 +42,7 @@ class _Step(NamedTuple):
 def listed(source: Source, query: Query) -> dict[str, Any]:
     """A page of the calls, newest first, those that a person decides, and the figures of each tool."""
     steps = _steps(source.session(query.text("address")), query.text("transcript", MAIN))
-    start, limit = query.whole("start", 0), query.whole("limit", _ROWS, least=1, most=_MOST_ROWS)
+    start, limit = query.number("start", 0), query.number("limit", _ROWS, least=1, most=_MOST_ROWS)
     by_tool: dict[str, list[_Step]] = {}
     for step in steps:
         by_tool.setdefault(step.call.name, []).append(step)

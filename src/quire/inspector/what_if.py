@@ -101,8 +101,8 @@ def _asked(query: Query, usual: _Setting) -> _Setting:
     for name, what, known in (("provider", provider, PROVIDERS), ("compactor", compactor, COMPACTORS)):
         if what not in known:
             raise InvalidValue(f"no {name} {cut(what)!r}; there are {', '.join(known)}")
-    window = query.whole("window", min(usual.window, _window_of(model)), least=1)
-    return _Setting(window, query.whole("reserve", usual.reserve), compactor, provider, model)
+    window = query.number("window", min(usual.window, _window_of(model)), least=1)
+    return _Setting(window, query.number("reserve", usual.reserve), compactor, provider, model)
 
 
 def _window_of(model: str) -> int:
