@@ -40,10 +40,11 @@ READ = """async url => {
     }
     const opened = async () => {
         const other = window.open(url)
-        await new Promise(done => setTimeout(done, 300))
-        try { return other.document.body.textContent === "" ? "refused" : "loaded" }
-        catch { return "refused" }
-        finally { other?.close() }
+        try {
+            for (let tries = 0; tries < 60 && !other.document.body?.textContent; tries++)
+                await new Promise(done => setTimeout(done, 50))
+            return other.document.body.textContent === "" ? "refused" : "loaded"
+        } catch { return "refused" } finally { other?.close() }
     }
     const attempts = {
         fetch: fetched({}),
