@@ -13,7 +13,7 @@ const PLAIN = new Set(("advice agent by call_id compactor compactors edit edits 
   + "policies prices_of provider providers role rule section sort spans state status target transcript transcripts type undo").split(" "));
 const OWN = new Set(["attempt", "cause", "faults"]); // what Quire says in them quotes nothing
 const SEALED = new Set(["media", "parameters"]); // nothing within them is plain
-const CHOSEN = new Set(["selected", "others ranked higher, or it is shown already"]); // rules of sections that choose
+const FIXED = /^(in full|oldest left out|not chosen|shown elsewhere|edit .*)$/; // rules whose reasons quote nothing; a section that chooses has its own
 
 export function Export({ address, view, params, head, onClose }) {
   const [isBare, setBare] = useState(false);
@@ -115,7 +115,7 @@ function bare(value, field = "", isPlain = PLAIN.has(field)) {
 }
 
 // Whether a reason is a sentence of Quire: not the words of a model that failed, or of a section that chooses.
-const isFixed = ({ fate, rule }, field) => (OWN.has(field) ? fate !== "failed" : Boolean(fate && rule && !CHOSEN.has(rule)));
+const isFixed = ({ fate, rule }, field) => (OWN.has(field) ? fate !== "failed" : Boolean(fate && FIXED.test(rule)));
 
 const nameIn = (address) => decodeURIComponent(address.split("/")[1]);
 
