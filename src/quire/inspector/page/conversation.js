@@ -3,7 +3,7 @@
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "preact";
 import { asking, can, get, go, link, post, useData } from "quire/api.js";
-import { Button, Empty, Fate, Fault, Item, Kind, Loaded, Panel, Tag, When, isForPage, number, plural, readable, useKeys } from "quire/parts.js";
+import { Button, Empty, Fate, Fault, Field, Item, Kind, Loaded, Panel, Tag, When, isForPage, number, plural, readable, useKeys } from "quire/parts.js";
 
 const WINDOW = 200, STEP = 100;
 
@@ -39,7 +39,7 @@ function Timeline({ address, head, at, params, setParams, onDrag }) {
   const move = (to) => { onDrag(null); setParams({ at: to >= last ? undefined : Math.max(to, 0) }); };
   const marks = Object.values(head.marks).flat(), earlier = (all) => Math.max(-1, ...all.filter((mark) => mark < version));
   const before = earlier(marks), after = Math.min(...marks.filter((mark) => mark > version));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const press = (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (!step || !isForPage(event) || asking.disabled) return;
@@ -55,7 +55,7 @@ function Timeline({ address, head, at, params, setParams, onDrag }) {
     <section class="panel talk-time" aria-label="Versions">
       <div class="row wrap">
         <h2>Version</h2>
-        <input type="number" class="version" aria-label="version" min="0" max=${last} value=${version} ...${asking} onChange=${(event) => move(Number(event.target.value))} />
+        <${Field} type="number" class="version" aria-label="version" min="0" max=${last} value=${version} ...${asking} onTake=${(value) => move(Number(value))} />
         <span class="muted">of ${number(last)}</span>
         ${isNow ? html`<${Tag} tone="good">now</${Tag}>` : html`<button type="button" class="link" onClick=${() => move(last)}>Back to now</button>`}
         <span class="muted talk-figures">${tokens.data && `${number(tokens.data.shown)} of ${plural(tokens.data.recorded, "entry", "entries")} shown, ${plural(tokens.data.tokens, "token")}`}</span>

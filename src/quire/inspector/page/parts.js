@@ -91,6 +91,13 @@ export function Copy({ text, label = "Copy" }) {
   return html`<button type="button" class="button is-quiet" onClick=${copy}>${isDone ? "Copied" : label}</button>`;
 }
 
+// What is being typed stays while data arrives.
+export function Field({ value, onTake, ...given }) {
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  return html`<input ...${given} value=${typed} onInput=${(event) => setTyped(event.target.value)} onChange=${(event) => onTake(event.target.value)} />`;
+}
+
 // A dialog takes the focus and gives it back; what is behind it cannot be reached.
 export function Dialog({ label, onClose, children }) {
   const dialog = useRef(null);

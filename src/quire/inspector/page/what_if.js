@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "preact";
 import { asking, link, useData } from "quire/api.js";
-import { BudgetBar, Button, Empty, Fate, Fault, Loaded, Panel, Skeleton, Table, Tag, money, number, percent, plural, readable, sizesOf } from "quire/parts.js";
+import { BudgetBar, Button, Empty, Fate, Fault, Field, Loaded, Panel, Skeleton, Table, Tag, money, number, percent, plural, readable, sizesOf } from "quire/parts.js";
 
 const VARIED = ["window", "reserve", "compactor", "provider", "model"];
 const LEAST = 100; // tokens at the left end of the slider, which is logarithmic
@@ -50,13 +50,6 @@ function Controls({ known, asked, setParams }) {
     <label>Model<${Field} type="text" aria-label="model" list="models" value=${asked.model || model} onTake=${(value) => set("model", value.trim(), known.present.model)} /></label>
     <datalist id="models">${known.models.map((one) => html`<option key=${one} value=${one} />`)}</datalist>
   </fieldset>`;
-}
-
-// What is being typed stays while results of an earlier change arrive.
-function Field({ value, onTake, ...given }) {
-  const [typed, setTyped] = useState(value);
-  useEffect(() => setTyped(value), [value]);
-  return html`<input ...${given} value=${typed} onInput=${(event) => setTyped(event.target.value)} onChange=${(event) => onTake(event.target.value)} />`;
 }
 
 function Request({ title, fit, before, note }) {
