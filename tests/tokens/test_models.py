@@ -1,5 +1,7 @@
 """Names of models find their facts and their counter; usages add up and have a price."""
 
+import subprocess
+import sys
 from typing import Any
 
 import msgspec
@@ -148,3 +150,22 @@ def test_a_usage_holds_counts_and_a_part_is_not_above_its_whole() -> None:
             Usage(**fields)
     usage = Usage(10, 5, 3, 2, 1)
     assert msgspec.json.decode(msgspec.json.encode(usage), type=Usage) == usage
+
+
+FIRST_USE = """
+import sys, threading
+from quire.tokens import counter_for
+sys.setswitchinterval(1e-6)
+start = threading.Barrier(8)
+def use():
+    start.wait()
+    counter_for("gpt-5.6")
+threads = [threading.Thread(target=use) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_threads_may_need_a_counter_first_at_the_same_time() -> None:
+    for _ in range(4):  # msgspec dies of it about every sixth time, unless a struct is prepared
+        assert subprocess.run([sys.executable, "-c", FIRST_USE], check=False).returncode == 0

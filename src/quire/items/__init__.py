@@ -46,6 +46,7 @@ from quire.items.values import (
     OptionsMeta as OptionsMeta,
     check_fields as check_fields,
     freeze,
+    prepared as prepared,
     replace_surrogates as replace_surrogates,
     thaw,
     to_json as to_json,

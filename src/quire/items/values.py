@@ -10,11 +10,13 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import msgspec
 
 from quire.errors import InvalidValue, QuireError, Unencodable, WrongType, cut
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 MAX_TEXT = 32 * 1024 * 1024
 """Characters that one text field may have: several times the largest context window."""
@@ -176,6 +178,16 @@ class OptionsMeta(msgspec.StructMeta):
                 raise WrongType(f"{cls.__name__}(...): {options if args else fault}") from None
 
 
+def prepared(kind: type[S]) -> type[S]:
+    """A struct, after msgspec has read its annotations.
+
+    msgspec reads them when something is first decoded to the struct. If two threads do that at the same time,
+    the process dies of a segmentation fault. So a struct that `msgspec.convert` makes has this decorator.
+    """
+    msgspec.json.Decoder(kind)
+    return kind
+
+
 def check_fields(struct: msgspec.Struct) -> None:
     """Bring every field to its stored form, or raise an error that names the field and never its value.
 
@@ -207,7 +219,7 @@ def _shape(kind: type[msgspec.Struct]) -> tuple[type[msgspec.Struct], list[tuple
     shape = msgspec.defstruct(
         kind.__name__, [(field.name, each, None) for field, each in zip(fields, types, strict=True)]
     )
-    return shape, [(field.name, field.default) for field in fields]
+    return prepared(shape), [(field.name, field.default) for field in fields]
 
 
 def without_content(fault: Exception) -> tuple[str, str]:

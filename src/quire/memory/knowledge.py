@@ -28,7 +28,7 @@ from quire.errors import (
     WrongType,
     cut,
 )
-from quire.items import JSON, Item, Note, now
+from quire.items import JSON, Item, Note, now, prepared
 from quire.memory.documents import Chunk, chunks, content_of, read_document
 from quire.memory.leaf import KNOWLEDGE
 from quire.stores import Entry, Place, Store, Stored, items_in, place_at
@@ -272,6 +272,7 @@ class Knowledge:
 # The log
 
 
+@prepared
 class _Kept(msgspec.Struct, frozen=True, gc=False):
     """One document as it is kept; `digest` identifies its content and how it was cut."""
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 import msgspec
 
 from quire.errors import Downgraded, InvalidValue
-from quire.items import Item
+from quire.items import Item, prepared
 from quire.providers.values import entries_in, fields_in
 from quire.tokens import Definition, Usage, whole
 
@@ -67,6 +67,7 @@ class Fault(NamedTuple):
         return f"{self.place}: {self.text} ({self.rule})"
 
 
+@prepared
 class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
     """How many leading items are stable, for prompt caching. A plan is normally built by `quire.context`.
 

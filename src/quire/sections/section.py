@@ -27,6 +27,7 @@ from quire.items import (
     ToolResult,
     Undo,
     parts_of,
+    prepared,
 )
 from quire.state import Pool, View
 from quire.tokens import Definition, Share, named
@@ -248,6 +249,7 @@ class _Call(msgspec.Struct):
     function: _Function
 
 
+@prepared
 class _Dictionary(msgspec.Struct):
     """A message as a dictionary, in the shape of OpenAI's chat API."""
 

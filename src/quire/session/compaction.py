@@ -29,7 +29,7 @@ from quire.compactors import (
 )
 from quire.context import DEFAULT_MODEL
 from quire.errors import InvalidValue, Irreducible, QuireError, WindowExceeded
-from quire.items import Note, now
+from quire.items import Note, now, prepared
 from quire.models import AnyModel, model_of, summarized
 from quire.session.aio import AWAITED, BLOCKED, BLOCKING, IO, Writer, plain
 from quire.session.heard import Metered
@@ -65,6 +65,7 @@ class Metrics(msgspec.Struct):
 Fate = Literal["running", "kept", "discarded", "failed", "abandoned"]
 
 
+@prepared
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     """One compaction of the past: what was planned, what became of it, and what it cost.
 

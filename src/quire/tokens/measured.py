@@ -32,6 +32,7 @@ from quire.items import (
     ToolResult,
     Undo,
     Unknown,
+    prepared,
     replace_surrogates,
 )
 from quire.tokens.counter import Counter, Definition, checked_counter, whole
@@ -110,6 +111,7 @@ def _counter(vocabulary: str, scale: float, framing: str, media: str) -> "Measur
     return Measured(vocabulary, scale=scale, framing=framing, media=media)
 
 
+@prepared
 class _Framing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Tokens that one provider adds around items, requests and tools."""
 

@@ -11,7 +11,7 @@ from math import ceil, floor, sqrt
 import msgspec
 
 from quire.errors import InvalidValue
-from quire.items import Audio, File, Image
+from quire.items import Audio, File, Image, prepared
 from quire.tokens.models import table
 
 USUAL_SIZE = (1024, 1024)  # of an image whose size is not known
@@ -101,6 +101,7 @@ def _within(width: float, height: float, side: int) -> tuple[float, float]:
 # Costs of a family of models
 
 
+@prepared
 class Media(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a family of models charges for media.
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire.errors import InvalidValue
+from quire.items import prepared
 from quire.tokens.counter import named, whole
 
 AS_OF = "2026-11"
@@ -21,6 +22,7 @@ AS_OF = "2026-11"
 Provider = Literal["openai", "anthropic", "gemini"]
 
 
+@prepared
 class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """Tokens of one request, or the sum of many.
 
@@ -78,6 +80,7 @@ class ImageLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     many_side: int | None = None
 
 
+@prepared
 class ModelFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is known of the models whose names begin with `prefix`; None is not known.
 
