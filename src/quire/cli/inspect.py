@@ -1,17 +1,24 @@
 """The command `inspect`: a local page that shows what the model saw of a conversation, and why."""
 
+import socket
 import webbrowser
+from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import KeyFile
+from quire.cli.options import COUNTED_AS, KeyFile
 from quire.cli.phrases import listed, plural
 from quire.cli.stores import at_store
 from quire.cli.terminal import errors_reported, note, read_bytes, say
 from quire.errors import InvalidValue
+from quire.tokens import counter_for
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
 
 _LOCAL = "127.0.0.1"
 _HISTORIES = (".json", ".jsonl", ".ndjson")
@@ -41,7 +48,6 @@ def inspect(
     """Open a page that shows what the model saw of conversations, and why, until interrupted."""
     with errors_reported():
         from quire.inspector import app
-        from quire.inspector.serving import serve
 
         files = _files_at(store)
         if files and (write or scope is not None or key_file is not None):
@@ -55,10 +61,27 @@ def inspect(
 
     if files:
         with errors_reported():
-            serve(app(files=files), host=_LOCAL, port=port, opened=opened)
+            _serve(app(files=files), port, opened)
         return
     with at_store(store, key_file) as found:
-        serve(app(found, scope=scope, write=write), host=_LOCAL, port=port, opened=opened)
+        _serve(app(found, scope=scope, write=write), port, opened)
+
+
+def _serve(app: "Starlette", port: int, opened: Callable[[str], object]) -> None:
+    """Serve until interrupted; `opened` is called with the address of the page."""
+    import uvicorn
+
+    # The first count of tokens takes some tenths of a second; no view should wait for it.
+    Thread(target=lambda: counter_for(COUNTED_AS).text("word " * 2_000), daemon=True).start()
+    try:
+        listening = socket.create_server((_LOCAL, port))
+    except OSError as fault:
+        raise InvalidValue(f"port {port} cannot be used: {fault.strerror}") from None
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
+    )
+    opened(f"http://{_LOCAL}:{listening.getsockname()[1]}{app.state.path}")  # the socket listens already
+    uvicorn.Server(config).run(sockets=[listening])
 
 
 def _files_at(name: str | None) -> dict[str, bytes]:
