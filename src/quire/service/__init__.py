@@ -1,0 +1,1 @@
+"""The service: agents over HTTP, on one machine or many."""
