@@ -110,7 +110,7 @@ def test_what_is_newer_older_or_not_ours_is_left(url: str, direct: "psycopg.Conn
         PostgresStore(url)
     direct.execute("DROP SCHEMA quire CASCADE")
     PostgresStore(url).close()
-    direct.execute("UPDATE quire.about SET version = 5")
+    direct.execute("UPDATE quire.about SET version = 6")
     with pytest.raises(NewerStore):
         PostgresStore(url)
     direct.execute("UPDATE quire.about SET version = 2")

@@ -29,7 +29,6 @@ from quire.stores.store import (
     check_bodies,
     check_place,
     check_process,
-    check_version,
     checked_append,
     checked_checkpoint,
     checked_start,
@@ -49,6 +48,7 @@ from quire.stores.store import (
     whole_parts,
 )
 from quire.stores.streams import LINKS
+from quire.stores.tables import migrate
 
 try:
     import psycopg
@@ -58,35 +58,10 @@ try:
 except ImportError as missing:
     raise MissingExtra("psycopg", "postgres") from missing
 
-VERSION = 4
-"""The version of the tables, which is in the table `quire.about`."""
-
-_ONE_AT_A_TIME = 0x51756972
-"""The advisory lock for changes of the tables."""
-
 _SCRUBBING, _MOMENT, _PAUSE = 10.0, 0.05, 0.01
 """Seconds that a scrub waits for transactions of others, where it may wait and where it may not."""
 
 _LAST = (1 << 63) - 1
-
-# A conversation is found by the hash of its address: names can be longer than what an index takes.
-_TABLES = """
-    CREATE TABLE quire.conversations (
-        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-        address bytea NOT NULL UNIQUE, scope text NOT NULL, name text NOT NULL, version bigint NOT NULL);
-    CREATE INDEX conversations_of_scope ON quire.conversations (scope);
-    CREATE TABLE quire.entries (
-        conversation bigint, version bigint, stream text NOT NULL, body bytea NOT NULL, sum bigint NOT NULL,
-        PRIMARY KEY (conversation, version));
-    CREATE TABLE quire.checkpoints (
-        conversation bigint, part integer, version bigint NOT NULL, needs bigint[] NOT NULL,
-        body bytea NOT NULL, sum bigint NOT NULL, PRIMARY KEY (conversation, part));
-    ALTER TABLE quire.checkpoints ALTER needs SET STORAGE EXTERNAL, ALTER body SET STORAGE EXTERNAL"""
-# The server would keep samples of content for its plans, also after the content is removed.
-_NO_SAMPLES = """
-    ALTER TABLE quire.entries ALTER body SET STATISTICS 0;
-    ALTER TABLE quire.checkpoints ALTER needs SET STATISTICS 0, ALTER body SET STATISTICS 0;
-    ALTER TABLE quire.conversations ALTER scope SET STATISTICS 0, ALTER name SET STATISTICS 0"""
 
 # The count is the compare and swap: another append waits for its row, and then finds another version.
 _ENTRIES = """
@@ -182,7 +157,7 @@ class PostgresStore(Store):
 
     def __init__(self, url: str, *, durable: Durability = "process") -> None:
         self.link = Link(url, durable)
-        self.link.first(_prepare)
+        self.link.first(migrate)
 
     def __repr__(self) -> str:
         return "<PostgresStore>"  # the address may hold a password
@@ -381,33 +356,6 @@ def _address(place: Place) -> bytes:
     return sha256(str(place).encode()).digest()
 
 
-def _prepare(connection: Connection[Any]) -> None:
-    """Make the tables, all or nothing. What is not ours is left as it is."""
-    if _has_tables(connection):
-        return
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_AT_A_TIME])
-        if not _has_tables(connection):  # otherwise another was first
-            connection.execute("CREATE SCHEMA IF NOT EXISTS quire")
-            connection.execute("CREATE TABLE quire.about (version integer NOT NULL)")
-            connection.execute("INSERT INTO quire.about VALUES (%s)", [VERSION])
-            connection.execute(_TABLES)
-            connection.execute(_NO_SAMPLES)
-
-
-def _has_tables(connection: Connection[Any]) -> bool:
-    """Whether our tables are there; an error for those of another application or version."""
-    tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'quire'"
-    names = [name for (name,) in connection.execute(tables)]
-    if names and "about" not in names:
-        raise StoreDamaged(
-            "the schema quire of this database is another application's, and was left as it is"
-        )
-    for (version,) in connection.execute("SELECT version FROM quire.about") if names else ():
-        check_version("the database", version, VERSION)
-    return bool(names)
-
-
 PATIENCE = 10.0
 """How long a verb waits for a connection, in seconds."""
 
@@ -440,14 +388,16 @@ class Link:
         self._pool: _Pool | None = None
         self._process = this_process()
 
-    def first(self, work: Callable[[Connection[Any]], None]) -> None:
+    def first(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
         """Do some work on a connection of its own, which says at once why it cannot be made."""
-        with self.guarded():
-            connect = psycopg.connect(
-                self._url, autocommit=True, client_encoding="utf8", connect_timeout=int(PATIENCE)
-            )
-            with connect as connection:
-                work(connection)
+        with self.guarded(), self.connected() as connection:
+            return work(connection)
+
+    def connected(self) -> Connection[Any]:
+        """A connection outside the pool."""
+        return psycopg.connect(
+            self._url, autocommit=True, client_encoding="utf8", connect_timeout=int(PATIENCE)
+        )
 
     def run(
         self, work: Callable[[Connection[Any]], _Result], on_loss: Callable[[], None] = lambda: None

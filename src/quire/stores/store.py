@@ -475,12 +475,12 @@ def check_process(opened_by: int) -> None:
         raise StoreFailed("the store was opened before this process was forked: each process opens its own")
 
 
-def check_version(where: str, found: int, known: int) -> None:
-    """Refuse a store whose format is of another version."""
+def check_version(where: str, found: int, known: int, *, oldest: int | None = None) -> None:
+    """Refuse a store whose format is of another version, or of one before the oldest that can be read."""
     if found > known:
         raise NewerStore(f"{where} is of version {found}, and this Quire knows {known}: update Quire")
-    if found < known:
-        raise StoreFailed(f"{where} is of version {found}, and this Quire reads {known} alone")
+    if found < (oldest or known):
+        raise StoreFailed(f"{where} is of version {found}, and this Quire reads {oldest or known} and later")
 
 
 def check_place(place: object) -> None:

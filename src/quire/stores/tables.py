@@ -1,0 +1,99 @@
+"""The tables of the PostgreSQL store, and the steps from each version of them to the next."""
+
+from typing import Any
+
+from quire.errors import MissingExtra, StoreDamaged, StoreFailed
+from quire.stores.store import check_version
+
+try:
+    import psycopg
+    from psycopg import Connection
+except ImportError as missing:
+    raise MissingExtra("psycopg", "postgres") from missing
+
+VERSION = 5
+"""The version of the tables, which is in the table `quire.about`."""
+
+_ONE_AT_A_TIME = 0x51756972
+"""The advisory lock for changes of the tables."""
+
+# A conversation is found by the hash of its address: names can be longer than what an index takes.
+# Without STATISTICS 0 the server would keep samples of content for its plans, also after it is removed.
+_LOGS = """
+    CREATE SCHEMA IF NOT EXISTS quire;
+    CREATE TABLE quire.about (version integer NOT NULL);
+    INSERT INTO quire.about VALUES (4);
+    CREATE TABLE quire.conversations (
+        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        address bytea NOT NULL UNIQUE, scope text NOT NULL, name text NOT NULL, version bigint NOT NULL);
+    CREATE INDEX conversations_of_scope ON quire.conversations (scope);
+    CREATE TABLE quire.entries (
+        conversation bigint, version bigint, stream text NOT NULL, body bytea NOT NULL, sum bigint NOT NULL,
+        PRIMARY KEY (conversation, version));
+    CREATE TABLE quire.checkpoints (
+        conversation bigint, part integer, version bigint NOT NULL, needs bigint[] NOT NULL,
+        body bytea NOT NULL, sum bigint NOT NULL, PRIMARY KEY (conversation, part));
+    ALTER TABLE quire.checkpoints ALTER needs SET STORAGE EXTERNAL, ALTER body SET STORAGE EXTERNAL;
+    ALTER TABLE quire.entries ALTER body SET STATISTICS 0;
+    ALTER TABLE quire.checkpoints ALTER needs SET STATISTICS 0, ALTER body SET STATISTICS 0;
+    ALTER TABLE quire.conversations ALTER scope SET STATISTICS 0, ALTER name SET STATISTICS 0"""
+
+# Who watches a conversation, until when; and which workers run turns, last seen when. A server that crashed
+# empties the table of watchers, and each writes its rows again.
+_WATCHING = """
+    CREATE UNLOGGED TABLE quire.watchers (
+        address bytea, listener text, until timestamptz NOT NULL, PRIMARY KEY (address, listener));
+    CREATE TABLE quire.workers (id text PRIMARY KEY, seen timestamptz NOT NULL, state text NOT NULL)"""
+
+STEPS: dict[int, tuple[str, bytes]] = {
+    4: ("the tables of conversations, entries and checkpoints", _LOGS.encode()),
+    5: ("the tables of watchers and workers", _WATCHING.encode()),
+}
+"""What leads to each version from the one before: in words, and as statements."""
+
+
+def due(connection: Connection[Any]) -> list[int]:
+    """The steps that the tables of a database lack; all of them for a database without tables.
+
+    An error for tables of another application, of a newer version, or of one before the first step.
+    """
+    names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'quire'").fetchall()
+    if not names:
+        return list(STEPS)
+    if ("about",) not in names:
+        raise StoreDamaged(
+            "the schema quire of this database is another application's, and was left as it is"
+        )
+    found = min((version for (version,) in connection.execute("SELECT version FROM quire.about")), default=0)
+    check_version("the database", found, VERSION, oldest=min(STEPS))
+    return [version for version in STEPS if version > found]
+
+
+def migrate(connection: Connection[Any]) -> list[int]:
+    """Do the steps that are due, all or none, and return them. Where several migrate at once, one does it.
+
+    Tables are added as their owner, so that whoever uses the others may use them.
+    """
+    if not due(connection):
+        return []
+    try:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_AT_A_TIME])
+            steps = due(connection)  # none where another was first
+            if steps and min(STEPS) not in steps:
+                _become_owner(connection)
+            for version in steps:
+                connection.execute(STEPS[version][1])
+                connection.execute("UPDATE quire.about SET version = %s", [version])
+            return steps
+    except psycopg.errors.InsufficientPrivilege as refused:
+        raise StoreFailed(
+            f"the tables of the database have to come to version {VERSION}, and this role may not do that: "
+            "run `quire migrate` with the address of a role that may"
+        ) from refused
+
+
+def _become_owner(connection: Connection[Any]) -> None:
+    """Act as the owner of the tables for the rest of the transaction."""
+    owner = "SELECT tableowner FROM pg_tables WHERE schemaname = 'quire' AND tablename = 'about'"
+    connection.execute(f"SELECT set_config('role', ({owner}), true)".encode())
