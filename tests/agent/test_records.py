@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quire import Message, Node, Note, Session, ToolCall
-from quire.agent import Agent, tool
+from quire.agent import Agent, running_call, tool
 from quire.agent.builtin import ask_user
 from quire.errors import Conflict, ModelFailed, TurnBusy
 from quire.items import ToolResult
@@ -118,6 +118,31 @@ async def test_a_result_that_is_held_is_kept_and_its_tool_does_not_run_again() -
     assert reply.items[:-1] == (first, second) and reply.items[-1].id == again.session.view()[-1].id
     assert payments.paid == [1] and "uncertain" in first.extras and second.text == "paid 1"
     assert_whole(again)
+
+
+async def test_a_call_that_is_run_again_has_the_same_id() -> None:
+    keys, go = list[str](), asyncio.Event()
+
+    @tool(idempotent=True)
+    async def charge() -> str:
+        """Charge."""
+        running = running_call()
+        assert running is not None
+        keys.append(running.id)
+        await go.wait()
+        return "charged"
+
+    store = MemoryStore()
+    agent = agent_of(call("charge"), "Done.", tools=[charge], store=store)
+    asking = asyncio.create_task(agent.ask("go"))
+    while not keys:
+        await asyncio.sleep(0)
+    copy, place = MemoryStore(), agent.session.place
+    copy.append(place, [Entry(row.stream, row.body) for row in store.read(place)], expected=0)
+    go.set()
+    again = agent_of("Done.", tools=[charge], store=copy)
+    assert (await asking).text == (await again.resume()).text == "Done."
+    assert len(keys) == 2 and len(set(keys)) == 1 and running_call() is None
 
 
 async def test_a_call_of_the_model_that_was_not_begun_is_run_by_resume() -> None:

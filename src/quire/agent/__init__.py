@@ -1,6 +1,7 @@
 """Agents, which call a model and run its tool calls, and the tools."""
 
 from quire.agent.agent import Agent, Asking, Input
+from quire.agent.calls import running_call
 from quire.agent.limits import Limits
 from quire.agent.loop import Decisions
 from quire.agent.reply import Began, Delta, Done, Ended, Recorded, Reply, Stop, Thoughts, Words
@@ -39,6 +40,7 @@ __all__ = [
     "Toolset",
     "Words",
     "run",
+    "running_call",
     "tool",
     "tools_of",
 ]
