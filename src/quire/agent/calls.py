@@ -168,8 +168,8 @@ async def write_result(
 def running_call() -> ToolCall | None:
     """The call that the current code runs for; `None` where it runs for none.
 
-    Its id is the same when the call is run again after a crash: a key by which a service that the tool asks can
-    tell that it has done this already.
+    Its id is the same when the call is run again after a crash: a key by which a service that the tool asks
+    can tell that it has done this already.
     """
     return _running.get()
 
