@@ -10,17 +10,17 @@ from quire.agent.limits import Limits, Meter
 from quire.agent.loop import Decisions, Loop, Question
 from quire.agent.reply import Delta, Reply
 from quire.agent.side_effects import mark_acted
-from quire.agent.speaker import Approver, speaker_of
+from quire.agent.speaker import Approver, offering, speaker_of
 from quire.agent.tools import Tool
 from quire.agent.turn import Emit, Turn, begin_turn, no_reader
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import InvalidValue, WrongType, cut
-from quire.items import Content, Message, Part, ToolCall
+from quire.items import Content, Message, Part, ToolCall, ToolResult
 from quire.models import AnyModel, model_of
 from quire.session import Replied, Replying, Session, check_names, checked_type, wait_for
 from quire.stores import MemoryStore
-from quire.tokens import named
+from quire.tokens import Definition, named
 
 Input = str | Message | Part | Sequence[Part]
 """A question: a text, parts of content, or a message of the user."""
@@ -35,6 +35,8 @@ class Asking(TypedDict, total=False):
     """Limits in place of the agent's."""
     parameters: Mapping[str, Any] | None
     """Values for the sections of the template."""
+    tools: Sequence[Definition]
+    """Definitions of tools that the caller runs: a call of one ends the turn with the stop "waiting"."""
 
 
 def message_of(input: Input, verb: str = "Agent.ask") -> Message:
@@ -137,17 +139,19 @@ class Agent:
         return self._deltas("Agent.regenerate_stream", None, asking)
 
     def waiting(self) -> tuple[ToolCall, ...]:
-        """The calls that wait for a person, also after a restart and if another process made them.
+        """The calls that wait for a person or the caller, also after a restart and if another made them.
 
-        `decide` approves or refuses them; the question of a tool is answered by `ask`.
+        `decide` approves or refuses them, and takes the results of tools that the caller runs; the question
+        of a tool is answered by `ask`.
         """
         self.session.refresh()
         return self._loop("Agent.waiting", {}).waiting()
 
     async def decide(self, decisions: Decisions, **asking: Unpack[Asking]) -> Reply:
-        """Approve or refuse waiting calls, by `call_id` or `id`, and continue the turn.
+        """Approve, refuse or answer waiting calls, by `call_id` or `id`, and continue the turn.
 
-        `True` runs a call; `False`, or a text with the reason, refuses it.
+        `True` runs a call; `False`, or a text with the reason, refuses it. A call that the caller runs is
+        answered by its `ToolResult`; one that is on record already is passed over.
         """
         return await self._reply("Agent.decide", _checked_decisions(decisions, "Agent.decide"), asking)
 
@@ -226,7 +230,9 @@ class Agent:
         except WrongType as fault:
             raise WrongType(f"{verb}: the output is a type; {fault}") from None
         meter = Meter(limits or self.limits, self.session)
-        return Loop(self.session, self.speaker, meter, parameters=parameters, answer=answer)
+        tools = asking.get("tools")
+        speaker = offering(self.speaker, tools, verb) if tools else self.speaker
+        return Loop(self.session, speaker, meter, parameters=parameters, answer=answer)
 
 
 async def _replied(turn: Turn, loop: Loop, question: Question, emit: Emit) -> Reply:
@@ -260,7 +266,7 @@ def _checked_decisions(decisions: Any, verb: str) -> Decisions:
         kind = type(decisions).__name__
         raise WrongType(f"{verb}: decisions are a mapping of call ids to True, False or a reason, not {kind}")
     for decision in decisions.values():  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(decision, bool | str):
+        if not isinstance(decision, bool | str | ToolResult):
             kind = type(cast(object, decision)).__name__
             raise WrongType(f"{verb}: True approves a call, False or a reason refuses it, not {kind}")
     return cast(Decisions, decisions)

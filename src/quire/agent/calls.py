@@ -17,6 +17,8 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from quire.agent.reply import Began, Ended
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
@@ -27,7 +29,7 @@ from quire.errors import Conflict, StoreError, WrongType, cut
 from quire.items import Handoff, Item, Note, ToolCall, ToolResult
 from quire.session import NOT_APPROVED, Called, Calling, Session, handle_of, not_run
 from quire.stores.store import is_tombstone
-from quire.stores.streams import MAIN, OF, OUTPUTS
+from quire.stores.streams import CALLERS, MAIN, OF, OUTPUTS
 
 logger = logging.getLogger("quire.agent")
 
@@ -54,8 +56,25 @@ def _not_recorded(result: ToolResult, fault: Exception) -> ToolResult:
 # Approval
 
 
+def is_callers(call: ToolCall) -> bool:
+    """Whether a call is run by the caller of the agent, who gives its result."""
+    return CALLERS in call.extras
+
+
+def as_callers(items: Iterable[Item], names: Collection[str]) -> tuple[Item, ...]:
+    """The items of a response, with the calls of these tools marked as calls that the caller runs."""
+    return tuple(
+        replace(item, extras={**item.extras, CALLERS: True})
+        if isinstance(item, ToolCall) and item.name in names
+        else item
+        for item in items
+    )
+
+
 def needs_person(tool: Tool | None, call: ToolCall) -> bool:
-    """Whether a person has to answer or approve a call. A call with wrong arguments fails without asking."""
+    """Whether the caller or a person has to answer or approve a call. Wrong arguments fail without asking."""
+    if is_callers(call):
+        return True
     if tool is None or not tool.asks_person:
         return tool is not None and tool.needs_approval(call.arguments)
     try:
@@ -74,7 +93,7 @@ async def approval_of(
     """
     if not is_foreign and not needs_person(tool, call):
         return True
-    if approver is None or (tool is not None and tool.asks_person):
+    if approver is None or is_callers(call) or (tool is not None and tool.asks_person):
         return None
     verdict = approver(call)
     return _checked_verdict(await verdict if isawaitable(verdict) else verdict)
@@ -221,7 +240,7 @@ class Batch:
         self.refused: dict[str, str] = {}
         """Why calls may not run, by the ids of their items."""
         self.waiting: list[ToolCall] = []
-        """Calls that wait for a person."""
+        """Calls that wait for a person, or for a result of the caller."""
         self._session = session
         self._speaker = speaker
         self._emit = emit

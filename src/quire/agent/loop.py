@@ -17,7 +17,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from quire.agent.answer import AnswerType
-from quire.agent.calls import FORGOTTEN, Batch, CallRecord, needs_person, uncertain, write_result
+from quire.agent.calls import (
+    FORGOTTEN,
+    Batch,
+    CallRecord,
+    as_callers,
+    is_callers,
+    needs_person,
+    uncertain,
+    write_result,
+)
 from quire.agent.limits import Meter
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.speaker import Speaker, speaker_in
@@ -45,8 +54,11 @@ T = TypeVar("T")
 
 logger = logging.getLogger("quire.agent")
 
-Decisions = Mapping[str, bool | str]
-"""Verdicts on calls that wait, by their ids: True runs a call, False or a reason refuses it."""
+Decisions = Mapping[str, bool | str | ToolResult]
+"""Verdicts on calls that wait, by their ids: True runs a call, False or a reason refuses it.
+
+A call that the caller runs is answered by its result.
+"""
 
 Question = Message | Decisions | None
 """How a turn begins: with a message, with decisions, or by retracting the last answer."""
@@ -88,7 +100,7 @@ class Loop:
         self._waiting: list[ToolCall] = []
         self._left: list[ToolCall] = []  # calls of an earlier turn that may still run
         self._foreign: set[str] = set()  # those of them that no turn of an agent made, by the ids of items
-        self._decided: Decisions = {}  # by the ids of the items of these calls
+        self._decided: Mapping[str, bool | str] = {}  # by the ids of the items of these calls
         self._final: Message | None = None  # the answer, if the turn that is resumed had ended
         self._sent = 0  # tokens of the last request, by our count
 
@@ -164,7 +176,7 @@ class Loop:
         return "calls" if is_beyond else None
 
     def waiting(self) -> tuple[ToolCall, ...]:
-        """The open calls that a person has to answer or approve."""
+        """The open calls that the caller or a person has to answer or approve."""
         self._find_speaker()
         tools, waiting = self._speaker.tools, list[ToolCall]()
         for call, progress in self._session.steps.standing():
@@ -228,7 +240,10 @@ class Loop:
         return waiting
 
     async def _runnable_calls(self, decisions: Decisions) -> list[ToolCall]:
-        """The open calls that may still run, once decisions are checked and the other calls are closed."""
+        """The open calls that may still run, once decisions are checked and the other calls are closed.
+
+        A result among the decisions closes its call.
+        """
         steps, left = self._session.steps, list[ToolCall]()
         self._foreign = {call.id for call, standing in steps.standing() if standing == "foreign"}
         closed: list[tuple[ToolCall, Sequence[Item]]] = []
@@ -247,17 +262,30 @@ class Loop:
             else:
                 result = uncertain(call, _ENDED) if standing == "begun" else not_run(call, FORGOTTEN)
                 closed.append((call, [result]))
-        approved = {call.id: True for call in left if self._is_approved(call)}
-        self._decided = {**approved, **self._decisions_by_item(decisions, left)}
+        decided: dict[str, bool | str] = {call.id: True for call in left if self._is_approved(call)}
+        for name, decision in self._decisions_by_item(decisions, left).items():
+            if isinstance(decision, ToolResult):
+                call = next(call for call in left if call.id == name)
+                left.remove(call)
+                closed.append((call, [decision]))
+            else:
+                decided[name] = decision
+        self._decided = decided
         for call, items in closed:
             self.items += await self._close_call(call, items)
         return left
 
     def _decisions_by_item(self, decisions: Decisions, left: Sequence[ToolCall]) -> Decisions:
-        """Decisions by the ids of the items of calls; a person gives either id of a call."""
-        found: dict[str, bool | str] = {}
+        """Decisions by the ids of the items of calls; a person gives either id of a call.
+
+        A result that is on record is passed over, so that one may be given again after a crash.
+        """
+        view = self._session.view()
+        found: dict[str, bool | str | ToolResult] = {}
         for name, decision in decisions.items():
-            pending = (call for call in self._session.view().pending() if name in (call.id, call.call_id))
+            if isinstance(decision, ToolResult) and view.log.find(decision.id, view.revision) is not None:
+                continue
+            pending = (call for call in view.pending() if name in (call.id, call.call_id))
             call = next(pending, None)
             if call is not None and is_tombstone(call):
                 raise Forgotten(
@@ -272,17 +300,23 @@ class Loop:
                 raise UnknownId(f"no call {cut(str(name))!r} waits for a decision")
             if self._asks_user(call):
                 raise InvalidValue(f"the call {cut(name)!r} asks the user something: `ask` answers it")
+            if is_callers(call) and decision is True:
+                raise InvalidValue(f"the call {cut(name)!r} is run by the caller: its ToolResult decides it")
+            if isinstance(decision, ToolResult):
+                _check_result(decision, call)
             if call.id in found:
                 raise InvalidValue(f"the call {cut(call.call_id)!r} is decided twice, by both of its ids")
             found[call.id] = decision
         return found
 
     def _is_approved(self, call: ToolCall) -> bool:
-        """Whether a person has approved a call on the record; a question cannot be approved."""
-        return self._session.steps.is_approved(call) and not self._asks_user(call)
+        """Whether a person has approved a call on the record; one that needs an answer cannot be approved."""
+        needs_answer = is_callers(call) or self._asks_user(call)
+        return self._session.steps.is_approved(call) and not needs_answer
 
     def _has_tool(self, call: ToolCall) -> bool:
-        return call.name in self._speaker.tools or call.name in self._speaker.handoffs
+        """Whether the speaker, or its caller, can run a call."""
+        return is_callers(call) or call.name in self._speaker.tools or call.name in self._speaker.handoffs
 
     def _may_wait(self, call: ToolCall) -> bool:
         """Whether a call waits for a decision, and an answer to another leaves it waiting."""
@@ -400,6 +434,8 @@ class Loop:
         return recorded
 
     async def _record(self, parsed: Parsed) -> Parsed:
+        if self._speaker.callers:
+            parsed = parsed._replace(items=as_callers(parsed.items, self._speaker.callers))
         recorded = await self._session.steps.record(parsed)
         self.items += recorded.items
         return recorded
@@ -438,3 +474,13 @@ class Loop:
         return await self._session.aio.build(
             template, tools=tools, model=model.name, parameters=self._parameters, output=shape.sent
         )
+
+
+def _check_result(result: ToolResult, call: ToolCall) -> None:
+    """Refuse a result that a caller gives for a call that it does not run, or for another call."""
+    if not is_callers(call):
+        raise InvalidValue(
+            f"the call {cut(call.call_id)!r} is run by the agent: True, False or a reason decides it"
+        )
+    if (result.call_id, result.name) != (call.call_id, call.name):
+        raise InvalidValue(f"the result for the call {cut(call.call_id)!r} is of another call or tool")

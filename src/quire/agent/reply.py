@@ -6,16 +6,16 @@ from quire.items import Item, Message, ToolCall, ToolResult
 from quire.tokens import Usage
 
 Stop = Literal["done", "waiting", "interrupted", "requests", "seconds", "calls", "cost", "length", "refused"]
-"""Why a turn ended: the model was done, a person has to answer or approve a call, the turn was interrupted, a
-limit was reached, the model ran out of output tokens, or its provider refused to answer."""
+"""Why a turn ended: the model was done, the caller or a person has to answer or approve a call, the turn was
+interrupted, a limit was reached, the model ran out of output tokens, or its provider refused to answer."""
 
 
 class Reply(NamedTuple):
     """The reply to a question. `str(reply)` is its text.
 
     `items` are all items that the turn recorded, except the message that it answers. `waiting` are calls that
-    a person has to answer or approve. `output` is the value if a type was asked for. `agent` is the name of
-    the agent that replied.
+    the caller or a person has to answer or approve. `output` is the value if a type was asked for. `agent` is
+    the name of the agent that replied.
     """
 
     items: tuple[Item, ...]

@@ -1,7 +1,7 @@
 """Speakers: what an agent is made of, and which agent of a conversation speaks after hand-offs."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import dropwhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from quire.context import Template
 from quire.errors import InvalidValue, cut
 from quire.items import Handoff, Item, ToolCall
 from quire.models import AnyModel
+from quire.providers import read_tools
 from quire.sections import History, Instructions
 from quire.session import checked_type
 from quire.state import View
@@ -35,6 +36,8 @@ class Speaker(NamedTuple):
     handoffs: "Mapping[str, Speaker]" = MappingProxyType({})
     """The agents it may hand over to, by the name of the tool that does it."""
     approver: Approver | None = None
+    callers: frozenset[str] = frozenset()
+    """The names of definitions without a function: the caller of the agent runs these tools."""
 
 
 def speaker_of(
@@ -70,7 +73,23 @@ def speaker_of(
         description = f"Give the conversation to {other.name}, who goes on from here."
         definitions.append({"name": tool_name, "description": description, "parameters": _NO_PARAMETERS})
     own = tools_of([*tools, *definitions])
-    return Speaker(name, model, template, own.tools, own.definitions, others, approver)
+    speaker = Speaker(name, model, template, own.tools, own.definitions, others, approver)
+    return speaker._replace(callers=_callers(speaker))
+
+
+def offering(speaker: Speaker, tools: Sequence[Definition], verb: str) -> Speaker:
+    """A speaker, and those it may hand over to, with more tools that the caller runs."""
+    for one in checked_type(tools, Sequence, f"{verb}: tools are a list of definitions"):
+        checked_type(one, Mapping, f"{verb}: the tools that the caller runs are definitions")
+    own = tools_of([*speaker.tools.values(), *speaker.definitions[len(speaker.tools) :], *tools])
+    handoffs = {name: offering(other, tools, verb) for name, other in speaker.handoffs.items()}
+    more = speaker._replace(definitions=own.definitions, handoffs=handoffs)
+    return more._replace(callers=_callers(more))
+
+
+def _callers(speaker: Speaker) -> frozenset[str]:
+    names = {one.name for one in read_tools(speaker.definitions)}
+    return frozenset(names.difference(speaker.tools, speaker.handoffs))
 
 
 def speaker_in(view: View, own: Speaker) -> Speaker:

@@ -56,6 +56,9 @@ ALL = "*"
 OUTPUTS = "quire.outputs"
 """The key of `extras` of a tool result for the handles of its output in the pool."""
 
+CALLERS = "quire.callers"
+"""The key of `extras` of a call that the caller of the agent runs: the agent waits for its result."""
+
 FORGOTTEN_TEXT = "[forgotten]"
 
 _KEPT_EXTRAS = (MERGE_MARK, CLOSED, TASK, OF, OUTPUTS)

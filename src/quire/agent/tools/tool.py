@@ -218,14 +218,17 @@ def tool(
 
 
 class Toolset(NamedTuple):
-    """Tools by name, and the definitions of all, those that a provider runs included."""
+    """Tools by name, and the definitions of all, also of tools that are no functions."""
 
     tools: Mapping[str, Tool]
     definitions: tuple[Definition, ...]
 
 
 def tools_of(values: Iterable[Tool | Callable[..., Any] | Definition]) -> Toolset:
-    """Tools, plain functions and definitions of tools that a provider runs; no two have the same name."""
+    """Tools, plain functions, and definitions of tools that others run; no two have the same name.
+
+    The definitions of the functions come first.
+    """
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"tools are a list, not {type(cast(object, values)).__name__}")
     given: list[Any] = list(values)

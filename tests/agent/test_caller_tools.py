@@ -1,0 +1,176 @@
+"""Tools that the caller runs: definitions without a function, given with the agent or with one question."""
+
+from typing import Any
+
+import pytest
+
+from quire import Message, Session, ToolResult
+from quire.agent import Agent, Done, tool
+from quire.errors import InvalidValue, QuireError
+from quire.models import Scripted
+from quire.stores import MemoryStore
+from tests.agent.answering import Payments, agent_of, assert_whole, call, requests, results, said
+from tests.stores.keeping import twin
+
+LOOK: dict[str, Any] = {
+    "type": "function",
+    "name": "look",
+    "description": "Look at the caller's screen.",
+    "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
+}
+
+
+def look(call_id: str = "l1") -> Any:
+    return call("look", '{"at": "door"}', call_id)
+
+
+def seen(call_id: str = "l1", content: str = "It is open.") -> ToolResult:
+    return ToolResult(call_id, "look", content)
+
+
+@pytest.mark.parametrize("is_agents", [True, False])
+async def test_a_call_waits_for_the_result_of_the_caller(is_agents: bool) -> None:
+    own, asked = ([LOOK], []) if is_agents else ([], [LOOK])
+    agent = agent_of(look(), "Close it.", tools=own)
+    reply = await agent.ask("Is the door open?", tools=asked)
+    assert reply.stop == "waiting" and [one.call_id for one in reply.waiting] == ["l1"]
+    assert "look" in str(requests(agent)[0].payload["tools"])
+    assert [one.call_id for one in agent.waiting()] == ["l1"]
+    reply = await agent.decide({"l1": seen()}, tools=asked)
+    assert reply.text == "Close it." and [one.text for one in results(agent)] == ["It is open."]
+    assert agent.waiting() == ()
+    assert_whole(agent)
+
+
+async def test_the_tools_of_a_question_are_not_offered_with_the_next() -> None:
+    agent = agent_of("Yes.", "No.")
+    await agent.ask("Is it open?", tools=[LOOK])
+    await agent.ask("And now?")
+    assert ["tools" in one.payload for one in requests(agent)] == [True, False]
+
+
+async def test_functions_of_the_response_run_and_then_the_turn_waits() -> None:
+    payments, approved = Payments(), Payments("wire", approve=True)
+    made = [look("l1"), call("pay", call_id="p1"), call("wire", call_id="w1"), look("l2")]
+    agent = agent_of(made, "Done.", tools=[payments.tool, approved.tool])
+    reply = await agent.ask("Pay, then look.", tools=[LOOK])
+    assert payments.paid == [1] and [one.call_id for one in reply.waiting] == ["l1", "w1", "l2"]
+    # A person who approves does not know of the caller's tools, and a caller may give one result at a time.
+    assert [one.call_id for one in (await agent.decide({"w1": True})).waiting] == ["l1", "l2"]
+    assert [one.call_id for one in (await agent.decide({"l2": seen("l2")})).waiting] == ["l1"]
+    assert (await agent.decide({"l1": seen()})).text == "Done."
+    assert payments.paid == approved.paid == [1] and len(results(agent)) == 4
+    assert_whole(agent)
+
+
+@pytest.mark.parametrize("verdict", [False, "the screen is off"])
+async def test_the_caller_refuses_a_call(verdict: Any) -> None:
+    agent = agent_of(look(), "Oh.")
+    await agent.ask("Look.", tools=[LOOK])
+    assert (await agent.decide({"l1": verdict})).text == "Oh." and results(agent)[0].is_error
+
+
+async def test_no_approver_is_asked_about_the_calls_of_the_caller() -> None:
+    agent = agent_of(look(), "Fine.", approver=lambda made: pytest.fail(made.name))
+    assert (await agent.ask("Look.", tools=[LOOK])).stop == "waiting"
+    await agent.session.steps.decide("l1", True)  # whoever says so: only a result answers it
+    assert (await agent.resume()).stop == "waiting"
+
+
+WRONG: list[tuple[Any, str, str]] = [
+    ({"l9": seen("l9")}, "UnknownId", "'l9'"),
+    ({"l1": True}, "InvalidValue", "run by the caller"),
+    ({"l1": seen("l2")}, "InvalidValue", "of another call"),
+    ({"l1": ToolResult("l1", "other", "!")}, "InvalidValue", "of another call"),
+    ({"p1": ToolResult("p1", "pay", "paid 9")}, "InvalidValue", "run by the agent"),
+    ({"l1": seen(), "l9": seen("l9")}, "UnknownId", "'l9'"),
+    ({"l1": {"content": "open"}}, "WrongType", "not dict"),
+]
+
+
+async def test_a_result_that_no_call_waits_for_is_an_error_and_changes_nothing() -> None:
+    payments = Payments(approve=True)
+    agent = agent_of([look(), call("pay", call_id="p1")], tools=[payments.tool])
+    await agent.ask("Look and pay.", tools=[LOOK])
+    version = agent.session.version
+    for decisions, error, words in WRONG:
+        with pytest.raises(QuireError, match=words) as caught:
+            await agent.decide(decisions)
+        assert type(caught.value).__name__ == error and agent.session.version == version
+
+
+@pytest.mark.parametrize("wrong", [[lambda: "ran here"], LOOK, "look"])
+async def test_the_tools_of_a_question_are_definitions(wrong: Any) -> None:
+    with pytest.raises(QuireError, match="definitions"):
+        await agent_of("Yes.").ask("Look.", tools=wrong)
+
+
+async def test_two_tools_of_one_name_are_an_error() -> None:
+    agent = agent_of("Yes.", tools=[Payments("look").tool])
+    with pytest.raises(InvalidValue, match="two tools are called 'look'"):
+        await agent.ask("Look.", tools=[LOOK])
+    assert said(agent) == []
+
+
+async def test_another_message_closes_the_calls() -> None:
+    agent = agent_of(look(), "Never mind, then.")
+    await agent.ask("Look.", tools=[LOOK])
+    assert (await agent.ask("Leave it.")).text == "Never mind, then."
+    assert "said something else first" in results(agent)[0].text and agent.waiting() == ()
+    with pytest.raises(QuireError, match="'l1'"):
+        await agent.decide({"l1": seen()})
+    assert_whole(agent)
+
+
+async def test_a_result_may_be_given_again_after_a_crash() -> None:
+    store, result = MemoryStore(), seen()
+    agent = agent_of([look(), look("l2")], ConnectionError("the process ends"), store=store)
+    await agent.ask("Look.", tools=[LOOK])
+    with pytest.raises(ConnectionError):
+        await agent.decide({"l1": result, "l2": (other := seen("l2"))})
+    later = Agent(Session.open("ana/one", store=twin(store)), model=Scripted(["Close it.", "Again."]))
+    reply = await later.decide({"l1": result, "l2": other}, tools=[LOOK])
+    assert reply.text == "Close it." and [one.id for one in results(later)] == [result.id, other.id]
+    assert (await later.decide({"l1": result})).text == "Close it."  # the turn had ended: its answer is given
+    assert_whole(later)
+
+
+async def test_a_call_that_waits_is_known_to_another_process() -> None:
+    store = MemoryStore()
+    agent = agent_of(look(), store=store)
+    await agent.ask("Look.", tools=[LOOK])
+    later = Agent(Session.open("ana/one", store=twin(store)), model=Scripted(["Close it."]))
+    assert [one.call_id for one in later.waiting()] == ["l1"]
+    assert (await later.resume()).stop == "waiting"
+    assert (await later.decide({"l1": seen()})).text == "Close it."
+
+
+async def test_an_agent_that_is_handed_the_conversation_has_the_tools_of_the_question() -> None:
+    session = Session.open("ana/one", store=MemoryStore())
+    bills = Agent(session, model=Scripted([look(), "It is paid."]), name="bills")
+    front = Agent(session, model=Scripted([call("hand_over_to_bills")]), name="front", handoffs=[bills])
+    reply = await front.ask("Is the bill on the screen paid?", tools=[LOOK])
+    assert reply.stop == "waiting" and reply.agent == "bills"
+    reply = await front.decide({"l1": seen()}, tools=[LOOK])
+    assert reply.text == "It is paid." and reply.agent == "bills"
+
+
+async def test_streams_end_with_the_calls_that_wait() -> None:
+    agent = agent_of(look(), "Close it.")
+    *_, last = [delta async for delta in agent.stream("Look.", tools=[LOOK])]
+    assert isinstance(last, Done) and last.reply.waiting[0].call_id == "l1"
+    *_, last = [delta async for delta in agent.decide_stream({"l1": seen()})]
+    assert isinstance(last, Done) and last.reply.text == "Close it."
+
+
+async def test_a_question_of_a_tool_is_answered_while_the_caller_runs_a_call() -> None:
+    @tool(asks_person=True)
+    def ask(question: str) -> str:
+        """Ask."""
+        return question
+
+    agent = agent_of([call("ask", '{"question": "Which?"}', "a1"), look()], "Fine.", tools=[ask])
+    await agent.ask("Look.", tools=[LOOK])
+    assert [one.call_id for one in (await agent.ask("The left one.")).waiting] == ["l1"]
+    assert (await agent.decide({"l1": seen()})).text == "Fine."
+    assert [item.text for item in agent.session.view() if isinstance(item, Message)] == ["Look.", "Fine."]
