@@ -24,6 +24,7 @@ or content.
     │   └── Damaged                      bytes that are not what they should be, with the place of the fault
     ├── CapReached (RuntimeError)        what a conversation or a scope may spend is spent
     ├── Conflict (RuntimeError)          another wrote first, and what was to be added no longer fits
+    │   └── TurnLost                     another worker has taken the turn over
     ├── StoreError (OSError)
     │   ├── StoreFailed                  a store cannot be reached, read or written now
     │   ├── StoreDamaged                 what a store holds is not what was written to it
@@ -203,6 +204,10 @@ class Forgotten(QuireError, LookupError):
 
 class TurnBusy(QuireError, RuntimeError):
     """A turn or its queue is running, and may not be run again or changed now."""
+
+
+class TurnLost(Conflict):
+    """Another worker has taken the turn over: this one may write no more of it."""
 
 
 class Stopped(QuireError, RuntimeError):

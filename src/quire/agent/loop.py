@@ -224,7 +224,7 @@ class Loop:
         closed: dict[str, Item] = {}
         for call in left:
             if call is question:
-                closed[call.id] = ToolResult(call.call_id, call.name, message.content)
+                closed[call.id] = ToolResult(call.call_id, call.name, message.content, id=message.id)
             elif call.id in begun:
                 closed[call.id] = uncertain(call, _ENDED)
             elif call.id in self._decided or (question is not None and self._may_wait(call)):

@@ -5,6 +5,7 @@ import logging
 import signal
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
@@ -16,8 +17,9 @@ from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
 from quire.agent.builtin import sub_agent, sub_agents
 from quire.errors import InvalidValue, Stopped, UnknownKey, cut
 from quire.items import ToolCall, now
+from quire.node.jobs import Raised
 from quire.node.worker import State, Worker
-from quire.session import Hook, Session, checked_type, open_store
+from quire.session import Hook, Outcome, Session, checked_type, open_store
 from quire.stores import Store, place_at
 from quire.tokens import named, number
 
@@ -109,6 +111,11 @@ class Node:
         self._makers[name] = make
 
     @property
+    def store(self) -> Store:
+        """Where the conversations are kept."""
+        return self._store
+
+    @property
     def agents(self) -> tuple[str, ...]:
         """The names of the agents."""
         return tuple(self._makers)
@@ -180,6 +187,41 @@ class Node:
     ) -> AsyncGenerator[Delta, None]:
         """As `decide`, streamed."""
         return self.worker(name, scope, conversation).decide_stream(decisions, **asking)
+
+    async def run(
+        self,
+        name: str,
+        job_id: str,
+        *,
+        scope: str = "",
+        conversation: str = "",
+        force: bool = False,
+        raises: Raised = (),
+    ) -> Outcome:
+        """Do a job that was accepted (`session.jobs.submit`), after the messages sent before it.
+
+        What is on the record is not done again, so any process may go on with a job after a crash. A failure
+        ends the job, except those of `raises`: these are raised, and the job stays. `TurnBusy` if a process
+        that is alive does a job of the conversation, unless `force` takes it over.
+        """
+        worker = self.worker(name, scope, conversation)
+        async with aclosing(worker.run(job_id, force=force, raises=raises)) as deltas:
+            *_, outcome = [delta async for delta in deltas]
+        assert isinstance(outcome, Outcome)
+        return outcome
+
+    def run_stream(
+        self,
+        name: str,
+        job_id: str,
+        *,
+        scope: str = "",
+        conversation: str = "",
+        force: bool = False,
+        raises: Raised = (),
+    ) -> AsyncGenerator[Delta | Outcome, None]:
+        """As `run`, streamed; the outcome is last. Words come one by one if the job is streamed."""
+        return self.worker(name, scope, conversation).run(job_id, force=force, raises=raises)
 
     def waiting(self, name: str, *, scope: str = "", conversation: str = "") -> tuple[ToolCall, ...]:
         """The calls of a conversation that wait for a person's answer or approval."""

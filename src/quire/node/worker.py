@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Literal, Unpack
+from typing import Any, Generic, Literal, TypeVar, Unpack
 from weakref import WeakSet
 
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
@@ -11,8 +11,11 @@ from quire.agent.builtin import sub_agents
 from quire.agent.turn import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now
-from quire.session import Session
+from quire.node.jobs import Raised, run_job
+from quire.session import Outcome, Session
 from quire.stores.threads import STORE
+
+T = TypeVar("T")
 
 State = Literal["idle", "running", "waiting"]
 """What a conversation does: nothing, answering, or waiting for a person."""
@@ -21,21 +24,21 @@ _LAST_DELTAS = 0.2
 """Seconds in which listeners can read that an answer was interrupted."""
 
 
-class AnswerStream:
+class AnswerStream(Generic[T]):
     """Reads an answer in a task of its own and buffers it, so that a slow listener delays no other turn.
 
     `on_end` is called once the answer is complete, whether or not it was read.
     """
 
-    def __init__(self, begin: Callable[[], AsyncGenerator[Delta, None]], on_end: Callable[[], None]) -> None:
-        self._buffer: asyncio.Queue[Delta | None] = asyncio.Queue()
+    def __init__(self, begin: Callable[[], AsyncGenerator[T, None]], on_end: Callable[[], None]) -> None:
+        self._buffer: asyncio.Queue[T | None] = asyncio.Queue()
         self._on_end = on_end
         self.closed = asyncio.Event()
         self._reading = asyncio.ensure_future(self._read(begin))
         # A callback, because a task that is cancelled before its first step never reaches a `finally`.
         self._reading.add_done_callback(self._end)
 
-    async def next(self) -> Delta | None:
+    async def next(self) -> T | None:
         """The next delta. None after the last one; an error of the answer is raised then."""
         delta = await self._buffer.get()
         if delta is None:
@@ -50,7 +53,7 @@ class AnswerStream:
         finally:
             self.closed.set()
 
-    async def _read(self, begin: Callable[[], AsyncGenerator[Delta, None]]) -> None:
+    async def _read(self, begin: Callable[[], AsyncGenerator[T, None]]) -> None:
         async with aclosing(begin()) as deltas:
             async for delta in deltas:
                 self._buffer.put_nowait(delta)
@@ -80,7 +83,7 @@ class Worker:
         self._agent: Agent | None = None
         self._turn = asyncio.Lock()  # first come, first served
         self._is_stopped = False
-        self._streams: WeakSet[AnswerStream] = WeakSet()  # each is held by its listener
+        self._streams: WeakSet[AnswerStream[Any]] = WeakSet()  # each is held by its listener
         self._pending = 0
         self.used_at = now()
 
@@ -132,6 +135,16 @@ class Worker:
     def decide_stream(self, decisions: Decisions, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """As `decide`, streamed."""
         return self._stream(lambda agent: agent.decide_stream(decisions, **asking))
+
+    def run(
+        self, job_id: str, *, force: bool = False, raises: Raised = ()
+    ) -> AsyncGenerator[Delta | Outcome, None]:
+        """Do a job after the messages sent before; see `Node.run`."""
+        return self._stream(
+            lambda agent: run_job(
+                agent, job_id, force=force, raises=raises, is_stopped=lambda: self._is_stopped
+            )
+        )
 
     async def stop(self, grace: float, hurry: asyncio.Event) -> None:
         """Refuse new messages. Interrupt the current answer after `grace` seconds, or once `hurry` is set."""
@@ -198,9 +211,7 @@ class Worker:
         finally:
             self._end_turn()
 
-    async def _stream(
-        self, begin: Callable[[Agent], AsyncGenerator[Delta, None]]
-    ) -> AsyncGenerator[Delta, None]:
+    async def _stream(self, begin: Callable[[Agent], AsyncGenerator[T, None]]) -> AsyncGenerator[T, None]:
         agent = await self._begin_turn()
         stream = AnswerStream(lambda: begin(agent), self._end_turn)
         self._streams.add(stream)

@@ -86,6 +86,7 @@ class _Head(msgspec.Struct, array_like=True, frozen=True):
     unwiped: list[str]
     forgotten: int
     latest: dict[str, int]
+    jobs: list[int] = []
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -151,12 +152,14 @@ class Checkpoint:
             state.transcripts[name] = reopened(saved.outline, loader, loader.past)
             state.own_versions[name] = Versions(saved.outline, loader.first_versions, loader.versions)
         state.version = opening.version
-        pool, plans, steps = ([named.items[at] for at in row] for row in (head.pool, head.plans, head.steps))
+        rows = (head.pool, head.plans, head.steps, head.jobs)
+        pool, plans, steps, jobs = ([named.items[at] for at in row] for row in rows)
         state.pool = Pool.restored([note for note in pool if isinstance(note, Note)])
         state.plans = {note.id: note for note in plans if isinstance(note, Note)}
         state.steps.take(steps, state.pending())
         state.steps.take((), state.pending())  # drops calls that were answered: a note is about several
-        own = [*head.pool, *head.plans, *head.steps, *[head.origin] * bool(head.origin)]
+        state.jobs.take(jobs)
+        own = [*head.pool, *head.plans, *head.steps, *head.jobs, *[head.origin] * bool(head.origin)]
         state.versions_by_id.update((named.items[version].id, version) for version in own)
         state.named, state.spending, state.made = set(head.named), head.spending, dict(head.made)
         state.cuts, state.gone, state.unwiped = head.cuts, set(head.gone), set(head.unwiped)
@@ -200,8 +203,9 @@ class Checkpoint:
             unwiped=sorted(state.unwiped),
             forgotten=state.forgotten,
             latest=state.latest,
+            jobs=sorted(state.versions_by_id[item_id] for item_id in state.jobs.entries()),
         )
-        own = {*head.pool, *head.plans, *head.steps, head.origin} - {0}
+        own = {*head.pool, *head.plans, *head.steps, *head.jobs, head.origin} - {0}
         state.versions_by_id = {one: at for one, at in state.versions_by_id.items() if at in own}
         self.counted = state.counted_items()
         needed = sorted(needs | own)

@@ -34,7 +34,7 @@ from quire.models import AnyModel, model_of, summarized
 from quire.session.aio import AWAITED, BLOCKED, BLOCKING, IO, Writer, plain
 from quire.session.heard import Metered
 from quire.session.hooks import Compacted, Compacting
-from quire.session.log import Entries, Guard, Log
+from quire.session.log import Entries, Guard, Log, unclaimed
 from quire.session.spending import Caps, PricesByName, Spending, check_priced
 from quire.session.state import State, Written, ended_plans
 from quire.session.steps import is_leased, lease, renewed
@@ -287,7 +287,9 @@ class Compaction:
         plans = compactor.plan if is_asked else partial(plan_around_undone, compactor)
         self._work = work = _Work(self, plans)
         shrinking = work.shrink(view, guard, room)
-        self._task = asyncio.get_running_loop().create_task(shrinking if raises else self._quiet(shrinking))
+        self._task = asyncio.get_running_loop().create_task(
+            shrinking if raises else self._quiet(shrinking), context=unclaimed()
+        )
         self._task.add_done_callback(lambda _: work.planned.set())
         return self._task
 

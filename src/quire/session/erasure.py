@@ -26,13 +26,14 @@ from quire.memory import KNOWLEDGE, Memory, on_removed
 from quire.memory.quotes import Quote
 from quire.session.log import Entries, Log, open_log
 from quire.session.pool import handle_of
-from quire.session.state import State, Written, is_receipt, is_step, sources_of
+from quire.session.state import State, Written, is_job, is_receipt, is_step, sources_of
 from quire.state import AUTOMATIC, Transcript
 from quire.stores import Place, Store
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import (
     ALL,
     FORGOTTEN,
+    JOBS,
     LINKS,
     MERGED,
     OUTPUTS,
@@ -238,6 +239,7 @@ def _links_to_finish(log: Log) -> list[Log]:
 def _may_go(stream: str, item: Item) -> bool:
     """Whether an entry can be erased: it holds content, and is no note of the session itself."""
     is_note = (stream == STEPS and is_step(item)) or (stream == RECEIPTS and is_receipt(item))
+    is_note |= stream == JOBS and isinstance(item, Note) and not is_job(item)
     return holds_content(stream) and not is_note
 
 
@@ -248,7 +250,7 @@ def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
         is_inherited = log.state.origin is not None and _has_inherited(log.state, [item_id])
         if item_id not in entries and not is_inherited:
             raise UnknownId(f"no item {cut(item_id)!r} in {log.place} that can be forgotten here")
-    said = {one for one, stream in entries.items() if not is_own(stream) or stream in (POOL, STEPS)}
+    said = {one for one, stream in entries.items() if not is_own(stream) or stream in (POOL, STEPS, JOBS)}
     return set(ids) or said
 
 

@@ -9,8 +9,9 @@ import logging
 import os
 import random
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from itertools import groupby, islice
 from operator import attrgetter
@@ -28,6 +29,7 @@ from quire.errors import (
     StoreError,
     StoreFailed,
     TurnBusy,
+    TurnLost,
     cut,
 )
 from quire.items import JSON, Item, Note, ToolResult
@@ -72,6 +74,17 @@ _GROWN = 64
 
 _EMPTY = 30_000
 """Bytes of memory that a conversation of one message takes, with its session and agent."""
+
+
+CLAIMS: ContextVar[Mapping[Place, str]] = ContextVar("quire_claims", default={})  # noqa: B039
+"""The claims under which the current code does jobs. Once another has taken a job, it may not write."""
+
+
+def unclaimed() -> Context:
+    """A copy of the current context for work that is not part of a job, such as a compaction beside it."""
+    context = copy_context()
+    context.run(CLAIMS.set, {})
+    return context
 
 
 class Work(Protocol):
@@ -261,6 +274,7 @@ class Log:
             state = self.state
             transcript = state.transcripts.get(name)
             is_common = transcript is not None and item.id not in transcript and not state.gone
+            self._check_claim()
             if is_common and not self.is_over:
                 entry = Entry(name, JSON.encode_item(item))
                 try:
@@ -321,6 +335,7 @@ class Log:
     def _computed(self, compute: Compute) -> Entries:
         while True:
             state, version = self.state, self.state.version
+            self._check_claim()
             entries = compute(state)
             if self.state is state and state.version == version:  # computing may have caught up
                 break
@@ -328,6 +343,12 @@ class Log:
             entries = [_written(entry, state) for entry in entries]
         state.check(entries)
         return entries
+
+    def _check_claim(self) -> None:
+        """Raise `TurnLost` if the current code does a job that another has taken since."""
+        claim = CLAIMS.get().get(self.place)
+        if claim is not None and claim != self.state.jobs.claim:
+            raise TurnLost(f"another worker has taken over the turn of {self.place}")
 
     def _check_answers(self, entries: Entries, open_before: frozenset[str]) -> None:
         """Two may append side by side; two may not answer the same call."""

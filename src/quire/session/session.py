@@ -23,6 +23,7 @@ from quire.session.compaction import AioCompaction, Close, Compaction
 from quire.session.erasure import find, finish_erasing, forget
 from quire.session.heard import Metered
 from quire.session.hooks import Hook, Hooks
+from quire.session.jobs import Jobs
 from quire.session.log import Log, follow, open_log, open_store
 from quire.session.pool import AioPool, SessionPool
 from quire.session.receipts import Receipts
@@ -31,7 +32,7 @@ from quire.session.responses import Listening
 from quire.session.rewrites import Rewrite, editing, hiding, retracting
 from quire.session.spending import Caps, Spending, named_prices
 from quire.session.state import State, Written
-from quire.session.steps import Steps, claiming
+from quire.session.steps import Steps, claiming, lease
 from quire.session.turns import BuildOptions, Turns
 from quire.state import Transcript, View
 from quire.stores import Durability, Place, Store, place_at
@@ -113,7 +114,7 @@ class AioSession:
         After a crash, `steps.standing()` says which calls had begun: they may have run.
         `TurnBusy` if another process runs one of them, `Conflict` if one has a result.
         """
-        await self._do(lambda: self._log.commit(claiming(calls, new_id())))
+        await self._do(lambda: self._log.commit(claiming(calls, {"claim": new_id(), **lease()})))
 
     async def hide(self, *items: Item | str, to: str = MAIN) -> Hide:
         """Hide items from now on, each with its group, from recall too; `undo` shows them again.
@@ -395,6 +396,8 @@ class Session:
         self._turns = Turns(writer, self.compaction, caps, prices)
         self.steps = Steps(writer, self.pool, self._turns.record_taken)
         """Tool calls in progress."""
+        self.jobs = Jobs(writer)
+        """Work that was accepted, and is answered once."""
         self._plain = AioSession(self.pool, self.compaction, self._turns, INLINE)
         self.aio = self._verbs(AWAITED)
         """The same verbs to be awaited."""

@@ -19,6 +19,7 @@ from quire.stores import Entry, Stored
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import (
     FORGOTTEN,
+    JOBS,
     MAIN,
     NAMED,
     OF,
@@ -34,6 +35,7 @@ from quire.stores.streams import (
 from quire.tokens import whole
 
 _BEGUN, _HELD, _TAKEN, _APPROVED = "begun", "held", "taken", "approved"
+JOB, ENDED = "job", "ended"
 
 RECEIPT, _DETAIL, _CANDIDATES = "receipt", "receipt detail", "receipt candidates"
 """Descriptions of receipts, and of notes that receipts name."""
@@ -42,7 +44,7 @@ RECEIPT, _DETAIL, _CANDIDATES = "receipt", "receipt detail", "receipt candidates
 ITEM_WEIGHT = 900
 """Bytes of memory for an item besides its body, measured with messages of 20 to 10,000 characters."""
 
-_TRACKED = frozenset((ORIGIN, POOL, PLANS, STEPS))
+_TRACKED = frozenset((ORIGIN, POOL, PLANS, STEPS, JOBS))
 """The streams of which some entries are needed later by their versions."""
 
 
@@ -309,6 +311,65 @@ def by_result(items: Iterable[Item]) -> list[list[Item]]:
     return found
 
 
+class JobsState:
+    """The jobs that were accepted and have not ended, and who has taken one last.
+
+    The stream has notes, by their keys:
+
+    1. `job`: accepted. The items that it brings, a message or results, follow it at once;
+    2. `taken`: somebody does it from here on, under a claim and a lease. It is written again, with the same
+       claim, to renew the lease, and with another one when somebody else takes the job over;
+    3. `ended`: with what outcome.
+    """
+
+    def __init__(self) -> None:
+        self.pending: dict[str, list[Item]] = {}
+        """By the ids of jobs, in order: the note (1), and the items of the job."""
+        self.taken: Note | None = None
+        """The last note (2)."""
+        self._latest: list[Item] = []  # the job that items which follow belong to
+
+    @property
+    def claim(self) -> str | None:
+        """The claim under which a job was taken last: nobody else may write a turn."""
+        return None if self.taken is None else self.taken.content["claim"]
+
+    @property
+    def holder(self) -> Note | None:
+        """The note of the job that is being done."""
+        is_done = self.taken is None or self.taken.content[_TAKEN] not in self.pending
+        return None if is_done else self.taken
+
+    def take(self, items: Iterable[Item]) -> None:
+        """Apply items of the stream of jobs."""
+        for item in items:
+            if not isinstance(item, Note):
+                self._latest.append(item)
+            elif is_job(item):
+                self._latest = self.pending[item.content[JOB]] = [item]
+            elif item.key == _TAKEN:
+                self.taken = item
+            elif item.key == ENDED:
+                self.pending.pop(item.content[JOB], None)
+            else:  # a job that was forgotten
+                self._latest = []
+
+    def entries(self) -> set[str]:
+        """The ids of the items that have to be applied again to arrive at the same."""
+        found = {item.id for items in self.pending.values() for item in items}
+        return found if self.taken is None else found | {self.taken.id}
+
+
+def is_job(item: Item) -> TypeGuard[Note]:
+    """Whether an item of the stream of jobs is the note that one was accepted."""
+    return isinstance(item, Note) and item.key == JOB
+
+
+def taken_job(job_id: str, claim: Mapping[str, object]) -> Note:
+    """The note that somebody does a job from here on."""
+    return Note(content={**claim, _TAKEN: job_id}, key=_TAKEN)
+
+
 def ended_plans(item: Item) -> Sequence[str] | None:
     """The compactions that an item of the stream of plans ends, by ids; `None` if it begins one.
 
@@ -340,6 +401,7 @@ class State:
         self.pool = Pool()
         self.spending = Spending()
         self.steps = StepsState()
+        self.jobs = JobsState()
         self.plans: dict[str, Note] = {}
         """Compactions that were begun and not finished, by id."""
         self.made: dict[bytes, int] = {}
@@ -455,6 +517,7 @@ class State:
         child.spending = self.spending
         child.gone = set(self.gone)
         child.cuts = dict(self.cuts)
+        child.jobs = self.jobs
         return child
 
     def is_gone(self, item: Item) -> bool:
@@ -479,6 +542,8 @@ class State:
             self._apply_to_pool(items)
         elif stream == STEPS:
             self.steps.take(items, self.pending())
+        elif stream == JOBS:
+            self.jobs.take(items)
         else:
             self.forgotten += len(items) if stream == FORGOTTEN else 0
             for item in items:

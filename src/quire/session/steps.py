@@ -7,7 +7,16 @@ side: a result that comes before its turn is held in a stream of its own.
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Iterable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Coroutine,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -22,7 +31,7 @@ from quire.providers import Parsed
 from quire.session.aio import AWAITED, Change, Writer, checked_type
 from quire.session.erasure import link_sources, names_of
 from quire.session.hooks import Added, Adding
-from quire.session.log import Compute, Entries, Log, Work
+from quire.session.log import CLAIMS, Compute, Entries, Log, Work
 from quire.session.pool import SessionPool
 from quire.session.state import State, Written, approved, begun, begun_in, by_result, held_for, is_step
 from quire.stores.store import checked_name, is_tombstone
@@ -47,7 +56,7 @@ def not_run(call: ToolCall, why: str) -> ToolResult:
     return ToolResult(call.call_id, call.name, f"This was not run: {why}.", is_error=True)
 
 
-def claiming(calls: Sequence[ToolCall], claim: str) -> Callable[[State], Entries]:
+def claiming(calls: Sequence[ToolCall], claim: Mapping[str, Any]) -> Callable[[State], Entries]:
     """What is written before calls run.
 
     `TurnBusy` if another runs one; `Conflict` if one has a result, or was refused.
@@ -60,7 +69,7 @@ def claiming(calls: Sequence[ToolCall], claim: str) -> Callable[[State], Entries
                 raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
             if call.id in state.steps.held:
                 raise Conflict(f"the call {cut(call.call_id)!r} was refused, or has run")
-        return [Written(STEPS, begun(calls, {"claim": claim, **lease()}))] if calls else []
+        return [Written(STEPS, begun(calls, claim))] if calls else []
 
     return claimed
 
@@ -82,20 +91,18 @@ class Steps:
     @asynccontextmanager
     async def running(self, *calls: ToolCall) -> AsyncGenerator[None]:
         """Begin calls, and hold the claim on them for as long as the block takes."""
-        claim = new_id()
-        _running.add(claim)
+        job = CLAIMS.get().get(self._log.place)
+        with claimed() as claim:
 
-        def renewal(state: State) -> Entries:
-            waiting = {call.id for call in state.pending()}
-            left = [call for call in calls if call.id in waiting]
-            return [Written(STEPS, begun(left, {"claim": claim, **lease()}))] if left else []
+            def renewal(state: State) -> Entries:
+                waiting = {call.id for call in state.pending()}
+                left = [call for call in calls if call.id in waiting]
+                return [Written(STEPS, begun(left, {"job": job, **claim()}))] if left else []
 
-        try:
-            await AWAITED.do(self._log, lambda: self._log.commit(claiming(calls, claim)))
+            first = claiming(calls, {"job": job, **claim()})
+            await AWAITED.do(self._log, lambda: self._log.commit(first))
             async with renewed(self._log, renewal):
                 yield
-        finally:
-            _running.discard(claim)
 
     def is_run(self, call: ToolCall) -> bool:
         """Whether this process, or another that is alive, runs a call."""
@@ -306,8 +313,23 @@ _running: set[str] = set()
 
 def _is_run(state: State, call: ToolCall) -> bool:
     note = state.steps.begun.get(call.id)
-    if note is None:
-        return False
+    is_lost = note is not None and note.content.get("job") not in (None, state.jobs.claim)
+    return note is not None and not is_lost and is_held(note)
+
+
+@contextmanager
+def claimed() -> Generator[Callable[[], dict[str, Any]]]:
+    """Claim some work for as long as the block takes; gives what makes the content of a note of it."""
+    claim = new_id()
+    _running.add(claim)
+    try:
+        yield lambda: {"claim": claim, **lease()}
+    finally:
+        _running.discard(claim)
+
+
+def is_held(note: Note) -> bool:
+    """Whether the claim of a note is held, by this process or by another that is alive."""
     if note.content.get("process") == _process(os.getpid()):
         return note.content.get("claim") in _running
     return "until" in note.content and is_leased(note)

@@ -39,6 +39,7 @@ PLANS = ".plans"
 FORGOTTEN = ".forgotten"
 WIPED = ".wiped"
 STEPS = ".steps"
+JOBS = ".jobs"
 MERGED = ".merged"
 RECALLED = ".recalled"
 NAMED = ".named"
@@ -80,7 +81,7 @@ _LEFT: dict[type, dict[str, Any]] = {
 
 def holds_content(stream: str) -> bool:
     """Whether entries of a stream hold content, and not only ids and numbers."""
-    return not is_own(stream) or stream in (POOL, STEPS, RECEIPTS)
+    return not is_own(stream) or stream in (POOL, STEPS, JOBS, RECEIPTS)
 
 
 def tombstone(item: Item, **extras: str) -> Item:

@@ -1,0 +1,238 @@
+"""Jobs: work for a conversation that was accepted, and is answered once, by whichever process does it.
+
+A job is in the log of its conversation, so the address of the conversation and the id of the job are all that
+travels. Whoever takes a job writes a new claim; from then on the writes of an older holder are refused with
+`TurnLost`. A process that dies leaves a job that another can take, and go on where the record ends.
+"""
+
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quire.errors import InvalidValue, TurnBusy, UnknownId, cut
+from quire.items import JSON, Item, Message, Note, ToolResult, new_id
+from quire.session.aio import AWAITED, Writer
+from quire.session.log import CLAIMS, Entries
+from quire.session.state import ENDED, JOB, State, Written, is_job, taken_job
+from quire.session.steps import claimed, is_held, renewed
+from quire.stores import Entry
+from quire.stores.streams import JOBS, MAIN
+from quire.tokens import Definition
+
+_MOST_READ = 256
+"""Entries of the stream of jobs that are read at once, from its end, to find one that has ended."""
+
+
+class Job(NamedTuple):
+    """One piece of work: a message to answer, decisions on calls that wait, or results of the client's tools.
+
+    The message has the id of the job.
+    """
+
+    id: str
+    message: Message | None = None
+    decisions: Mapping[str, bool | str] = {}
+    results: tuple[ToolResult, ...] = ()
+    tools: Sequence[Definition] = ()
+    """Tools that the client runs, for this turn."""
+    parameters: Mapping[str, Any] = {}
+    """Values for the sections of the template."""
+    is_streamed: bool = False
+    """Whether somebody reads the words of the answer as they come."""
+    not_before: float = 0.0
+    """When it may begin, in UTC epoch seconds."""
+
+    @staticmethod
+    def of(
+        message: Message | str | None = None,
+        *,
+        id: str | None = None,
+        **fields: Any,
+    ) -> "Job":
+        """A job with a new id, or with one that the caller chose: submitted twice, it is one job."""
+        job_id = id or new_id()
+        if isinstance(message, str):
+            message = Message("user", message)
+        said = None if message is None else msgspec.structs.replace(message, id=job_id)
+        return Job(job_id, said, **fields)
+
+
+class Outcome(NamedTuple):
+    """How a job ended. What was said is in the log, up to the version."""
+
+    job: str
+    stop: str
+    """Why the turn ended, as in `Reply.stop`, or "failed"."""
+    version: int
+    waiting: tuple[str, ...] = ()
+    """The call ids of calls that wait for a person, or for the client."""
+    error: str = ""
+
+
+_OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before")
+
+
+def job_entries(job: Job) -> list[Entry]:
+    """What accepting a job appends to the log of its conversation, for a caller with a transaction."""
+    return [Entry(JOBS, JSON.encode_item(item)) for item in _items_of(job)]
+
+
+def _items_of(job: Job) -> list[Item]:
+    if job.message is None and not job.decisions and not job.results:
+        raise InvalidValue("a job has a message, decisions or results")
+    if job.message is not None and job.message.id != job.id:
+        raise InvalidValue("the message of a job has the id of the job: Job.of gives it")
+    options = {name: getattr(job, name) for name in _OPTIONS if getattr(job, name)}
+    brings = [] if job.message is None else [job.message]
+    return [Note(content={**options, JOB: job.id}, key=JOB), *brings, *job.results]
+
+
+def _job_of(items: Sequence[Item]) -> Job:
+    note, *brings = items
+    assert isinstance(note, Note)
+    return Job(
+        note.content[JOB],
+        next((item for item in brings if isinstance(item, Message)), None),
+        results=tuple(item for item in brings if isinstance(item, ToolResult)),
+        **{name: note.content[name] for name in _OPTIONS if name in note.content},
+    )
+
+
+class Taken:
+    """A job that this process does."""
+
+    def __init__(self, job: Job, writer: Writer, *, is_retry: bool = False) -> None:
+        self.job = job
+        self.is_retry = is_retry
+        """Whether somebody has begun it before."""
+        self._writer = writer
+        self.outcome: Outcome | None = None
+        """How it ended, once it has."""
+
+    async def end(self, stop: str, *, waiting: Sequence[str] = (), error: str = "") -> Outcome:
+        """Record how the job ended. `TurnLost` if another has taken it."""
+        content = {JOB: self.job.id, "stop": stop, "waiting": list(waiting), "error": error}
+        note = Note(content={name: value for name, value in content.items() if value}, key=ENDED)
+        log = self._writer.log
+        await AWAITED.do(log, lambda: log.commit(lambda _: [Written(JOBS, note)]))
+        self.outcome = _outcome_of(note, log.state.version - 1)
+        return self.outcome
+
+
+def _outcome_of(note: Note, version: int) -> Outcome:
+    content = note.content
+    waiting, error = tuple(content.get("waiting", ())), content.get("error", "")
+    return Outcome(content[JOB], content["stop"], version, waiting, error)
+
+
+class Jobs:
+    """The jobs of one conversation."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer, self._log = writer, writer.log
+
+    async def submit(self, job: Job) -> int:
+        """Accept a job, and return the version before it: all that comes of it has a higher one.
+
+        A job whose id is known is not accepted again.
+        """
+        items = self._writer.ready(_items_of(job))
+        before = 0
+
+        def entries(state: State) -> Entries:
+            nonlocal before
+            known = self._known(job, state)
+            before = state.version if known is None else known
+            return [Written(JOBS, item) for item in items] if known is None else []
+
+        await AWAITED.do(self._log, lambda: self._log.commit(entries))
+        return before
+
+    def pending(self) -> list[Job]:
+        """The jobs that were accepted and have not ended, in order."""
+        with self._log.applying:
+            return [_job_of(items) for items in self._log.state.jobs.pending.values()]
+
+    @property
+    def current(self) -> str | None:
+        """The id of the job that somebody has taken and not ended."""
+        holder = self._log.state.jobs.holder
+        return None if holder is None else str(holder.content["taken"])
+
+    async def outcome(self, job_id: str) -> Outcome | None:
+        """How a job ended; `None` if it has not, or there is none."""
+        return await AWAITED.do(self._log, lambda: self._find_outcome(job_id))
+
+    @asynccontextmanager
+    async def taken(self, job_id: str, *, force: bool = False) -> AsyncGenerator[Taken]:
+        """Do a job in the block, which ends it by `Taken.end`; otherwise it stays, for another to take.
+
+        `TurnBusy` if a process that is alive does a job here; with `force` it is taken over: whoever did it
+        can write no more. Of a job that has ended, the outcome is given. `UnknownId` if there is none.
+        """
+        with claimed() as claim:
+            note, job, is_retry = taken_job(job_id, claim()), Job(job_id), False
+
+            def take(state: State) -> Entries:
+                nonlocal job, is_retry
+                if job_id not in state.jobs.pending:
+                    return []
+                job, last = _job_of(state.jobs.pending[job_id]), state.jobs.taken
+                is_retry = last is not None and last.content["taken"] == job_id
+                holder = state.jobs.holder
+                if holder is not None and not force and is_held(holder):
+                    raise TurnBusy(f"a job of {self._log.place} is being done by another")
+                return [Written(JOBS, note)]
+
+            await AWAITED.do(self._log, self._log.catch_up)
+            if not await AWAITED.do(self._log, lambda: self._log.commit(take)):
+                yield await self._ended(job_id)
+                return
+
+            def renewal(state: State) -> Entries:
+                return [Written(JOBS, taken_job(job_id, claim()))] if job_id in state.jobs.pending else []
+
+            token = CLAIMS.set({**CLAIMS.get(), self._log.place: note.content["claim"]})
+            try:
+                async with renewed(self._log, renewal):
+                    yield Taken(job, self._writer, is_retry=is_retry)
+            finally:
+                CLAIMS.reset(token)
+
+    async def _ended(self, job_id: str) -> Taken:
+        outcome = await self.outcome(job_id)
+        if outcome is None:
+            raise UnknownId(f"there is no job {cut(job_id)!r} in {self._log.place}")
+        ended = Taken(Job(job_id), self._writer)
+        ended.outcome = outcome
+        return ended
+
+    def _known(self, job: Job, state: State) -> int | None:
+        """The version before a job that was accepted before; `None` if it was not."""
+        if job.id in state.jobs.pending:
+            return state.versions_by_id[state.jobs.pending[job.id][0].id] - 1
+        if job.message is not None:
+            return state.version_of(job.id, MAIN) - 1 if job.id in state.transcripts[MAIN] else None
+        notes = self._notes(_MOST_READ) if state.version else []
+        return next((at - 1 for at, note in notes if is_job(note) and note.content[JOB] == job.id), None)
+
+    def _find_outcome(self, job_id: str) -> Outcome | None:
+        for version, note in self._notes():
+            is_of_job = note.key in (JOB, ENDED) and note.content[JOB] == job_id
+            if is_of_job:
+                return None if note.key == JOB else _outcome_of(note, version - 1)
+        return None
+
+    def _notes(self, most: int | None = None) -> Iterator[tuple[int, Note]]:
+        """The notes of the stream of jobs with their versions, the last first."""
+        before, left = None, most
+        while left is None or left > 0:
+            versions = self._log.store.versions_of(self._log.place, JOBS, before=before, limit=_MOST_READ)
+            if not versions:
+                return
+            for version, item in reversed([*zip(versions, self._log.read_at(versions), strict=True)]):
+                if isinstance(item, Note):
+                    yield version, item
+            before, left = versions[0], None if left is None else left - len(versions)

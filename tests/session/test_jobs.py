@@ -1,0 +1,158 @@
+"""Jobs: accepted once, ended once, and fenced: whoever has lost one can write no more of it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from quire import Message, Session, ToolCall
+from quire.errors import InvalidValue, TurnBusy, TurnLost, UnknownId
+from quire.items import ToolResult
+from quire.session import Job
+from quire.stores import MemoryStore, SQLiteStore, Store
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "jobs.db")
+
+
+def opened(store: Store) -> Session:
+    return Session.open("ana/pens", store=store)
+
+
+async def test_a_job_is_kept_until_it_has_ended(store: Store) -> None:
+    session = opened(store)
+    await session.aio.user("before")
+    call = ToolResult("c1", "look", "seen")
+    job = Job.of("Hello!", decisions={"c2": "no"}, results=(call,), parameters={"a": 1}, is_streamed=True)
+    before = await session.jobs.submit(job)
+    assert before == 1 and session.version == 4
+    assert opened(store).jobs.pending() == [job]
+    async with session.jobs.taken(job.id) as taken:
+        assert taken.job == job and not taken.is_retry and session.jobs.current == job.id
+        outcome = await taken.end("waiting", waiting=["c2"])
+    assert session.jobs.pending() == [] and session.jobs.current is None
+    assert outcome == await opened(store).jobs.outcome(job.id)
+    assert (outcome.stop, outcome.waiting, outcome.version) == ("waiting", ("c2",), 5)
+    async with session.jobs.taken(job.id) as taken:
+        assert taken.outcome == outcome
+
+
+async def test_the_same_id_is_one_job(store: Store) -> None:
+    session, job = opened(store), Job.of("Hello!", id="mine")
+    assert await session.jobs.submit(job) == await opened(store).jobs.submit(job) == 0
+    async with session.jobs.taken("mine") as taken:
+        assert taken.job.message is not None
+        await session.aio.append(taken.job.message)
+        await taken.end("done")
+    version = session.version
+    await session.jobs.submit(job)
+    decision = Job.of(id="verdict", decisions={"c": True})
+    await session.jobs.submit(decision)
+    async with session.jobs.taken("verdict") as taken:
+        await taken.end("done")
+    assert await session.jobs.submit(decision) == version
+    assert session.jobs.pending() == []
+
+
+async def test_jobs_stay_in_order(store: Store) -> None:
+    session = opened(store)
+    jobs = [Job.of(str(number)) for number in range(5)]
+    for job in jobs:
+        await session.jobs.submit(job)
+    assert opened(store).jobs.pending() == jobs
+
+
+async def test_nobody_else_takes_a_job_that_is_being_done() -> None:
+    store, job = MemoryStore(), Job.of("Hello!")
+    await opened(store).jobs.submit(job)
+    async with opened(store).jobs.taken(job.id):
+        with pytest.raises(TurnBusy):
+            async with opened(store).jobs.taken(job.id):
+                pass
+    async with opened(store).jobs.taken(job.id) as taken:  # it was let go, and not ended
+        assert taken.is_retry
+
+
+async def test_whoever_lost_a_job_can_write_no_more_of_it(tmp_path: Path) -> None:
+    here, there = (SQLiteStore(tmp_path / "jobs.db") for _ in range(2))  # as in two processes
+    job, lost, is_over = Job.of("Hello!"), asyncio.Event(), asyncio.Event()
+    await opened(here).jobs.submit(job)
+
+    async def zombie() -> None:
+        session = opened(here)
+        async with session.jobs.taken(job.id) as taken:
+            await session.aio.append(Message("user", "mine"))
+            lost.set()
+            await is_over.wait()
+            for writing in (
+                session.aio.user("late"),
+                session.aio.append(ToolCall("c1", "look")),
+                asyncio.to_thread(session.user, "later"),
+                session.steps.hold(ToolResult("c1", "look", "x")),
+                taken.end("done"),
+            ):
+                with pytest.raises(TurnLost):
+                    await writing
+            await session.jobs.submit(Job.of("next"))  # not part of the turn, but written within it
+
+    task = asyncio.ensure_future(zombie())
+    await lost.wait()
+    session = opened(there)
+    async with session.jobs.taken(job.id, force=True) as taken:
+        assert taken.is_retry
+        await session.aio.user("ours")
+        is_over.set()
+        with pytest.raises(TurnLost):
+            await task
+        await taken.end("done")
+    assert [item.text for item in session.view() if isinstance(item, Message)] == ["mine", "ours"]
+    await opened(here).aio.user("free")  # outside of a job nothing is fenced
+    assert opened(there).jobs.pending() == []
+
+
+async def test_calls_of_a_job_that_was_taken_over_are_not_believed_to_run(tmp_path: Path) -> None:
+    here, there = (SQLiteStore(tmp_path / "jobs.db") for _ in range(2))
+    job, call = Job.of("Hello!"), ToolCall("c1", "look")
+    session = opened(here)
+    await session.jobs.submit(job)
+    async with session.jobs.taken(job.id):
+        await session.aio.append(call)
+        async with session.steps.running(call):
+            other = opened(there)
+            async with other.jobs.taken(job.id, force=True):
+                assert not other.steps.is_run(call)
+
+
+async def test_what_a_job_brings_can_be_forgotten(store: Store) -> None:
+    session, job = opened(store), Job.of("my secret", decisions={"c": "another secret"})
+    await session.jobs.submit(job)
+    await session.aio.forget()
+    assert b"secret" not in b"".join(entry.body for entry in store.read(session.place))
+    assert session.jobs.pending() == [] or session.jobs.pending()[0].message != job.message
+    await session.aio.user("it goes on")
+
+
+async def test_a_checkpoint_knows_the_jobs(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "jobs.db")
+    session = opened(store)
+    first, second = Job.of("one"), Job.of("two")
+    for job in (first, second):
+        await session.jobs.submit(job)
+    async with session.jobs.taken(first.id):
+        session.append(*[Message("user", str(number)) for number in range(300)])
+    session.close()
+    again = opened(SQLiteStore(tmp_path / "jobs.db"))
+    assert again.jobs.pending() == [first, second] and again.jobs.current == first.id
+
+
+async def test_what_is_no_job() -> None:
+    session = opened(MemoryStore())
+    for wrong in (Job("x"), Job("x", Message("user", "hi"))):
+        with pytest.raises(InvalidValue):
+            await session.jobs.submit(wrong)
+    with pytest.raises(UnknownId):
+        async with session.jobs.taken("nowhere"):
+            pass
+    assert await session.jobs.outcome("nowhere") is None
