@@ -4,7 +4,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from quire.agent import Agent, Asking, Delta, Done
+from quire.agent import Agent, Asking, Decisions, Delta, Done
 from quire.errors import QuireError, Stopped, StoreError, TurnBusy, TurnLost
 from quire.session import Job, Outcome, Taken, transcript_with
 
@@ -57,7 +57,7 @@ async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
             yield Done(await agent.ask(job.message, **asking))
             return
     else:
-        decisions = dict(job.decisions)
+        decisions: Decisions = {**job.decisions, **{result.call_id: result for result in job.results}}
         if taken.is_retry:
             open_ids = {name for call in agent.session.view().pending() for name in (call.id, call.call_id)}
             decisions = {name: verdict for name, verdict in decisions.items() if name in open_ids}
@@ -75,4 +75,4 @@ def _has_message(agent: Agent, taken: Taken) -> bool:
 
 
 def _asking(job: Job) -> Asking:
-    return Asking(parameters=job.parameters) if job.parameters else Asking()
+    return Asking(parameters=job.parameters, tools=job.tools)
