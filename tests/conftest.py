@@ -4,8 +4,10 @@ It keeps no database: a checkout may be read-only, and a failure prints what rep
 is not set it draws the same each time, so that who changed nothing breaks nothing; `make fuzz` draws anew.
 """
 
+import asyncio
 import gc
 import importlib
+import inspect
 import os
 import pkgutil
 from contextlib import suppress
@@ -33,6 +35,16 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("quire")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

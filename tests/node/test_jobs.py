@@ -1,0 +1,162 @@
+"""Jobs on a node: answered once, wherever the process that did one ended."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from quire import Agent, Budget, Message, Node, Session, Template, ToolCall, ToolResult, tool
+from quire.agent import Done, Words
+from quire.errors import RateLimited, Stopped, StoreFailed, UnknownId
+from quire.models import Scripted
+from quire.providers import check
+from quire.sections import History
+from quire.session import Job
+from quire.stores import Entry, MemoryStore, Place
+
+AT = {"scope": "ana", "conversation": "pens"}
+
+
+class Ends(MemoryStore):
+    """The process that uses it ends before one of its appends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: int | None = None
+
+    def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                raise StoreFailed("the process has ended")
+        return super().append(place, entries, expected=expected)
+
+
+def paying(paid: list[int], *, idempotent: bool) -> object:
+    @tool(idempotent=idempotent)
+    def pay(amount: int) -> str:
+        """Pay an amount."""
+        paid.append(amount)
+        return "paid"
+
+    return pay
+
+
+def node_of(store: MemoryStore, paid: list[int], *, idempotent: bool = False, streamed: bool = False) -> Node:
+    def make(session: Session) -> Agent:
+        said = [item for item in session.view() if isinstance(item, ToolResult)]
+        script = ["It is done."] if said else [ToolCall("c1", "pay", '{"amount": 5}'), "It is done."]
+        return Agent(session, model=Scripted(script), tools=[paying(paid, idempotent=idempotent)])
+
+    node = Node(store=store)
+    node.add("shop", make)
+    return node
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_job_is_answered_once_wherever_its_process_ends(idempotent: bool, streamed: bool) -> None:
+    runs = 0
+    for writes in range(30):
+        store, paid = Ends(), list[int]()
+        job = Job.of("Pay 5.", is_streamed=streamed)
+        await node_of(store, paid).session("shop", **AT).jobs.submit(job)
+        store.left, is_over = writes, True
+        try:
+            await node_of(store, paid, idempotent=idempotent).run("shop", job.id, **AT)
+        except StoreFailed:
+            is_over = False
+        store.left = None
+        node = node_of(store, paid, idempotent=idempotent)
+        outcome = await node.run("shop", job.id, **AT)
+        assert outcome == await node.run("shop", job.id, **AT) and outcome.stop == "done"
+        session = node.session("shop", **AT)
+        items = list(session.view())
+        said = [(item.role, item.text) for item in items if isinstance(item, Message)]
+        assert said == [("user", "Pay 5."), ("assistant", "It is done.")], (writes, items)
+        assert len(paid) <= 1 or idempotent, (writes, paid)
+        assert len([item for item in items if isinstance(item, ToolCall)]) == 1
+        context = session.build(Template(History(), budget=Budget(window=8_000), model="gpt-5.6"))
+        for wire in ("openai", "openai-responses", "anthropic", "gemini"):
+            assert check(context.render(wire).payload, wire) == []
+        runs += 1
+        if is_over:
+            break
+    assert 8 < runs < 30
+
+
+async def test_a_streamed_job_gives_words_and_its_outcome_last() -> None:
+    node = node_of(MemoryStore(), [])
+    job = Job.of("Pay 5.", is_streamed=True)
+    await node.session("shop", **AT).jobs.submit(job)
+    deltas = [delta async for delta in node.run_stream("shop", job.id, **AT)]
+    assert any(isinstance(delta, Words) for delta in deltas)
+    assert isinstance(deltas[-2], Done) and deltas[-1] == await node.run("shop", job.id, **AT)
+
+
+async def test_a_failure_ends_the_job_unless_it_is_to_be_raised() -> None:
+    model = Scripted([RateLimited("slowly, please"), RateLimited("still"), "Hello."])
+    node = Node(store=MemoryStore())
+    node.add("shop", lambda session: Agent(session, model=model))
+    session, first, second = node.session("shop", **AT), Job.of("Hi."), Job.of("Hi again.")
+    for job in (first, second):
+        await session.jobs.submit(job)
+    with pytest.raises(RateLimited):
+        await node.run("shop", first.id, raises=(RateLimited,), **AT)
+    assert [one.id for one in session.jobs.pending()] == [first.id, second.id]
+    outcome = await node.run("shop", first.id, **AT)
+    assert (outcome.stop, outcome.error) == ("failed", "still")
+    assert (await node.run("shop", second.id, **AT)).stop == "done"
+
+
+async def test_decisions_are_a_job() -> None:
+    @tool(approve=True)
+    def refund(amount: int) -> str:
+        """Refund an amount."""
+        return f"{amount} refunded"
+
+    model = Scripted([ToolCall("c1", "refund", '{"amount": 5}'), "It is on its way."])
+    node = Node(store=MemoryStore())
+    node.add("shop", lambda session: Agent(session, model=model, tools=[refund]))
+    session, asked = node.session("shop", **AT), Job.of("I want 5 back.")
+    await session.jobs.submit(asked)
+    outcome = await node.run("shop", asked.id, **AT)
+    assert (outcome.stop, outcome.waiting) == ("waiting", ("c1",))
+    decided = Job.of(decisions={"c1": True})
+    await session.jobs.submit(decided)
+    assert (await node.run("shop", decided.id, **AT)).stop == "done"
+    again = Job.of(decisions={"c1": True})
+    await session.jobs.submit(again)
+    assert (await node.run("shop", again.id, **AT)).stop == "failed"  # no such call waits
+
+
+async def test_a_node_that_stops_leaves_the_job_to_the_next() -> None:
+    store, begun = MemoryStore(), asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        begun.set()
+        await asyncio.sleep(60)
+        return "never"
+
+    def make(session: Session) -> Agent:
+        has_result = any(isinstance(item, ToolResult) for item in session.view())
+        script = ["Done."] if has_result else [ToolCall("c1", "wait", "{}")]
+        return Agent(session, model=Scripted(script), tools=[wait])
+
+    node = Node(store=store)
+    node.add("shop", make)
+    session, job = node.session("shop", **AT), Job.of("Wait.")
+    await session.jobs.submit(job)
+    running = asyncio.ensure_future(node.run("shop", job.id, **AT))
+    await begun.wait()
+    await node.stop(grace=0)
+    with pytest.raises(Stopped):
+        await running
+    assert [one.id for one in session.jobs.pending()] == [job.id]
+    after = Node(store=store)
+    after.add("shop", make)
+    assert (await after.run("shop", job.id, **AT)).stop == "done"
+    with pytest.raises(UnknownId):
+        await after.run("shop", "nowhere", **AT)
