@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import TypedDict
 
 import pytest
 
@@ -9,12 +10,18 @@ from quire import Agent, Budget, Message, Node, Session, Template, ToolCall, Too
 from quire.agent import Done, Words
 from quire.errors import RateLimited, Stopped, StoreFailed, UnknownId
 from quire.models import Scripted
-from quire.providers import check
+from quire.providers import Rendered, check
 from quire.sections import History
 from quire.session import Job
 from quire.stores import Entry, MemoryStore, Place
 
-AT = {"scope": "ana", "conversation": "pens"}
+
+class At(TypedDict):
+    scope: str
+    conversation: str
+
+
+AT = At(scope="ana", conversation="pens")
 
 
 class Ends(MemoryStore):
@@ -42,14 +49,14 @@ def paying(paid: list[int], *, idempotent: bool) -> object:
     return pay
 
 
-def node_of(store: MemoryStore, paid: list[int], *, idempotent: bool = False, streamed: bool = False) -> Node:
-    def make(session: Session) -> Agent:
-        said = [item for item in session.view() if isinstance(item, ToolResult)]
-        script = ["It is done."] if said else [ToolCall("c1", "pay", '{"amount": 5}'), "It is done."]
-        return Agent(session, model=Scripted(script), tools=[paying(paid, idempotent=idempotent)])
+def node_of(store: MemoryStore, paid: list[int], *, idempotent: bool = False) -> Node:
+    def answer(rendered: Rendered) -> str | ToolCall:
+        is_paid = rendered.payload["messages"][-1]["role"] == "tool"
+        return "It is done." if is_paid else ToolCall("c1", "pay", '{"amount": 5}')
 
+    tools = [paying(paid, idempotent=idempotent)]
     node = Node(store=store)
-    node.add("shop", make)
+    node.add("shop", lambda session: Agent(session, model=Scripted(answer), tools=tools))
     return node
 
 

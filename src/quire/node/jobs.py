@@ -4,9 +4,10 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from quire.agent import Agent, Asking, Decisions, Delta, Done
+from quire.agent import Agent, Asking, Delta, Done
 from quire.errors import QuireError, Stopped, StoreError, TurnBusy, TurnLost
-from quire.session import Job, Outcome, Taken, transcript_with
+from quire.items import ToolResult
+from quire.session import Outcome, Taken, transcript_with
 
 logger = logging.getLogger("quire.node")
 
@@ -49,30 +50,24 @@ async def run_job(
 
 async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
     """The turn of a job; a part of it that is on the record is not done again."""
-    job, asking = taken.job, _asking(taken.job)
-    if job.message is not None and not _has_message(agent, taken):
-        if job.is_streamed:
-            deltas = agent.stream(job.message, **asking)
-        else:
+    job, session = taken.job, agent.session
+    asking = Asking(parameters=job.parameters or None, tools=job.tools)
+    is_asked = job.message is None or (taken.is_retry and transcript_with(session, job.id) is not None)
+    open_ids = {name for call in session.view().pending() for name in (call.id, call.call_id)}
+    verdicts: dict[str, bool | str | ToolResult] = {one.call_id: one for one in job.results}
+    verdicts |= {name: one for name, one in job.decisions.items() if name in open_ids or not taken.is_retry}
+    if job.message is not None and not is_asked:
+        # They come before the message: it would close the calls that they answer.
+        await session.aio.append(*[one for one in job.results if one.call_id in open_ids])
+        if not job.is_streamed:
             yield Done(await agent.ask(job.message, **asking))
             return
+        deltas = agent.stream(job.message, **asking)
     else:
-        decisions: Decisions = {**job.decisions, **{result.call_id: result for result in job.results}}
-        if taken.is_retry:
-            open_ids = {name for call in agent.session.view().pending() for name in (call.id, call.call_id)}
-            decisions = {name: verdict for name, verdict in decisions.items() if name in open_ids}
         if not job.is_streamed:
-            yield Done(await agent.decide(decisions, **asking))
+            yield Done(await agent.decide(verdicts, **asking))
             return
-        deltas = agent.decide_stream(decisions, **asking)
+        deltas = agent.decide_stream(verdicts, **asking)
     async with aclosing(deltas):
         async for delta in deltas:
             yield delta
-
-
-def _has_message(agent: Agent, taken: Taken) -> bool:
-    return taken.is_retry and transcript_with(agent.session, taken.job.id) is not None
-
-
-def _asking(job: Job) -> Asking:
-    return Asking(parameters=job.parameters, tools=job.tools)
