@@ -186,7 +186,8 @@ class Jobs:
                     raise TurnBusy(f"a job of {self._log.place} is being done by another")
                 return [Written(JOBS, note)]
 
-            await AWAITED.do(self._log, self._log.catch_up)
+            if job_id not in self._log.state.jobs.pending:
+                await AWAITED.do(self._log, self._log.catch_up)
             if not await AWAITED.do(self._log, lambda: self._log.commit(take)):
                 yield await self._ended(job_id)
                 return
