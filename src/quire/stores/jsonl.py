@@ -24,7 +24,6 @@ from quire.stores.store import (
     Durability,
     Entry,
     Place,
-    Store,
     Stored,
     check_process,
     checked_path,
@@ -65,7 +64,6 @@ class JSONLinesStore(MemoryStore):
     """All conversations in one `.jsonl` file."""
 
     is_quick = False
-    wait = Store.wait
 
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
         # Through links: replacing a link by a file would leave what it leads to as it was.
@@ -76,7 +74,7 @@ class JSONLinesStore(MemoryStore):
         self._fd: int | None = None
         self._size = _HEAD_SIZE
         super().__init__()
-        with self._failing("cannot be opened"), self._changed:
+        with self._failing("cannot be opened"), self._guard:
             is_new = not self._path.exists()
             if is_new:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,13 +108,13 @@ class JSONLinesStore(MemoryStore):
 
     def close(self) -> None:
         super().close()
-        with self._changed:
+        with self._guard:
             self._let_go()
 
     @contextmanager
     def _current(self) -> Generator[None, None, None]:
         """With all known that is in the file. Others may write meanwhile: they never change what is there."""
-        with self._failing("cannot be read"), self._changed:
+        with self._failing("cannot be read"), self._guard:
             try:
                 self._catch_up()
             except StoreDamaged:  # or the head was read while it was written
@@ -126,7 +124,7 @@ class JSONLinesStore(MemoryStore):
 
     @contextmanager
     def _alone(self) -> Generator[None, None, None]:
-        with self._failing("cannot be written"), self._changed, self._locked():
+        with self._failing("cannot be written"), self._guard, self._locked():
             self._catch_up()
             self._cut()
             yield

@@ -33,7 +33,7 @@ class MemoryStore(Store):
 
     def __init__(self) -> None:
         self._logs: dict[Place, list[Entry]] = {}
-        self._changed = threading.Condition()
+        self._guard = threading.RLock()
         self._is_closed = False
 
     def __repr__(self) -> str:
@@ -47,8 +47,9 @@ class MemoryStore(Store):
                 raise conflict(place, expected, len(log))
             if entries:
                 self._add(place, [Entry(*entry) for entry in entries])
-                self._changed.notify_all()
-            return expected + len(entries)
+        if self._watching is not None:
+            self._watching.hear(place, expected + len(entries))
+        return expected + len(entries)
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         start = checked_start(place, after)
@@ -92,27 +93,23 @@ class MemoryStore(Store):
         check_place(place)
         with self._alone():
             self._put(place, [])
-            self._changed.notify_all()
-
-    def wait(self, place: Place, version: int, timeout: float) -> int:
-        check_place(place)
-        with self._current():
-            self._changed.wait_for(
-                lambda: self._is_closed or len(self._logs.get(place, ())) != version, max(timeout, 0)
-            )
-            self._check_open()
-            return len(self._logs.get(place, ()))
+        if self._watching is not None:
+            self._watching.hear(place, 0)
 
     def close(self) -> None:
-        with self._changed:
+        with self._guard:
             self._is_closed = True
             self._logs.clear()
-            self._changed.notify_all()
+        self._begun_watching().close()
+
+    def _counts(self, places: Sequence[Place]) -> dict[Place, int]:
+        with self._current():
+            return {place: len(self._logs.get(place, ())) for place in places}
 
     @contextmanager
     def _current(self) -> Generator[None, None, None]:
         """With all known that others wrote."""
-        with self._changed:
+        with self._guard:
             self._check_open()
             yield
 

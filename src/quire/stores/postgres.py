@@ -1,21 +1,18 @@
 """The PostgreSQL store: many processes and many machines."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from threading import Lock
-from typing import Any, TypeVar
-from urllib.parse import quote
+from typing import Any
 
 from quire.errors import (
     Conflict,
-    InvalidValue,
-    MissingExtra,
     StoreDamaged,
-    StoreError,
     StoreFailed,
 )
+from quire.stores.link import Connection, Link, psycopg
+from quire.stores.listening import TELL, Listening, news
 from quire.stores.store import (
     MAX_PART,
     Durability,
@@ -28,7 +25,6 @@ from quire.stores.store import (
     Stored,
     check_bodies,
     check_place,
-    check_process,
     checked_append,
     checked_checkpoint,
     checked_start,
@@ -40,34 +36,26 @@ from quire.stores.store import (
     newest_first,
     place_at,
     summed,
-    this_process,
     verified,
     verified_at,
-    waits_for_disk,
     whole_entries,
     whole_parts,
 )
 from quire.stores.streams import LINKS
 from quire.stores.tables import migrate
 
-try:
-    import psycopg
-    import psycopg_pool
-    from psycopg import Connection
-    from psycopg.conninfo import conninfo_to_dict
-except ImportError as missing:
-    raise MissingExtra("psycopg", "postgres") from missing
-
 _SCRUBBING, _MOMENT, _PAUSE = 10.0, 0.05, 0.01
 """Seconds that a scrub waits for transactions of others, where it may wait and where it may not."""
 
 _LAST = (1 << 63) - 1
 
-# The count is the compare and swap: another append waits for its row, and then finds another version.
-_ENTRIES = """
-    INSERT INTO quire.entries (conversation, version, stream, body, sum)
-    SELECT counted.number, added.* FROM counted,
-        unnest(%s::bigint[], %s::text[], %s::bytea[], %s::bigint[]) AS added (version, stream, body, sum)"""
+# The count is the compare and swap: another append waits for its row, and then finds another version. If all
+# is added there is a row, and who watches is told.
+_ENTRIES = f"""
+    , added AS (INSERT INTO quire.entries (conversation, version, stream, body, sum)
+        SELECT counted.number, added.* FROM counted,
+        unnest(%s::bigint[], %s::text[], %s::bytea[], %s::bigint[]) AS added (version, stream, body, sum))
+    SELECT ({TELL}) FROM counted"""
 _ADD = f"""
     WITH counted AS (
         UPDATE quire.conversations SET version = %s WHERE address = %s AND version = %s RETURNING number)
@@ -284,8 +272,24 @@ class PostgresStore(Store):
             rows = [row[1:] for row in self._rows(_READ, 0, _address(place)) if row[1] is not None]
             yield from ((place, stored) for stored in whole_entries(place, rows))
 
+    @contextmanager
+    def joining(self, connection: Connection[Any]) -> Generator[None, None, None]:
+        """Verbs of this thread in the block run on a connection of the caller, within its transaction.
+
+        What they write is there once the caller commits. A lost connection is `StoreFailed` at once.
+        """
+        with self.link.joining(connection):
+            yield
+
     def close(self) -> None:
         self.link.close()
+        self._begun_watching().close()
+
+    def _made_watching(self) -> Listening:
+        return Listening(self.link)
+
+    def _watched_by(self, place: Place) -> bytes:
+        return _address(place)
 
     def _append(
         self, connection: Connection[Any], place: Place, entries: Sequence[Entry], expected: int
@@ -296,7 +300,8 @@ class PostgresStore(Store):
             new = expected + len(entries)
             begin = (_ADD, (new, address, expected)) if expected else (_BEGIN, (new, address, *place))
             try:
-                added = connection.execute(begin[0].encode(), (*begin[1], *columns)).rowcount
+                values = (*begin[1], *columns, news(address, new), address)
+                added = connection.execute(begin[0].encode(), values).rowcount
             except psycopg.errors.UniqueViolation:
                 raise damaged(place, expected, f"entry {expected + 1} is there, and is not counted") from None
             if added:
@@ -342,6 +347,7 @@ def _remove(connection: Connection[Any], address: bytes) -> None:
     with connection.transaction():
         removed = "DELETE FROM quire.conversations WHERE address = %s RETURNING number"
         for row in connection.execute(removed, [address]).fetchall():
+            connection.execute(TELL, [news(address, 0), address])
             connection.execute("DELETE FROM quire.entries WHERE conversation = %s", row)
             connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", row)
 
@@ -354,142 +360,3 @@ def _array(numbers: Sequence[int]) -> str:
 def _address(place: Place) -> bytes:
     """What a place is found by. A slash within a part is escaped, so no two places are written alike."""
     return sha256(str(place).encode()).digest()
-
-
-PATIENCE = 10.0
-"""How long a verb waits for a connection, in seconds."""
-
-_TRIES, _MOST_CONNECTIONS = 3, 4
-_LOST = ("08", "57P")
-"""States of a connection that was lost."""
-
-_QUOTING = ("22", "23")
-"""States whose messages may quote what was to be written."""
-
-_Pool = psycopg_pool.ConnectionPool[Connection[Any]]
-_Result = TypeVar("_Result")
-
-
-class Link:
-    """A pool of connections to a database."""
-
-    def __init__(self, url: str, durable: Durability) -> None:
-        self._is_synced = waits_for_disk(durable)
-        try:
-            parts = conninfo_to_dict(url)
-        except (psycopg.Error, AttributeError):  # its words may hold the password
-            raise InvalidValue("the address of the database is postgresql://role@host:port/name") from None
-        self._secrets = [str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)]
-        host, port = parts.get("host", "this machine"), parts.get("port", 5432)
-        self._where = f"the database {parts.get('dbname', '')!r} at {host}, port {port}"
-        self._url = url
-        self._closed = False
-        self._lock = Lock()
-        self._pool: _Pool | None = None
-        self._process = this_process()
-
-    def first(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
-        """Do some work on a connection of its own, which says at once why it cannot be made."""
-        with self.guarded(), self.connected() as connection:
-            return work(connection)
-
-    def connected(self) -> Connection[Any]:
-        """A connection outside the pool."""
-        return psycopg.connect(
-            self._url, autocommit=True, client_encoding="utf8", connect_timeout=int(PATIENCE)
-        )
-
-    def run(
-        self, work: Callable[[Connection[Any]], _Result], on_loss: Callable[[], None] = lambda: None
-    ) -> _Result:
-        """Do some work, and do it again, a few times, where the connection was lost meanwhile."""
-        with self.guarded():
-            for _ in range(_TRIES):  # a server that cuts one connection often cuts the next
-                try:
-                    return self._once(work)
-                except psycopg.OperationalError as error:
-                    if not _is_loss(error):
-                        raise
-                    on_loss()
-                self._opened().check()
-            return self._once(work)
-
-    def close(self) -> None:
-        """Close all connections."""
-        check_process(self._process)
-        with self._lock:
-            self._closed = True
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.close()
-
-    @contextmanager
-    def guarded(self) -> Generator[None, None, None]:
-        """Turn errors of the server and of connections into ours."""
-        self._check_open()
-        try:
-            yield
-        except psycopg.Error as error:
-            self._check_open()
-            raise self._failure(error) from error
-        except UnicodeEncodeError:
-            raise InvalidValue("a name is made of printable characters") from None
-
-    def _check_open(self) -> None:
-        check_process(self._process)
-        if self._closed:
-            raise StoreFailed("the store was closed")
-
-    def _once(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
-        pool = self._pool or self._opened()
-        connection = pool.getconn()
-        try:
-            return work(connection)
-        finally:
-            pool.putconn(connection)
-
-    def _opened(self) -> _Pool:
-        with self._lock:
-            self._check_open()
-            if self._pool is None:
-                self._pool = psycopg_pool.ConnectionPool(
-                    self._url,
-                    kwargs={"autocommit": True, "client_encoding": "utf8"},
-                    configure=self._configure,
-                    min_size=1,
-                    max_size=_MOST_CONNECTIONS,
-                    timeout=PATIENCE,
-                    name="quire",
-                    open=True,
-                )
-            return self._pool
-
-    def _configure(self, connection: Connection[Any]) -> None:
-        # Otherwise the server's setting holds. Waiting for less could lose what was acknowledged: when one
-        # process of a server is killed, all others end and the server reads its log again.
-        if self._is_synced:
-            connection.execute("SET synchronous_commit = on")
-
-    def _failure(self, error: psycopg.Error) -> StoreError:
-        state = error.sqlstate
-        if isinstance(error, psycopg_pool.PoolTimeout):
-            return StoreFailed(f"no connection to {self._where} within {PATIENCE:.0f} seconds")
-        if state is None:
-            what = "cannot be reached, or the connection was lost"
-            return StoreFailed(f"{self._where} {what}: {self._message(error)}")
-        if state.startswith("XX00") and state != "XX000":
-            return StoreDamaged(f"{self._where} is damaged ({state})")
-        reason = "" if state.startswith(_QUOTING) else f": {self._message(error)}"
-        return StoreFailed(f"{self._where} failed ({state}){reason}")
-
-    def _message(self, error: psycopg.Error) -> str:
-        """The message of a server or a driver, in one line and without the password."""
-        text = " ".join((error.diag.message_primary or str(error)).split())
-        for secret in self._secrets:
-            text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")
-        return text
-
-
-def _is_loss(error: psycopg.OperationalError) -> bool:
-    nothing_sent = isinstance(error, psycopg_pool.PoolTimeout | psycopg_pool.PoolClosed)
-    return not nothing_sent and (error.sqlstate is None or error.sqlstate.startswith(_LOST))

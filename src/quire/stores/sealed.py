@@ -3,7 +3,7 @@
 import json
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -199,6 +199,9 @@ class Sealed(Store):
 
     def scrub(self, *, wait: bool = True) -> None:
         self.inside.scrub(wait=wait)
+
+    def watch(self, place: Place, changed: Callable[[], object]) -> Callable[[], None]:
+        return self.inside.watch(place, changed)
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
         return self.inside.wait(place, version, timeout)

@@ -124,6 +124,11 @@ _RECENT = f"""
     FROM conversations LEFT JOIN entries AS ending ON ending.at = (SELECT at FROM entries
         WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
     LEFT JOIN entries AS last ON last.at = ending.at - 1"""
+_COUNTS = f"""
+    SELECT scope, name, (SELECT at & {_LAST} FROM entries
+        WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1) - 1
+    FROM json_each(?) CROSS JOIN conversations
+    ON scope = json_extract(value, '$[0]') AND name = json_extract(value, '$[1]')"""
 _COUNT_BY_SUM = "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scope = ?"
 _BY_SUM = "SELECT scope, name FROM conversations WHERE scope_sum = ? AND name_sum = ?"
 
@@ -167,6 +172,7 @@ class SQLiteStore(Store):
         self._known: dict[Place, int] = {}
         self._streams: set[str] = set()
         self._recent: tuple[str | None, int, list[Recent]] = (None, -1, [])  # of a scope, as of a commit
+        self._counted: tuple[int, dict[Place, int]] = (-1, {})  # versions of watched places, as of a commit
 
     def __repr__(self) -> str:
         return f"<SQLiteStore {self.path!r}>"
@@ -194,8 +200,11 @@ class SQLiteStore(Store):
                 is_added = cursor.execute(_FILL_END, row).rowcount == 1
         except sqlite3.Error as error:
             raise file.failure(error) from error
-        # Otherwise another came first, or removed the conversation.
-        return version if is_added else self._append_checked(place, entries, expected)
+        if not is_added:  # another came first, or removed the conversation
+            return self._append_checked(place, entries, expected)
+        if self._watching is not None:
+            self._watching.hear(place, version)
+        return version
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         start = min(checked_start(place, after), _LAST)
@@ -349,6 +358,17 @@ class SQLiteStore(Store):
 
     def close(self) -> None:
         self._file.close()
+        self._begun_watching().close()
+
+    def _counts(self, places: Sequence[Place]) -> dict[Place, int]:
+        with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
+            (commit,) = connection.execute("PRAGMA data_version").fetchone()
+            known = self._counted[1] if self._counted[0] == commit else {}
+            wanted = json.dumps([place for place in places if place not in known])
+            known |= {place: 0 for place in places if place not in known}
+            known |= {Place(*row[:2]): row[2] for row in connection.execute(_COUNTS, (wanted,))}
+        self._counted = (commit, known)
+        return {place: known[place] for place in places}
 
     def _append_checked(self, place: Place, entries: Sequence[Entry], expected: int) -> int:
         place = checked_append(place, entries, expected)
@@ -362,6 +382,8 @@ class SQLiteStore(Store):
             rows = [(*row, start + version) for version, *row in summed(place, entries, found)]
             connection.executemany(_FILL_END, rows)
         self._remember(place, start, entries)
+        if self._watching is not None:
+            self._watching.hear(place, found + len(entries))
         return found + len(entries)
 
     def _last_entry(self, row: Sequence[Any]) -> tuple[Place, int, bytes | None]:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
+from threading import Event, Lock
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 from urllib.parse import quote, unquote
 from zlib import crc32
@@ -33,6 +34,7 @@ from quire.errors import (
     WrongType,
 )
 from quire.items import JSON, Item, Unknown
+from quire.stores.watching import Watching
 
 Durability = Literal["process", "power"]
 """What an append that returned survives: the end of this process, or also the loss of power."""
@@ -58,6 +60,7 @@ _ADDRESSES = (
 )
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.005, 0.05
 _MOST_SEEDS = 10_000
+_beginning = Lock()
 
 MAX_NAME = 500
 """The longest scope, conversation or stream, in characters."""
@@ -221,6 +224,9 @@ class Store(ABC):
     reports: tuple[str, ...] = ()
     """What the store repaired since it was opened, such as the unfinished append of a process that died."""
 
+    _watching: Watching[Any] | None = None
+    """Those who watch conversations of this store, once somebody does."""
+
     @cached_property
     def attached(self) -> dict[str, Any]:
         """What packages above keep for as long as the store lives, by the name of the package."""
@@ -361,13 +367,53 @@ class Store(ABC):
         `StoreFailed` where others keep the files in use: after ten seconds, or at once unless it may `wait`.
         """
 
+    def watch(self, place: Place, changed: Callable[[], object]) -> Callable[[], None]:
+        """Call a function whenever the version of a conversation may have changed; returns what ends it.
+
+        The function is called from any thread, also once soon after this verb returns, and when the store is
+        closed. It should only wake whoever is to look: it has to be quick, since all who watch a store share
+        one thread. This verb waits for nobody.
+        """
+        check_place(place)
+        return self._begun_watching().add(self._watched_by(place), changed)
+
     def wait(self, place: Place, version: int, timeout: float) -> int:
         """The version of a conversation, as soon as it differs from this one or the time is over."""
-        until, pause = time.monotonic() + timeout, _SHORTEST_PAUSE
-        while (found := self.version(place)) == version and (left := until - time.monotonic()) > 0:
-            time.sleep(min(pause, left))
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        found = self.version(place)
+        if found != version or timeout <= 0:
+            return found
+        until, told = time.monotonic() + timeout, Event()
+        end = self.watch(place, told.set)
+        try:
+            while (found := self.version(place)) == version and (left := until - time.monotonic()) > 0:
+                told.wait(left)
+                told.clear()
+        finally:
+            end()
         return found
+
+    def _begun_watching(self) -> Watching[Any]:
+        with _beginning:
+            self._watching = self._watching or self._made_watching()
+            return self._watching
+
+    def _made_watching(self) -> Watching[Any]:
+        """What finds out for those who watch."""
+        return Watching(self._counts, _SHORTEST_PAUSE, _LONGEST_PAUSE)
+
+    def _watched_by(self, place: Place) -> Any:
+        """What a conversation is known by to those who watch."""
+        return place
+
+    def _counts(self, places: Sequence[Place]) -> dict[Place, int]:
+        """The versions of some conversations, for those who watch; -1 where it cannot be read."""
+        return {place: self._count(place) for place in places}
+
+    def _count(self, place: Place) -> int:
+        try:
+            return self.version(place)
+        except StoreError:
+            return -1
 
     def verify(self, place: Place | None = None) -> Iterator[Damage]:
         """The damage to one conversation or to the whole store; nothing where all is whole."""

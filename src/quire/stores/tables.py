@@ -2,14 +2,9 @@
 
 from typing import Any
 
-from quire.errors import MissingExtra, StoreDamaged, StoreFailed
+from quire.errors import StoreDamaged, StoreFailed
+from quire.stores.link import Connection, psycopg
 from quire.stores.store import check_version
-
-try:
-    import psycopg
-    from psycopg import Connection
-except ImportError as missing:
-    raise MissingExtra("psycopg", "postgres") from missing
 
 VERSION = 5
 """The version of the tables, which is in the table `quire.about`."""

@@ -338,6 +338,28 @@ class StoreLaws:
             assert heard == [1], "wait() did not return the version of an append made meanwhile"
             assert reader.read(HERE) == held.store.read(HERE), "two openings read different entries"
 
+    def test_those_who_watch_a_conversation_are_told_of_what_any_opening_changes(self) -> None:
+        with self.opened() as held:
+            reader, told, other = held.open(), threading.Event(), threading.Event()
+            end = reader.watch(HERE, told.set)
+            assert told.wait(20), "watch() does not call once soon after it returns"
+            reader.watch(HERE, other.set)
+            for change in (
+                lambda: held.store.append(HERE, [entry("one")], expected=0),
+                lambda: held.store.append(HERE, [entry("two"), entry("three")], expected=1),
+                lambda: held.store.remove(HERE),
+            ):
+                assert other.wait(20)
+                for one in (told, other):
+                    one.clear()
+                change()
+                assert told.wait(20), "one who watches is not told of a change"
+            assert other.wait(20)
+            for step in (end, end, other.clear, told.clear):
+                step()
+            held.store.append(HERE, [entry("four")], expected=0)
+            assert other.wait(20) and not told.is_set(), "one who has ended watching is told of a change"
+
     def test_what_is_replaced_or_removed_is_gone_for_every_opening(self) -> None:
         with self.opened() as held:
             other = held.open()
@@ -460,6 +482,7 @@ class StoreLaws:
                 lambda: store.replace(HERE, {1: b"{}"}),
                 lambda: store.remove(HERE),
                 lambda: store.wait(HERE, 0, 0.01),
+                lambda: store.watch(HERE, list),
             ):
                 with pytest.raises(StoreFailed, match="closed"):
                     verb()
@@ -603,6 +626,7 @@ def _wrong_calls(store: Store) -> Iterable[Callable[[], Any]]:
     return [
         *(lambda: store.read(text), lambda: store.version(text), lambda: store.remove(text)),
         *(lambda: store.replace(text, {1: b"{}"}), lambda: store.wait(text, 1, 0.0)),
+        lambda: store.watch(text, list),
         *(lambda: store.append(text, [entry("not")], expected=0), lambda: list(store.verify(text))),
         *(lambda: store.remove(Place(here, text)), lambda: store.read(HERE, after=text)),
         *(lambda: store.replace(HERE, {1: text}), lambda: store.replace(HERE, {text: b"{}"})),

@@ -1,0 +1,170 @@
+"""The link to a PostgreSQL server: a pool of connections, what is done when one is lost, errors in words."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from threading import Lock, local
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from quire.errors import InvalidValue, MissingExtra, StoreDamaged, StoreError, StoreFailed
+from quire.stores.store import Durability, check_process, this_process, waits_for_disk
+
+try:
+    import psycopg as psycopg
+    import psycopg_pool
+    from psycopg import Connection as Connection
+    from psycopg.conninfo import conninfo_to_dict
+except ImportError as missing:
+    raise MissingExtra("psycopg", "postgres") from missing
+
+PATIENCE = 10.0
+"""How long a verb waits for a connection, in seconds."""
+
+_TRIES, _MOST_CONNECTIONS = 3, 4
+_LOST = ("08", "57P")
+"""States of a connection that was lost."""
+
+_QUOTING = ("22", "23")
+"""States whose messages may quote what was to be written."""
+
+_Pool = psycopg_pool.ConnectionPool[Connection[Any]]
+_Result = TypeVar("_Result")
+
+
+class Link:
+    """A pool of connections to a database."""
+
+    def __init__(self, url: str, durable: Durability) -> None:
+        self._is_synced = waits_for_disk(durable)
+        try:
+            parts = conninfo_to_dict(url)
+        except (psycopg.Error, AttributeError):  # its words may hold the password
+            raise InvalidValue("the address of the database is postgresql://role@host:port/name") from None
+        self._secrets = [str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)]
+        host, port = parts.get("host", "this machine"), parts.get("port", 5432)
+        self._where = f"the database {parts.get('dbname', '')!r} at {host}, port {port}"
+        self._url = url
+        self._closed = False
+        self._lock = Lock()
+        self._pool: _Pool | None = None
+        self._process = this_process()
+        self._joined = local()
+
+    def first(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
+        """Do some work on a connection of its own, which says at once why it cannot be made."""
+        with self.guarded(), self.connected() as connection:
+            return work(connection)
+
+    def connected(self) -> Connection[Any]:
+        """A connection outside the pool."""
+        return psycopg.connect(
+            self._url, autocommit=True, client_encoding="utf8", connect_timeout=int(PATIENCE)
+        )
+
+    def run(
+        self, work: Callable[[Connection[Any]], _Result], on_loss: Callable[[], None] = lambda: None
+    ) -> _Result:
+        """Do some work, and do it again, a few times, where the connection was lost meanwhile."""
+        joined: Connection[Any] | None = getattr(self._joined, "connection", None)
+        with self.guarded():
+            if joined is not None:
+                return work(joined)
+            for _ in range(_TRIES):  # a server that cuts one connection often cuts the next
+                try:
+                    return self._once(work)
+                except psycopg.OperationalError as error:
+                    if not _is_loss(error):
+                        raise
+                    on_loss()
+                self._opened().check()
+            return self._once(work)
+
+    @contextmanager
+    def joining(self, connection: Connection[Any]) -> Generator[None, None, None]:
+        """Run the work of this thread on another connection."""
+        before = getattr(self._joined, "connection", None)
+        self._joined.connection = connection
+        try:
+            yield
+        finally:
+            self._joined.connection = before
+
+    def close(self) -> None:
+        """Close all connections."""
+        check_process(self._process)
+        with self._lock:
+            self._closed = True
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    @contextmanager
+    def guarded(self) -> Generator[None, None, None]:
+        """Turn errors of the server and of connections into ours."""
+        self._check_open()
+        try:
+            yield
+        except psycopg.Error as error:
+            self._check_open()
+            raise self._failure(error) from error
+        except UnicodeEncodeError:
+            raise InvalidValue("a name is made of printable characters") from None
+
+    def _check_open(self) -> None:
+        check_process(self._process)
+        if self._closed:
+            raise StoreFailed("the store was closed")
+
+    def _once(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
+        pool = self._pool or self._opened()
+        connection = pool.getconn()
+        try:
+            return work(connection)
+        finally:
+            pool.putconn(connection)
+
+    def _opened(self) -> _Pool:
+        with self._lock:
+            self._check_open()
+            if self._pool is None:
+                self._pool = psycopg_pool.ConnectionPool(
+                    self._url,
+                    kwargs={"autocommit": True, "client_encoding": "utf8"},
+                    configure=self._configure,
+                    min_size=1,
+                    max_size=_MOST_CONNECTIONS,
+                    timeout=PATIENCE,
+                    name="quire",
+                    open=True,
+                )
+            return self._pool
+
+    def _configure(self, connection: Connection[Any]) -> None:
+        # Otherwise the server's setting holds. Waiting for less could lose what was acknowledged: when one
+        # process of a server is killed, all others end and the server reads its log again.
+        if self._is_synced:
+            connection.execute("SET synchronous_commit = on")
+
+    def _failure(self, error: psycopg.Error) -> StoreError:
+        state = error.sqlstate
+        if isinstance(error, psycopg_pool.PoolTimeout):
+            return StoreFailed(f"no connection to {self._where} within {PATIENCE:.0f} seconds")
+        if state is None:
+            what = "cannot be reached, or the connection was lost"
+            return StoreFailed(f"{self._where} {what}: {self._message(error)}")
+        if state.startswith("XX00") and state != "XX000":
+            return StoreDamaged(f"{self._where} is damaged ({state})")
+        reason = "" if state.startswith(_QUOTING) else f": {self._message(error)}"
+        return StoreFailed(f"{self._where} failed ({state}){reason}")
+
+    def _message(self, error: psycopg.Error) -> str:
+        """The message of a server or a driver, in one line and without the password."""
+        text = " ".join((error.diag.message_primary or str(error)).split())
+        for secret in self._secrets:
+            text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")
+        return text
+
+
+def _is_loss(error: psycopg.OperationalError) -> bool:
+    nothing_sent = isinstance(error, psycopg_pool.PoolTimeout | psycopg_pool.PoolClosed)
+    return not nothing_sent and (error.sqlstate is None or error.sqlstate.startswith(_LOST))

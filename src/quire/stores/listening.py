@@ -1,0 +1,105 @@
+"""Listening: how a PostgreSQL server tells who watches a conversation that it changed.
+
+Who watches has a lease for each conversation, a row of `quire.watchers`, and listens on a channel of its own.
+An append looks for leases of its conversation and notifies these alone: a notification makes commits wait for
+each other, so an append that nobody watches sends none.
+
+Notifications are for speed. What is promised rests on looking every few seconds: at appends that began before
+the lease was there, at those while the connection was lost, through proxies that pass no notifications on.
+"""
+
+import time
+from contextlib import suppress
+from typing import Any
+
+from quire.items import new_id
+from quire.stores.link import Connection, Link, psycopg
+from quire.stores.watching import Watching
+
+_SECONDS = 2.0
+"""Between two looks at all that is watched, and between two attempts to connect."""
+
+_MOMENT = 0.05
+"""Seconds of listening, after which the thread sees whether it was woken."""
+
+_LEASE, _RENEWED = 30.0, 10.0
+"""Seconds that a lease lasts, and after which it is renewed."""
+
+TELL = """
+    SELECT count(pg_notify('quire_' || listener, %s)) FROM quire.watchers
+    WHERE address = %s AND until > now()"""
+"""Notifies who watches an address: the address in digits and the version, and the address."""
+
+_RENEW = f"""
+    INSERT INTO quire.watchers SELECT unnest(%s::bytea[]), %s, now() + interval '{_LEASE} seconds'
+    ON CONFLICT (address, listener) DO UPDATE SET until = excluded.until"""
+_EXPIRED = """
+    DELETE FROM quire.watchers WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM quire.watchers WHERE until < now() FOR UPDATE SKIP LOCKED))"""
+_COUNTS = "SELECT address, version FROM quire.conversations WHERE address = ANY(%s::bytea[])"
+
+
+def news(address: bytes, version: int) -> str:
+    """What a notification says."""
+    return f"{address.hex()} {version}"
+
+
+class Listening(Watching[bytes]):
+    """Watches addresses of conversations, with a connection of its own that listens.
+
+    It looks through the connections of the store: where its own is lost, it is only slower.
+    """
+
+    def __init__(self, link: Link) -> None:
+        super().__init__(self._counted, _SECONDS, _SECONDS)
+        self._link, self._listener = link, new_id()
+        self._leased: dict[bytes, float] = {}
+        self._connection: Connection[Any] | None = None
+        self._next_attempt = 0.0
+
+    def rest(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self._woken.is_set():
+            try:
+                if self._connection is None and self._next_attempt > time.monotonic():
+                    self._woken.wait(left)
+                else:
+                    self._listen(min(left, _MOMENT))
+            except psycopg.Error:
+                self._hang_up()
+
+    def leave(self) -> None:
+        super().leave()
+        self._hang_up()
+
+    def _listen(self, seconds: float) -> None:
+        """Tell those who watch what the server sends in some time."""
+        if self._connection is None:
+            self._next_attempt = time.monotonic() + _SECONDS
+            self._connection = self._link.connected()
+            self._connection.execute(f'LISTEN "quire_{self._listener}"'.encode())
+        for found in self._connection.notifies(timeout=seconds):
+            address, version = found.payload.split()
+            self.hear(bytes.fromhex(address), int(version))
+
+    def _hang_up(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _counted(self, addresses: list[bytes]) -> dict[bytes, int]:
+        """The versions at some addresses, once there is a lease for each."""
+        now = time.monotonic()
+        old = [one for one in addresses if self._leased.get(one, -_RENEWED) <= now - _RENEWED]
+
+        def work(connection: Connection[Any]) -> list[Any]:
+            if old:
+                with suppress(psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction):
+                    connection.execute(_EXPIRED)
+                    connection.execute(_RENEW.encode(), [old, self._listener])
+            return connection.execute(_COUNTS, [addresses], binary=True).fetchall()
+
+        found = self._link.run(work)
+        kept = {one: at for one, at in self._leased.items() if at > now - _RENEWED}
+        self._leased = {**kept, **dict.fromkeys(old, now)}
+        return {**dict.fromkeys(addresses, 0), **dict(found)}
