@@ -43,7 +43,8 @@ class Link:
         self._secrets = [str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)]
         host, port = parts.get("host", "this machine"), parts.get("port", 5432)
         self._where = f"the database {parts.get('dbname', '')!r} at {host}, port {port}"
-        self._url = url
+        self.url = url
+        """The address; it may hold a password."""
         self._closed = False
         self._lock = Lock()
         self._pool: _Pool | None = None
@@ -57,9 +58,11 @@ class Link:
 
     def connected(self) -> Connection[Any]:
         """A connection outside the pool."""
-        return psycopg.connect(
-            self._url, autocommit=True, client_encoding="utf8", connect_timeout=int(PATIENCE)
+        connection = psycopg.connect(
+            self.url, autocommit=True, client_encoding="utf8", connect_timeout=int(PATIENCE)
         )
+        self._configure(connection)
+        return connection
 
     def run(
         self, work: Callable[[Connection[Any]], _Result], on_loss: Callable[[], None] = lambda: None
@@ -128,7 +131,7 @@ class Link:
             self._check_open()
             if self._pool is None:
                 self._pool = psycopg_pool.ConnectionPool(
-                    self._url,
+                    self.url,
                     kwargs={"autocommit": True, "client_encoding": "utf8"},
                     configure=self._configure,
                     min_size=1,

@@ -33,16 +33,21 @@ _LOGS = """
     ALTER TABLE quire.checkpoints ALTER needs SET STATISTICS 0, ALTER body SET STATISTICS 0;
     ALTER TABLE quire.conversations ALTER scope SET STATISTICS 0, ALTER name SET STATISTICS 0"""
 
-# Who watches a conversation, until when; and which workers run turns, last seen when. A server that crashed
-# empties the table of watchers, and each writes its rows again.
-_WATCHING = """
+# Who watches a conversation, until when; which workers run turns, last seen when; and the words of answers that
+# are being written. A server that crashed empties what is unlogged: none of it is the truth.
+_WORKING = """
     CREATE UNLOGGED TABLE quire.watchers (
         address bytea, listener text, until timestamptz NOT NULL, PRIMARY KEY (address, listener));
-    CREATE TABLE quire.workers (id text PRIMARY KEY, seen timestamptz NOT NULL, state text NOT NULL)"""
+    CREATE TABLE quire.workers (id text PRIMARY KEY, seen timestamptz NOT NULL, state text NOT NULL);
+    CREATE UNLOGGED TABLE quire.told (
+        job text, number bigint, body bytea NOT NULL, at timestamptz NOT NULL DEFAULT now(),
+        PRIMARY KEY (job, number));
+    CREATE INDEX told_at ON quire.told (at);
+    ALTER TABLE quire.told ALTER body SET STATISTICS 0"""
 
 STEPS: dict[int, tuple[str, bytes]] = {
     4: ("the tables of conversations, entries and checkpoints", _LOGS.encode()),
-    5: ("the tables of watchers and workers", _WATCHING.encode()),
+    5: ("the tables of watchers, workers and words", _WORKING.encode()),
 }
 """What leads to each version from the one before: in words, and as statements."""
 
