@@ -1,0 +1,466 @@
+"""The application: the agents of a node over HTTP. Each route says itself what it takes and answers."""
+
+import asyncio
+from typing import Annotated, Any
+from urllib.parse import unquote
+
+import msgspec
+from msgspec import Meta, Raw
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from quire.errors import InvalidValue, UnknownId, cut
+from quire.items import JSON, Content, Item, Message, now, prepared
+from quire.memory import is_reserved
+from quire.node import Node
+from quire.service.events import Answer, Cursor, EventResponse, answered, turn_start
+from quire.service.keys import Keys
+from quire.service.metrics import CONTENT_TYPE
+from quire.service.openapi import description, operation, operations_of
+from quire.service.problems import RETRY_AFTER, Boundary, document, problem_of
+from quire.service.refusals import Problem
+from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
+from quire.service.service import Address, Service
+from quire.session import Job, Kept, Session, Spending
+from quire.stores import place_at
+from quire.stores.threads import STORE
+
+_LARGEST = 16 * 2**20
+_MOST = 1_000
+_GRACE = 30.0
+_ROWS, _MOST_ROWS = 50, 200
+_LONGEST_WAIT = 600.0
+_READY = 5.0
+"""Seconds within which the store answers where the service is ready."""
+
+Seconds = Annotated[float, Meta(ge=0, le=LONGEST_DELAY)]
+
+
+# What is asked and answered
+
+
+@prepared
+class NewMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A message of the user. With `delay` or `at` (UTC epoch seconds) it is answered later."""
+
+    content: Content
+    delay: Seconds | None = None
+    at: float | None = None
+    parameters: dict[str, Any] = {}
+    """Values for the sections of the agent's template."""
+    stream: bool = False
+    """Whether the words of the answer are told to those who follow the events."""
+
+
+@prepared
+class NewDecisions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Verdicts on calls that wait, by call id: true runs a call, false or a reason refuses it."""
+
+    decisions: dict[str, bool | str]
+    parameters: dict[str, Any] = {}
+    stream: bool = False
+
+
+@prepared
+class NewFork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Another conversation with the past of this one: all of it, or up to a version or an item."""
+
+    name: str
+    at: int | str | None = None
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """A job that will be done, the version before it, and where its events are."""
+
+    job: str
+    version: int
+    events: str
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a conversation stands. `events` is where to follow it from."""
+
+    conversation: str
+    version: int
+    items: int
+    state: str
+    """`running`, `waiting` for a person or for the client, or `idle`."""
+    waiting: list[Raw]
+    jobs: list[str]
+    """The jobs that were accepted and have not ended."""
+    spending: Spending
+    events: str
+
+
+class Items(msgspec.Struct, frozen=True):
+    """Items in the order of their record. `events` is where to follow from: items may come again, by id."""
+
+    items: list[Raw]
+    next: int | None
+    length: int
+    events: str
+
+
+_ALL = "/agents/{agent}/conversations"
+_ONE = f"{_ALL}/{{conversation}}"
+_LIMIT = {"limit": f"how many, at most {_MOST_ROWS}"}
+_JOB = {202: Accepted, 200: Answer}
+
+
+def app(
+    node: Node,
+    *,
+    runner: Runner | None = None,
+    keys: Keys | None = None,
+    most: int = _MOST,
+    largest: int = _LARGEST,
+    grace: float = _GRACE,
+) -> Starlette:
+    """Make the service of a node, to run with an ASGI server.
+
+    The `runner` does the jobs; by default this process does. Without `keys` only programs of this machine are
+    answered, all in one scope. While more than `most` jobs wait or run, messages are refused with 503.
+    `largest` is the size of a body in bytes. When the server ends, running turns have `grace` seconds.
+    """
+    service = Service(node, runner or LocalRunner(node), most, grace)
+    native = _Routes(service)
+    made = Starlette(
+        routes=[Route(one.path, getattr(native, one.name), methods=[one.method]) for one in OPERATIONS],
+        exception_handlers={HTTPException: _refused},
+        lifespan=lambda _: service.running(),
+    )
+    made.router.redirect_slashes = False
+    made.add_middleware(Boundary, keys=keys, largest=largest, metrics=service.metrics)
+    made.state.service = service
+    return made
+
+
+async def _refused(request: Request, fault: Exception) -> Response:
+    return document(problem_of(fault), request.scope["path"])
+
+
+class _Routes:
+    """The native routes."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    # The service itself
+
+    @operation("GET", "/health")
+    async def health(self, request: Request) -> Response:
+        """Whether the process answers."""
+        return _json({"status": "ok"})
+
+    @operation("GET", "/ready")
+    async def ready(self, request: Request) -> Response:
+        """Whether the store answers, and messages are accepted."""
+        if self._service.is_stopping:
+            raise Problem(503, "the service is stopping", {"retry-after": str(RETRY_AFTER)})
+        try:
+            async with asyncio.timeout(_READY):
+                await STORE.do(self._service.node.store.version, place_at(conversation="ready"))
+        except TimeoutError:
+            raise Problem(503, "the store does not answer", {"retry-after": str(RETRY_AFTER)}) from None
+        return _json({"status": "ready"})
+
+    @operation("GET", "/metrics")
+    async def metrics(self, request: Request) -> Response:
+        """Figures for Prometheus."""
+        if not self._service.caller(request).reads_metrics:
+            raise Problem(403, "this key may not read the metrics")
+        return Response(self._service.metrics.text(), media_type=CONTENT_TYPE)
+
+    @operation("GET", "/openapi.json")
+    async def openapi(self, request: Request) -> Response:
+        """This description."""
+        return _json(description(OPERATIONS))
+
+    # Conversations
+
+    @operation("GET", _ALL, query={**_LIMIT, "cursor": "`next` of the page before"})
+    async def conversations(self, request: Request) -> Response:
+        """The conversations, by last activity."""
+        address, limit = self._service.address(request, _name(request, "agent"), "list"), _limit(request)
+        found = [
+            one
+            for one in await STORE.do(self._service.node.store.recent, address.place.scope)
+            if not is_reserved(one.place.conversation)
+        ]
+        if cursor := request.query_params.get("cursor"):
+            time, _, name = cursor.partition("~")
+            try:
+                after = -float(time)
+            except ValueError:
+                raise InvalidValue("the cursor is `next` of the page before") from None
+            found = [one for one in found if (-(one.time or 0.0), one.place.conversation) > (after, name)]
+        rows = [
+            {"conversation": one.place.conversation, "version": one.version, "at": one.time or 0.0}
+            for one in found[:limit]
+        ]
+        following = f"{rows[-1]['at']!r}~{rows[-1]['conversation']}" if len(found) > limit else None
+        return _json({"conversations": rows, "next": following})
+
+    @operation("GET", _ONE, answers={200: Head})
+    async def head(self, request: Request) -> Response:
+        """Where a conversation stands."""
+        address = self._address(request)
+        session = await self._service.session(address)
+        calls, jobs = self._waiting(address, session), session.jobs.pending()
+        state = "running" if session.jobs.current is not None else "waiting" if calls else "idle"
+        return _json(
+            Head(
+                conversation=address.conversation,
+                version=session.version,
+                items=session.view().end,
+                state=state,
+                waiting=_raw(calls),
+                jobs=[job.id for job in jobs],
+                spending=session.spending,
+                events=f"{address.path}/events?after={await self._turn_start(address)}",
+            )
+        )
+
+    @operation("DELETE", _ONE, answers={204: None})
+    async def forget(self, request: Request) -> Response:
+        """Erase the content of a conversation."""
+        session = await self._service.session(self._address(request))
+        await session.aio.forget()
+        return Response(status_code=204)
+
+    @operation(
+        "GET", f"{_ONE}/items", answers={200: Items}, query={**_LIMIT, "after": "how many to leave out"}
+    )
+    async def items(self, request: Request) -> Response:
+        """The items, in the order of their record."""
+        address = self._address(request)
+        after, limit = _number(request, "after", 0), _limit(request)
+        session, start = await self._service.session(address), await self._turn_start(address)
+
+        def read() -> Items:
+            view = session.view()
+            end = min(after + limit, view.end)
+            items = _raw(view.log.items(after, end)) if after < end else []
+            return Items(
+                items, end if end < view.end else None, view.end, f"{address.path}/events?after={start}"
+            )
+
+        return _json(await STORE.do(read))
+
+    @operation("DELETE", f"{_ONE}/items/{{item}}", answers={204: None})
+    async def forget_item(self, request: Request) -> Response:
+        """Erase the content of an item, and of what was made of it."""
+        session = await self._service.session(self._address(request))
+        await session.aio.forget(_name(request, "item"))
+        return Response(status_code=204)
+
+    @operation("GET", f"{_ONE}/waiting")
+    async def waiting(self, request: Request) -> Response:
+        """The calls that wait for a person, or for the client."""
+        address = self._address(request)
+        return _json({"calls": _raw(self._waiting(address, await self._service.session(address)))})
+
+    @operation("POST", f"{_ONE}/forks", body=NewFork, answers={201: None})
+    async def fork(self, request: Request) -> Response:
+        """Begin another conversation with the past of this one."""
+        session = await self._service.session(self._address(request))
+        asked = await self._service.body(request, NewFork)
+        made = await session.aio.fork(asked.name, at=asked.at)
+        return _json({"conversation": made.place.conversation, "version": made.version}, 201)
+
+    # Jobs
+
+    @operation("POST", f"{_ONE}/messages", body=NewMessage, answers=_JOB, is_job=True)
+    async def message(self, request: Request) -> Response | EventResponse:
+        """Send a message."""
+        address, asked = self._address(request), await self._service.body(request, NewMessage)
+        if not asked.content:
+            raise InvalidValue("the content of a message is empty")
+        if asked.delay is not None and asked.at is not None:
+            raise InvalidValue("a message has a delay, or a time, and not both")
+        not_before = asked.at or (now() + asked.delay if asked.delay else 0.0)
+        if not_before > now() + LONGEST_DELAY + 1:
+            raise InvalidValue(f"a message is delayed by at most {LONGEST_DELAY:,.0f} seconds")
+        job = Job.of(
+            Message("user", asked.content),
+            id=_job_id(request),
+            parameters=asked.parameters,
+            is_streamed=asked.stream or _wants_events(request),
+            not_before=not_before,
+        )
+        return await self._answer(request, address, job)
+
+    @operation("POST", f"{_ONE}/decisions", body=NewDecisions, answers=_JOB, is_job=True)
+    async def decide(self, request: Request) -> Response | EventResponse:
+        """Approve or refuse calls that wait."""
+        address, asked = self._address(request), await self._service.body(request, NewDecisions)
+        session = await self._service.session(address)
+        known = {name for call in self._waiting(address, session) for name in (call.id, call.call_id)}
+        job_id = _job_id(request)
+        for name in asked.decisions:
+            if name not in known and (job_id is None or await session.jobs.outcome(job_id) is None):
+                raise UnknownId(f"no call {cut(name)!r} waits for a decision")
+        job = Job.of(
+            id=job_id,
+            decisions=asked.decisions,
+            parameters=asked.parameters,
+            is_streamed=asked.stream or _wants_events(request),
+        )
+        return await self._answer(request, address, job)
+
+    async def _answer(self, request: Request, address: Address, job: Job) -> Response | EventResponse:
+        """Submit a job and answer as the client prefers: by events, by the answer, or at once."""
+        version = await self._service.submit(address, job)
+        reader = self._service.reader(address, Cursor(version))
+        if _wants_events(request):
+            return EventResponse(reader, until=job.id)
+        if seconds := _preferred_wait(request):
+            try:
+                async with asyncio.timeout(seconds):
+                    if (answer := await answered(reader, job.id)) is not None:
+                        return _json(answer)
+            except TimeoutError:
+                pass
+        return _json(Accepted(job.id, version, f"{address.path}/events?after={version}"), 202)
+
+    @operation("GET", f"{_ONE}/events", query={"after": "the id of an event"}, is_stream=True)
+    async def events(self, request: Request) -> EventResponse:
+        """What happens: from the turn that runs on, or after an event."""
+        address = self._address(request)
+        await self._service.session(address)
+        given = request.headers.get("last-event-id") or request.query_params.get("after")
+        if given is None:
+            version = await STORE.do(turn_start, self._service.node.store, address.place)
+        return EventResponse(
+            self._service.reader(address, Cursor(version) if given is None else Cursor.read(given))
+        )
+
+    # What the model sees
+
+    @operation("GET", f"{_ONE}/context")
+    async def context(self, request: Request) -> Response:
+        """What the model would see now, and why."""
+        address = self._address(request)
+        await self._service.session(address)
+        made = await self._service.node.worker(*address).agent.preview()
+        receipt = made.receipt
+        return _json(
+            {
+                "model": made.model,
+                "tokens": receipt.tokens,
+                "available": receipt.available,
+                "items": _raw(made.items),
+                **_explained(receipt),
+            }
+        )
+
+    @operation("GET", f"{_ONE}/receipts", query=_LIMIT)
+    async def receipts(self, request: Request) -> Response:
+        """The requests that were sent to models, newest first."""
+        session, limit = await self._service.session(self._address(request)), _limit(request)
+        rows = await STORE.do(lambda: [_row(kept) for kept in reversed(session.receipts[-limit:])])
+        return _json({"receipts": rows})
+
+    @operation("GET", f"{_ONE}/receipts/{{receipt}}")
+    async def receipt(self, request: Request) -> Response:
+        """One request, by its version: its sections, and what became of each candidate."""
+        session, asked = await self._service.session(self._address(request)), _name(request, "receipt")
+
+        def found() -> dict[str, Any]:
+            kept = next((one for one in session.receipts if str(one.version) == asked), None)
+            if kept is None:
+                raise UnknownId("no such request was kept in this conversation")
+            return {**_row(kept), **({} if kept.is_bare else _explained(kept))}
+
+        return _json(await STORE.do(found))
+
+    def _address(self, request: Request) -> Address:
+        return self._service.address(request, _name(request, "agent"), _name(request, "conversation"))
+
+    def _waiting(self, address: Address, session: Session) -> tuple[Any, ...]:
+        """The calls that wait for a person; the agent is only made if there may be one."""
+        if session.jobs.current is not None or not session.steps.standing():
+            return ()
+        return self._service.node.worker(*address).agent.waiting()
+
+    async def _turn_start(self, address: Address) -> int:
+        """Where to follow a conversation from: the turn that runs is told from its beginning."""
+        return await STORE.do(turn_start, self._service.node.store, address.place)
+
+
+OPERATIONS = operations_of(_Routes)
+"""All that can be asked of the service, apart from the OpenAI-compatible routes."""
+
+
+# Requests and answers
+
+
+def _name(request: Request, part: str) -> str:
+    """A name in the path, decoded."""
+    try:
+        return unquote(request.path_params[part], errors="strict")
+    except UnicodeDecodeError:
+        raise InvalidValue("the path escapes bytes that are not UTF-8") from None
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    given = request.query_params.get(name)
+    if given is None:
+        return default
+    if not (given.isascii() and given.isdecimal() and len(given) <= 15):
+        raise InvalidValue(f"{name} is a whole number of at least 0")
+    return int(given)
+
+
+def _limit(request: Request) -> int:
+    return min(max(_number(request, "limit", _ROWS), 1), _MOST_ROWS)
+
+
+def _job_id(request: Request) -> str | None:
+    """The id of a job that the client chose, so that it can ask twice and be answered once."""
+    given = request.headers.get("idempotency-key")
+    if given is None:
+        return None
+    if not (0 < len(given) <= 100 and given.isascii() and given.isprintable()):
+        raise InvalidValue("Idempotency-Key has 1 to 100 printable ASCII characters")
+    return f"key {given}"  # the id of no item
+
+
+def _wants_events(request: Request) -> bool:
+    return "text/event-stream" in request.headers.get("accept", "")
+
+
+def _preferred_wait(request: Request) -> float:
+    """The seconds of `Prefer: wait=30`."""
+    for preference in request.headers.get("prefer", "").split(","):
+        name, _, seconds = preference.strip().partition("=")
+        if name == "wait" and seconds.isascii() and seconds.isdecimal() and len(seconds) < 10:
+            return min(float(seconds), _LONGEST_WAIT)
+    return 0.0
+
+
+def _raw(items: Any) -> list[Raw]:
+    found: list[Item] = list(items)
+    return [Raw(JSON.encode_item(item)) for item in found]
+
+
+def _explained(receipt: Any) -> dict[str, Any]:
+    """The sections of a request, and what became of every candidate."""
+    return {
+        "sections": [line._asdict() for line in receipt.lines()],
+        "entries": [entry._asdict() for entry in receipt.entries],
+    }
+
+
+def _row(kept: Kept) -> dict[str, Any]:
+    names = ("id", "version", "provider", "model", "tokens", "available", "reserve", "digest", "is_bare")
+    spent = kept.spending
+    used = {"usage": spent.usage, "cost": spent.cost} if spent.requests else {}
+    return {**{name: getattr(kept, name) for name in names}, "at": kept.created_at, **used}
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")

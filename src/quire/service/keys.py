@@ -1,0 +1,166 @@
+"""API keys: who asks, in which scope, and how much.
+
+A file of keys holds SHA-256 digests, never the keys. A key is compared with all of them in constant time, and
+appears in no log and no error.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+import tomllib
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from quire.errors import InvalidValue
+from quire.items import prepared, without_content
+from quire.service.refusals import Problem
+from quire.stores import place_at
+
+_DIGEST = re.compile("[0-9a-f]{64}")
+_LONGEST_USER = 100
+_RETRY_BUSY = 1
+
+
+@prepared
+class Key(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of the file of keys."""
+
+    name: str
+    """For logs."""
+    sha256: str
+    """The digest of the key, in hexadecimal digits."""
+    scope: str
+    users: bool = False
+    """Whether each request names a user in `Quire-User`, who has a scope of its own below this one."""
+    agents: tuple[str, ...] | None = None
+    """The agents that it may ask; by default all."""
+    requests_per_minute: float | None = None
+    concurrent: int | None = None
+    """How many requests may be open at a time, streams included."""
+    metrics: bool = False
+    """Whether it may read `/metrics`, which is about all keys."""
+
+
+@prepared
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    keys: list[Key]
+
+
+class Caller(NamedTuple):
+    """Who asks: the name of the key, the scope, and the agents that may be asked."""
+
+    key: str = "-"
+    scope: str = ""
+    agents: tuple[str, ...] | None = None
+    reads_metrics: bool = True
+
+
+class Keys:
+    """The keys that are accepted, and what each has used of its limits in this process."""
+
+    def __init__(self, keys: Iterable[Key]) -> None:
+        self._keys = list(keys)
+        _check(self._keys)
+        self._digests = [bytes.fromhex(key.sha256) for key in self._keys]
+        self._limits = [_Limit(key) for key in self._keys]
+
+    @staticmethod
+    def read(data: bytes) -> "Keys":
+        """The keys of a TOML file."""
+        try:
+            found = msgspec.convert(tomllib.loads(data.decode()), _File)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+            raise InvalidValue(f"the file of keys is TOML: {type(fault).__name__}") from None
+        except msgspec.ValidationError as fault:
+            text, place = without_content(fault)
+            raise InvalidValue(f"the file of keys{place}: {text}") from None
+        return Keys(found.keys)
+
+    @contextmanager
+    def admitted(self, authorization: str, user: str | None) -> Generator[Caller]:
+        """Who asks with these headers, counted against the limits of the key while the block runs."""
+        kind, _, given = authorization.partition(" ")
+        digest = hashlib.sha256(given.strip().encode("utf-8", "surrogateescape")).digest()
+        found = None
+        for at, known in enumerate(self._digests):  # all of them: the time tells nothing
+            if hmac.compare_digest(digest, known):
+                found = at
+        if found is None or kind.lower() != "bearer":
+            raise Problem(401, "a valid key is needed", {"www-authenticate": "Bearer"})
+        key = self._keys[found]
+        caller = Caller(key.name, _scope_of(key, user), key.agents, key.metrics)
+        with self._limits[found].used():
+            yield caller
+
+
+def new_key(name: str) -> tuple[str, str]:
+    """A new key, and its row for the file of keys."""
+    key = f"quire_{secrets.token_urlsafe(32)}"
+    quoted = msgspec.json.encode(name).decode()
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return key, f'[[keys]]\nname = {quoted}\nsha256 = "{digest}"\nscope = {quoted}\n'
+
+
+def _scope_of(key: Key, user: str | None) -> str:
+    """The scope of a request. No two users share one, whatever their names."""
+    if not key.users:
+        if user is not None:
+            raise Problem(400, "this key has no users: leave out Quire-User")
+        return key.scope
+    if not user or len(user) > _LONGEST_USER or not user.isascii() or not user.isprintable():
+        told = f"this key needs the header Quire-User: 1 to {_LONGEST_USER} printable ASCII characters"
+        raise Problem(400, told)
+    return f"{key.scope}/{quote(user, safe='')}"
+
+
+def _check(keys: Sequence[Key]) -> None:
+    if not keys:
+        raise InvalidValue("the file of keys has no key")
+    for key in keys:
+        what = f"the key {key.name!r}"
+        place_at(scope=key.scope)
+        if not _DIGEST.fullmatch(key.sha256):
+            raise InvalidValue(f"{what}: sha256 has 64 hexadecimal digits, in lower case")
+        if key.requests_per_minute is not None and key.requests_per_minute <= 0:
+            raise InvalidValue(f"{what}: requests_per_minute is above 0")
+        if key.concurrent is not None and key.concurrent <= 0:
+            raise InvalidValue(f"{what}: concurrent is above 0")
+        below = f"{key.scope}/"
+        if key.users and any(other.scope.startswith(below) for other in keys):
+            raise InvalidValue(f"{what} has users, so no other key has a scope below its own")
+    if len({key.sha256 for key in keys}) < len(keys) or len({key.name for key in keys}) < len(keys):
+        raise InvalidValue("two keys have the same name or the same sha256")
+
+
+class _Limit:
+    """What a key may do: requests in a minute, as a bucket that fills again, and requests at a time."""
+
+    def __init__(self, key: Key) -> None:
+        self._per_second = (key.requests_per_minute or 0.0) / 60.0
+        self._most = max(key.requests_per_minute or 0.0, 1.0)
+        self._left, self._at = self._most, time.monotonic()
+        self._concurrent, self._open = key.concurrent, 0
+
+    @contextmanager
+    def used(self) -> Generator[None]:
+        if self._concurrent is not None and self._open >= self._concurrent:
+            raise Problem(429, "too many requests at a time", {"retry-after": str(_RETRY_BUSY)})
+        if self._per_second:
+            moment = time.monotonic()
+            self._left = min(self._left + (moment - self._at) * self._per_second, self._most)
+            self._at = moment
+            if self._left < 1.0:
+                wait = int((1.0 - self._left) / self._per_second) + 1
+                raise Problem(429, "too many requests in a minute", {"retry-after": str(wait)})
+            self._left -= 1.0
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1

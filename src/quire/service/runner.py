@@ -1,0 +1,309 @@
+"""Runners, which do the jobs that the service accepts, and tell the words of an answer as they come."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, suppress
+from typing import Literal, NamedTuple, Protocol
+
+import msgspec
+
+from quire.agent import Began, Delta, Ended, Recorded, Thoughts, Words
+from quire.errors import Stopped, StoreError
+from quire.items import now
+from quire.memory import is_reserved
+from quire.node import Node
+from quire.session import Job, Outcome, Session
+from quire.stores import Place, Recent
+from quire.stores.streams import JOBS
+from quire.stores.threads import STORE
+
+logger = logging.getLogger("quire.service")
+
+_MOST_OF_JOB, _MOST_AFTER = 2**20, 16 * 2**20
+"""Characters that are kept of the words of one answer, and of all answers that have ended."""
+
+_LOOK_BACK = 31 * 86_400.0
+"""Seconds: conversations that were active since are looked through for jobs when a runner starts."""
+
+LONGEST_DELAY = 30 * 86_400.0
+"""Seconds by which a message may be delayed."""
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 30.0
+"""Seconds after which a job that could not be done now is tried again."""
+
+
+class Told(msgspec.Struct, frozen=True, gc=False):
+    """A piece of an answer on its way. Items do not travel: they are in the log.
+
+    The text of `words` and `thoughts` is the piece itself, that of `began` the call id of a call that begins
+    to run, and that of `recorded` the id of the last item that is now on record.
+    """
+
+    number: int
+    kind: Literal["words", "thoughts", "began", "recorded"]
+    text: str
+
+
+def told(number: int, delta: Delta | Outcome) -> Told | None:
+    """What is told of a delta; `None` if it is the last."""
+    match delta:
+        case Words(text):
+            return Told(number, "words", text)
+        case Thoughts(text):
+            return Told(number, "thoughts", text)
+        case Began(call):
+            return Told(number, "began", call.call_id)
+        case Ended(result):
+            return Told(number, "recorded", result.id)
+        case Recorded(items) if items:
+            return Told(number, "recorded", items[-1].id)
+        case _:
+            return None
+
+
+class Runner(Protocol):
+    """Does jobs, here or on other machines."""
+
+    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> int:
+        """Accept a job, and return the version before it. When this returns, the job will be done."""
+        ...
+
+    def deltas(
+        self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
+    ) -> AsyncGenerator[Told, None]:
+        """What a streamed job tells, numbered from 1, after a number; it ends when the job has ended.
+
+        What was told before is told again, for some minutes after the job has ended.
+        """
+        ...
+
+    def load(self) -> int:
+        """How many jobs wait or run, as far as this process knows."""
+        ...
+
+    async def start(self) -> None:
+        """Begin; jobs that were accepted before are done too."""
+        ...
+
+    async def stop(self, grace: float) -> None:
+        """Let running turns end within the grace. What is left stays pending, for whoever starts next."""
+        ...
+
+
+class _Key(NamedTuple):
+    agent: str
+    scope: str
+    conversation: str
+
+
+class _Words:
+    """What one job has told: the oldest are dropped if there is too much of it."""
+
+    def __init__(self) -> None:
+        self._told: list[Told] = []
+        self.size = 0
+        self.last = 0
+        self.has_ended = False
+        self._changed = asyncio.Event()
+
+    def add(self, delta: Delta | Outcome) -> None:
+        """Keep what a delta tells, and wake those who listen."""
+        one = told(self.last + 1, delta)
+        if one is None:
+            return
+        self._told.append(one)
+        self.last = one.number
+        self.size += len(one.text)
+        if self.size > _MOST_OF_JOB:
+            self._told = self._told[len(self._told) // 2 :]
+            self.size = sum(len(kept.text) for kept in self._told)
+        self._wake()
+
+    def end(self) -> None:
+        """Nothing more is told."""
+        self.has_ended = True
+        self._wake()
+
+    def after(self, number: int) -> Iterator[Told]:
+        """What is kept after a number."""
+        first = self.last - len(self._told)
+        return iter(self._told[max(number - first, 0) :])
+
+    async def changed(self) -> None:
+        """Wait for more."""
+        await self._changed.wait()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class LocalRunner:
+    """Does jobs in this process: conversations side by side, the jobs of each in order."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._jobs: dict[_Key, set[str]] = {}  # that wait or run
+        self._working: dict[_Key, asyncio.Task[None]] = {}
+        self._news: dict[_Key, asyncio.Event] = {}
+        self._running: set[_Key] = set()
+        self._words: OrderedDict[tuple[_Key, str], _Words] = OrderedDict()
+        self._finding: asyncio.Task[None] | None = None
+        self._is_stopped = False
+
+    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> int:
+        """See `Runner.submit`."""
+        if self._is_stopped:
+            raise Stopped("the service is stopping")
+        key = _Key(agent, scope, conversation)
+        session = await STORE.do(self._node.session, *key)
+        version = await session.jobs.submit(job)
+        self._attend(key, session)
+        return version
+
+    async def deltas(
+        self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
+    ) -> AsyncGenerator[Told, None]:
+        """See `Runner.deltas`."""
+        words = self._words.get((_Key(agent, scope, conversation), job_id))
+        while words is not None:
+            for one in words.after(after):
+                after = one.number
+                yield one
+            if after < words.last:
+                continue  # more came while the reader was busy
+            if words.has_ended:
+                return
+            await words.changed()
+
+    def load(self) -> int:
+        """See `Runner.load`."""
+        return sum(map(len, self._jobs.values()))
+
+    async def start(self) -> None:
+        """See `Runner.start`."""
+        self._is_stopped = False
+        self._finding = asyncio.ensure_future(self._find())
+
+    async def stop(self, grace: float) -> None:
+        """See `Runner.stop`."""
+        self._is_stopped = True
+        if self._finding is not None:
+            self._finding.cancel()
+        running = [self._working[key] for key in self._running]
+        for key, task in list(self._working.items()):
+            if key not in self._running:
+                task.cancel()
+            self._news[key].set()
+        if running:
+            await asyncio.wait(running, timeout=grace)
+        left = [task for task in self._working.values() if task.cancel() or not task.done()]
+        await asyncio.gather(*left, return_exceptions=True)
+        for words in self._words.values():
+            words.end()
+
+    # Conversations at work
+
+    def _attend(self, key: _Key, session: Session) -> None:
+        """See to the pending jobs of a conversation."""
+        jobs = session.jobs.pending()
+        for job in jobs:
+            if job.id not in self._jobs.setdefault(key, set()):
+                self._jobs[key].add(job.id)
+                if job.is_streamed:
+                    self._words[key, job.id] = _Words()
+        if key in self._working:
+            self._news[key].set()
+        elif jobs and not self._is_stopped:
+            self._news[key] = asyncio.Event()
+            self._working[key] = asyncio.ensure_future(self._work(key, session))
+
+    async def _work(self, key: _Key, session: Session) -> None:
+        """Do the jobs of a conversation, until there is none or the runner is stopped."""
+        try:
+            await self._do_jobs(key, session)
+        finally:
+            del self._working[key], self._news[key]
+            for job_id in self._jobs.pop(key):
+                self._end(key, job_id)
+
+    async def _do_jobs(self, key: _Key, session: Session) -> None:
+        pause = _SHORTEST_PAUSE
+        while not self._is_stopped:
+            news = self._news[key]
+            news.clear()
+            jobs = session.jobs.pending()
+            for job_id in self._jobs[key].difference(job.id for job in jobs):
+                self._end(key, job_id)
+            self._jobs[key] = {job.id for job in jobs}
+            if not jobs:
+                return
+            job = next((job for job in jobs if job.not_before <= now()), None)
+            if job is None:
+                await _wait(news, min(job.not_before for job in jobs) - now())
+            elif await self._run(key, job):
+                pause = _SHORTEST_PAUSE
+            else:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                with suppress(StoreError):
+                    await session.aio.refresh()
+
+    async def _run(self, key: _Key, job: Job) -> bool:
+        """Do one job; whether it has ended."""
+        words, name = self._words.get((key, job.id)), key._asdict()
+        self._running.add(key)
+        try:
+            deltas = self._node.run_stream(name.pop("agent"), job.id, **name)
+            async with aclosing(deltas):
+                async for delta in deltas:
+                    if words is not None:
+                        words.add(delta)
+            return True
+        except Exception as fault:  # of the store, or another does it: what the turn itself raises ends it
+            logger.warning("a job is tried again later: %s", type(fault).__name__)
+            return False
+        finally:
+            self._running.discard(key)
+
+    def _end(self, key: _Key, job_id: str) -> None:
+        """Keep the words of a job that has ended as one of the latest, and drop the oldest of these."""
+        words = self._words.get((key, job_id))
+        if words is None:
+            return
+        words.end()
+        self._words.move_to_end((key, job_id))
+        size = sum(one.size for one in self._words.values() if one.has_ended)
+        for name, one in list(self._words.items()):
+            if size <= _MOST_AFTER:
+                break
+            if one.has_ended:
+                size -= one.size
+                del self._words[name]
+
+    async def _find(self) -> None:
+        """See to the jobs that were left when the process ended, the latest conversations first."""
+        for recent in await STORE.do(self._node.store.recent):
+            if (recent.time or 0.0) < now() - _LOOK_BACK:
+                return
+            try:
+                key = self._key_of(recent)
+                if key is not None and await STORE.do(self._has_jobs, recent.place):
+                    self._attend(key, await STORE.do(self._node.session, *key))
+            except Exception as fault:  # one conversation that is damaged keeps no other waiting
+                logger.warning("jobs of %s are not looked for: %s", recent.place, type(fault).__name__)
+
+    def _key_of(self, recent: Recent) -> _Key | None:
+        agent, _, scope = recent.place.scope.partition("/")
+        is_ours = agent in self._node.agents and not is_reserved(recent.place.conversation)
+        return _Key(agent, scope, recent.place.conversation) if is_ours else None
+
+    def _has_jobs(self, place: Place) -> bool:
+        return bool(self._node.store.versions_of(place, JOBS, limit=1))
+
+
+async def _wait(news: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(news.wait(), min(max(seconds, 0.01), _LONGEST_PAUSE))

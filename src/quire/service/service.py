@@ -1,0 +1,120 @@
+"""What all routes share: who asks, for which conversation, and how a job is accepted and followed."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import NamedTuple, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from starlette.requests import Request
+
+from quire.errors import InvalidValue, UnknownId, UnknownKey, cut
+from quire.items import without_content
+from quire.memory import is_reserved
+from quire.node import Node
+from quire.service.events import Cursor, Reader, Readers
+from quire.service.keys import Caller
+from quire.service.metrics import Metrics
+from quire.service.problems import CALLER, RETRY_AFTER
+from quire.service.refusals import Problem
+from quire.service.runner import Runner
+from quire.session import Job, Session
+from quire.stores import Place, place_at
+from quire.stores.threads import STORE
+
+B = TypeVar("B")
+
+
+class Address(NamedTuple):
+    """A conversation as the node knows it."""
+
+    agent: str
+    scope: str
+    conversation: str
+
+    @property
+    def place(self) -> Place:
+        """Where it is kept."""
+        return place_at(scope=f"{self.agent}/{self.scope}", conversation=self.conversation)
+
+    @property
+    def path(self) -> str:
+        """The path of its resource."""
+        return f"/agents/{quote(self.agent, safe='')}/conversations/{quote(self.conversation, safe='')}"
+
+
+class Service:
+    """The agents of a node over HTTP."""
+
+    def __init__(self, node: Node, runner: Runner, most: int, grace: float) -> None:
+        self.node, self.runner, self.readers, self.metrics = node, runner, Readers(), Metrics()
+        self._most, self._grace, self.is_stopping = most, grace, False
+        self.metrics.gauge("quire_streams", "Streams that are open.", lambda: len(self.readers))
+        self.metrics.gauge("quire_jobs", "Jobs that wait or run, known to this process.", runner.load)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Do jobs for as long as the block runs."""
+        await self.runner.start()
+        try:
+            yield
+        finally:
+            await self.stop()
+
+    async def stop(self) -> None:
+        """Refuse messages, let running turns end within the grace, then end all streams."""
+        if not self.is_stopping:
+            self.is_stopping = True
+            await self.runner.stop(self._grace)
+            self.readers.close()
+
+    def caller(self, request: Request) -> Caller:
+        """Who asks."""
+        caller: Caller = request.scope[CALLER]
+        return caller
+
+    def address(self, request: Request, agent: str, conversation: str) -> Address:
+        """The conversation of an agent in the scope of the caller; `UnknownKey` if there is no such agent."""
+        caller = self.caller(request)
+        is_allowed = caller.agents is None or agent in caller.agents
+        if agent not in self.node.agents or not is_allowed:
+            raise UnknownKey(f"there is no agent {cut(agent)!r} here")
+        address = Address(agent, caller.scope, conversation)
+        if is_reserved(address.place.conversation):
+            raise InvalidValue("the name of this conversation is reserved")
+        return address
+
+    async def session(self, address: Address) -> Session:
+        """A conversation that exists, with all that others wrote; `UnknownId` if it does not."""
+
+        def opened() -> Session:
+            if not self.node.store.version(address.place):
+                raise UnknownId(f"there is no conversation {cut(address.conversation)!r} here")
+            return self.node.session(*address)
+
+        return await STORE.do(opened)
+
+    async def submit(self, address: Address, job: Job) -> int:
+        """Accept a job, and return the version before it; 503 while there is too much to do."""
+        if self.is_stopping or self.runner.load() >= self._most:
+            self.metrics.refused("stopping" if self.is_stopping else "busy")
+            told = "the service is stopping" if self.is_stopping else "too many messages wait to be answered"
+            raise Problem(503, told, {"retry-after": str(RETRY_AFTER)})
+        version = await self.runner.submit(*address, job)
+        self.metrics.accepted()
+        return version
+
+    def reader(self, address: Address, after: Cursor) -> Reader:
+        """Reads the events of a conversation."""
+        return Reader(self.readers, self.runner, self.node.store, address, after)
+
+    async def body(self, request: Request, kind: type[B]) -> B:
+        """The JSON body of a request."""
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            raise Problem(415, "the body is JSON: its content-type is application/json")
+        try:
+            return msgspec.json.decode(await request.body(), type=kind)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as fault:
+            text, place = without_content(fault)
+            told = "nested too deep" if isinstance(fault, RecursionError) else text
+            raise InvalidValue(f"the body{place}: {told}") from None
