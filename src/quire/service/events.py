@@ -338,7 +338,7 @@ async def answered(reader: Reader, job: str) -> Answer | None:
             elif event.name == "begun" and is_of_job:
                 begun = begun or event.version
             elif event.name == "ended" and is_of_job:
-                spent = await STORE.do(_spent, reader.store, reader.place, begun, event.version)
+                spent = await STORE.do(spent_between, reader.store, reader.place, begun, event.version)
                 return Answer(
                     job=job,
                     stop=event.data["stop"],
@@ -361,7 +361,7 @@ def _last_text(items: Sequence[msgspec.Raw]) -> str:
     return ""
 
 
-def _spent(store: Store, place: Place, after: int, to: int) -> Spending:
+def spent_between(store: Store, place: Place, after: int, to: int) -> Spending:
     """What was used between two versions."""
     versions = [at for at in store.versions_of(place, USAGE, before=to + 1) if at > after]
     spent = Spending()

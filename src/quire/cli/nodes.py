@@ -1,0 +1,22 @@
+"""The node that a file of a user defines, for the commands that run it."""
+
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from quire.errors import InvalidValue
+from quire.node import Node
+
+
+def node_in(text: str) -> tuple[Node, ModuleType]:
+    """The node of `file.py` or `file.py:name`, and the module that was run for it."""
+    path, _, name = text.rpartition(":") if text.rpartition(":")[0].endswith(".py") else (text, "", "node")
+    spec = spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None or not Path(path).is_file():
+        raise InvalidValue(f"there is no Python file at {path}")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    node = getattr(module, name, None)
+    if not isinstance(node, Node):
+        raise InvalidValue(f"{path} has no variable {name!r} that is a Node")
+    return node, module
