@@ -67,9 +67,7 @@ class Served:
 
     def streamed(self, content: str, conversation: str = "c") -> list[Sent]:
         """Send a message, and read all events of its answer."""
-        with self.stream(
-            "POST", self.path(conversation, "/messages"), json={"content": content}
-        ) as events:
+        with self.stream("POST", self.path(conversation, "/messages"), json={"content": content}) as events:
             return list(events)
 
 

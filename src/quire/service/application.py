@@ -23,7 +23,7 @@ from quire.service.openapi import description, operation, operations_of
 from quire.service.problems import RETRY_AFTER, Boundary, document, problem_of
 from quire.service.refusals import Problem
 from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
-from quire.service.service import Address, Service
+from quire.service.service import Address, Service, job_id_of, json_response
 from quire.session import Job, Kept, Session, Spending
 from quire.stores import place_at
 from quire.stores.threads import STORE
@@ -153,7 +153,7 @@ class _Routes:
     @operation("GET", "/health")
     async def health(self, request: Request) -> Response:
         """Whether the process answers."""
-        return _json({"status": "ok"})
+        return json_response({"status": "ok"})
 
     @operation("GET", "/ready")
     async def ready(self, request: Request) -> Response:
@@ -165,7 +165,7 @@ class _Routes:
                 await STORE.do(self._service.node.store.version, place_at(conversation="ready"))
         except TimeoutError:
             raise Problem(503, "the store does not answer", {"retry-after": str(RETRY_AFTER)}) from None
-        return _json({"status": "ready"})
+        return json_response({"status": "ready"})
 
     @operation("GET", "/metrics")
     async def metrics(self, request: Request) -> Response:
@@ -177,7 +177,7 @@ class _Routes:
     @operation("GET", "/openapi.json")
     async def openapi(self, request: Request) -> Response:
         """This description."""
-        return _json(description(OPERATIONS))
+        return json_response(description(OPERATIONS))
 
     # Conversations
 
@@ -202,7 +202,7 @@ class _Routes:
             for one in found[:limit]
         ]
         following = f"{rows[-1]['at']!r}~{rows[-1]['conversation']}" if len(found) > limit else None
-        return _json({"conversations": rows, "next": following})
+        return json_response({"conversations": rows, "next": following})
 
     @operation("GET", _ONE, answers={200: Head})
     async def head(self, request: Request) -> Response:
@@ -211,7 +211,7 @@ class _Routes:
         session = await self._service.session(address)
         calls, jobs = self._waiting(address, session), session.jobs.pending()
         state = "running" if session.jobs.current is not None else "waiting" if calls else "idle"
-        return _json(
+        return json_response(
             Head(
                 conversation=address.conversation,
                 version=session.version,
@@ -248,7 +248,7 @@ class _Routes:
                 items, end if end < view.end else None, view.end, f"{address.path}/events?after={start}"
             )
 
-        return _json(await STORE.do(read))
+        return json_response(await STORE.do(read))
 
     @operation("DELETE", f"{_ONE}/items/{{item}}", answers={204: None})
     async def forget_item(self, request: Request) -> Response:
@@ -261,7 +261,7 @@ class _Routes:
     async def waiting(self, request: Request) -> Response:
         """The calls that wait for a person, or for the client."""
         address = self._address(request)
-        return _json({"calls": _raw(self._waiting(address, await self._service.session(address)))})
+        return json_response({"calls": _raw(self._waiting(address, await self._service.session(address)))})
 
     @operation("POST", f"{_ONE}/forks", body=NewFork, answers={201: None})
     async def fork(self, request: Request) -> Response:
@@ -269,7 +269,7 @@ class _Routes:
         session = await self._service.session(self._address(request))
         asked = await self._service.body(request, NewFork)
         made = await session.aio.fork(asked.name, at=asked.at)
-        return _json({"conversation": made.place.conversation, "version": made.version}, 201)
+        return json_response({"conversation": made.place.conversation, "version": made.version}, 201)
 
     # Jobs
 
@@ -286,7 +286,7 @@ class _Routes:
             raise InvalidValue(f"a message is delayed by at most {LONGEST_DELAY:,.0f} seconds")
         job = Job.of(
             Message("user", asked.content),
-            id=_job_id(request),
+            id=job_id_of(request),
             parameters=asked.parameters,
             is_streamed=asked.stream or _wants_events(request),
             not_before=not_before,
@@ -299,7 +299,7 @@ class _Routes:
         address, asked = self._address(request), await self._service.body(request, NewDecisions)
         session = await self._service.session(address)
         known = {name for call in self._waiting(address, session) for name in (call.id, call.call_id)}
-        job_id = _job_id(request)
+        job_id = job_id_of(request)
         for name in asked.decisions:
             if name not in known and (job_id is None or await session.jobs.outcome(job_id) is None):
                 raise UnknownId(f"no call {cut(name)!r} waits for a decision")
@@ -316,15 +316,15 @@ class _Routes:
         version = await self._service.submit(address, job)
         reader = self._service.reader(address, Cursor(version))
         if _wants_events(request):
-            return EventResponse(reader, until=job.id)
+            return EventResponse(reader.encoded(until=job.id))
         if seconds := _preferred_wait(request):
             try:
                 async with asyncio.timeout(seconds):
                     if (answer := await answered(reader, job.id)) is not None:
-                        return _json(answer)
+                        return json_response(answer)
             except TimeoutError:
                 pass
-        return _json(Accepted(job.id, version, f"{address.path}/events?after={version}"), 202)
+        return json_response(Accepted(job.id, version, f"{address.path}/events?after={version}"), 202)
 
     @operation("GET", f"{_ONE}/events", query={"after": "the id of an event"}, is_stream=True)
     async def events(self, request: Request) -> EventResponse:
@@ -347,7 +347,7 @@ class _Routes:
         await self._service.session(address)
         made = await self._service.node.worker(*address).agent.preview()
         receipt = made.receipt
-        return _json(
+        return json_response(
             {
                 "model": made.model,
                 "tokens": receipt.tokens,
@@ -362,7 +362,7 @@ class _Routes:
         """The requests that were sent to models, newest first."""
         session, limit = await self._service.session(self._address(request)), _limit(request)
         rows = await STORE.do(lambda: [_row(kept) for kept in reversed(session.receipts[-limit:])])
-        return _json({"receipts": rows})
+        return json_response({"receipts": rows})
 
     @operation("GET", f"{_ONE}/receipts/{{receipt}}")
     async def receipt(self, request: Request) -> Response:
@@ -375,7 +375,7 @@ class _Routes:
                 raise UnknownId("no such request was kept in this conversation")
             return {**_row(kept), **({} if kept.is_bare else _explained(kept))}
 
-        return _json(await STORE.do(found))
+        return json_response(await STORE.do(found))
 
     def _address(self, request: Request) -> Address:
         return self._service.address(request, _name(request, "agent"), _name(request, "conversation"))
@@ -419,16 +419,6 @@ def _limit(request: Request) -> int:
     return min(max(_number(request, "limit", _ROWS), 1), _MOST_ROWS)
 
 
-def _job_id(request: Request) -> str | None:
-    """The id of a job that the client chose, so that it can ask twice and be answered once."""
-    given = request.headers.get("idempotency-key")
-    if given is None:
-        return None
-    if not (0 < len(given) <= 100 and given.isascii() and given.isprintable()):
-        raise InvalidValue("Idempotency-Key has 1 to 100 printable ASCII characters")
-    return f"key {given}"  # the id of no item
-
-
 def _wants_events(request: Request) -> bool:
     return "text/event-stream" in request.headers.get("accept", "")
 
@@ -460,7 +450,3 @@ def _row(kept: Kept) -> dict[str, Any]:
     spent = kept.spending
     used = {"usage": spent.usage, "cost": spent.cost} if spent.requests else {}
     return {**{name: getattr(kept, name) for name in names}, "at": kept.created_at, **used}
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")

@@ -27,11 +27,11 @@ from quire.stores.streams import JOBS, USAGE
 from quire.stores.threads import STORE
 from quire.tokens import Usage
 
-ALIVE = 15.0
-"""Seconds between two signs of life in a stream."""
+ALIVE, ALIVE_SIGN = 15.0, b": alive\n\n"
+"""The sign of life in a stream, and the seconds between two of them."""
 
-_PAGE = 64
-"""Entries that are read at once."""
+_PAGE, _MANY_BYTES = 64, 2**16
+"""Entries that are read at once; fewer after entries that have many bytes."""
 
 _QUIET = 1.0
 """Seconds without words, after which what others recorded is shown though a turn runs."""
@@ -137,6 +137,7 @@ class Reader:
         self._readers, self._runner, self.store = readers, runner, store
         self.place = Place(f"{agent}/{scope}", conversation)
         self._version, self._job, self._number = after
+        self._at_once = 4
         self._claim: str | None = None
         self._has_words = bool(after.job)
         self._unstreamed: set[str] = set()  # jobs that tell no words
@@ -164,6 +165,13 @@ class Reader:
             self._readers.leave(wake)
             unwatch()
 
+    async def encoded(self, until: str | None = None) -> AsyncGenerator[bytes, None]:
+        """The events as they are sent, with signs of life between."""
+        yield b"retry: 1000\n\n"
+        async with aclosing(self.events(until)) as events:
+            async for event in events:
+                yield ALIVE_SIGN if event is None else event.encoded()
+
     async def _next(self, wake: asyncio.Event) -> AsyncGenerator[Event | None, None]:
         """All that there is by now; while a job is followed, all until it has ended."""
         if self._has_words:
@@ -188,8 +196,11 @@ class Reader:
                 yield self._event("reset", {})  # the conversation was removed
             if last <= self._version:
                 return
-            page = range(self._version + 1, min(last, self._version + _PAGE) + 1)
-            for stored in await STORE.do(self.store.read_at, self.place, page):
+            span = range(self._version + 1, min(last, self._version + self._at_once) + 1)
+            page = await STORE.do(self.store.read_at, self.place, span)
+            is_large = sum(len(stored.body) for stored in page) > _MANY_BYTES
+            self._at_once = 1 if is_large else min(2 * self._at_once, _PAGE)
+            for stored in page:
                 if before_answer and _is_answer(stored):
                     return
                 self._version = stored.version
@@ -386,10 +397,11 @@ def turn_start(store: Store, place: Place) -> int:
 
 
 class EventResponse:
-    """Sends events to a client until they end or the client leaves."""
+    """Sends a stream of events to a client, until it ends or the client leaves."""
 
-    def __init__(self, reader: Reader, until: str | None = None) -> None:
-        self._reader, self._until = reader, until
+    def __init__(self, chunks: AsyncGenerator[bytes, None], headers: Mapping[str, str] | None = None) -> None:
+        self._chunks = chunks
+        self._headers = {"content-type": "text/event-stream", "x-accel-buffering": "no", **(headers or {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -404,13 +416,11 @@ class EventResponse:
             tasks[0].result()
 
     async def _send(self, send: Send) -> None:
-        headers = [(b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no")]
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._headers.items()]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"retry: 1000\n\n", "more_body": True})
-        async with aclosing(self._reader.events(self._until)) as events:
-            async for event in events:
-                body = b": alive\n\n" if event is None else event.encoded()
-                await send({"type": "http.response.body", "body": body, "more_body": True})
+        async with aclosing(self._chunks) as chunks:
+            async for chunk in chunks:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

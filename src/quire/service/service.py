@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import msgspec
 from starlette.requests import Request
+from starlette.responses import Response
 
 from quire.errors import InvalidValue, UnknownId, UnknownKey, cut
 from quire.items import without_content
@@ -118,3 +119,18 @@ class Service:
             text, place = without_content(fault)
             told = "nested too deep" if isinstance(fault, RecursionError) else text
             raise InvalidValue(f"the body{place}: {told}") from None
+
+
+def job_id_of(request: Request) -> str | None:
+    """The id of a job that the client chose, so that it can ask twice and be answered once."""
+    given = request.headers.get("idempotency-key")
+    if given is None:
+        return None
+    if not (0 < len(given) <= 100 and given.isascii() and given.isprintable()):
+        raise InvalidValue("Idempotency-Key has 1 to 100 printable ASCII characters")
+    return f"key {given}"  # the id of no item
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """A value as the JSON of an answer."""
+    return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")

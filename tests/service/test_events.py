@@ -1,0 +1,199 @@
+"""Events: in the order of the record, resumable at any place, and cheap for those who only wait."""
+
+import gc
+import json
+import resource
+import select
+import socket
+import threading
+import time
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire.session import Session
+from tests.service.serving import Sent, Served, reply, support
+
+QUESTION = "look at it"
+EVENTS = 28
+"""How many events the answer to the question has."""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with support(tmp_path_factory.mktemp("events") / "store.db") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def whole(served: Served) -> list[Sent]:
+    """All events of an answer with two calls."""
+    events = served.streamed(QUESTION)
+    assert len(events) == EVENTS
+    return events
+
+
+def until_ended(events: Any) -> list[Sent]:
+    found: list[Sent] = []
+    for event in events:
+        found.append(event)
+        if event.name == "ended":
+            break
+    return found
+
+
+def told(events: Sequence[Sent]) -> list[Any]:
+    """What events say, without the ids of this run."""
+    return [(e.name, e.data.get("text"), e.data.get("item", {}).get("content")) for e in events]
+
+
+def test_the_words_of_a_response_come_before_its_items_and_after_what_was_recorded(whole: list[Sent]) -> None:
+    names = [event.name for event in whole]
+    assert names[:3] == ["accepted", "begun", "item"]
+    assert names[-1] == "ended"
+    said = ""
+    for event in whole[3:]:
+        said += event.data["text"] if event.name == "words" else ""
+        item = event.data.get("item", {})
+        if item.get("role") == "assistant":
+            assert item["content"] == said
+            said = ""
+    assert names.count("call") == 2
+
+
+@pytest.mark.parametrize("cut", range(EVENTS - 1))
+def test_a_stream_that_was_cut_goes_on_without_loss_or_repetition(
+    served: Served, whole: list[Sent], cut: int
+) -> None:
+    path = served.path(rest="/events")
+    with served.stream("GET", path, {"Last-Event-ID": whole[cut].id}) as events:
+        assert until_ended(events) == whole[cut + 1 :]
+    with served.stream("GET", path, params={"after": whole[cut].id}) as events:
+        assert next(events) == whole[cut + 1]
+
+
+@pytest.mark.parametrize("cut", [1, 2, 4, 9, 12, 20])
+def test_a_stream_that_is_cut_while_the_answer_runs_goes_on(
+    served: Served, whole: list[Sent], cut: int
+) -> None:
+    name = f"live {cut}"
+    with served.stream("POST", served.path(name, "/messages"), json={"content": QUESTION}) as events:
+        first = [event for event, _ in zip(events, range(cut), strict=False)]
+    with served.stream("GET", served.path(name, "/events"), {"Last-Event-ID": first[-1].id}) as events:
+        assert told(first + until_ended(events)) == told(whole)
+
+
+def test_a_second_reader_gets_the_turn_that_runs_from_its_beginning(tmp_path: Path) -> None:
+    gate = threading.Event()
+
+    async def answer(rendered: Any) -> Any:
+        while not gate.is_set():
+            await __import__("asyncio").sleep(0.01)
+        return reply(rendered)
+
+    with support(tmp_path / "store.db", answer) as served:
+        path = served.path(rest="/messages")
+        assert served.client.post(path, json={"content": "hello", "stream": True}).status_code == 202
+        while served.get()["state"] != "running":
+            pass
+        follow = served.get("/items")["events"]
+        with served.stream("GET", served.path(rest="/events")) as events:
+            assert [next(events).name for _ in range(3)] == ["accepted", "begun", "item"]
+            gate.set()
+            assert [event.name for event in until_ended(events)] == [*["words"] * 3, "item", "ended"]
+        with served.stream("GET", follow) as events:
+            assert len(until_ended(events)) == 8
+
+
+def test_a_message_that_is_not_streamed_has_no_words(served: Served) -> None:
+    served.send("hello", "quiet")
+    with served.stream("GET", served.path("quiet", "/events"), params={"after": "0"}) as events:
+        assert [event.name for event in until_ended(events)] == ["accepted", "begun", "item", "item", "ended"]
+
+
+def test_events_of_a_conversation_that_begins_again_say_so(served: Served, tmp_path: Path) -> None:
+    served.send("hello", "gone")
+    place = served.application.state.service.node.session("support", "", "gone").place
+    with served.stream("GET", served.path("gone", "/events")) as events:
+        served.application.state.service.node.store.remove(place)
+        served.client.post(served.path("gone", "/messages"), json={"content": "again"})
+        assert [event.name for event in until_ended(events)][:2] == ["reset", "accepted"]
+
+
+def asking(served: Served, path: str, buffer: int | None = None) -> socket.socket:
+    """A client that has asked for events, and reads nothing yet."""
+    client = socket.socket()
+    if buffer is not None:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+    client.connect(("127.0.0.1", served.port))
+    client.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+    return client
+
+
+def memory() -> int:
+    """The bytes that this process takes."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_a_client_that_reads_nothing_holds_nobody_up_and_takes_little_memory(tmp_path: Path) -> None:
+    items, size = 60, 2**20
+    with support(tmp_path / "store.db") as served:
+        session: Session = served.application.state.service.node.session("support", "", "c")
+        for _ in range(items):
+            session.assistant("x" * size)
+        served.send("hello", "other")
+        before = memory()
+        clients = [asking(served, served.path(rest="/events?after=0"), 4_096) for _ in range(10)]
+        while len(served.application.state.service.readers) < len(clients):
+            pass
+        for turn in range(5):
+            assert served.send(f"hello {turn}", "other")["text"] == f"You said: hello {turn}"
+        assert served.get("/items", limit=1)["length"] == items
+        grown = memory() - before
+        # All that they have not read is ten times sixty megabytes.
+        assert grown < 150 * 2**20, f"{grown:,} bytes"
+        for client in clients:
+            client.close()
+
+
+def test_a_thousand_idle_streams(tmp_path: Path) -> None:
+    streams, conversations = 1_000, 20
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = 2 * streams + 200
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        pytest.skip(f"the process may open {hard:,} files, and {needed:,} are needed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), hard))
+    with support(tmp_path / "store.db") as served:
+        service = served.application.state.service
+        for name in range(conversations):
+            served.send("hello", str(name))
+        before = memory()
+        paths = [served.path(str(number % conversations), "/events") for number in range(streams)]
+        clients = [asking(served, path) for path in paths]
+        while len(service.readers) < streams:
+            time.sleep(0.01)
+        taken = (memory() - before) / streams
+        watching = clients[::conversations]
+        for client in watching:
+            while b"retry" not in client.recv(4_096):
+                pass
+        began = time.perf_counter()
+        assert served.send("hello again", "0")["stop"] == "done"
+        answered = time.perf_counter() - began
+        waiting, first = set(watching), 0.0
+        while waiting:
+            for client in select.select(list(waiting), [], [], 20)[0]:
+                first = first or time.perf_counter() - began
+                if b"event: ended" in client.recv(2**16):
+                    waiting.discard(client)
+        woken = time.perf_counter() - began
+        print(json.dumps({"bytes a stream": int(taken), "answered": answered, "first": first, "all": woken}))
+        assert taken < 200_000
+        for client in clients:
+            client.close()
+        while len(service.readers):
+            time.sleep(0.01)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -1,0 +1,242 @@
+"""The routes: messages, approvals, forks, contexts, receipts, erasure, and the description of it all."""
+
+import re
+from collections.abc import Generator
+from typing import Any
+
+import jsonschema
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.service.serving import Served, support
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with support(tmp_path_factory.mktemp("routes") / "store.db") as running:
+        yield running
+
+
+def post(served: Served, rest: str, conversation: str = "c", **options: Any) -> Any:
+    return served.client.post(served.path(conversation, rest), **options)
+
+
+# Messages
+
+
+def test_a_message_is_accepted_and_answered_later(served: Served) -> None:
+    answer = post(served, "/messages", "later", json={"content": "hello"})
+    assert answer.status_code == 202
+    accepted = answer.json()
+    with served.stream("GET", accepted["events"]) as events:
+        ended = next(event for event in events if event.name == "ended")
+    assert ended.data == {"job": accepted["job"], "stop": "done", "waiting": [], "error": ""}
+
+
+def test_a_client_that_waits_gets_the_answer(served: Served) -> None:
+    answer = served.send("hello", "waits")
+    assert (answer["text"], answer["stop"], answer["error"]) == ("You said: hello", "done", "")
+    assert [item["role"] for item in answer["items"]] == ["user", "assistant"]
+    assert answer["usage"]["input"] > 0
+    assert answer["version"] == served.get(conversation="waits")["version"]
+
+
+def test_parts_are_a_content_too(served: Served) -> None:
+    image = {"part": "image", "url": "https://example.org/a.png"}
+    assert served.send(["what is this?", image], "parts")["items"][0]["content"][1] == image
+
+
+def test_the_same_idempotency_key_is_answered_once(served: Served) -> None:
+    def send(**headers: str) -> Any:
+        told = {"Idempotency-Key": "order 7", **headers}
+        return post(served, "/messages", "once", json={"content": "hello"}, headers=told)
+
+    first = send(Prefer="wait=20").json()
+    again = send(Prefer="wait=20").json()
+    assert (again["job"], again["text"], again["stop"]) == (first["job"], first["text"], "done")
+    assert send().status_code == 202
+    assert served.get("/items", "once")["length"] == 2
+
+
+def test_a_message_can_be_delayed(served: Served) -> None:
+    answer = post(
+        served, "/messages", "delayed", json={"content": "hello", "delay": 1.0}, headers={"Prefer": "wait=0"}
+    )
+    assert answer.status_code == 202
+    head = served.get(conversation="delayed")
+    assert head["jobs"] == [answer.json()["job"]] and head["items"] == 0
+    assert served.send("first", "delayed")["text"] == "You said: first"
+    with served.stream("GET", answer.json()["events"]) as events:
+        assert (
+            next(
+                event.data["stop"]
+                for event in events
+                if event.data.get("job") == head["jobs"][0] and event.name == "ended"
+            )
+            == "done"
+        )
+    assert served.get("/items", "delayed")["length"] == 4
+
+
+def test_the_failure_of_a_model_ends_the_job(served: Served) -> None:
+    answer = served.send("fail now", "failing")
+    assert (answer["stop"], answer["error"]) == ("failed", "the model is down")
+    assert served.send("hello", "failing")["stop"] == "done"
+
+
+def test_messages_of_a_conversation_are_answered_in_order(served: Served) -> None:
+    jobs = [
+        post(served, "/messages", "order", json={"content": f"number {n}"}).json()["job"] for n in range(8)
+    ]
+    served.send("the last", "order")
+    said = [item["id"] for item in served.get("/items", "order")["items"] if item["role"] == "user"]
+    assert said[:8] == jobs
+
+
+# Approvals
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [(True, "refunded 7"), (False, "it was not approved"), ("the order is too old", "the order is too old")],
+)
+def test_a_call_that_waits_is_decided(served: Served, verdict: bool | str, told: str) -> None:
+    name = f"decided {verdict}"
+    answer = served.send("refund 7", name)
+    assert answer["stop"] == "waiting"
+    assert served.get(conversation=name)["state"] == "waiting"
+    (call,) = served.get("/waiting", name)["calls"]
+    assert [call["call_id"]] == answer["waiting"]
+    body = {"decisions": {call["call_id"]: verdict}}
+    decided = post(served, "/decisions", name, json=body, headers={"Prefer": "wait=20"}).json()
+    assert decided["stop"] == "done" and told in decided["text"]
+    assert served.get("/waiting", name) == {"calls": []}
+    again = post(served, "/decisions", name, json=body)
+    assert again.status_code == 404
+
+
+def test_decisions_are_streamed_too(served: Served) -> None:
+    (call,) = served.send("refund 7", "streamed decision")["waiting"]
+    with served.stream(
+        "POST", served.path("streamed decision", "/decisions"), json={"decisions": {call: True}}
+    ) as events:
+        names = [event.name for event in events]
+    assert names[:2] == ["accepted", "begun"] and names[-1] == "ended" and "words" in names
+
+
+# Conversations
+
+
+def test_conversations_are_listed_by_last_activity_page_by_page(served: Served) -> None:
+    for name in ("one", "two/with a slash", "three"):
+        served.send("hello", f"listed {name}")
+    found, cursor = list[str](), None
+    while True:
+        query = {"limit": 2, **({"cursor": cursor} if cursor else {})}
+        page = served.client.get("/agents/support/conversations", params=query).json()
+        found += [row["conversation"] for row in page["conversations"]]
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert found[:3] == ["listed three", "listed two/with a slash", "listed one"]
+    assert len(found) == len(set(found))
+
+
+def test_items_come_page_by_page(served: Served) -> None:
+    for turn in range(3):
+        served.send(f"hello {turn}", "pages")
+    first = served.get("/items", "pages", limit=4)
+    rest = served.get("/items", "pages", after=first["next"])
+    assert [len(first["items"]), len(rest["items"]), rest["next"]] == [4, 2, None]
+    assert served.get("/items", "pages", after=10**14)["items"] == []
+
+
+@pytest.mark.parametrize("name", ["a/b", "%2F", "ü ☂", "a?b#c", "a~b", "  "])
+def test_a_name_may_be_any_printable_text(served: Served, name: str) -> None:
+    assert served.send("hello", name)["stop"] == "done"
+    assert served.get(conversation=name)["conversation"] == name
+
+
+def test_a_fork_has_the_past_and_goes_its_own_way(served: Served) -> None:
+    served.send("one", "trunk")
+    version = served.get(conversation="trunk")["version"]
+    served.send("two", "trunk")
+    made = post(served, "/forks", "trunk", json={"name": "branch", "at": version})
+    assert (made.status_code, made.json()["conversation"]) == (201, "trunk/branch")
+    assert [i["content"] for i in served.get("/items", "trunk/branch")["items"]] == ["one", "You said: one"]
+    assert served.send("three", "trunk/branch")["stop"] == "done"
+    assert served.get("/items", "trunk")["length"] == served.get("/items", "trunk/branch")["length"] == 4
+    assert post(served, "/forks", "trunk", json={"name": "branch"}).status_code == 400
+
+
+def test_what_the_model_sees_is_told_before_and_after(served: Served) -> None:
+    served.send("hello", "seen")
+    seen = served.get("/context", "seen")
+    assert [item["content"] for item in seen["items"]] == ["hello", "You said: hello"]
+    assert {entry["fate"] for entry in seen["entries"]} == {"shown"}
+    (row,) = served.get("/receipts", "seen")["receipts"]
+    kept = served.get(f"/receipts/{row['version']}", "seen")
+    assert kept["id"] == row["id"] and kept["usage"]["output"] > 0
+    assert [entry["item_id"] for entry in kept["entries"]] == [seen["items"][0]["id"]]
+    assert served.client.get(served.path("seen", "/receipts/0")).status_code == 404
+
+
+def test_an_item_and_a_conversation_are_forgotten(served: Served) -> None:
+    served.send("my name is Ana", "erased")
+    item = served.get("/items", "erased")["items"][0]["id"]
+    assert served.client.delete(served.path("erased", f"/items/{item}")).status_code == 204
+    assert "my name is Ana" not in str(served.get("/items", "erased")["items"][0])
+    assert served.client.delete(served.path("erased", f"/items/{item}x")).status_code == 404
+    assert served.client.delete(served.path("erased")).status_code == 204
+    assert "Ana" not in str(served.get("/items", "erased"))
+    with served.stream("GET", served.path("erased", "/events"), params={"after": "0"}) as events:
+        assert "Ana" not in str([next(events) for _ in range(4)])
+
+
+# The service itself
+
+
+def test_health_readiness_and_metrics(served: Served) -> None:
+    assert served.client.get("/health").json() == {"status": "ok"}
+    assert served.client.get("/ready").json() == {"status": "ready"}
+    served.send("hello", "measured")
+    text = served.client.get("/metrics").text
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert {
+        "quire_requests",
+        "quire_request_seconds",
+        "quire_jobs_accepted",
+        "quire_jobs",
+        "quire_streams",
+    } <= set(families)
+    routes = {sample.labels["route"] for sample in families["quire_requests"].samples}
+    assert {"message", "health"} <= routes
+    assert "measured" not in text
+
+
+def test_the_description_is_valid_and_names_every_route(served: Served) -> None:
+    told = served.client.get("/openapi.json").json()
+    assert told["openapi"].startswith("3.1")
+    served_here = {
+        (route.path, method.lower())
+        for route in served.application.routes
+        for method in route.methods - {"HEAD"}  # type: ignore[attr-defined]
+        if not route.path.startswith("/v1")  # type: ignore[attr-defined]
+    }
+    assert {(path, method) for path, of in told["paths"].items() for method in of} == served_here
+    names = [operation["operationId"] for of in told["paths"].values() for operation in of.values()]
+    assert len(names) == len(set(names))
+    for path, of in told["paths"].items():
+        for operation in of.values():
+            declared = {p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"}
+            assert declared == set(re.findall(r"{(\w+)}", path))
+            assert operation["responses"] and operation["summary"]
+    for schema in told["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+    message = {"$ref": "#/components/schemas/NewMessage", "components": told["components"]}
+    jsonschema.validate({"content": ["hello", {"part": "image", "url": "https://a"}]}, message)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"content": 7}, message)
+    head = {"$ref": "#/components/schemas/Head", "components": told["components"]}
+    served.send("hello", "described")
+    jsonschema.validate(served.get(conversation="described"), head)
