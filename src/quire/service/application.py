@@ -332,11 +332,8 @@ class _Routes:
         address = self._address(request)
         await self._service.session(address)
         given = request.headers.get("last-event-id") or request.query_params.get("after")
-        if given is None:
-            version = await STORE.do(turn_start, self._service.node.store, address.place)
-        return EventResponse(
-            self._service.reader(address, Cursor(version) if given is None else Cursor.read(given))
-        )
+        after = Cursor(await self._turn_start(address)) if given is None else Cursor.read(given)
+        return EventResponse(self._service.reader(address, after).encoded())
 
     # What the model sees
 
