@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import socket
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -58,9 +59,7 @@ def serve(
         served, _ = node_in(node)
         runner: Runner | None = None
         if durable:
-            from quire.service.durable import DurableRunner
-
-            runner = DurableRunner(served)
+            runner = import_module("quire.service.durable").DurableRunner(served)
         _serve(app(served, runner=runner, keys=known, most=most, grace=grace), host, port)
 
 
