@@ -216,7 +216,7 @@ class Jobs:
             return state.versions_by_id[state.jobs.pending[job.id][0].id] - 1
         if job.message is not None:
             return state.version_of(job.id, MAIN) - 1 if job.id in state.transcripts[MAIN] else None
-        notes = self._notes(_MOST_READ) if state.version else []
+        notes = self._notes(_MOST_READ if state.version else 0)
         return next((at - 1 for at, note in notes if is_job(note) and note.content[JOB] == job.id), None)
 
     def _find_outcome(self, job_id: str) -> Outcome | None:
