@@ -15,7 +15,7 @@ from quire.errors import InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import JSON, Item, Message, Note, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
 from quire.session.log import CLAIMS, Entries
-from quire.session.state import ENDED, JOB, State, Written, is_job, taken_job
+from quire.session.state import ENDED, JOB, State, Written, taken_job
 from quire.session.steps import claimed, is_held, renewed
 from quire.stores import Entry
 from quire.stores.streams import JOBS, MAIN
@@ -60,7 +60,7 @@ class Job(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a job ended. What was said is in the log, up to the version."""
+    """How a job ended. What was said is in the log, after `since` and up to the version."""
 
     job: str
     stop: str
@@ -69,6 +69,7 @@ class Outcome(NamedTuple):
     waiting: tuple[str, ...] = ()
     """The call ids of calls that wait for a person, or for the client."""
     error: str = ""
+    since: int = 0
 
 
 _OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before")
@@ -103,8 +104,8 @@ def _job_of(items: Sequence[Item]) -> Job:
 class Taken:
     """A job that this process does."""
 
-    def __init__(self, job: Job, writer: Writer, *, is_retry: bool = False) -> None:
-        self.job = job
+    def __init__(self, job: Job, writer: Writer, since: int = 0, *, is_retry: bool = False) -> None:
+        self.job, self._since = job, since
         self.is_retry = is_retry
         """Whether somebody has begun it before."""
         self._writer = writer
@@ -113,9 +114,10 @@ class Taken:
 
     async def end(self, stop: str, *, waiting: Sequence[str] = (), error: str = "") -> Outcome:
         """Record how the job ended. `TurnLost` if another has taken it."""
-        content = {JOB: self.job.id, "stop": stop, "waiting": list(waiting), "error": error}
-        note = Note(content={name: value for name, value in content.items() if value}, key=ENDED)
         log = self._writer.log
+        said = {"waiting": list(waiting), "error": error}
+        content = {JOB: self.job.id, "stop": stop, "since": self._since}
+        note = Note(content=content | {name: one for name, one in said.items() if one}, key=ENDED)
         await AWAITED.do(log, lambda: log.commit(lambda _: [Written(JOBS, note)]))
         self.outcome = _outcome_of(note, log.state.version - 1)
         return self.outcome
@@ -124,7 +126,7 @@ class Taken:
 def _outcome_of(note: Note, version: int) -> Outcome:
     content = note.content
     waiting, error = tuple(content.get("waiting", ())), content.get("error", "")
-    return Outcome(content[JOB], content["stop"], version, waiting, error)
+    return Outcome(content[JOB], content["stop"], version, waiting, error, content["since"])
 
 
 class Jobs:
@@ -173,14 +175,15 @@ class Jobs:
         can write no more. Of a job that has ended, the outcome is given. `UnknownId` if there is none.
         """
         with claimed() as claim:
-            note, job, is_retry = taken_job(job_id, claim()), Job(job_id), False
+            note, job, since, is_retry = taken_job(job_id, claim()), Job(job_id), 0, False
 
             def take(state: State) -> Entries:
-                nonlocal job, is_retry
+                nonlocal job, since, is_retry
                 if job_id not in state.jobs.pending:
                     return []
                 job, last = _job_of(state.jobs.pending[job_id]), state.jobs.taken
                 is_retry = last is not None and last.content["taken"] == job_id
+                since = self._version_before(job_id, state)
                 holder = state.jobs.holder
                 if holder is not None and not force and is_held(holder):
                     raise TurnBusy(f"a job of {self._log.place} is being done by another")
@@ -198,7 +201,7 @@ class Jobs:
             token = CLAIMS.set({**CLAIMS.get(), self._log.place: note.content["claim"]})
             try:
                 async with renewed(self._log, renewal):
-                    yield Taken(job, self._writer, is_retry=is_retry)
+                    yield Taken(job, self._writer, since, is_retry=is_retry)
             finally:
                 CLAIMS.reset(token)
 
@@ -210,30 +213,34 @@ class Jobs:
         ended.outcome = outcome
         return ended
 
+    def _version_before(self, job_id: str, state: State) -> int:
+        return state.versions_by_id[state.jobs.pending[job_id][0].id] - 1
+
     def _known(self, job: Job, state: State) -> int | None:
         """The version before a job that was accepted before; `None` if it was not."""
         if job.id in state.jobs.pending:
-            return state.versions_by_id[state.jobs.pending[job.id][0].id] - 1
-        if job.message is not None:
-            return state.version_of(job.id, MAIN) - 1 if job.id in state.transcripts[MAIN] else None
-        notes = self._notes(_MOST_READ if state.version else 0)
-        return next((at - 1 for at, note in notes if is_job(note) and note.content[JOB] == job.id), None)
+            return self._version_before(job.id, state)
+        if ended := state.jobs.ended.get(job.id):
+            return int(ended.content["since"])
+        if job.message is not None and job.id in state.transcripts[MAIN]:
+            return state.version_of(job.id, MAIN) - 1
+        return None
 
     def _find_outcome(self, job_id: str) -> Outcome | None:
+        state = self._log.state
+        if ended := state.jobs.ended.get(job_id):
+            return _outcome_of(ended, state.versions_by_id[ended.id] - 1)
         for version, note in self._notes():
             is_of_job = note.key in (JOB, ENDED) and note.content[JOB] == job_id
             if is_of_job:
                 return None if note.key == JOB else _outcome_of(note, version - 1)
         return None
 
-    def _notes(self, most: int | None = None) -> Iterator[tuple[int, Note]]:
+    def _notes(self) -> Iterator[tuple[int, Note]]:
         """The notes of the stream of jobs with their versions, the last first."""
-        before, left = None, most
-        while left is None or left > 0:
-            versions = self._log.store.versions_of(self._log.place, JOBS, before=before, limit=_MOST_READ)
-            if not versions:
-                return
+        before, store, place = None, self._log.store, self._log.place
+        while versions := store.versions_of(place, JOBS, before=before, limit=_MOST_READ):
             for version, item in reversed([*zip(versions, self._log.read_at(versions), strict=True)]):
                 if isinstance(item, Note):
                     yield version, item
-            before, left = versions[0], None if left is None else left - len(versions)
+            before = versions[0]

@@ -130,6 +130,9 @@ def sources_of(item: Item) -> Collection[str]:
 Past = Callable[[Note], tuple[Transcript, int]]
 """Returns the past of a fork, given its note of origin, and how often something was forgotten there."""
 
+_MOST_ENDED = 32
+"""How many of the latest jobs that ended are known without reading: one of them that comes again is known."""
+
 _MOST_MADE = 512
 """How many of the latest items that receipts name are known by their marks, to be kept once."""
 
@@ -327,6 +330,8 @@ class JobsState:
         """By the ids of jobs, in order: the note (1), and the items of the job."""
         self.taken: Note | None = None
         """The last note (2)."""
+        self.ended: dict[str, Note] = {}
+        """The latest notes (3), by the ids of jobs."""
         self._latest: list[Item] = []  # the job that items which follow belong to
 
     @property
@@ -351,13 +356,17 @@ class JobsState:
                 self.taken = item
             elif item.key == ENDED:
                 self.pending.pop(item.content[JOB], None)
+                self.ended[item.content[JOB]] = item
+                for job_id in list(self.ended)[:-_MOST_ENDED]:
+                    del self.ended[job_id]
             else:  # a job that was forgotten
                 self._latest = []
 
     def entries(self) -> set[str]:
         """The ids of the items that have to be applied again to arrive at the same."""
-        found = {item.id for items in self.pending.values() for item in items}
-        return found if self.taken is None else found | {self.taken.id}
+        taken = [] if self.taken is None else [self.taken]
+        notes = {item.id for item in (*self.ended.values(), *taken)}
+        return notes.union(item.id for items in self.pending.values() for item in items)
 
 
 def is_job(item: Item) -> TypeGuard[Note]:
