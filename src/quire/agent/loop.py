@@ -236,7 +236,7 @@ class Loop:
         said = [message] if question is None else []
         calls = [call for call in left if call.id in closed]
         recorded = await steps.answer(calls, *closed.values(), *said, if_unclaimed=True)
-        self.items += [item for item in recorded if item.id != message.id]
+        self.items += [item for item in recorded if not isinstance(item, Message)]
         return waiting
 
     async def _runnable_calls(self, decisions: Decisions) -> list[ToolCall]:
