@@ -32,7 +32,7 @@ async def test_a_job_offers_tools_and_another_brings_the_results(is_streamed: bo
 @in_loop
 async def test_a_job_goes_on_after_its_results_were_recorded() -> None:
     node, result = Node(), ToolResult("l1", "look", "open")
-    replies = [[ToolCall("l1", "look"), ToolCall("l2", "look")], ConnectionError(), "It is open."]
+    replies: list[Any] = [[ToolCall("l1", "look"), ToolCall("l2", "look")], ConnectionError(), "It is open."]
 
     def made(session: Session) -> Agent:
         return Agent(session, model=Scripted(replies))

@@ -19,6 +19,7 @@ from quire.node import Node
 from quire.service.events import Answer, Cursor, EventResponse, answered, turn_start
 from quire.service.keys import Keys
 from quire.service.metrics import CONTENT_TYPE
+from quire.service.openai import openai_routes
 from quire.service.openapi import description, operation, operations_of
 from quire.service.problems import RETRY_AFTER, Boundary, document, problem_of
 from quire.service.refusals import Problem
@@ -128,7 +129,10 @@ def app(
     service = Service(node, runner or LocalRunner(node), most, grace)
     native = _Routes(service)
     made = Starlette(
-        routes=[Route(one.path, getattr(native, one.name), methods=[one.method]) for one in OPERATIONS],
+        routes=[
+            *(Route(one.path, getattr(native, one.name), methods=[one.method]) for one in OPERATIONS),
+            *openai_routes(service),
+        ],
         exception_handlers={HTTPException: _refused},
         lifespan=lambda _: service.running(),
     )

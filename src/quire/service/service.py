@@ -1,6 +1,6 @@
 """What all routes share: who asks, for which conversation, and how a job is accepted and followed."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
@@ -131,6 +131,6 @@ def job_id_of(request: Request) -> str | None:
     return f"key {given}"  # the id of no item
 
 
-def json_response(value: Any, status: int = 200) -> Response:
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A value as the JSON of an answer."""
-    return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")
+    return Response(msgspec.json.encode(value), status, headers, "application/json")

@@ -1,0 +1,263 @@
+"""OpenAI's APIs over the agents of a node: `/v1/models`, `/v1/chat/completions` and `/v1/responses`.
+
+The model of a request is the name of an agent. The conversation is kept and fitted here, so a client sends
+what is new; the tools of a request are run by the client. A response is a job, and its id says where it is.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response as Answer
+from starlette.routing import BaseRoute, Route
+
+from quire.errors import InvalidValue, UnknownId, cut
+from quire.items import JSON, Item, Message, ToolCall, ToolResult, new_id, now
+from quire.service import openai_shapes as shapes
+from quire.service.events import Cursor, EventResponse, spent_between
+from quire.service.openai_shapes import Asked, ChatBody, Input, Json, ResponsesBody
+from quire.service.problems import RETRY_AFTER
+from quire.service.refusals import Problem
+from quire.service.service import Address, Service, job_id_of, json_response
+from quire.session import Job, Session
+from quire.stores.streams import MAIN
+from quire.stores.threads import STORE
+
+_CONVERSATION = "quire-conversation"
+"""The header that names the conversation of a chat completion, percent-encoded."""
+
+
+class Ticket(NamedTuple):
+    """Where a response is: the agent, the conversation, the job, the version before it, and its time."""
+
+    agent: str
+    conversation: str
+    job: str
+    version: int
+    created: int
+
+    @property
+    def id(self) -> str:
+        """The id of the response."""
+        return f"resp_{urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip('=')}"
+
+    @staticmethod
+    def read(response_id: str) -> "Ticket":
+        """The ticket that the id of a response holds."""
+        text = response_id.removeprefix("resp_")
+        try:
+            return msgspec.json.decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=Ticket)
+        except (ValueError, msgspec.MsgspecError):
+            raise UnknownId(f"there is no response {cut(response_id)!r} here") from None
+
+
+def openai_routes(service: Service) -> list[BaseRoute]:
+    """The routes of OpenAI's APIs."""
+    api = _Api(service)
+    return [
+        Route("/v1/models", api.models),
+        Route("/v1/chat/completions", api.complete, methods=["POST"]),
+        Route("/v1/responses", api.respond, methods=["POST"]),
+        Route("/v1/responses/{response}", api.response),
+    ]
+
+
+class _Api:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def models(self, request: Request) -> Answer:
+        caller = self._service.caller(request)
+        names = [one for one in self._service.node.agents if caller.agents is None or one in caller.agents]
+        about = {"object": "model", "created": 0, "owned_by": "quire"}
+        return json_response({"object": "list", "data": [{"id": name, **about} for name in names]})
+
+    async def complete(self, request: Request) -> Answer | EventResponse:
+        """A chat completion: the client sends its history again with each request."""
+        asked = shapes.read_request(await self._service.body(request, dict[str, Any]), ChatBody)
+        body: ChatBody = asked.body
+        name = _conversation_of(request, body)
+        address = self._service.address(request, body.model, name or new_id())
+        session = await self._opened(address)
+        given, job_id = await STORE.do(_continued, session, shapes.items_in(body))
+        ticket = await self._submitted(address, session, asked, given, job_id_of(request) or job_id)
+        if body.stream:
+            chat = shapes.Chat(bool((body.stream_options or {}).get("include_usage")))
+            return EventResponse(self._sent(ticket, address, chat.encoded), _headers(address, asked))
+        events = await self._all(ticket, address)
+        if events[-1]["type"] == "response.failed":
+            raise Problem(502, events[-1]["response"]["error"]["message"])
+        return json_response(shapes.completion(events), headers=_headers(address, asked))
+
+    async def respond(self, request: Request) -> Answer | EventResponse:
+        """A response: the client sends what is new."""
+        asked = shapes.read_request(await self._service.body(request, dict[str, Any]), ResponsesBody)
+        address, session = await self._found(request, asked.body)
+        given = await STORE.do(_given, session, shapes.items_in(asked.body))
+        ticket = await self._submitted(address, session, asked, given, job_id_of(request))
+        if asked.body.stream:
+            return EventResponse(self._sent(ticket, address, shapes.encoded), _headers(address, asked))
+        events = await self._all(ticket, address)
+        return json_response(events[-1]["response"], headers=_headers(address, asked))
+
+    async def response(self, request: Request) -> Answer | EventResponse:
+        """A response that was accepted before, or its events behind one of them."""
+        ticket = Ticket.read(request.path_params["response"])
+        address = self._service.address(request, ticket.agent, ticket.conversation)
+        session = await self._service.session(address)
+        has_ended = await session.jobs.outcome(ticket.job) is not None
+        if not has_ended and ticket.job not in {job.id for job in session.jobs.pending()}:
+            raise UnknownId("there is no such response here")
+        if request.query_params.get("stream") == "true":
+            after = request.query_params.get("starting_after", "-1")
+            if not after.removeprefix("-").isdecimal() or len(after) > 15:
+                raise InvalidValue("starting_after is the number of an event")
+            encode = partial(shapes.encoded, after=int(after))
+            return EventResponse(self._sent(ticket, address, encode))
+        events = await self._all(ticket, address) if has_ended else _response(ticket).begin()
+        return json_response(events[-1]["response"])
+
+    # Conversations
+
+    async def _opened(self, address: Address) -> Session:
+        return await STORE.do(self._service.node.session, *address)
+
+    async def _found(self, request: Request, body: ResponsesBody) -> tuple[Address, Session]:
+        """The conversation that a request continues, or a new one; of an earlier response it is a fork."""
+        if body.conversation is not None and body.previous_response_id is not None:
+            raise InvalidValue("a request has a conversation or a previous_response_id, and not both")
+        if body.previous_response_id is None:
+            given = body.conversation.get("id") if isinstance(body.conversation, dict) else body.conversation
+            if not isinstance(given, str | None):
+                raise InvalidValue("conversation: its id is a text")
+            address = self._service.address(request, body.model, given or new_id())
+            return address, await self._opened(address)
+        before = Ticket.read(body.previous_response_id)
+        if before.agent != body.model:
+            raise InvalidValue("model: the previous response is of another agent")
+        address = self._service.address(request, before.agent, before.conversation)
+        session = await self._service.session(address)
+        outcome = await session.jobs.outcome(before.job)
+        if outcome is None:
+            raise UnknownId("previous_response_id: there is no such response here, or it has not ended")
+        if not session.jobs.pending() and not await STORE.do(_said_since, session, outcome.version):
+            return address, session
+        fork = await session.aio.fork(new_id(), at=outcome.version)
+        return address._replace(conversation=fork.place.conversation), fork
+
+    # Jobs
+
+    async def _submitted(
+        self, address: Address, session: Session, asked: Asked, given: Input, job_id: str | None
+    ) -> Ticket:
+        """Record what comes first, and submit what is to be answered."""
+        if given.before:
+            await session.aio.append(*given.before)
+        is_streamed = bool(asked.body.stream)
+        job = Job.of(
+            given.message, id=job_id, results=given.results, tools=asked.tools, is_streamed=is_streamed
+        )
+        version = await self._service.submit(address, job)
+        return Ticket(address.agent, address.conversation, job.id, version, int(now()))
+
+    async def _events(self, ticket: Ticket, address: Address) -> AsyncGenerator[Json | None, None]:
+        """The events of a response; `None` is a sign of life."""
+        made, begun, job = _response(ticket), 0, ticket.job
+        for first in made.begin():
+            yield first
+        reader = self._service.reader(address, Cursor(ticket.version))
+        async with aclosing(reader.events(until=job)) as events:
+            async for event in events:
+                told: Sequence[Json | None] = ()
+                if event is None:
+                    told = [None]
+                elif event.name == "item" and event.data["transcript"] == MAIN:
+                    item = JSON.decode_item(bytes(event.data["item"]))
+                    begun = begun or (event.version if item.id == job else 0)
+                    told = made.take(item) if begun else ()
+                elif event.data.get("job") != job:
+                    continue
+                elif event.name == "begun":
+                    told, begun = made.restart(), begun or event.version
+                elif event.name == "words":
+                    told = made.speak(event.data["text"])
+                elif event.name == "ended":
+                    spent = await STORE.do(spent_between, reader.store, reader.place, begun, event.version)
+                    told = made.end(event.data["stop"], event.data["error"], spent.usage)
+                for one in told:
+                    yield one
+
+    async def _all(self, ticket: Ticket, address: Address) -> list[Json]:
+        """The events of a response, once it has ended."""
+        events = [event async for event in self._events(ticket, address) if event is not None]
+        if events[-1].get("response", {}).get("usage") is None:
+            raise Problem(503, "the service is stopping", {"retry-after": str(RETRY_AFTER)})
+        return events
+
+    async def _sent(
+        self, ticket: Ticket, address: Address, encode: Callable[[Json], bytes]
+    ) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._events(ticket, address)) as events:
+            async for event in events:
+                yield b": alive\n\n" if event is None else encode(event)
+
+
+def _response(ticket: Ticket) -> shapes.Response:
+    return shapes.Response(ticket.id, ticket.created, ticket.agent, ticket.conversation, ticket.job)
+
+
+def _headers(address: Address, asked: Asked) -> Mapping[str, str]:
+    ignored = {"quire-ignored": asked.ignored} if asked.ignored else {}
+    return {_CONVERSATION: quote(address.conversation, safe=""), **ignored}
+
+
+def _conversation_of(request: Request, body: ChatBody) -> str | None:
+    given = request.headers.get(_CONVERSATION)
+    named = unquote(given) if given is not None else (body.metadata or {}).get("conversation")
+    if not isinstance(named, str | None):
+        raise InvalidValue("metadata.conversation is a text")
+    return named
+
+
+# What is on record
+
+
+def _waiting(session: Session) -> dict[str, ToolCall]:
+    return {call.call_id: call for call in session.view().pending()}
+
+
+def _given(session: Session, items: Sequence[Item]) -> Input:
+    """What a request brings to a conversation; instructions of a client are recorded at its beginning."""
+    is_begun, told = session.view().revision > 0, ("system", "developer")
+    new = [item for item in items if not (is_begun and isinstance(item, Message) and item.role in told)]
+    return shapes.input_of(new, _waiting(session))
+
+
+def _said_since(session: Session, version: int) -> bool:
+    """Whether something was said or done in a conversation after a version."""
+    view, then = session.view(), session.at(version)[MAIN]
+    added = view.log.items(then.revision, view.revision)
+    return any(isinstance(item, Message | ToolCall | ToolResult) for item in added)
+
+
+def _continued(session: Session, items: Sequence[Item]) -> tuple[Input, str | None]:
+    """What is new in a history that a client sends again, and the id of the job if that is known.
+
+    If nothing is new, it is the request that was sent last, and its job is the one that was accepted then.
+    """
+    session.refresh()
+    view = session.view()
+    said = {item.id: item for item in view.log.items(0, view.revision) if shapes.is_users(item)}
+    said |= {job.id: job.message for job in session.jobs.pending() if job.message is not None}
+    new = shapes.new_items(items, [message.content for message in said.values()], _waiting(session))
+    is_known = bool(said) and not any(isinstance(item, ToolResult) or shapes.is_users(item) for item in new)
+    given = shapes.input_of(items, {})._replace(before=()) if is_known else _given(session, new)
+    last = next(reversed(said), "")
+    if given.results:
+        return given, f"{given.results[-1].call_id} of {last}"
+    return given, last if is_known else None

@@ -1,0 +1,398 @@
+"""The shapes of OpenAI's two APIs: what a request asks, and the events of a job as those of a response.
+
+Nothing here reads or writes. The events of a response are a function of what is recorded: words are told in
+pieces that depend on the text alone. So an event has the same number whenever it is told, and a client that
+lost its stream goes on where it was.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from itertools import takewhile
+from typing import Any, NamedTuple, TypeGuard, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from quire.errors import Conflict, InvalidValue, cut
+from quire.items import Content, Item, Message, ToolCall, ToolResult, prepared, without_content
+from quire.providers import provider_for
+from quire.stores.streams import CALLERS
+from quire.tokens import Usage
+
+Json = dict[str, Any]
+
+# Requests
+
+
+@prepared
+class ChatBody(msgspec.Struct):
+    """What is read of a request for a chat completion."""
+
+    model: str
+    messages: list[Json]
+    stream: bool | None = None
+    stream_options: Json | None = None
+    tools: list[Json] | None = None
+    metadata: Json | None = None
+
+
+@prepared
+class ResponsesBody(msgspec.Struct):
+    """What is read of a request for a response."""
+
+    model: str
+    input: str | list[Json]
+    instructions: str | None = None
+    conversation: str | Json | None = None
+    previous_response_id: str | None = None
+    stream: bool | None = None
+    tools: list[Json] | None = None
+
+
+class Asked(NamedTuple):
+    """A request: its fields, the tools that the client runs, and the names of settings that are not used."""
+
+    body: Any
+    tools: Sequence[Json]
+    ignored: str
+
+
+_TEXT = {"type": "text"}
+_ONLY: Mapping[str, Sequence[Any]] = {
+    "n": (1,),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "response_format": (_TEXT,),
+    "text": ({}, {"format": _TEXT}),
+    "modalities": (["text"],),
+    "tool_choice": ("auto", "none"),
+    **dict.fromkeys(("functions", "function_call", "audio", "prompt", "web_search_options"), ()),
+}
+"""Settings that change the form of an answer, with the values that are taken; others are an error."""
+
+_INPUT = ("message", "function_call", "function_call_output", "reasoning")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def read_request(fields: Json, kind: type[ChatBody] | type[ResponsesBody]) -> Asked:
+    """Read a request. Settings of the model are the agent's: those of a request are passed over."""
+    for name, allowed in _ONLY.items():
+        if (given := fields.get(name)) is not None and given not in allowed:
+            most = " or ".join(msgspec.json.encode(one).decode() for one in allowed)
+            raise InvalidValue(f"{name}: {f'only {most} is' if most else 'it is not'} supported here")
+    try:
+        body = msgspec.convert(fields, kind)
+    except msgspec.ValidationError as fault:
+        text, place = without_content(fault)
+        raise InvalidValue(f"the body{place}: {text}") from None
+    tools: list[Json] = (body.tools or []) if fields.get("tool_choice") != "none" else []
+    if any(tool.get("type") != "function" for tool in tools):
+        raise InvalidValue("tools: a tool of a client is a function; others are the agent's")
+    known = {*kind.__struct_fields__, *_ONLY}
+    ignored = sorted(name for name in fields if name not in known and _NAME.fullmatch(name))
+    return Asked(body, tools, ", ".join(ignored))
+
+
+def items_in(body: ChatBody | ResponsesBody) -> list[Item]:
+    """The items of a request, without reasoning."""
+    if isinstance(body, ChatBody):
+        found = provider_for("openai").read_history({"messages": body.messages})
+    else:
+        for item in () if isinstance(body.input, str) else body.input:
+            if (kind := item.get("type", "message")) not in _INPUT:
+                raise InvalidValue(f"input: items of the type {cut(str(kind))!r} are not supported here")
+        said = {"instructions": body.instructions or "", "input": body.input}
+        found = provider_for("openai-responses").read_history(said)
+    return [item for item in found if isinstance(item, Message | ToolCall | ToolResult)]
+
+
+def new_items(items: Sequence[Item], said: Sequence[Content], waiting: Mapping[str, ToolCall]) -> list[Item]:
+    """What is new in a history that is sent again; `said` are the messages of the user on record.
+
+    Answers are as on record. The items may also be new ones only. If they neither continue what was said nor
+    are new, it is a `Conflict`.
+    """
+    if not said:
+        return list(items)
+    users = [at for at, item in enumerate(items) if is_users(item)]
+    if [items[at].content for at in users[: len(said)]] == said:  # type: ignore[union-attr]
+        items = items[users[len(said) - 1] + 1 :]
+        answered = {item.call_id for item in items if isinstance(item, ToolCall)}.difference(waiting)
+        return [
+            item
+            for item in items
+            if not _is_answer(item) and not (isinstance(item, ToolResult) and item.call_id in answered)
+        ]
+    if any(map(_is_answer, items)):
+        raise Conflict(
+            "the messages do not continue the conversation as it is on record: send all of them unchanged "
+            "with new ones behind, or only new ones; a changed history is another conversation"
+        )
+    return list(items)
+
+
+def is_users(item: Item) -> TypeGuard[Message]:
+    """Whether an item is a message of the user; a correction of an answer is not."""
+    return isinstance(item, Message) and item.role == "user" and not item.extras.get("correction")
+
+
+def _is_answer(item: Item) -> bool:
+    return isinstance(item, ToolCall) or (isinstance(item, Message) and item.role == "assistant")
+
+
+class Input(NamedTuple):
+    """What a request brings: items to record first, and what is answered, a message or results."""
+
+    before: Sequence[Item]
+    message: Message | None
+    results: tuple[ToolResult, ...] = ()
+
+
+def input_of(items: Iterable[Item], waiting: Mapping[str, ToolCall]) -> Input:
+    """Split items into what is recorded first and what is answered.
+
+    `waiting` are the open calls of the conversation by their ids. A result is of one that the client runs, or
+    of a call among the items; and if results are what is answered, no such call is left without one.
+    """
+    calls, made = dict(waiting), list[Item]()
+    for item in items:
+        if isinstance(item, ToolCall):
+            if item.call_id in calls:
+                continue
+            item = calls[item.call_id] = replace(item, extras={CALLERS: True})
+        elif isinstance(item, ToolResult):
+            call = calls.pop(item.call_id, None)
+            if call is None or CALLERS not in call.extras:
+                raise InvalidValue(f"no call {cut(item.call_id)!r} waits for a result of the client")
+            item = replace(item, name=call.name)
+        made.append(item)
+    last = made[-1] if made else None
+    if isinstance(last, Message) and last.role == "user" and last.content:
+        return Input(made[:-1], last)
+    if not isinstance(last, ToolResult):
+        raise InvalidValue("the last item is a message of the user, with content, or the result of a call")
+    if left := [name for name, call in calls.items() if CALLERS in call.extras]:
+        raise InvalidValue(f"the call {cut(left[0])!r} has no result: send the results of all calls")
+    results = tuple(takewhile(lambda item: isinstance(item, ToolResult), reversed(made)))
+    return Input(made[: -len(results)], None, cast("tuple[ToolResult, ...]", results[::-1]))
+
+
+# Responses
+
+_PIECE = re.compile(r"\s{0,32}\S{1,16}|\s{1,32}")
+"""How texts are cut; a piece depends only on what is before it."""
+
+_INCOMPLETE = {"length": "max_output_tokens", "refused": "content_filter"}
+
+
+class Response:
+    """A response as it is made. Each verb returns the events that it causes."""
+
+    def __init__(self, response_id: str, created: int, model: str, conversation: str, job: str) -> None:
+        self._number, self._index = -1, -1
+        self._name = f"{blake2b(job.encode(), digest_size=12).hexdigest()}_"
+        self._is_open, self._said, self._held = False, "", ""  # the open text, and its end, not told yet
+        self._early = ""  # words that were told before their message was recorded
+        self._output: list[Json] = []
+        self._body: Json = {
+            **{"id": response_id, "object": "response", "created_at": created, "status": "in_progress"},
+            **{"model": model, "conversation": {"id": conversation}, "error": None, "usage": None},
+            **{"incomplete_details": None, "instructions": None, "metadata": {}, "tools": []},
+            **{"parallel_tool_calls": True, "temperature": None, "top_p": None, "tool_choice": "auto"},
+        }
+
+    @property
+    def body(self) -> Json:
+        """The response as it is now."""
+        return {**self._body, "output": list(self._output)}
+
+    def begin(self) -> list[Json]:
+        """It is accepted."""
+        return [self._event(f"response.{name}", response=self.body) for name in ("created", "in_progress")]
+
+    def restart(self) -> list[Json]:
+        """Another process goes on with the job: words that were not recorded are void."""
+        self._early = ""
+        return list(self._close("incomplete"))
+
+    def speak(self, text: str) -> list[Json]:
+        """Words of a message that is not recorded yet."""
+        self._early += text
+        return list(self._write(text))
+
+    def take(self, item: Item) -> list[Json]:
+        """An item of the turn is recorded."""
+        if isinstance(item, Message) and item.role == "assistant":
+            return list(self._recorded(item.text))
+        if isinstance(item, ToolCall) and CALLERS in item.extras:
+            return list(self._call(item))
+        return []
+
+    def end(self, stop: str, error: str, usage: Usage) -> list[Json]:
+        """The job has ended."""
+        events, body = list(self._close()), self._body
+        has_calls = stop == "waiting" and any(item["type"] == "function_call" for item in self._output)
+        status = "completed" if stop == "done" or has_calls else "incomplete"
+        if stop == "failed":
+            status, body["error"] = "failed", {"code": "server_error", "message": error}
+        elif status == "incomplete":
+            body["incomplete_details"] = {"reason": _INCOMPLETE.get(stop, stop)}
+        body |= {"status": status, "usage": _usage(usage)}
+        return [*events, self._event(f"response.{status}", response=self.body)]
+
+    # Texts
+
+    def _recorded(self, text: str) -> Iterator[Json]:
+        """The message of a text is recorded; what was told of it before is not told again."""
+        early = self._early
+        if not early.startswith(text):
+            yield from self._write(text.removeprefix(early))
+        self._early = early.removeprefix(text) if early.startswith(text) else ""
+        if not self._early:
+            yield from self._close()
+
+    def _write(self, text: str) -> Iterator[Json]:
+        if not self._is_open:
+            self._is_open, self._index = True, self._index + 1
+            yield self._item("added", self._message("in_progress"))
+            yield self._of_text("content_part.added", part=_part(""))
+        self._said += text
+        *pieces, self._held = _PIECE.findall(self._held + text)
+        for piece in pieces:
+            yield self._of_text("output_text.delta", delta=piece, logprobs=[])
+
+    def _close(self, status: str = "completed") -> Iterator[Json]:
+        """End the open text."""
+        if self._is_open:
+            item = self._message(status)
+            yield self._of_text("output_text.delta", delta=self._held, logprobs=[])
+            yield self._of_text("output_text.done", text=self._said, logprobs=[])
+            yield self._of_text("content_part.done", part=_part(self._said))
+            yield self._item("done", item)
+            self._output += [item] if status == "completed" else []
+            self._is_open, self._said, self._held = False, "", ""
+
+    def _message(self, status: str) -> Json:
+        content = [_part(self._said)] if self._said else []
+        told = {"type": "message", "role": "assistant", "status": status, "content": content}
+        return {"id": f"msg_{self._name}{self._index}", **told}
+
+    # Events
+
+    def _call(self, call: ToolCall) -> Iterator[Json]:
+        yield from self._close()
+        self._index += 1
+        made = {"call_id": call.call_id, "name": call.name, "arguments": call.arguments}
+        item = {"id": f"fc_{self._name}{self._index}", "type": "function_call", "status": "completed", **made}
+        place = {"item_id": item["id"], "output_index": self._index}
+        name = "response.function_call_arguments"
+        yield self._item("added", {**item, "arguments": "", "status": "in_progress"})
+        yield self._event(f"{name}.delta", delta=call.arguments, **place)
+        yield self._event(f"{name}.done", arguments=call.arguments, name=call.name, **place)
+        yield self._item("done", item)
+        self._output.append(item)
+
+    def _item(self, name: str, item: Json) -> Json:
+        return self._event(f"response.output_item.{name}", output_index=self._index, item=item)
+
+    def _of_text(self, name: str, **fields: Any) -> Json:
+        place = {"item_id": f"msg_{self._name}{self._index}", "output_index": self._index, "content_index": 0}
+        return self._event(f"response.{name}", **place, **fields)
+
+    def _event(self, kind: str, **fields: Any) -> Json:
+        self._number += 1
+        return {"type": kind, "sequence_number": self._number, **fields}
+
+
+def encoded(event: Json, after: int = -1) -> bytes:
+    """An event as it is sent; nothing if its number is not above `after`."""
+    if event["sequence_number"] <= after:
+        return b""
+    return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), msgspec.json.encode(event))
+
+
+def _part(text: str) -> Json:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _usage(usage: Usage) -> Json:
+    details = {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write}
+    return {
+        **{"input_tokens": usage.input, "input_tokens_details": details},
+        **{"output_tokens": usage.output, "output_tokens_details": {"reasoning_tokens": usage.reasoning}},
+        "total_tokens": usage.input + usage.output,
+    }
+
+
+# Chat completions: the events of a response in fewer words
+
+_FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class Chat:
+    """The chunks of a chat completion, made of the events of a response."""
+
+    def __init__(self, has_usage: bool = True) -> None:
+        self._has_usage, self._head, self._texts, self._calls = has_usage, dict[str, Any](), 0, 0
+
+    def chunks(self, event: Json) -> list[Json]:
+        """The chunks of an event."""
+        response, item = event.get("response", {}), event.get("item", {})
+        match event["type"], item.get("type"):
+            case "response.created", _:
+                self._head = {"id": f"chatcmpl-{response['id']}", "object": "chat.completion.chunk"}
+                self._head |= {"created": response["created_at"], "model": response["model"]}
+                return [self._chunk({"role": "assistant", "content": ""})]
+            case "response.output_item.added", "message":
+                self._texts += 1
+                return [self._chunk({"content": "\n\n"})] if self._texts > 1 else []
+            case "response.output_text.delta", _:
+                return [self._chunk({"content": event["delta"]})]
+            case "response.output_item.done", "function_call":
+                function = {"name": item["name"], "arguments": item["arguments"]}
+                call = {"id": item["call_id"], "type": "function", "function": function}
+                self._calls += 1
+                return [self._chunk({"tool_calls": [{"index": self._calls - 1, **call}]})]
+            case (("response.completed" | "response.incomplete"), _):
+                details: Json = response["incomplete_details"] or {}
+                finish = "tool_calls" if self._calls else _FINISH.get(details.get("reason", ""), "stop")
+                last: Json = {**self._head, "choices": [], "usage": _chat_usage(response["usage"])}
+                return [self._chunk({}, finish), *([last] if self._has_usage else [])]
+            case "response.failed", _:
+                return [{"error": {**response["error"], "type": "server_error", "param": None}}]
+            case _:
+                return []
+
+    def encoded(self, event: Json) -> bytes:
+        """The chunks of an event as they are sent."""
+        sent = [b"data: %b\n\n" % msgspec.json.encode(chunk) for chunk in self.chunks(event)]
+        is_last = event["type"] in ("response.completed", "response.incomplete", "response.failed")
+        return b"".join([*sent, b"data: [DONE]\n\n"] if is_last else sent)
+
+    def _chunk(self, delta: Json, finish: str | None = None) -> Json:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        return {**self._head, "choices": [choice], **({"usage": None} if self._has_usage else {})}
+
+
+def completion(events: Iterable[Json]) -> Json:
+    """The events of a response, which has not failed, as a chat completion."""
+    chunks = [chunk for made in [Chat()] for event in events for chunk in made.chunks(event)]
+    choices = [choice for chunk in chunks for choice in chunk["choices"]]
+    texts = [choice["delta"].get("content", "") for choice in choices]
+    calls = [call for choice in choices for call in choice["delta"].get("tool_calls", ())]
+    message: Json = {"role": "assistant", "content": "".join(texts) or None, "refusal": None}
+    if calls:
+        message["tool_calls"] = [{name: call[name] for name in call if name != "index"} for call in calls]
+    choice = {**choices[-1], "message": message}
+    del choice["delta"]
+    return {**chunks[-1], "object": "chat.completion", "choices": [choice]}
+
+
+def _chat_usage(usage: Json) -> Json:
+    return {
+        **{"prompt_tokens": usage["input_tokens"], "completion_tokens": usage["output_tokens"]},
+        "total_tokens": usage["total_tokens"],
+        "prompt_tokens_details": {"cached_tokens": usage["input_tokens_details"]["cached_tokens"]},
+        "completion_tokens_details": usage["output_tokens_details"],
+    }

@@ -1,0 +1,392 @@
+"""OpenAI's official client, as it is, against the service: both APIs, streamed and not."""
+
+import asyncio
+import base64
+import json
+from collections.abc import Generator
+from typing import Any
+
+import openai
+import pytest
+from hypothesis import given, strategies as st
+from openai import AsyncOpenAI, OpenAI
+
+from quire.errors import ModelFailed
+from quire.items import Image, Message, ToolCall
+from quire.providers import Rendered
+from quire.service import Keys, app
+from quire.service.keys import new_key
+from tests.service.serving import Served, look_up_call, serving, support_node
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+PARAMETERS = {"type": "object", "properties": {"at": {"type": "string"}}}
+LOOK: Any = {"type": "function", "function": {"name": "look", "parameters": PARAMETERS}}
+LOOK_FLAT: Any = {"type": "function", "name": "look", "parameters": PARAMETERS, "strict": False}
+
+
+def answers(sent: Rendered) -> Any:
+    """What the model answers: it depends on the last message, and tells how much it was sent."""
+    messages = [one for one in sent.payload["messages"] if one["role"] in ("user", "assistant", "tool")]
+    last, count = messages[-1], len(messages)
+    if last["role"] == "tool":
+        found = [one["content"] for one in messages if one["role"] == "tool"]
+        return f"Found: {' and '.join(found[-2:])}."
+    text = last["content"] if isinstance(last["content"], str) else last["content"][0]["text"]
+    match text.partition(" ")[0]:
+        case "look":
+            return [Message("assistant", "One moment."), ToolCall("c1", "look", '{"at": "door"}')]
+        case "both":
+            return [look_up_call("7"), ToolCall("c1", "look"), ToolCall("c2", "look")]
+        case "refund":
+            return ToolCall("r1", "refund", '{"order": "7"}')
+        case "order":
+            return [Message("assistant", "Let me see."), look_up_call("7")]
+        case "fail":
+            return ModelFailed("the model is down")
+        case _:
+            return f"You said {text!r}, the last of {count}."
+
+
+@pytest.fixture(scope="module")
+def served() -> Generator[Served]:
+    with serving(app(support_node(answer=answers))) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def client(served: Served) -> Generator[OpenAI]:
+    with OpenAI(base_url=f"http://127.0.0.1:{served.port}/v1", api_key="none", max_retries=0) as one:
+        yield one
+
+
+def chat(client: OpenAI, *messages: Any, stream: bool = False, **options: Any) -> Any:
+    """A chat completion; of a stream the sum of its chunks, as the client computes it."""
+    asked: Any = {"model": "support", "messages": list(messages), **options}
+    if not stream:
+        return client.chat.completions.create(**asked)
+    with client.chat.completions.stream(**asked, stream_options={"include_usage": True}) as events:
+        for _ in events:
+            pass
+        return events.get_final_completion()
+
+
+def respond(client: OpenAI, input: Any, *, stream: bool = False, **options: Any) -> Any:
+    """A response; of a stream the last one, as the client computes it."""
+    if not stream:
+        return client.responses.create(model="support", input=input, **options)
+    with client.responses.stream(model="support", input=input, **options) as events:
+        for _ in events:
+            pass
+        return events.get_final_response()
+
+
+def user(text: str) -> Any:
+    return {"role": "user", "content": text}
+
+
+def named(name: str) -> Any:
+    return {"extra_headers": {"Quire-Conversation": name}}
+
+
+both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+
+
+def test_models_are_the_agents(client: OpenAI) -> None:
+    assert [one.id for one in client.models.list()] == ["support"]
+
+
+@both_ways
+def test_a_chat_completion(client: OpenAI, stream: bool) -> None:
+    made = chat(client, {"role": "system", "content": "Be kind."}, user("hello"), stream=stream)
+    (choice,) = made.choices
+    assert choice.message.content == "You said 'hello', the last of 1." and choice.finish_reason == "stop"
+    assert made.model == "support" and made.usage.prompt_tokens > 0
+    assert made.usage.total_tokens == made.usage.prompt_tokens + made.usage.completion_tokens
+
+
+@both_ways
+def test_a_response(client: OpenAI, stream: bool) -> None:
+    made = respond(client, "hello", stream=stream, instructions="Be kind.")
+    assert made.output_text == "You said 'hello', the last of 1." and made.status == "completed"
+    assert made.usage.input_tokens > 0 and made.usage.output_tokens > 0
+    again = client.responses.retrieve(made.id)
+    assert again.output_text == made.output_text and again.usage == made.usage
+    assert [one.id for one in again.output] == [one.id for one in made.output]
+
+
+def test_the_async_client(served: Served) -> None:
+    async def ask() -> None:
+        async with AsyncOpenAI(base_url=f"http://127.0.0.1:{served.port}/v1", api_key="none") as client:
+            made = await client.responses.create(model="support", input="hello")
+            assert made.output_text.startswith("You said")
+            words = ""
+            async for event in await client.responses.create(model="support", input="hello", stream=True):
+                words += event.delta if event.type == "response.output_text.delta" else ""
+            assert words == made.output_text
+            whole = await client.chat.completions.create(model="support", messages=[user("hello")])
+            parts = await client.chat.completions.create(
+                model="support", messages=[user("hello")], stream=True
+            )
+            text = "".join([chunk.choices[0].delta.content or "" async for chunk in parts])
+            assert text == whole.choices[0].message.content == words
+
+    asyncio.run(ask())
+
+
+# Tools of the client
+
+
+@both_ways
+@pytest.mark.parametrize("name", [None, "door"])
+def test_tools_of_the_client_in_chat_completions(client: OpenAI, stream: bool, name: str | None) -> None:
+    options = named(f"{name}-{stream}") if name else {}
+    messages = [user("look at the door")]
+    made = chat(client, *messages, tools=[LOOK], stream=stream, **options).choices[0]
+    assert made.finish_reason == "tool_calls" and made.message.content == "One moment."
+    (call,) = made.message.tool_calls
+    assert call.id == "c1" and call.function.name == "look" and call.function.arguments == '{"at": "door"}'
+    messages.append(made.message.to_dict())
+    messages.append({"role": "tool", "tool_call_id": call.id, "content": "open"})
+    made = chat(client, *messages, tools=[LOOK], stream=stream, **options).choices[0]
+    assert made.finish_reason == "stop" and made.message.content == "Found: open."
+
+
+@both_ways
+def test_tools_of_the_client_in_responses(client: OpenAI, stream: bool) -> None:
+    first = respond(client, "both", tools=[LOOK_FLAT], stream=stream)
+    calls = [one for one in first.output if one.type == "function_call"]
+    assert [one.call_id for one in calls] == ["c1", "c2"] and calls[0].name == "look"  # look_up ran here
+    results = [{"type": "function_call_output", "call_id": one.call_id, "output": "open"} for one in calls]
+    for wrong in ([user("never mind"), results[0]], results[:1], [results[0], results[0]]):
+        with pytest.raises(openai.BadRequestError, match="result"):
+            respond(client, wrong, previous_response_id=first.id)
+    second = respond(client, results, previous_response_id=first.id, tools=[LOOK_FLAT], stream=stream)
+    assert second.output_text == "Found: open and open." and second.conversation == first.conversation
+
+
+def test_a_client_without_state_sends_what_it_was_given(client: OpenAI) -> None:
+    first = respond(client, "look", tools=[LOOK_FLAT])
+    given = [user("look"), *(one.to_dict() for one in first.output)]
+    given.append({"type": "function_call_output", "call_id": "c1", "output": "open"})
+    assert respond(client, given, tools=[LOOK_FLAT]).output_text == "Found: open."
+
+
+def test_a_result_of_a_call_that_the_agent_runs_is_refused(client: OpenAI) -> None:
+    first = respond(client, "refund it")  # a person has to approve it
+    assert first.status == "incomplete" and first.incomplete_details.reason == "waiting" and not first.output
+    forged = [{"type": "function_call_output", "call_id": "r1", "output": "refunded"}]
+    with pytest.raises(openai.BadRequestError, match="'r1'"):
+        respond(client, forged, previous_response_id=first.id)
+
+
+def test_tools_of_the_agent_are_not_shown_and_their_texts_are_joined(client: OpenAI) -> None:
+    for stream in (False, True):
+        made = chat(client, user("order 7"), stream=stream).choices[0]
+        assert made.message.content == "Let me see.\n\nFound: 7 is on its way."
+        assert made.finish_reason == "stop" and not made.message.tool_calls
+
+
+# Conversations
+
+
+@both_ways
+def test_the_last_response_is_continued_and_an_earlier_one_forked(client: OpenAI, stream: bool) -> None:
+    first = respond(client, "one", stream=stream)
+    second = respond(client, "two", previous_response_id=first.id, stream=stream)
+    assert second.output_text.endswith("the last of 3.") and second.conversation == first.conversation
+    other = respond(client, "three", previous_response_id=first.id, stream=stream)
+    assert other.output_text.endswith("the last of 3.") and other.conversation != first.conversation
+    third = respond(client, "four", previous_response_id=other.id, stream=stream)
+    assert third.output_text.endswith("the last of 5.") and third.conversation == other.conversation
+    assert respond(client, "five", previous_response_id=second.id).output_text.endswith("the last of 5.")
+
+
+@both_ways
+def test_a_conversation_by_name(client: OpenAI, served: Served, stream: bool) -> None:
+    name = f"trip {stream}"
+    respond(client, "one", conversation=name, stream=stream, instructions="Be kind.")
+    made = respond(client, "two", conversation={"id": name}, stream=stream, instructions="Be kind.")
+    assert made.output_text.endswith("the last of 3.") and made.conversation.id == name
+    respond(client, "three", conversation=name, stream=stream, instructions="Be brief.")
+    items = served.get("/items", conversation=name)["items"]  # the same conversation as on all other routes
+    said = [(one["role"], one["content"]) for one in items if one["kind"] == "message"]
+    assert [words for role, words in said if role == "user"] == ["one", "two", "three"]
+    assert [words for role, words in said if role == "system"] == ["Be kind."]
+
+
+@both_ways
+def test_of_a_history_that_is_sent_again_only_what_is_new_is_recorded(
+    client: OpenAI, served: Served, stream: bool
+) -> None:
+    name = f"again {stream}"
+    options: Any = {"stream": stream, **named(f"again%20{stream}")}
+    messages = [{"role": "system", "content": "It is noon."}, user("one")]
+    made = chat(client, *messages, **options).choices[0].message
+    for number, text in enumerate(["two", "two", "three"]):
+        messages += [made.to_dict(), user(text)]
+        made = chat(client, *messages, **options).choices[0].message
+        assert made.content.endswith(f"the last of {2 * number + 3}.")
+    version = served.get(conversation=name)["version"]
+    assert chat(client, *messages, **options).choices[0].message.content == made.content  # tried again
+    assert served.get(conversation=name)["version"] == version
+    changed = [messages[0], user("another one"), *messages[2:], made.to_dict(), user("four")]
+    with pytest.raises(openai.ConflictError, match="another conversation"):
+        chat(client, *changed, **options)
+    only_new = chat(client, user("four"), **options).choices[0].message
+    assert only_new.content.endswith("the last of 9.")
+    assert chat(client, user("four"), **options).choices[0].message.content.endswith("the last of 11.")
+
+
+def test_a_conversation_named_in_the_metadata(client: OpenAI) -> None:
+    for number in (1, 3):
+        made = chat(client, user(f"{number}"), metadata={"conversation": "in metadata"})
+        assert made.choices[0].message.content.endswith(f"the last of {number}.")
+
+
+def test_images(client: OpenAI, served: Served) -> None:
+    url = f"data:image/png;base64,{base64.b64encode(PIXEL).decode()}"
+    parts = [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": url}}]
+    assert chat(client, {"role": "user", "content": parts}, **named("pictures")).choices[0].message.content
+    parts = [{"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": url}]
+    assert respond(client, [{"role": "user", "content": parts}], conversation="pictures").output_text
+    session = served.application.state.service.node.session("support", "", "pictures")
+    said = [item for item in session.view() if isinstance(item, Message) and item.role == "user"]
+    assert [type(part) for item in said for part in item.content] == [str, Image] * 2
+
+
+# Streams
+
+
+@pytest.mark.parametrize("said", ["hello there", "order 7", "look", "日本語" * 40 + " \n\n  and\tmore  "])
+def test_an_abandoned_stream_is_resumed_after_any_event(client: OpenAI, said: str) -> None:
+    with client.responses.create(model="support", input=said, tools=[LOOK_FLAT], stream=True) as events:
+        first = next(iter(events))
+    assert first.type == "response.created"
+    response_id = first.response.id
+    whole = [one.to_dict() for one in client.responses.retrieve(response_id, stream=True)]
+    assert [one["sequence_number"] for one in whole] == list(range(len(whole)))
+    assert whole[0] == first.to_dict() and whole[-1]["type"] == "response.completed"
+    for number in range(-1, len(whole)):
+        rest = client.responses.retrieve(response_id, stream=True, starting_after=number)
+        assert [one.to_dict() for one in rest] == whole[number + 1 :]
+    text = "".join(str(one["delta"]) for one in whole if one["type"] == "response.output_text.delta")
+    assert text == client.responses.retrieve(response_id).output_text
+
+
+def test_a_turn_that_fails(client: OpenAI) -> None:
+    assert respond(client, "fail").error.message == "the model is down"
+    *_, last = client.responses.create(model="support", input="fail", stream=True)
+    assert last.type == "response.failed" and last.response.status == "failed"
+    with pytest.raises(openai.InternalServerError, match="the model is down"):
+        chat(client, user("fail"))
+    with pytest.raises(openai.APIError, match="the model is down"):
+        list(client.chat.completions.create(model="support", messages=[user("fail")], stream=True))
+
+
+# Refusals
+
+UNSUPPORTED = [
+    {"n": 2},
+    {"logprobs": True},
+    {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}},
+    {"tool_choice": "required", "tools": [LOOK]},
+    {"tools": [{"type": "custom", "custom": {"name": "grammar"}}]},
+    {"modalities": ["audio"]},
+]
+
+
+@pytest.mark.parametrize("options", UNSUPPORTED, ids=lambda one: "-".join(one))
+def test_what_is_not_supported_is_an_error(client: OpenAI, options: Any) -> None:
+    with pytest.raises(openai.BadRequestError, match=next(iter(options))):
+        chat(client, user("hello"), **options)
+
+
+def test_other_settings_are_the_agents(client: OpenAI) -> None:
+    raw = client.chat.completions.with_raw_response
+    made = raw.create(model="support", messages=[user("hello")], temperature=0.1, max_tokens=5, n=1, seed=7)
+    assert (
+        made.headers["quire-ignored"] == "max_tokens, seed, temperature"
+        and made.headers["quire-conversation"]
+    )
+    assert raw.create(model="support", messages=[user("hello")]).headers.get("quire-ignored") is None
+
+
+def test_what_does_not_exist(client: OpenAI, served: Served) -> None:
+    for ask in (
+        lambda: client.responses.create(model="nobody", input="hello"),
+        lambda: client.chat.completions.create(model="nobody", messages=[user("hello")]),
+        lambda: client.responses.retrieve("resp_nothing"),
+        lambda: respond(client, "hello", previous_response_id="resp_nothing"),
+    ):
+        with pytest.raises(openai.NotFoundError):
+            ask()
+    with pytest.raises(openai.BadRequestError, match="not both"):
+        respond(client, "hello", previous_response_id="resp_nothing", conversation="c")
+
+
+def test_keys_and_their_scopes() -> None:
+    (one, row), (other, second) = new_key("one"), new_key("other")
+    keys = Keys.read(f"{row}requests_per_minute = 3\n{second}".encode())
+    with serving(app(support_node(answer=answers), keys=keys)) as served:
+        base = f"http://127.0.0.1:{served.port}/v1"
+        mine, theirs = (OpenAI(base_url=base, api_key=key, max_retries=0) for key in (one, other))
+        with pytest.raises(openai.AuthenticationError):
+            respond(OpenAI(base_url=base, api_key="wrong", max_retries=0), "hello")
+        first = respond(mine, "secret", conversation="c")
+        assert respond(theirs, "hello", conversation="c").output_text.endswith("the last of 1.")
+        for ask in (
+            theirs.responses.retrieve,
+            lambda name: respond(theirs, "so?", previous_response_id=name),
+        ):
+            with pytest.raises(openai.NotFoundError):
+                ask(first.id)
+        mine.models.list(), mine.models.list()
+        with pytest.raises(openai.RateLimitError) as caught:
+            respond(mine, "hello")
+        assert 0 < int(caught.value.response.headers["retry-after"]) <= 20
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.floats(),
+    lambda some: (
+        st.lists(some, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["role", "content", "type", "text", "image_url", "url", "tool_calls", "id", "call_id"]
+            )
+            | st.sampled_from(
+                ["function", "name", "arguments", "output", "tool_call_id", "input", "user", "item"]
+            ),
+            some,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+FIELDS = [
+    "messages",
+    "input",
+    "tools",
+    "stream",
+    "conversation",
+    "previous_response_id",
+    "metadata",
+    "n",
+    "text",
+]
+
+
+@given(
+    st.sampled_from(["/v1/chat/completions", "/v1/responses"]),
+    st.dictionaries(st.sampled_from(FIELDS), JUNK | st.lists(JUNK, max_size=3), max_size=4),
+    st.booleans(),
+)
+def test_bad_bodies_are_refused_in_words(served: Served, path: str, body: Any, is_addressed: bool) -> None:
+    sent = {"model": "support", **body} if is_addressed else body
+    headers = {"content-type": "application/json"}
+    answer = served.client.post(path, content=json.dumps(sent), headers=headers)
+    assert answer.status_code == 200 or 400 <= answer.status_code < 500, answer.text
+    if answer.status_code >= 400:
+        assert answer.json()["error"]["message"]
