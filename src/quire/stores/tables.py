@@ -33,7 +33,7 @@ _LOGS = """
     ALTER TABLE quire.checkpoints ALTER needs SET STATISTICS 0, ALTER body SET STATISTICS 0;
     ALTER TABLE quire.conversations ALTER scope SET STATISTICS 0, ALTER name SET STATISTICS 0"""
 
-# Who watches a conversation, until when; which workers run turns, last seen when; and the words of answers that
+# Who watches a conversation, until when; which workers run turns, last seen when; the words of answers that
 # are being written. A server that crashed empties what is unlogged: none of it is the truth.
 _WORKING = """
     CREATE UNLOGGED TABLE quire.watchers (
