@@ -70,7 +70,7 @@ def test_a_store_that_does_not_exist_is_not_made(url: str, tmp_path: Path) -> No
         assert "there is no store at" in refused(2, verb, "a/b", "--store", url)
     assert "there is no store at" in refused(2, "ls", "--store", url)
     assert "there is no store at" in refused(2, "forget", "a/b", "--all", "--yes", "--store", url)
-    assert "there is no store at" in refused(2, "migrate", url, "new.db")
+    assert "there is no store at" in refused(2, "copy", url, "new.db")
     assert list(tmp_path.iterdir()) == []
 
 

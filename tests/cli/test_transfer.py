@@ -1,4 +1,4 @@
-"""`quire export`, `import`, `migrate` and the check of a store."""
+"""`quire export`, `import`, `copy` and the check of a store."""
 
 import json
 from pathlib import Path
@@ -139,7 +139,7 @@ def test_export_reports_losses_and_its_file_is_the_owners_alone(tmp_path: Path) 
     assert out.stat().st_mode & 0o777 == 0o640
 
 
-# migrate and check
+# copy and check
 
 
 def contents(url: str | Path) -> dict[str, list[Stored]]:
@@ -157,9 +157,9 @@ def two(path: Path) -> str:
 def test_every_entry_is_copied_byte_for_byte(source: str, target: str, tmp_path: Path) -> None:
     one, other = two(tmp_path / f"one.{source}"), str(tmp_path / f"other.{target}")
     before = contents(one)
-    assert ran("migrate", one, other).stdout == "2 conversations copied, 16 entries, all alike\n"
+    assert ran("copy", one, other).stdout == "2 conversations copied, 16 entries, all alike\n"
     assert contents(other) == contents(one) == before
-    assert ran_json("migrate", one, other) == {"copied": 0, "entries": 0, "there": 2}
+    assert ran_json("copy", one, other) == {"copied": 0, "entries": 0, "there": 2}
 
 
 def test_nothing_is_overwritten_or_copied_into_itself(
@@ -167,23 +167,23 @@ def test_nothing_is_overwritten_or_copied_into_itself(
 ) -> None:
     one, other = two(tmp_path / "one.db"), seeded(tmp_path / "other.jsonl")
     before = contents(other)
-    assert "other conversations of the same names: ana/q3\n" in refused(1, "migrate", one, other)
+    assert "other conversations of the same names: ana/q3\n" in refused(1, "copy", one, other)
     assert contents(other) == before
     monkeypatch.chdir(tmp_path)
     for same in (one, "one.db", "sqlite:///one.db", f"{tmp_path}/../{tmp_path.name}/one.db"):
-        assert "into itself" in refused(2, "migrate", one, same)
+        assert "into itself" in refused(2, "copy", one, same)
 
 
 def test_a_sealed_store_stays_sealed_or_changes_its_key(tmp_path: Path) -> None:
     one = seeded(tmp_path / "one.db", key=KEY)
     (tmp_path / "key").write_bytes(KEY)
     (tmp_path / "other").write_bytes(KEY[::-1])
-    ran("migrate", one, str(tmp_path / "same.db"))
+    ran("copy", one, str(tmp_path / "same.db"))
     assert view_of(tmp_path / "same.db", key=KEY) == view_of(one, key=KEY)
     opened, sealed = str(tmp_path / "open.jsonl"), str(tmp_path / "new.db")
-    ran("migrate", one, opened, "--key-file", str(tmp_path / "key"))
+    ran("copy", one, opened, "--key-file", str(tmp_path / "key"))
     assert view_of(opened) == view_of(one, key=KEY)
-    ran("migrate", opened, sealed, "--target-key-file", str(tmp_path / "other"))
+    ran("copy", opened, sealed, "--target-key-file", str(tmp_path / "other"))
     assert view_of(sealed, key=KEY[::-1]) == view_of(opened)
 
 

@@ -1,4 +1,4 @@
-"""The commands `export`, `import` and `migrate`, and the check of a store."""
+"""The commands `export`, `import` and `copy`, and the check of a store."""
 
 from collections.abc import Iterator
 from typing import Annotated, NamedTuple
@@ -159,10 +159,10 @@ def _broken(
     return faults, located(history, wire, items, render(items, wire, tools=history.tools)[1])
 
 
-# migrate
+# copy
 
 
-def migrate(
+def copy(
     source: Annotated[str, typer.Argument(help="the URL or path of a store", show_default=False)],
     target: Annotated[str, typer.Argument(help="the store to copy it to", show_default=False)],
     key_file: KeyFile = None,

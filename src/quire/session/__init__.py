@@ -15,7 +15,10 @@ from quire.session.compared import (
     compare_requests,
     first_change,
 )
-from quire.session.erasure import remove_conversation as remove_conversation
+from quire.session.erasure import (
+    remove_conversation as remove_conversation,
+    remove_conversations as remove_conversations,
+)
 from quire.session.heard import heard_recall as heard_recall, heard_request as heard_request
 from quire.session.hooks import (
     Added,

@@ -13,6 +13,7 @@ import logging
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
 from threading import RLock
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -185,17 +186,33 @@ def _forget_removed(store: Store, place: Place, _: Collection[str]) -> None:
 
 def remove_conversation(store: Store, place: Place) -> None:
     """Remove a whole conversation from a store, with what others quoted of it."""
-    others = [name for name in store.conversations(place.scope) if name not in (LINKS, place.conversation)]
-    if place.conversation == LINKS and others:
+    if place.conversation == LINKS and any(name != LINKS for name in store.conversations(place.scope)):
         raise InvalidValue(f"{place} says which conversations quote which, and stays as long as they do")
-    note_removed(store, place, [ALL])
-    _forget_removed(store, place, ())
-    with suppress(InvalidValue):  # within a sealed store
-        Memory.let_go(store, place.scope)
-    store.remove(place)
-    if not others:
-        store.remove(Place(place.scope, LINKS))
-    store.scrub()
+    for _ in remove_conversations(store, {place: store.version(place)}):
+        pass
+
+
+def remove_conversations(store: Store, versions: Mapping[Place, int]) -> Iterator[Place]:
+    """Remove whole conversations, with what others quoted of them, and give each that is removed.
+
+    One that has another version by now stays. The files of the store are scrubbed once, at the end.
+    """
+    try:
+        # The last name first: a fork goes before what it was forked from.
+        for scope, group in groupby(sorted(versions, reverse=True), lambda place: place.scope):
+            places = [place for place in group if store.version(place) == versions[place]]
+            for place in places:
+                note_removed(store, place, [ALL])
+            _forget_removed(store, Place(scope, LINKS), ())
+            with suppress(InvalidValue):  # within a sealed store
+                Memory.let_go(store, scope)
+            for place in places:
+                store.remove(place)
+                yield place
+            if all(name == LINKS for name in store.conversations(scope)):
+                store.remove(Place(scope, LINKS))
+    finally:
+        store.scrub()
 
 
 def finish_erasing(log: Log, *, waits: bool = False) -> None:

@@ -1,5 +1,6 @@
 """The link to a PostgreSQL server: a pool of connections, what is done when one is lost, errors in words."""
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Lock, local
@@ -20,6 +21,9 @@ except ImportError as missing:
 PATIENCE = 10.0
 """How long a verb waits for a connection, in seconds."""
 
+CONNECTIONS = "QUIRE_POSTGRES_CONNECTIONS"
+"""The environment variable for the most connections of a pool."""
+
 _TRIES, _MOST_CONNECTIONS = 3, 4
 _LOST = ("08", "57P")
 """States of a connection that was lost."""
@@ -34,8 +38,9 @@ _Result = TypeVar("_Result")
 class Link:
     """A pool of connections to a database."""
 
-    def __init__(self, url: str, durable: Durability) -> None:
+    def __init__(self, url: str, durable: Durability = "process", connections: int | None = None) -> None:
         self._is_synced = waits_for_disk(durable)
+        self._most = _most_connections(connections)
         try:
             parts = conninfo_to_dict(url)
         except (psycopg.Error, AttributeError):  # its words may hold the password
@@ -135,7 +140,7 @@ class Link:
                     kwargs={"autocommit": True, "client_encoding": "utf8"},
                     configure=self._configure,
                     min_size=1,
-                    max_size=_MOST_CONNECTIONS,
+                    max_size=self._most,
                     timeout=PATIENCE,
                     name="quire",
                     open=True,
@@ -171,3 +176,10 @@ class Link:
 def _is_loss(error: psycopg.OperationalError) -> bool:
     nothing_sent = isinstance(error, psycopg_pool.PoolTimeout | psycopg_pool.PoolClosed)
     return not nothing_sent and (error.sqlstate is None or error.sqlstate.startswith(_LOST))
+
+
+def _most_connections(given: int | None) -> int:
+    number = str(os.environ.get(CONNECTIONS, _MOST_CONNECTIONS) if given is None else given)
+    if not number.isdecimal() or int(number) == 0:
+        raise InvalidValue(f"connections, or {CONNECTIONS}, is a number from 1 on")
+    return int(number)

@@ -138,13 +138,14 @@ class PostgresStore(Store):
     """All conversations in the schema `quire` of a database.
 
     With `durable="process"` an append waits for what the server's `synchronous_commit` says, which is the
-    server's disk unless it was changed; with `"power"` it waits for the disk in any case.
+    server's disk unless it was changed; with `"power"` it waits for the disk in any case. The pool has at
+    most so many `connections`, which are 4 unless `QUIRE_POSTGRES_CONNECTIONS` says otherwise.
     """
 
     has_checkpoints = True
 
-    def __init__(self, url: str, *, durable: Durability = "process") -> None:
-        self.link = Link(url, durable)
+    def __init__(self, url: str, *, durable: Durability = "process", connections: int | None = None) -> None:
+        self.link = Link(url, durable, connections)
         self.link.first(migrate)
 
     def __repr__(self) -> str:

@@ -1,0 +1,116 @@
+"""The commands `prune` and `migrate`: the upkeep of a store."""
+
+from typing import Annotated
+
+import typer
+
+from quire.cli.options import AsJson, KeyFile, StoreUrl
+from quire.cli.phrases import moment, plural
+from quire.cli.stores import at_store, session_at
+from quire.cli.terminal import confirmed, errors_reported, note, say, table, write_json
+from quire.errors import InvalidValue
+from quire.items import now
+from quire.memory import is_reserved
+from quire.session import remove_conversations
+from quire.stores import Place, Recent, Store
+from quire.stores.streams import JOBS
+
+_DAY = 86_400.0
+_PROGRESS = 100
+"""Conversations between two remarks on progress."""
+
+
+# prune
+
+
+def prune(
+    idle: Annotated[float, typer.Option(min=0, help="days without an entry", show_default=False)],
+    store: StoreUrl = None,
+    scope: Annotated[str | None, typer.Option(help="only this scope; all by default")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list them")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask first")] = False,
+    key_file: KeyFile = None,
+    json: AsJson = False,
+) -> None:
+    """Remove conversations that had no entry for so many days, for good, with what others quoted of them.
+
+    Documents stay, and so do conversations with jobs that wait, and those that a fork in use begins with.
+    """
+    with at_store(store, key_file) as found:
+        chosen = _idle(found, scope, now() - idle * _DAY)
+        if dry_run:
+            removed = []
+        elif chosen and not yes and not confirmed(f"Remove {plural(len(chosen), 'conversation')}, for ever?"):
+            raise typer.Exit(1)
+        else:
+            removed = _removed(found, chosen)
+    if json:
+        write_json({"idle": [str(one.place) for one in chosen], "removed": [str(one) for one in removed]})
+    elif dry_run:
+        rows = [(str(one.place), f"{one.version:,}", moment(one.time or 0)) for one in chosen]
+        table([("conversation", "version", "last (UTC)"), *rows])
+    else:
+        say(f"{plural(len(removed), 'conversation')} removed")
+
+
+def _idle(store: Store, scope: str | None, since: float) -> list[Recent]:
+    """Conversations without an entry since a time, and without a fork that has one."""
+    found = [one for one in store.recent(scope) if not is_reserved(one.place.conversation)]
+    used, idle = set[Place](), list[Recent]()
+    for one in found:
+        if one.time is None:
+            note(f"{one.place} is damaged at its end, and stays")
+        if one.time is None or one.time >= since or _has_jobs(store, one.place):
+            name = one.place.conversation
+            used |= {
+                one.place._replace(conversation=name[:at]) for at, sign in enumerate(name) if sign == "/"
+            }
+        else:
+            idle.append(one)
+    return [one for one in idle if one.place not in used]
+
+
+def _has_jobs(store: Store, place: Place) -> bool:
+    """Whether work was accepted that has not ended, such as a message for a later time."""
+    return bool(store.versions_of(place, JOBS, limit=1)) and bool(session_at(store, place).jobs.pending())
+
+
+def _removed(store: Store, chosen: list[Recent]) -> list[Place]:
+    removed = list[Place]()
+    for place in remove_conversations(store, {one.place: one.version for one in chosen}):
+        removed.append(place)
+        if len(removed) % _PROGRESS == 0:
+            note(f"{len(removed):,} of {len(chosen):,} removed")
+    return removed
+
+
+# migrate
+
+
+def migrate(
+    url: Annotated[
+        str, typer.Argument(envvar="QUIRE_STORE", help="the URL of the database", show_default=False)
+    ],
+    check: Annotated[
+        bool, typer.Option("--check", help="change nothing; exit status 1 if something is due")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Bring the tables of a PostgreSQL database to the version of this Quire.
+
+    A store does this when it is opened, if its role may; this is for a role that may, before the others come.
+    """
+    with errors_reported():
+        if not url.startswith(("postgresql://", "postgres://")):
+            raise InvalidValue("only the tables of a PostgreSQL database are migrated: name its URL")
+        from quire.stores import link, tables
+
+        steps = link.Link(url).first(tables.due if check else tables.migrate)
+    if json:
+        write_json({"version": tables.VERSION, "due": steps if check else [], "done": [] if check else steps})
+    else:
+        for step in steps:
+            say(f"version {step} is {'due' if check else 'done'}: {tables.STEPS[step][0]}")
+        if not steps:
+            say(f"the tables are of version {tables.VERSION}: nothing is due")
+    raise typer.Exit(1 if check and steps else 0)
