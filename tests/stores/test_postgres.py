@@ -163,33 +163,3 @@ def test_a_forked_process_opens_a_store_of_its_own(url: str, store: PostgresStor
     fill(store, HERE, "one")
     assert in_child(opened) == 2
     assert store.append(HERE, [entry("three")], expected=2) == 3
-
-
-def test_the_pool_has_as_many_connections_as_is_said(
-    url: str, direct: "psycopg.Connection[Any]", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sleeping = (
-        "SELECT count(*) FROM pg_stat_activity"
-        " WHERE state = 'active' AND query LIKE '%pg_sleep(%' AND pid <> pg_backend_pid()"
-    )
-
-    def most(connections: int | None = None) -> int:
-        seen = list[int]()
-        with PostgresStore(url, connections=connections) as opened, ThreadPoolExecutor(8) as threads:
-            working = [
-                threads.submit(opened.link.run, lambda connection: connection.execute("SELECT pg_sleep(0.2)"))
-                for _ in range(8)
-            ]
-            while not all(one.done() for one in working):
-                seen += [number for (number,) in direct.execute(sleeping).fetchall()]
-        return max(seen)
-
-    assert most() == 4 and most(2) == 2
-    monkeypatch.setenv("QUIRE_POSTGRES_CONNECTIONS", "3")
-    assert most() == 3 and most(1) == 1
-    for wrong in (0, -1):
-        with pytest.raises(InvalidValue, match="from 1 on"):
-            PostgresStore(url, connections=wrong)
-    monkeypatch.setenv("QUIRE_POSTGRES_CONNECTIONS", "many")
-    with pytest.raises(InvalidValue, match="QUIRE_POSTGRES_CONNECTIONS"):
-        PostgresStore(url)

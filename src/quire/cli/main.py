@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str | None, str]] = {
     "explain": ("fit", None, "Explain what became of one item of a history within a budget."),
     "simulate": ("simulate", None, "Replay histories under compaction policies, and compare the costs."),
     "serve": ("serve", None, "Serve the agents of a node over HTTP."),
+    "work": ("work", None, "Do the jobs that services on PostgreSQL accept."),
     "ls": ("conversations", _STORES, "List the conversations of a store."),
     "show": ("conversations", _STORES, "Show the view of a conversation, or what a model saw."),
     "log": ("conversations", _STORES, "Print every entry of a conversation, and what edits do."),

@@ -140,6 +140,10 @@ class Jobs:
 
         A job whose id is known is not accepted again.
         """
+        return await AWAITED.do(self._log, lambda: self.accept(job))
+
+    def accept(self, job: Job) -> int:
+        """As `submit`, in this thread: for a caller whose transaction the store has joined."""
         items = self._writer.ready(_items_of(job))
         before = 0
 
@@ -149,7 +153,7 @@ class Jobs:
             before = state.version if known is None else known
             return [Written(JOBS, item) for item in items] if known is None else []
 
-        await AWAITED.do(self._log, lambda: self._log.commit(entries))
+        self._log.commit(entries)
         return before
 
     def pending(self) -> list[Job]:

@@ -1,0 +1,55 @@
+"""The command `work`: does the jobs that services accept, until a signal ends it."""
+
+import asyncio
+import logging
+import os
+import signal
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quire.cli.nodes import node_in
+from quire.cli.terminal import errors_reported, note
+
+if TYPE_CHECKING:
+    from quire.service.worker import Worker
+
+
+def work(
+    node: Annotated[str, typer.Argument(help="a Python file with a Node named node, or file.py:name")],
+    concurrency: Annotated[int, typer.Option(min=1, help="jobs at a time; the same for all workers")] = 32,
+    poll: Annotated[float, typer.Option(min=0.01, help="seconds between two looks at the queue")] = 0.1,
+    beat: Annotated[float, typer.Option(min=0.1, help="seconds between two signs of life")] = 5.0,
+    stale: Annotated[
+        float, typer.Option(min=0.2, help="seconds without one until others take over its jobs")
+    ] = 20.0,
+    grace: Annotated[float, typer.Option(min=0, help="seconds for running turns after a signal")] = 30.0,
+    keep: Annotated[
+        float, typer.Option(min=0, help="seconds that DBOS keeps what it knows of a job")
+    ] = 3600.0,
+) -> None:
+    """Do the jobs that `quire serve --durable` accepts, until Ctrl+C or SIGTERM."""
+    with errors_reported():
+        from quire.service.worker import Worker
+
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.WARNING)
+        found, module = node_in(node)
+        worker = Worker(
+            found,
+            concurrency=concurrency,
+            poll=poll,
+            beat=beat,
+            stale=stale,
+            grace=grace,
+            keep=keep,
+            schedules=getattr(module, "schedules", ()),
+        )
+        asyncio.run(_run(worker))
+    os._exit(0)  # no thread of DBOS, or of a tool that hangs, holds the process
+
+
+async def _run(worker: "Worker") -> None:
+    for one in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(one, worker.stop)
+    note(f"worker {worker.id}")
+    await worker.run()

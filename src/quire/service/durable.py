@@ -1,0 +1,222 @@
+"""Jobs that are accepted here and done by workers, on any machine: DBOS orders the work, in PostgreSQL.
+
+A job is in the log of its conversation, and the order to do it in a queue of DBOS; both are written in one
+transaction. The order holds a reference, never the history.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import msgspec
+
+from quire.errors import InvalidValue, MissingExtra, StoreError, StoreFailed
+from quire.items import now
+from quire.node import Node
+from quire.service.runner import Told
+from quire.session import Job, Session
+from quire.stores import Sealed
+from quire.stores.threads import FOLLOWING, STORE
+
+try:
+    import dbos as dbos
+    import sqlalchemy
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from quire.service.words import read_words
+    from quire.stores.postgres import PostgresStore
+except ImportError as missing:
+    raise MissingExtra("dbos", "durable") from missing
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+logger = logging.getLogger("quire.service")
+
+QUEUE, TURN = "quire-turns", "quire-turn"
+"""The queue of DBOS, and the name of its workflow."""
+
+APPLICATION, VERSION = "quire", "1"
+"""What DBOS knows the workflows by. Fixed, so that no release of anything leaves jobs behind."""
+
+_COUNTED = 1.0
+"""Seconds between two counts of the jobs that wait or run."""
+
+_SOON, _LATER = 0.1, 0.5
+"""Seconds between two looks at the words of an answer: while words come, and while none do."""
+
+_WAITING = "SELECT count(*) FROM dbos.workflow_status WHERE queue_name = %s AND status = ANY(%s)"
+
+
+class Reference(NamedTuple):
+    """All that travels of a job: where it is, in which log."""
+
+    agent: str
+    scope: str
+    conversation: str
+    job: str
+
+    @property
+    def id(self) -> str:
+        """The id of its workflow: the same job twice is one workflow."""
+        return _digest(self)
+
+    @property
+    def partition(self) -> str:
+        """The part of the queue of which one job at a time is done: the conversation."""
+        return _digest(self[:3])
+
+
+def _digest(parts: tuple[str, ...]) -> str:
+    return sha256(msgspec.json.encode(parts)).hexdigest()[:40]
+
+
+class Database:
+    """The PostgreSQL of a node, as DBOS uses it: the queue is beside the logs, for their transactions."""
+
+    def __init__(self, node: Node, connections: int) -> None:
+        store = node.store.inside if isinstance(node.store, Sealed) else node.store
+        if not isinstance(store, PostgresStore):
+            raise InvalidValue("durable turns need PostgreSQL: Node(store='postgresql://…')")
+        self.node, self.store = node, store
+        self.engine = sqlalchemy.create_engine(
+            "postgresql+psycopg://",
+            creator=self._connected,
+            pool_size=connections,
+            max_overflow=0,
+            pool_pre_ping=True,
+        )
+        self.client = dbos.DBOSClient(
+            system_database_engine=self.engine,
+            serializer=dbos.DBOSPortableJSONSerializer(),
+            application_name=APPLICATION,
+            lazy=True,
+            retry_connection_errors=False,
+        )
+        # DBOS logs as the application does, not to the terminal.
+        logging.getLogger("dbos").addHandler(logging.NullHandler())
+
+    def migrate(self) -> None:
+        """Make the tables of DBOS, or bring them up to date."""
+        with guarded():
+            dbos.DBOS.migrate(self.store.link.url)
+
+    def accept(self, reference: Reference, job: Job) -> int:
+        """Keep a job in its log and in the queue, both or neither; returns the version before it."""
+        session = self.node.session(*reference[:3])
+        try:
+            with guarded(), self.engine.begin() as connection:
+                with self.store.joining(cast("Connection[Any]", connection.connection.driver_connection)):
+                    version = session.jobs.accept(job)
+                self.client.enqueue_in_transaction(connection, _order(reference, job), *reference)
+        except BaseException:
+            with suppress(StoreError):
+                session.refresh()  # it knows a job that was not kept
+            raise
+        return version
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.client.destroy()
+        self.engine.dispose()
+
+    def _connected(self) -> Any:
+        connection = self.store.link.connected()
+        connection.autocommit = False  # SQLAlchemy begins transactions itself
+        return connection
+
+
+@contextmanager
+def guarded() -> Generator[None, None, None]:
+    """Turn errors of DBOS's side of the database into ours; their words may hold content."""
+    try:
+        yield
+    except SQLAlchemyError as fault:
+        raise StoreFailed(f"the database of jobs failed: {type(fault).__name__}") from fault
+
+
+class DurableRunner:
+    """Accepts jobs, and leaves them to workers: see `Worker`, and the command `quire work`.
+
+    The store of the node is PostgreSQL. `connections` is how many this process may use to accept jobs.
+    """
+
+    def __init__(self, node: Node, *, connections: int = 4) -> None:
+        self._database = Database(node, connections)
+        self._load = 0
+        self._counting: asyncio.Task[None] | None = None
+
+    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> int:
+        """See `Runner.submit`."""
+        version = await STORE.do(self._database.accept, Reference(agent, scope, conversation, job.id), job)
+        self._load += 1
+        return version
+
+    async def deltas(
+        self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
+    ) -> AsyncGenerator[Told, None]:
+        """See `Runner.deltas`."""
+        reference = Reference(agent, scope, conversation, job_id)
+        session = await STORE.do(self._database.node.session, agent, scope, conversation)
+        pause, is_over = _SOON, not _is_pending(session, job_id)
+        while True:
+            batches = await STORE.do(read_words, self._database.store, reference.id, after)
+            for batch in batches:
+                for one in batch:
+                    yield one
+                if not batch:
+                    return
+                after = batch[-1].number
+            if is_over and not batches:
+                return
+            await asyncio.sleep(pause)
+            pause = _SOON if batches else min(1.5 * pause, _LATER)
+            if pause == _LATER:  # the worker may have died before it could tell
+                await session.aio.refresh()
+                is_over = not _is_pending(session, job_id)
+
+    def load(self) -> int:
+        """See `Runner.load`: all jobs of the queue, as they were counted last."""
+        return self._load
+
+    async def start(self) -> None:
+        """See `Runner.start`."""
+        await FOLLOWING.do(self._database.migrate)
+        self._counting = asyncio.ensure_future(self._count())
+
+    async def stop(self, grace: float) -> None:
+        """See `Runner.stop`. The workers go on."""
+        if self._counting is not None:
+            self._counting.cancel()
+        await FOLLOWING.do(self._database.close)
+
+    async def _count(self) -> None:
+        def counted(connection: Any) -> int:
+            return int(connection.execute(_WAITING, [QUEUE, ["ENQUEUED", "PENDING"]]).fetchone()[0])
+
+        while True:
+            try:
+                self._load = await STORE.do(self._database.store.link.run, counted)
+            except StoreError as fault:
+                logger.warning("the jobs are not counted: %s", fault)
+            await asyncio.sleep(_COUNTED)
+
+
+def _is_pending(session: Session, job_id: str) -> bool:
+    return any(job.id == job_id for job in session.jobs.pending())
+
+
+def _order(reference: Reference, job: Job) -> dbos.EnqueueOptions:
+    order = dbos.EnqueueOptions(
+        workflow_name=TURN,
+        queue_name=QUEUE,
+        workflow_id=reference.id,
+        queue_partition_key=reference.partition,
+        serialization_type=dbos.WorkflowSerializationFormat.PORTABLE,
+    )
+    if job.not_before > now():
+        order["delay_seconds"] = job.not_before - now()
+    return order

@@ -1,0 +1,301 @@
+"""Durable turns: real workers, real signals, and a real PostgreSQL.
+
+Two workers run all the time. A test finds out which one does its job, and does to that one what it is about;
+another takes its place.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from quire import Message, Node, Session
+from quire.errors import InvalidValue, StoreFailed
+from quire.items import now
+from quire.service.runner import Told
+from quire.session import Job, Outcome
+from tests.stores.server import database
+
+durable = pytest.importorskip("quire.service.durable")
+
+NODE = Path(__file__).with_name("durable_node.py")
+PATIENCE = 60.0
+T = TypeVar("T")
+
+
+class Shop:
+    """A database, a runner that accepts jobs, and the workers that do them."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url, self.folder = url, folder
+        self.node = Node(store=url)
+        self.workers: dict[int, subprocess.Popen[str]] = {}
+
+    def begin(self) -> None:
+        """Let one more worker begin."""
+        settings = ("--beat", "0.3", "--stale", "1.5", "--grace", "0", "--concurrency", "8")
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "quire", "work", str(NODE), *settings],
+            env={**os.environ, "QUIRE_TEST_STORE": self.url, "QUIRE_TEST_FOLDER": str(self.folder)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.workers[worker.pid] = worker
+
+    def ended(self, worker: "subprocess.Popen[str]") -> tuple[int, str, str]:
+        """How a worker ended, and what it printed; another takes its place."""
+        said = worker.communicate(timeout=PATIENCE)
+        del self.workers[worker.pid]
+        self.begin()
+        return worker.returncode, *said
+
+    def runner(self) -> Any:
+        return durable.DurableRunner(self.node)
+
+    def session(self, conversation: str) -> Session:
+        return self.node.session("shop", "", conversation)
+
+    def said(self, conversation: str) -> list[str]:
+        """What was said in a conversation, in order."""
+        return [item.text for item in self.session(conversation).view() if isinstance(item, Message)]
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(make_conninfo(self.url)) as connection:
+            return connection.execute(query.encode()).fetchall()
+
+    async def submit(self, conversation: str, message: str, **fields: Any) -> str:
+        """Have a job accepted; its id."""
+        job = Job.of(message, **fields)
+        runner = self.runner()
+        try:
+            await runner.submit("shop", "", conversation, job)
+        finally:
+            await runner.stop(0)
+        return job.id
+
+    async def outcome(self, conversation: str, job: str) -> Outcome:
+        """How a job ends."""
+        jobs = self.session(conversation).jobs
+        return await until(lambda: jobs.outcome(job))
+
+    async def doer(self, name: str, but: int = 0) -> "subprocess.Popen[str]":
+        """The worker that waits for a file, once one does."""
+
+        async def found() -> "subprocess.Popen[str] | None":
+            pids = [int(path.suffix[1:]) for path in self.folder.glob(f"{name}.*")]
+            return next((self.workers[pid] for pid in pids if pid in self.workers and pid != but), None)
+
+        return await until(found)
+
+    def go(self, name: str) -> None:
+        """Let those that wait for a file go on."""
+        (self.folder / name).touch()
+
+    def traces(self, kind: str) -> int:
+        return len(list(self.folder.glob(f"{kind}.*")))
+
+
+async def until(find: Callable[[], Awaitable[T | None]]) -> T:
+    """What is found, once it is."""
+    end = time.monotonic() + PATIENCE
+    while (found := await find()) is None:
+        assert time.monotonic() < end, "it did not happen in time"
+        await asyncio.sleep(0.02)
+    return found
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Generator[Shop, None, None]:
+    with database() as url:
+        shop = Shop(url, tmp_path_factory.mktemp("shop"))
+        asyncio.run(_prepared(shop.runner()))
+        shop.begin()
+        shop.begin()
+        try:
+            yield shop
+        finally:
+            for worker in shop.workers.values():
+                worker.terminate()
+            for worker in shop.workers.values():
+                worker.communicate(timeout=PATIENCE)
+            shop.node.store.close()
+
+
+async def _prepared(runner: Any) -> None:
+    await runner.start()
+    await runner.stop(0)
+
+
+async def test_jobs_of_a_conversation_are_done_in_the_order_they_were_accepted(shop: Shop) -> None:
+    jobs = [await shop.submit("order", f"message {nth}") for nth in range(5)]
+
+    assert (await shop.outcome("order", jobs[-1])).stop == "done"
+    assert shop.said("order") == [
+        text for nth in range(5) for text in (f"message {nth}", f"You said: message {nth}")
+    ]
+
+
+async def test_a_job_that_is_accepted_twice_is_one_job(shop: Shop) -> None:
+    await shop.submit("twice", "hello", id="the-key")
+    await shop.outcome("twice", "the-key")
+    await shop.submit("twice", "hello", id="the-key")
+    last = await shop.submit("twice", "and now")
+
+    await shop.outcome("twice", last)
+    assert shop.said("twice") == ["hello", "You said: hello", "and now", "You said: and now"]
+
+
+async def test_a_delayed_job_waits_and_holds_up_no_other(shop: Shop) -> None:
+    begun = now()
+    later = await shop.submit("delayed", "later", not_before=begun + 1.5)
+    sooner = await shop.submit("delayed", "sooner")
+
+    await shop.outcome("delayed", sooner)
+    assert await shop.session("delayed").jobs.outcome(later) is None or now() >= begun + 1.5
+    await shop.outcome("delayed", later)
+    assert now() >= begun + 1.5
+    assert shop.said("delayed")[::2] == ["sooner", "later"]
+
+
+async def test_a_failure_that_passes_is_tried_again(shop: Shop) -> None:
+    job = await shop.submit("limited", "limited once")
+
+    assert (await shop.outcome("limited", job)).stop == "done"
+    assert shop.said("limited") == ["limited once", "You said: limited once"]
+
+
+async def test_a_schedule_is_one_job_for_each_tick_whoever_sends_it(shop: Shop) -> None:
+    async def two() -> list[str] | None:
+        ids = [item.id for item in shop.session("scheduled").view() if isinstance(item, Message)]
+        ticks = [one for one in ids if one.startswith("tick ")]
+        return ticks if len(ticks) >= 2 else None
+
+    ticks = await until(two)
+    assert len(set(ticks)) == len(ticks)
+    assert shop.said("scheduled")[:2] == ["what is new", "You said: what is new"]
+
+
+@pytest.mark.parametrize("verb", ["book", "model"])
+async def test_a_worker_that_is_killed_is_replaced_by_another(shop: Shop, verb: str) -> None:
+    name = f"killed-{verb}"
+    job = await shop.submit(name, f"{verb} {name}")
+    worker = await shop.doer(name)
+    worker.kill()
+    await shop.doer(name, but=worker.pid)
+    shop.go(name)
+
+    assert (await shop.outcome(name, job)).stop == "done"
+    assert shop.traces(f"booked.{name}") == (verb == "book")
+    said = shop.said(name)
+    assert len(said) == (3 if verb == "book" else 2) and said[0] == f"{verb} {name}"
+    shop.ended(worker)
+
+
+async def test_a_tool_that_is_not_idempotent_runs_once_though_its_worker_was_killed(shop: Shop) -> None:
+    job = await shop.submit("paid", "pay once")
+    worker = await shop.doer("once")
+    worker.kill()
+
+    assert (await shop.outcome("paid", job)).stop == "done"
+    assert shop.traces("paid.once") == 1
+    shop.ended(worker)
+
+
+async def test_a_worker_that_was_taken_for_dead_writes_nothing_more_and_ends(shop: Shop) -> None:
+    job = await shop.submit("zombie", "model zombie")
+    worker = await shop.doer("zombie")
+    worker.send_signal(signal.SIGSTOP)
+    await shop.doer("zombie", but=worker.pid)
+    shop.go("zombie")
+    assert (await shop.outcome("zombie", job)).stop == "done"
+    version = shop.node.store.version(shop.session("zombie").place)
+
+    worker.send_signal(signal.SIGCONT)  # its model answers at once
+    code, _, errors = shop.ended(worker)
+    assert code != 0 and "for dead" in errors
+    assert shop.node.store.version(shop.session("zombie").place) == version
+    assert shop.said("zombie") == ["model zombie", "You said: model zombie"]
+
+
+async def test_a_worker_that_is_told_to_stop_hands_over_at_once_and_prints_nothing(shop: Shop) -> None:
+    job = await shop.submit("stopped", "model stopped")
+    worker = await shop.doer("stopped")
+    worker.send_signal(signal.SIGTERM)
+    await shop.doer("stopped", but=worker.pid)
+    shop.go("stopped")
+
+    assert (await shop.outcome("stopped", job)).stop == "done"
+    assert shop.said("stopped") == ["model stopped", "You said: model stopped"]
+    code, printed, _ = shop.ended(worker)
+    assert (code, printed) == (0, "")
+
+
+async def test_a_stream_is_resumed_from_a_number_across_a_take_over(shop: Shop) -> None:
+    job = await shop.submit("streamed", "book seat", is_streamed=True)
+    runner = shop.runner()
+    worker = await shop.doer("seat")
+    first: list[Told] = []
+    async with aclosing(runner.deltas("shop", "", "streamed", job)) as told:
+        async for one in told:
+            first.append(one)
+            if one.kind == "began":
+                break
+    worker.kill()
+    shop.go("seat")
+    rest = [one async for one in runner.deltas("shop", "", "streamed", job, after=first[-1].number)]
+    again = [one async for one in runner.deltas("shop", "", "streamed", job)]
+
+    assert first[0] == Told(1, "words", "One moment.")
+    assert "".join(one.text for one in rest if one.kind == "words") == "It is done: booked seat"
+    assert again == [*first, *rest]
+    assert [one.number for one in again] == list(range(1, len(again) + 1))
+    assert [one async for one in runner.deltas("shop", "", "streamed", "none")] == []
+    await runner.stop(0)
+    shop.ended(worker)
+
+
+async def test_a_job_and_its_order_are_written_both_or_not_at_all(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise StoreFailed("the connection was lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dbos.DBOSClient.enqueue_in_transaction", fails)
+        with pytest.raises(StoreFailed):
+            await shop.submit("neither", "lost", id="lost")
+    assert shop.node.store.version(shop.session("neither").place) == 0
+    assert shop.session("neither").jobs.pending() == []
+
+    job = await shop.submit("neither", "found", id="lost")
+    assert (await shop.outcome("neither", job)).stop == "done"
+    assert shop.said("neither") == ["found", "You said: found"]
+
+
+def test_the_tables_of_the_engine_hold_references_only_and_no_pickles(shop: Shop) -> None:
+    kinds = shop.rows("SELECT DISTINCT serialization FROM dbos.workflow_status WHERE name = 'quire-turn'")
+    assert kinds == [("portable_json",)]
+    inputs = shop.rows("SELECT inputs FROM dbos.workflow_input")
+    assert all(text.startswith("{") and "message" not in text for (text,) in inputs if "tick" not in text)
+
+
+def test_durable_turns_need_postgresql() -> None:
+    with pytest.raises(InvalidValue, match="PostgreSQL"):
+        durable.DurableRunner(Node())
+
+
+def test_without_the_extra_it_says_what_to_install() -> None:
+    code = "import sys; sys.modules['dbos'] = None\nimport quire.service.durable"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "MissingExtra" in done.stderr and "quire[durable]" in done.stderr
