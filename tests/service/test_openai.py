@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -16,6 +17,9 @@ from quire.items import Image, Message, ToolCall
 from quire.providers import Rendered
 from quire.service import Keys, app
 from quire.service.keys import new_key
+from quire.service.openai_shapes import Response
+from quire.stores.streams import CALLERS
+from quire.tokens import Usage
 from tests.service.serving import Served, look_up_call, serving, support_node
 
 PIXEL = base64.b64decode(
@@ -55,9 +59,13 @@ def served() -> Generator[Served]:
         yield one
 
 
+def client_of(served: Served, key: str = "none", retries: int = 0) -> OpenAI:
+    return OpenAI(base_url=f"http://127.0.0.1:{served.port}/v1", api_key=key, max_retries=retries)
+
+
 @pytest.fixture(scope="module")
 def client(served: Served) -> Generator[OpenAI]:
-    with OpenAI(base_url=f"http://127.0.0.1:{served.port}/v1", api_key="none", max_retries=0) as one:
+    with client_of(served) as one:
         yield one
 
 
@@ -268,11 +276,57 @@ def test_an_abandoned_stream_is_resumed_after_any_event(client: OpenAI, said: st
     whole = [one.to_dict() for one in client.responses.retrieve(response_id, stream=True)]
     assert [one["sequence_number"] for one in whole] == list(range(len(whole)))
     assert whole[0] == first.to_dict() and whole[-1]["type"] == "response.completed"
-    for number in range(-1, len(whole)):
+    for number in range(-1, len(whole), 4):
         rest = client.responses.retrieve(response_id, stream=True, starting_after=number)
         assert [one.to_dict() for one in rest] == whole[number + 1 :]
     text = "".join(str(one["delta"]) for one in whole if one["type"] == "response.output_text.delta")
     assert text == client.responses.retrieve(response_id).output_text
+
+
+def test_a_stream_is_resumed_when_the_process_was_another(tmp_path: Path) -> None:
+    store = tmp_path / "kept.db"
+    with serving(app(support_node(store, answers))) as served, client_of(served) as client:
+        whole = [
+            one.to_dict() for one in client.responses.create(model="support", input="a b c", stream=True)
+        ]
+    response_id = next(one["response"]["id"] for one in whole)  # type: ignore[index]
+    with serving(app(support_node(store, answers))) as served, client_of(served) as client:
+        for number in range(0, len(whole), 3):
+            rest = client.responses.retrieve(response_id, stream=True, starting_after=number)
+            assert [one.to_dict() for one in rest] == whole[number + 1 :]
+
+
+TEXT = st.text(st.sampled_from("ab \n語"), max_size=60)
+
+
+@given(st.lists(TEXT.filter(bool), max_size=3), st.integers(0, 9), st.booleans())
+def test_the_events_of_a_response_depend_on_what_is_recorded_alone(
+    texts: list[str], step: int, has_call: bool
+) -> None:
+    items: list[Any] = [Message("assistant", text) for text in texts]
+    items += [ToolCall("c1", "look", extras={CALLERS: True})] if has_call else []
+    made, replayed = (Response("resp_1", 0, "support", "c", "job") for _ in range(2))
+    told, words = made.begin(), "".join(texts)
+    for start in range(0, len(words), step) if step else ():
+        told += made.speak(words[start : start + step])
+    events = replayed.begin()
+    for item in items:
+        told, events = told + made.take(item), events + replayed.take(item)
+    told += made.end("waiting" if has_call else "done", "", Usage())
+    events += replayed.end("waiting" if has_call else "done", "", Usage())
+    assert told == events
+    assert [event["sequence_number"] for event in told] == list(range(len(told)))
+    deltas = [event["delta"] for event in told if event["type"] == "response.output_text.delta"]
+    assert "".join(deltas) == words
+
+
+def test_words_that_were_not_recorded_are_void() -> None:
+    made = Response("resp_1", 0, "support", "c", "job")
+    events = [*made.begin(), *made.speak("I think that"), *made.restart(), *made.speak("It is")]
+    events += [*made.take(Message("assistant", "It is so.")), *made.end("done", "", Usage())]
+    items = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+    assert [item["status"] for item in items] == ["incomplete", "completed"]
+    assert [part["text"] for item in made.body["output"] for part in item["content"]] == ["It is so."]
 
 
 def test_a_turn_that_fails(client: OpenAI) -> None:
@@ -328,24 +382,38 @@ def test_what_does_not_exist(client: OpenAI, served: Served) -> None:
 
 def test_keys_and_their_scopes() -> None:
     (one, row), (other, second) = new_key("one"), new_key("other")
-    keys = Keys.read(f"{row}requests_per_minute = 3\n{second}".encode())
-    with serving(app(support_node(answer=answers), keys=keys)) as served:
-        base = f"http://127.0.0.1:{served.port}/v1"
-        mine, theirs = (OpenAI(base_url=base, api_key=key, max_retries=0) for key in (one, other))
+    keys = Keys.read(f"{row}{second}".encode())
+    with (
+        serving(app(support_node(answer=answers), keys=keys)) as served,
+        client_of(served, one) as mine,
+        client_of(served, other) as theirs,
+        client_of(served, "wrong") as nobodys,
+    ):
         with pytest.raises(openai.AuthenticationError):
-            respond(OpenAI(base_url=base, api_key="wrong", max_retries=0), "hello")
+            respond(nobodys, "hello")
         first = respond(mine, "secret", conversation="c")
         assert respond(theirs, "hello", conversation="c").output_text.endswith("the last of 1.")
-        for ask in (
-            theirs.responses.retrieve,
-            lambda name: respond(theirs, "so?", previous_response_id=name),
-        ):
-            with pytest.raises(openai.NotFoundError):
-                ask(first.id)
-        mine.models.list(), mine.models.list()
+        with pytest.raises(openai.NotFoundError):
+            theirs.responses.retrieve(first.id)
+        with pytest.raises(openai.NotFoundError):
+            respond(theirs, "so?", previous_response_id=first.id)
+
+
+def test_a_client_waits_as_long_as_it_is_told() -> None:
+    key, row = new_key("one")
+    keys = Keys.read(f"{row}requests_per_minute = 60\n".encode())
+    with (
+        serving(app(support_node(answer=answers), keys=keys)) as served,
+        client_of(served, key) as hasty,
+        client_of(served, key, retries=3) as patient,
+    ):
+        headers = {"authorization": f"Bearer {key}"}
+        while served.client.get("/v1/models", headers=headers).status_code == 200:
+            pass
         with pytest.raises(openai.RateLimitError) as caught:
-            respond(mine, "hello")
-        assert 0 < int(caught.value.response.headers["retry-after"]) <= 20
+            hasty.models.list()
+        assert int(caught.value.response.headers["retry-after"]) in (1, 2)
+        assert respond(patient, "hello").output_text.startswith("You said")
 
 
 JUNK = st.recursive(

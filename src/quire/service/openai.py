@@ -8,7 +8,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -20,10 +20,10 @@ from quire.errors import InvalidValue, UnknownId, cut
 from quire.items import JSON, Item, Message, ToolCall, ToolResult, new_id, now
 from quire.service import openai_shapes as shapes
 from quire.service.events import Cursor, EventResponse, spent_between
-from quire.service.openai_shapes import Asked, ChatBody, Input, Json, ResponsesBody
+from quire.service.openai_shapes import ChatBody, Json, ResponsesBody
 from quire.service.problems import RETRY_AFTER
 from quire.service.refusals import Problem
-from quire.service.service import Address, Service, job_id_of, json_response
+from quire.service.service import Address, Service, json_response
 from quire.session import Job, Session
 from quire.stores.streams import MAIN
 from quire.stores.threads import STORE
@@ -38,7 +38,7 @@ class Ticket(NamedTuple):
     agent: str
     conversation: str
     job: str
-    version: int
+    version: Annotated[int, msgspec.Meta(ge=0)]
     created: int
 
     @property
@@ -79,31 +79,30 @@ class _Api:
 
     async def complete(self, request: Request) -> Answer | EventResponse:
         """A chat completion: the client sends its history again with each request."""
-        asked = shapes.read_request(await self._service.body(request, dict[str, Any]), ChatBody)
-        body: ChatBody = asked.body
-        name = _conversation_of(request, body)
+        body, ignored = shapes.read_request(await self._service.body(request, dict[str, Any]), ChatBody)
+        name = unquote(request.headers.get(_CONVERSATION, "")) or (body.metadata or {}).get("conversation")
         address = self._service.address(request, body.model, name or new_id())
-        session = await self._opened(address)
-        given, job_id = await STORE.do(_continued, session, shapes.items_in(body))
-        ticket = await self._submitted(address, session, asked, given, job_id_of(request) or job_id)
+        session = await STORE.do(self._service.node.session, *address)
+        before, job = await STORE.do(_continued, session, body)
+        ticket = await self._submitted(address, session, before, job)
         if body.stream:
             chat = shapes.Chat(bool((body.stream_options or {}).get("include_usage")))
-            return EventResponse(self._sent(ticket, address, chat.encoded), _headers(address, asked))
+            return EventResponse(self._sent(ticket, address, chat.encoded), _headers(address, ignored))
         events = await self._all(ticket, address)
         if events[-1]["type"] == "response.failed":
             raise Problem(502, events[-1]["response"]["error"]["message"])
-        return json_response(shapes.completion(events), headers=_headers(address, asked))
+        return json_response(shapes.completion(events), headers=_headers(address, ignored))
 
     async def respond(self, request: Request) -> Answer | EventResponse:
         """A response: the client sends what is new."""
-        asked = shapes.read_request(await self._service.body(request, dict[str, Any]), ResponsesBody)
-        address, session = await self._found(request, asked.body)
-        given = await STORE.do(_given, session, shapes.items_in(asked.body))
-        ticket = await self._submitted(address, session, asked, given, job_id_of(request))
-        if asked.body.stream:
-            return EventResponse(self._sent(ticket, address, shapes.encoded), _headers(address, asked))
+        body, ignored = shapes.read_request(await self._service.body(request, dict[str, Any]), ResponsesBody)
+        address, session = await self._found(request, body)
+        before, job = await STORE.do(_given, session, shapes.items_in(body), body)
+        ticket = await self._submitted(address, session, before, job)
+        if body.stream:
+            return EventResponse(self._sent(ticket, address, shapes.encoded), _headers(address, ignored))
         events = await self._all(ticket, address)
-        return json_response(events[-1]["response"], headers=_headers(address, asked))
+        return json_response(events[-1]["response"], headers=_headers(address, ignored))
 
     async def response(self, request: Request) -> Answer | EventResponse:
         """A response that was accepted before, or its events behind one of them."""
@@ -124,9 +123,6 @@ class _Api:
 
     # Conversations
 
-    async def _opened(self, address: Address) -> Session:
-        return await STORE.do(self._service.node.session, *address)
-
     async def _found(self, request: Request, body: ResponsesBody) -> tuple[Address, Session]:
         """The conversation that a request continues, or a new one; of an earlier response it is a fork."""
         if body.conversation is not None and body.previous_response_id is not None:
@@ -136,7 +132,7 @@ class _Api:
             if not isinstance(given, str | None):
                 raise InvalidValue("conversation: its id is a text")
             address = self._service.address(request, body.model, given or new_id())
-            return address, await self._opened(address)
+            return address, await STORE.do(self._service.node.session, *address)
         before = Ticket.read(body.previous_response_id)
         if before.agent != body.model:
             raise InvalidValue("model: the previous response is of another agent")
@@ -153,15 +149,11 @@ class _Api:
     # Jobs
 
     async def _submitted(
-        self, address: Address, session: Session, asked: Asked, given: Input, job_id: str | None
+        self, address: Address, session: Session, before: Sequence[Item], job: Job
     ) -> Ticket:
         """Record what comes first, and submit what is to be answered."""
-        if given.before:
-            await session.aio.append(*given.before)
-        is_streamed = bool(asked.body.stream)
-        job = Job.of(
-            given.message, id=job_id, results=given.results, tools=asked.tools, is_streamed=is_streamed
-        )
+        if before:
+            await session.aio.append(*before)
         version = await self._service.submit(address, job)
         return Ticket(address.agent, address.conversation, job.id, version, int(now()))
 
@@ -174,6 +166,8 @@ class _Api:
         async with aclosing(reader.events(until=job)) as events:
             async for event in events:
                 told: Sequence[Json | None] = ()
+                if event is not None and event.name == "reset":
+                    return  # the conversation was erased
                 if event is None:
                     told = [None]
                 elif event.name == "item" and event.data["transcript"] == MAIN:
@@ -211,17 +205,9 @@ def _response(ticket: Ticket) -> shapes.Response:
     return shapes.Response(ticket.id, ticket.created, ticket.agent, ticket.conversation, ticket.job)
 
 
-def _headers(address: Address, asked: Asked) -> Mapping[str, str]:
-    ignored = {"quire-ignored": asked.ignored} if asked.ignored else {}
-    return {_CONVERSATION: quote(address.conversation, safe=""), **ignored}
-
-
-def _conversation_of(request: Request, body: ChatBody) -> str | None:
-    given = request.headers.get(_CONVERSATION)
-    named = unquote(given) if given is not None else (body.metadata or {}).get("conversation")
-    if not isinstance(named, str | None):
-        raise InvalidValue("metadata.conversation is a text")
-    return named
+def _headers(address: Address, ignored: str) -> Mapping[str, str]:
+    told = {"quire-ignored": ignored} if ignored else {}
+    return {_CONVERSATION: quote(address.conversation, safe=""), **told}
 
 
 # What is on record
@@ -231,33 +217,37 @@ def _waiting(session: Session) -> dict[str, ToolCall]:
     return {call.call_id: call for call in session.view().pending()}
 
 
-def _given(session: Session, items: Sequence[Item]) -> Input:
+def _given(
+    session: Session, items: Sequence[Item], body: ChatBody | ResponsesBody
+) -> tuple[Sequence[Item], Job]:
     """What a request brings to a conversation; instructions of a client are recorded at its beginning."""
     is_begun, told = session.view().revision > 0, ("system", "developer")
     new = [item for item in items if not (is_begun and isinstance(item, Message) and item.role in told)]
-    return shapes.input_of(new, _waiting(session))
+    return shapes.job_of(new, _waiting(session), body)
+
+
+def _continued(session: Session, body: ChatBody) -> tuple[Sequence[Item], Job]:
+    """What is new in a history that a client sends again.
+
+    If nothing is new, it is the request that was sent last, and the job is the one that was accepted then.
+    """
+    session.refresh()
+    view, items = session.view(), shapes.items_in(body)
+    said = {item.id: item for item in view.log.items(0, view.revision) if shapes.is_users(item)}
+    said |= {job.id: job.message for job in session.jobs.pending() if job.message is not None}
+    new = shapes.new_items(items, [message.content for message in said.values()], _waiting(session))
+    last = next(reversed(said), "")
+    is_known = bool(said) and not any(isinstance(item, ToolResult) or shapes.is_users(item) for item in new)
+    before, job = shapes.job_of(items, {}, body) if is_known else _given(session, new, body)
+    if job.results:
+        job = job._replace(id=f"{job.results[-1].call_id} of {last}")
+    elif is_known:
+        job = Job.of(job.message, id=last)
+    return () if is_known else before, job
 
 
 def _said_since(session: Session, version: int) -> bool:
     """Whether something was said or done in a conversation after a version."""
-    view, then = session.view(), session.at(version)[MAIN]
-    added = view.log.items(then.revision, view.revision)
+    view, then = session.view(), session.at(version).get(MAIN)
+    added = view.log.items(then.revision if then else 0, view.revision)
     return any(isinstance(item, Message | ToolCall | ToolResult) for item in added)
-
-
-def _continued(session: Session, items: Sequence[Item]) -> tuple[Input, str | None]:
-    """What is new in a history that a client sends again, and the id of the job if that is known.
-
-    If nothing is new, it is the request that was sent last, and its job is the one that was accepted then.
-    """
-    session.refresh()
-    view = session.view()
-    said = {item.id: item for item in view.log.items(0, view.revision) if shapes.is_users(item)}
-    said |= {job.id: job.message for job in session.jobs.pending() if job.message is not None}
-    new = shapes.new_items(items, [message.content for message in said.values()], _waiting(session))
-    is_known = bool(said) and not any(isinstance(item, ToolResult) or shapes.is_users(item) for item in new)
-    given = shapes.input_of(items, {})._replace(before=()) if is_known else _given(session, new)
-    last = next(reversed(said), "")
-    if given.results:
-        return given, f"{given.results[-1].call_id} of {last}"
-    return given, last if is_known else None

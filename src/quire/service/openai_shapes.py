@@ -9,14 +9,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import takewhile
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import Any, TypeGuard, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from quire.errors import Conflict, InvalidValue, cut
 from quire.items import Content, Item, Message, ToolCall, ToolResult, prepared, without_content
-from quire.providers import provider_for
+from quire.providers import provider_for, read_tools
+from quire.session import Job
 from quire.stores.streams import CALLERS
 from quire.tokens import Usage
 
@@ -34,7 +35,7 @@ class ChatBody(msgspec.Struct):
     stream: bool | None = None
     stream_options: Json | None = None
     tools: list[Json] | None = None
-    metadata: Json | None = None
+    metadata: dict[str, str] | None = None
 
 
 @prepared
@@ -50,13 +51,7 @@ class ResponsesBody(msgspec.Struct):
     tools: list[Json] | None = None
 
 
-class Asked(NamedTuple):
-    """A request: its fields, the tools that the client runs, and the names of settings that are not used."""
-
-    body: Any
-    tools: Sequence[Json]
-    ignored: str
-
+B = TypeVar("B", ChatBody, ResponsesBody)
 
 _TEXT = {"type": "text"}
 _ONLY: Mapping[str, Sequence[Any]] = {
@@ -75,8 +70,8 @@ _INPUT = ("message", "function_call", "function_call_output", "reasoning")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-def read_request(fields: Json, kind: type[ChatBody] | type[ResponsesBody]) -> Asked:
-    """Read a request. Settings of the model are the agent's: those of a request are passed over."""
+def read_request(fields: Json, kind: type[B]) -> tuple[B, str]:
+    """A request, and the names of the settings in it that are the agent's and not used."""
     for name, allowed in _ONLY.items():
         if (given := fields.get(name)) is not None and given not in allowed:
             most = " or ".join(msgspec.json.encode(one).decode() for one in allowed)
@@ -86,12 +81,11 @@ def read_request(fields: Json, kind: type[ChatBody] | type[ResponsesBody]) -> As
     except msgspec.ValidationError as fault:
         text, place = without_content(fault)
         raise InvalidValue(f"the body{place}: {text}") from None
-    tools: list[Json] = (body.tools or []) if fields.get("tool_choice") != "none" else []
-    if any(tool.get("type") != "function" for tool in tools):
+    body.tools = [] if fields.get("tool_choice") == "none" else body.tools
+    if any(tool.native is not None for tool in read_tools(body.tools or ())):
         raise InvalidValue("tools: a tool of a client is a function; others are the agent's")
-    known = {*kind.__struct_fields__, *_ONLY}
-    ignored = sorted(name for name in fields if name not in known and _NAME.fullmatch(name))
-    return Asked(body, tools, ", ".join(ignored))
+    known = {*body.__struct_fields__, *_ONLY}
+    return body, ", ".join(sorted(name for name in fields if name not in known and _NAME.fullmatch(name)))
 
 
 def items_in(body: ChatBody | ResponsesBody) -> list[Item]:
@@ -141,16 +135,10 @@ def _is_answer(item: Item) -> bool:
     return isinstance(item, ToolCall) or (isinstance(item, Message) and item.role == "assistant")
 
 
-class Input(NamedTuple):
-    """What a request brings: items to record first, and what is answered, a message or results."""
-
-    before: Sequence[Item]
-    message: Message | None
-    results: tuple[ToolResult, ...] = ()
-
-
-def input_of(items: Iterable[Item], waiting: Mapping[str, ToolCall]) -> Input:
-    """Split items into what is recorded first and what is answered.
+def job_of(
+    items: Iterable[Item], waiting: Mapping[str, ToolCall], body: ChatBody | ResponsesBody
+) -> tuple[list[Item], Job]:
+    """What is recorded first of some items, and the job that answers the last: a message, or results.
 
     `waiting` are the open calls of the conversation by their ids. A result is of one that the client runs, or
     of a call among the items; and if results are what is answered, no such call is left without one.
@@ -167,15 +155,16 @@ def input_of(items: Iterable[Item], waiting: Mapping[str, ToolCall]) -> Input:
                 raise InvalidValue(f"no call {cut(item.call_id)!r} waits for a result of the client")
             item = replace(item, name=call.name)
         made.append(item)
+    options: Any = {"tools": body.tools or (), "is_streamed": bool(body.stream)}
     last = made[-1] if made else None
     if isinstance(last, Message) and last.role == "user" and last.content:
-        return Input(made[:-1], last)
+        return made[:-1], Job.of(last, **options)
     if not isinstance(last, ToolResult):
         raise InvalidValue("the last item is a message of the user, with content, or the result of a call")
     if left := [name for name, call in calls.items() if CALLERS in call.extras]:
         raise InvalidValue(f"the call {cut(left[0])!r} has no result: send the results of all calls")
     results = tuple(takewhile(lambda item: isinstance(item, ToolResult), reversed(made)))
-    return Input(made[: -len(results)], None, cast("tuple[ToolResult, ...]", results[::-1]))
+    return made[: -len(results)], Job.of(results=results[::-1], **options)
 
 
 # Responses
@@ -226,8 +215,8 @@ class Response:
         if isinstance(item, Message) and item.role == "assistant":
             return list(self._recorded(item.text))
         if isinstance(item, ToolCall) and CALLERS in item.extras:
-            return list(self._call(item))
-        return []
+            return [*self._close(), *self._call(item)]
+        return list(self._close()) if isinstance(item, ToolCall | ToolResult) else []
 
     def end(self, stop: str, error: str, usage: Usage) -> list[Json]:
         """The job has ended."""
@@ -244,15 +233,18 @@ class Response:
     # Texts
 
     def _recorded(self, text: str) -> Iterator[Json]:
-        """The message of a text is recorded; what was told of it before is not told again."""
+        """A message is recorded; what was told of it before is not told again.
+
+        Words do not say where a message ends, so those between two calls are one text.
+        """
         early = self._early
+        self._early = early.removeprefix(text) if early.startswith(text) else ""
         if not early.startswith(text):
             yield from self._write(text.removeprefix(early))
-        self._early = early.removeprefix(text) if early.startswith(text) else ""
-        if not self._early:
-            yield from self._close()
 
     def _write(self, text: str) -> Iterator[Json]:
+        if not text:
+            return
         if not self._is_open:
             self._is_open, self._index = True, self._index + 1
             yield self._item("added", self._message("in_progress"))
@@ -281,7 +273,6 @@ class Response:
     # Events
 
     def _call(self, call: ToolCall) -> Iterator[Json]:
-        yield from self._close()
         self._index += 1
         made = {"call_id": call.call_id, "name": call.name, "arguments": call.arguments}
         item = {"id": f"fc_{self._name}{self._index}", "type": "function_call", "status": "completed", **made}
@@ -377,16 +368,16 @@ class Chat:
 
 def completion(events: Iterable[Json]) -> Json:
     """The events of a response, which has not failed, as a chat completion."""
-    chunks = [chunk for made in [Chat()] for event in events for chunk in made.chunks(event)]
+    chat = Chat()
+    chunks = [chunk for event in events for chunk in chat.chunks(event)]
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
     texts = [choice["delta"].get("content", "") for choice in choices]
     calls = [call for choice in choices for call in choice["delta"].get("tool_calls", ())]
     message: Json = {"role": "assistant", "content": "".join(texts) or None, "refusal": None}
     if calls:
         message["tool_calls"] = [{name: call[name] for name in call if name != "index"} for call in calls]
-    choice = {**choices[-1], "message": message}
-    del choice["delta"]
-    return {**chunks[-1], "object": "chat.completion", "choices": [choice]}
+    made = {"index": 0, "message": message, "finish_reason": choices[-1]["finish_reason"], "logprobs": None}
+    return {**chunks[-1], "object": "chat.completion", "choices": [made]}
 
 
 def _chat_usage(usage: Json) -> Json:
