@@ -6,10 +6,11 @@ import json
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import openai
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from openai import AsyncOpenAI, OpenAI
 
 from quire.errors import ModelFailed
@@ -458,3 +459,25 @@ def test_bad_bodies_are_refused_in_words(served: Served, path: str, body: Any, i
     assert answer.status_code == 200 or 400 <= answer.status_code < 500, answer.text
     if answer.status_code >= 400:
         assert answer.json()["error"]["message"]
+
+
+NAMES = st.text(max_size=12) | st.sampled_from(["~recalled", "a/b", "..", "support", "\x00", "é" * 300])
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(NAMES, NAMES, NAMES, st.integers())
+def test_names_and_ids_that_a_client_made_up(
+    served: Served, agent: str, conversation: str, job: str, version: int
+) -> None:
+    made_up = json.dumps([agent or "support", conversation, job, version, 0])
+    response_id = f"resp_{base64.urlsafe_b64encode(made_up.encode()).decode().rstrip('=')}"
+    asked = {"model": "support", "input": "hello"}
+    sent = [
+        served.client.get(f"/v1/responses/{response_id}"),
+        served.client.get(f"/v1/responses/{quote(job, safe='') or '-'}", params={"stream": "true"}),
+        served.client.post("/v1/responses", json={**asked, "previous_response_id": response_id}),
+        served.client.post("/v1/responses", json={**asked, "model": agent}),
+        served.client.post("/v1/responses", json={**asked, "conversation": conversation}),
+    ]
+    assert [answer.status_code in (400, 404) for answer in sent[:4]] == [True] * 4 or agent == "support"
+    assert all(answer.status_code < 500 for answer in sent), [answer.text for answer in sent]

@@ -109,8 +109,10 @@ class _Api:
         ticket = Ticket.read(request.path_params["response"])
         address = self._service.address(request, ticket.agent, ticket.conversation)
         session = await self._service.session(address)
-        has_ended = await session.jobs.outcome(ticket.job) is not None
-        if not has_ended and ticket.job not in {job.id for job in session.jobs.pending()}:
+        outcome = await session.jobs.outcome(ticket.job)
+        if outcome is not None:
+            ticket = ticket._replace(version=outcome.since)
+        elif ticket.job not in {job.id for job in session.jobs.pending()}:
             raise UnknownId("there is no such response here")
         if request.query_params.get("stream") == "true":
             after = request.query_params.get("starting_after", "-1")
@@ -118,7 +120,7 @@ class _Api:
                 raise InvalidValue("starting_after is the number of an event")
             encode = partial(shapes.encoded, after=int(after))
             return EventResponse(self._sent(ticket, address, encode))
-        events = await self._all(ticket, address) if has_ended else _response(ticket).begin()
+        events = await self._all(ticket, address) if outcome is not None else _response(ticket).begin()
         return json_response(events[-1]["response"])
 
     # Conversations

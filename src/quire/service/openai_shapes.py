@@ -77,7 +77,7 @@ def read_request(fields: Json, kind: type[B]) -> tuple[B, str]:
             most = " or ".join(msgspec.json.encode(one).decode() for one in allowed)
             raise InvalidValue(f"{name}: {f'only {most} is' if most else 'it is not'} supported here")
     try:
-        body = msgspec.convert(fields, kind)
+        body: B = msgspec.convert(fields, kind)
     except msgspec.ValidationError as fault:
         text, place = without_content(fault)
         raise InvalidValue(f"the body{place}: {text}") from None
