@@ -1,16 +1,18 @@
 """The PostgreSQL store on a real server: lost connections, errors in words, versions, forks, scrubbing."""
 
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
-from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreFailed
-from quire.stores import PostgresStore
+from quire.errors import Conflict, InvalidValue, NewerStore, StoreDamaged, StoreFailed
+from quire.stores import Place, PostgresStore
 from tests.stores.keeping import HERE, THERE, entry, fill, in_child, version_after
 
 SAMPLED = "SELECT attname FROM pg_stats WHERE schemaname = 'quire' AND attname IN ('body', 'name', 'scope')"
@@ -163,3 +165,61 @@ def test_a_forked_process_opens_a_store_of_its_own(url: str, store: PostgresStor
     fill(store, HERE, "one")
     assert in_child(opened) == 2
     assert store.append(HERE, [entry("three")], expected=2) == 3
+
+
+def test_the_pool_has_as_many_connections_as_is_said(
+    url: str, direct: "psycopg.Connection[Any]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeping = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE state = 'active' AND query LIKE '%pg_sleep(%' AND pid <> pg_backend_pid()"
+    )
+
+    def most(connections: int | None = None) -> int:
+        seen = list[int]()
+        with PostgresStore(url, connections=connections) as opened, ThreadPoolExecutor(8) as threads:
+            working = [
+                threads.submit(opened.link.run, lambda connection: connection.execute("SELECT pg_sleep(0.2)"))
+                for _ in range(8)
+            ]
+            while not all(one.done() for one in working):
+                seen += [number for (number,) in direct.execute(sleeping).fetchall()]
+        return max(seen)
+
+    assert most() == 4 and most(2) == 2
+    monkeypatch.setenv("QUIRE_POSTGRES_CONNECTIONS", "3")
+    assert most() == 3 and most(1) == 1
+    for wrong in (0, -1):
+        with pytest.raises(InvalidValue, match="from 1 on"):
+            PostgresStore(url, connections=wrong)
+    monkeypatch.setenv("QUIRE_POSTGRES_CONNECTIONS", "many")
+    with pytest.raises(InvalidValue, match="QUIRE_POSTGRES_CONNECTIONS"):
+        PostgresStore(url)
+
+
+def test_a_table_that_is_partitioned_as_documented_serves_as_well(
+    url: str, direct: "psycopg.Connection[Any]"
+) -> None:
+    PostgresStore(url).close()
+    page = (Path(__file__).parents[2] / "docs/how-to/postgresql.md").read_text()
+    (partitions,) = re.findall(r"^```sql\n(DROP TABLE.*?)^```", page, re.MULTILINE | re.DOTALL)
+    direct.execute(partitions.encode())
+    with PostgresStore(url) as store:
+        places = [Place("ana", str(number)) for number in range(40)]
+        for place in places:
+            fill(store, place, "one", "two", "three")
+        used = {
+            row[0] for row in direct.execute("SELECT DISTINCT tableoid::regclass::text FROM quire.entries")
+        }
+        assert len(used) > 10 and list(store.verify()) == []
+        store.replace(places[0], {2: b"{}"})
+        assert [stored.version for stored in store.read_at(places[0], [1, 3])] == [1, 3]
+        assert store.versions_of(places[1], "main", limit=2) == [2, 3]
+        assert store.write_checkpoint(places[1], 3, b"head", [1], {}) and store.open_checkpoint(places[1])
+        with pytest.raises(Conflict):
+            store.append(places[2], [entry("late")], expected=2)
+        store.remove(places[0])
+        store.scrub()
+        assert len(store.recent("ana")) == 39
+        direct.execute("ANALYZE")
+        assert direct.execute(SAMPLED).fetchall() == []

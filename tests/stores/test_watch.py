@@ -84,8 +84,9 @@ def test_one_who_fails_keeps_nobody_from_being_told(caplog: pytest.LogCaptureFix
         assert "IndexError" in caplog.text
 
 
-def test_those_who_wait_are_woken_when_the_store_is_closed() -> None:
-    with kept("sqlite") as held:
+@pytest.mark.parametrize("name", ["memory", *LASTING])
+def test_those_who_wait_are_woken_when_the_store_is_closed(name: str) -> None:
+    with kept(name) as held:
         outcome = list[str]()
 
         def wait() -> None:
@@ -100,6 +101,8 @@ def test_those_who_wait_are_woken_when_the_store_is_closed() -> None:
         held.store.close()
         waiting.join(PATIENCE)
         assert len(outcome) == 1 and "closed" in outcome[0]
+        with pytest.raises(StoreFailed, match="closed"):
+            held.store.watch(HERE, list)
 
 
 # PostgreSQL

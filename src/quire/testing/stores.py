@@ -482,7 +482,6 @@ class StoreLaws:
                 lambda: store.replace(HERE, {1: b"{}"}),
                 lambda: store.remove(HERE),
                 lambda: store.wait(HERE, 0, 0.01),
-                lambda: store.watch(HERE, list),
             ):
                 with pytest.raises(StoreFailed, match="closed"):
                     verb()
