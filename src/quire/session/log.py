@@ -4,6 +4,7 @@ A write is a function of the state that it is written to. If another process wro
 taken in, and the function is computed again: that is the rebase.
 """
 
+import asyncio
 import atexit
 import logging
 import os
@@ -424,16 +425,28 @@ class Guard:
 
 async def follow(log: Log, after: int) -> AsyncIterator[Written]:
     """Every entry after a version, in order, as it comes; it ends when the iterator is dropped."""
-    version, patience = after, 0.5
-    while True:
-        stored = await FOLLOWING.do(log.store.read, log.place, after=version)
-        if stored:
-            await FOLLOWING.do(log.catch_up)
-        for entry, written in zip(stored, read_entries(log.place, stored), strict=True):
-            version = entry.version
-            yield written
-        if await FOLLOWING.do(log.store.wait, log.place, version, patience) < version:
-            version = 0  # the conversation was removed, and begins again
+    version, loop, changed = after, asyncio.get_running_loop(), asyncio.Event()
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(changed.set)
+
+    end = log.store.watch(log.place, wake)
+    try:
+        while True:
+            changed.clear()
+            stored = await FOLLOWING.do(log.store.read, log.place, after=version)
+            if stored:
+                await FOLLOWING.do(log.catch_up)
+            elif await FOLLOWING.do(log.store.version, log.place) < version:
+                version = 0  # the conversation was removed, and begins again
+                continue
+            for entry, written in zip(stored, read_entries(log.place, stored), strict=True):
+                version = entry.version
+                yield written
+            await changed.wait()
+    finally:
+        end()
 
 
 # Stores and logs that are open in this process

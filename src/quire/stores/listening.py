@@ -1,8 +1,8 @@
 """Listening: how a PostgreSQL server tells who watches a conversation that it changed.
 
 Who watches has a lease for each conversation, a row of `quire.watchers`, and listens on a channel of its own.
-An append looks for leases of its conversation and notifies these alone: a notification makes commits wait for
-each other, so an append that nobody watches sends none.
+An append looks for leases of its conversation, and notifies these alone, after it was committed: commits with
+notifications wait for each other, so one should neither be needless nor wait for the disk.
 
 Notifications are for speed. What is promised rests on looking every few seconds: at appends that began before
 the lease was there, at those while the connection was lost, through proxies that pass no notifications on.
@@ -25,11 +25,9 @@ _MOMENT = 0.05
 _LEASE, _RENEWED = 30.0, 10.0
 """Seconds that a lease lasts, and after which it is renewed."""
 
-TELL = """
-    SELECT count(pg_notify('quire_' || listener, %s)) FROM quire.watchers
-    WHERE address = %s AND until > now()"""
-"""Notifies who watches an address: the address in digits and the version, and the address."""
-
+_WATCHING = "FROM quire.watchers WHERE address = %s AND until > now()"
+IS_WATCHED = f"EXISTS (SELECT {_WATCHING})"
+_TELL = f"SELECT pg_notify('quire_' || listener, %s) {_WATCHING}"
 _RENEW = f"""
     INSERT INTO quire.watchers SELECT unnest(%s::bytea[]), %s, now() + interval '{_LEASE} seconds'
     ON CONFLICT (address, listener) DO UPDATE SET until = excluded.until"""
@@ -39,9 +37,9 @@ _EXPIRED = """
 _COUNTS = "SELECT address, version FROM quire.conversations WHERE address = ANY(%s::bytea[])"
 
 
-def news(address: bytes, version: int) -> str:
-    """What a notification says."""
-    return f"{address.hex()} {version}"
+def tell(connection: Connection[Any], address: bytes, version: int) -> None:
+    """Notify who watches an address that it has another version."""
+    connection.execute(_TELL.encode(), [f"{address.hex()} {version}", address])
 
 
 class Listening(Watching[bytes]):

@@ -12,7 +12,7 @@ from quire.errors import (
     StoreFailed,
 )
 from quire.stores.link import Connection, Link, psycopg
-from quire.stores.listening import TELL, Listening, news
+from quire.stores.listening import IS_WATCHED, Listening, tell
 from quire.stores.store import (
     MAX_PART,
     Durability,
@@ -50,12 +50,12 @@ _SCRUBBING, _MOMENT, _PAUSE = 10.0, 0.05, 0.01
 _LAST = (1 << 63) - 1
 
 # The count is the compare and swap: another append waits for its row, and then finds another version. If all
-# is added there is a row, and who watches is told.
+# is added there is a row, which says whether somebody watches.
 _ENTRIES = f"""
     , added AS (INSERT INTO quire.entries (conversation, version, stream, body, sum)
         SELECT counted.number, added.* FROM counted,
         unnest(%s::bigint[], %s::text[], %s::bytea[], %s::bigint[]) AS added (version, stream, body, sum))
-    SELECT ({TELL}) FROM counted"""
+    SELECT {IS_WATCHED} FROM counted"""
 _ADD = f"""
     WITH counted AS (
         UPDATE quire.conversations SET version = %s WHERE address = %s AND version = %s RETURNING number)
@@ -301,10 +301,12 @@ class PostgresStore(Store):
             new = expected + len(entries)
             begin = (_ADD, (new, address, expected)) if expected else (_BEGIN, (new, address, *place))
             try:
-                values = (*begin[1], *columns, news(address, new), address)
-                added = connection.execute(begin[0].encode(), values).rowcount
+                values = (*begin[1], *columns, address)
+                added = connection.execute(begin[0].encode(), values).fetchone()
             except psycopg.errors.UniqueViolation:
                 raise damaged(place, expected, f"entry {expected + 1} is there, and is not counted") from None
+            if added == (True,):
+                tell(connection, address, new)
             if added:
                 return
         row = connection.execute(_STANDING, [address]).fetchone()
@@ -348,7 +350,7 @@ def _remove(connection: Connection[Any], address: bytes) -> None:
     with connection.transaction():
         removed = "DELETE FROM quire.conversations WHERE address = %s RETURNING number"
         for row in connection.execute(removed, [address]).fetchall():
-            connection.execute(TELL, [news(address, 0), address])
+            tell(connection, address, 0)
             connection.execute("DELETE FROM quire.entries WHERE conversation = %s", row)
             connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", row)
 
