@@ -55,6 +55,9 @@ bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write 
 	@$(BIN)/python bench/programs.py --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/inspector.py --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/integrations.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/durable.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/service.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/capacity.py --page docs/explanation/capacity.md
 
 screenshots: .venv/.test ## make the pictures of the inspector in docs/images; needs Chromium
 	@$(BIN)/python tools/screenshots.py

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.stores.server import server
+
 BENCH = Path(__file__).parents[2] / "bench"
 
 
@@ -77,3 +79,14 @@ def test_a_conversation_inside_a_framework_is_measured() -> None:
     )
     assert alone["too_long"] and alone["lost"]
     assert kept["refused"] == kept["lost"] == 0
+
+
+def test_what_turns_write_into_a_durable_engine_is_measured() -> None:
+    pytest.importorskip("dbos", reason="needs the extra durable")
+    server()  # skips where no PostgreSQL can run
+    options = ("--turns", "3", "--tokens", "500", "--before", "5000", "--only", "quire", "workflow", "--json")
+    told = json.loads(ran("durable.py", *options))["5000"]
+    first, _, last = told["quire"]["turns"]
+    assert last <= first < 1_000
+    first, _, last = told["workflow"]["turns"]
+    assert last > first > 20_000

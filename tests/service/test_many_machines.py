@@ -1,0 +1,28 @@
+"""Two services and three workers on one PostgreSQL; workers are killed: `bench/service.py`, made small."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.stores.server import database
+
+SCRIPT = Path(__file__).parents[2] / "bench" / "service.py"
+
+
+@pytest.mark.skipif(not SCRIPT.exists(), reason="the script is in the repository alone")
+def test_every_message_is_answered_once_whoever_dies() -> None:
+    sizes = {"conversations": 30, "turns": 4, "kills": 4, "clients": 15, "workers": 3, "lease": 3}
+    options = [f"--{name}={value}" for name, value in sizes.items()]
+    with database() as url:
+        done = subprocess.run(
+            [sys.executable, SCRIPT, *options, f"--postgres={url}", "--json"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.stdout, done.stderr
+    found = json.loads(done.stdout)
+    assert found["wrong"] == {} and found["kills"] == 4 and done.returncode == 0
