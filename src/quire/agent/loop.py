@@ -47,7 +47,7 @@ from quire.errors import (
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.models import AnswerShape, Terms, shape_of
 from quire.providers import Finish, Parsed, Rendered
-from quire.session import Requesting, Session, heard_request, not_run
+from quire.session import Requesting, Session, beside_loop, heard_request, not_run
 from quire.stores.store import is_tombstone
 
 T = TypeVar("T")
@@ -418,7 +418,7 @@ class Loop:
         async with heard_request(self._session.hooks, request) as answered:
             answering = model.send(rendered, stream=self.emit is not no_reader, **terms)
             try:
-                await keep_receipts(context, rendered, answering, terms)
+                await keep_receipts(self._session, context, rendered, answering, terms)
                 async for delta in answering.deltas():
                     if delta.kind != "call":  # calls are emitted when they run
                         await self.emit(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
@@ -453,7 +453,9 @@ class Loop:
         while True:
             context = await self._fitted(template)
             with suppress(Forgotten):
-                rendered = context.render(model.wire, model=model.name, cache=getattr(model, "caches", True))
+                caches = getattr(model, "caches", True)
+                render = partial(context.render, model.wire, model=model.name, cache=caches)
+                rendered = await beside_loop(self._session, render)
                 self._sent = context.receipt.tokens
                 return context, rendered
 

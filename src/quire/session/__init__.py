@@ -56,6 +56,7 @@ from quire.session.receipts import Kept, request_named as request_named
 from quire.session.session import (
     AioSession,
     Session,
+    beside_loop as beside_loop,
     current_session,
     timeline,
     transcript_with as transcript_with,

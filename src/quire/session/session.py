@@ -527,6 +527,11 @@ class Session:
         await self.compaction.close("wait" if kind is None else "hand over")
 
 
+async def beside_loop(session: Session, work: Callable[[], T]) -> T:
+    """The result of work that may wait for the store of a session; it does not block the event loop."""
+    return await AWAITED.do(session.pool.writer.log, work)
+
+
 _entered: ContextVar[tuple[Session, ...]] = ContextVar("quire_sessions", default=())
 
 
