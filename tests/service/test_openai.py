@@ -248,6 +248,17 @@ def test_of_a_history_that_is_sent_again_only_what_is_new_is_recorded(
     assert chat(client, user("four"), **options).choices[0].message.content.endswith("the last of 11.")
 
 
+@both_ways
+def test_usage_is_what_the_turn_spent(client: OpenAI, served: Served, stream: bool) -> None:
+    name = f"order {stream}"
+    first = respond(client, "order 7", conversation=name, stream=stream).usage  # two requests of the agent
+    spent = served.get(conversation=name)["spending"]["usage"]
+    assert (first.input_tokens, first.output_tokens) == (spent["input"], spent["output"])
+    second = chat(client, user("hello"), metadata={"conversation": name}, stream=stream).usage
+    spent = served.get(conversation=name)["spending"]["usage"]
+    assert first.total_tokens + second.total_tokens == spent["input"] + spent["output"]
+
+
 def test_a_conversation_named_in_the_metadata(client: OpenAI) -> None:
     for number in (1, 3):
         made = chat(client, user(f"{number}"), metadata={"conversation": "in metadata"})

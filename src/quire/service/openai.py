@@ -20,7 +20,7 @@ from quire.errors import InvalidValue, UnknownId, cut
 from quire.items import JSON, Item, Message, ToolCall, ToolResult, new_id, now
 from quire.service import openai_shapes as shapes
 from quire.service.events import Cursor, EventResponse, spent_between
-from quire.service.openai_shapes import ChatBody, Json, ResponsesBody
+from quire.service.openai_shapes import Body, Json
 from quire.service.problems import RETRY_AFTER
 from quire.service.refusals import Problem
 from quire.service.service import Address, Service, json_response
@@ -71,6 +71,8 @@ class _Api:
     def __init__(self, service: Service) -> None:
         self._service = service
 
+    # Routes
+
     async def models(self, request: Request) -> Answer:
         caller = self._service.caller(request)
         names = [one for one in self._service.node.agents if caller.agents is None or one in caller.agents]
@@ -79,30 +81,28 @@ class _Api:
 
     async def complete(self, request: Request) -> Answer | EventResponse:
         """A chat completion: the client sends its history again with each request."""
-        body, ignored = shapes.read_request(await self._service.body(request, dict[str, Any]), ChatBody)
+        body, headers = await self._read(request)
         name = unquote(request.headers.get(_CONVERSATION, "")) or (body.metadata or {}).get("conversation")
         address = self._service.address(request, body.model, name or new_id())
         session = await STORE.do(self._service.node.session, *address)
         before, job = await STORE.do(_continued, session, body)
         ticket = await self._submitted(address, session, before, job)
         if body.stream:
-            chat = shapes.Chat(bool((body.stream_options or {}).get("include_usage")))
-            return EventResponse(self._sent(ticket, address, chat.encoded), _headers(address, ignored))
+            chat = shapes.Chat(has_usage=bool((body.stream_options or {}).get("include_usage")))
+            return EventResponse(self._sent(ticket, address, chat.encoded), headers(address))
         events = await self._all(ticket, address)
-        if events[-1]["type"] == "response.failed":
-            raise Problem(502, events[-1]["response"]["error"]["message"])
-        return json_response(shapes.completion(events), headers=_headers(address, ignored))
+        return json_response(shapes.completion(events), headers=headers(address))
 
     async def respond(self, request: Request) -> Answer | EventResponse:
         """A response: the client sends what is new."""
-        body, ignored = shapes.read_request(await self._service.body(request, dict[str, Any]), ResponsesBody)
+        body, headers = await self._read(request)
         address, session = await self._found(request, body)
         before, job = await STORE.do(_given, session, shapes.items_in(body), body)
         ticket = await self._submitted(address, session, before, job)
         if body.stream:
-            return EventResponse(self._sent(ticket, address, shapes.encoded), _headers(address, ignored))
+            return EventResponse(self._sent(ticket, address, shapes.encoded), headers(address))
         events = await self._all(ticket, address)
-        return json_response(events[-1]["response"], headers=_headers(address, ignored))
+        return json_response(events[-1]["response"], headers=headers(address))
 
     async def response(self, request: Request) -> Answer | EventResponse:
         """A response that was accepted before, or its events behind one of them."""
@@ -123,9 +123,16 @@ class _Api:
         events = await self._all(ticket, address) if outcome is not None else _response(ticket).begin()
         return json_response(events[-1]["response"])
 
-    # Conversations
+    # Requests
 
-    async def _found(self, request: Request, body: ResponsesBody) -> tuple[Address, Session]:
+    async def _read(self, request: Request) -> tuple[Body, Callable[[Address], Mapping[str, str]]]:
+        """A request, and the headers of an answer to it in some conversation."""
+        body = await self._service.body(request, Body)
+        ignored = shapes.check_settings(await self._service.body(request, dict[str, Any]), body)
+        told = {"quire-ignored": ignored} if ignored else {}
+        return body, lambda address: {_CONVERSATION: quote(address.conversation, safe=""), **told}
+
+    async def _found(self, request: Request, body: Body) -> tuple[Address, Session]:
         """The conversation that a request continues, or a new one; of an earlier response it is a fork."""
         if body.conversation is not None and body.previous_response_id is not None:
             raise InvalidValue("a request has a conversation or a previous_response_id, and not both")
@@ -207,11 +214,6 @@ def _response(ticket: Ticket) -> shapes.Response:
     return shapes.Response(ticket.id, ticket.created, ticket.agent, ticket.conversation, ticket.job)
 
 
-def _headers(address: Address, ignored: str) -> Mapping[str, str]:
-    told = {"quire-ignored": ignored} if ignored else {}
-    return {_CONVERSATION: quote(address.conversation, safe=""), **told}
-
-
 # What is on record
 
 
@@ -219,16 +221,14 @@ def _waiting(session: Session) -> dict[str, ToolCall]:
     return {call.call_id: call for call in session.view().pending()}
 
 
-def _given(
-    session: Session, items: Sequence[Item], body: ChatBody | ResponsesBody
-) -> tuple[Sequence[Item], Job]:
+def _given(session: Session, items: Sequence[Item], body: Body) -> tuple[Sequence[Item], Job]:
     """What a request brings to a conversation; instructions of a client are recorded at its beginning."""
     is_begun, told = session.view().revision > 0, ("system", "developer")
     new = [item for item in items if not (is_begun and isinstance(item, Message) and item.role in told)]
     return shapes.job_of(new, _waiting(session), body)
 
 
-def _continued(session: Session, body: ChatBody) -> tuple[Sequence[Item], Job]:
+def _continued(session: Session, body: Body) -> tuple[Sequence[Item], Job]:
     """What is new in a history that a client sends again.
 
     If nothing is new, it is the request that was sent last, and the job is the one that was accepted then.

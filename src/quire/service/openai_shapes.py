@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import takewhile
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
 import msgspec
 from msgspec.structs import replace
 
-from quire.errors import Conflict, InvalidValue, cut
-from quire.items import Content, Item, Message, ToolCall, ToolResult, prepared, without_content
+from quire.errors import Conflict, InvalidValue, ModelFailed, cut
+from quire.items import Content, Item, Message, ToolCall, ToolResult, prepared
 from quire.providers import provider_for, read_tools
 from quire.session import Job
 from quire.stores.streams import CALLERS
@@ -27,31 +27,20 @@ Json = dict[str, Any]
 
 
 @prepared
-class ChatBody(msgspec.Struct):
-    """What is read of a request for a chat completion."""
+class Body(msgspec.Struct):
+    """What is read of a request: for a chat completion it has messages, for a response an input."""
 
     model: str
-    messages: list[Json]
+    messages: list[Json] = []
+    input: str | list[Json] = []
+    instructions: str | None = None
+    conversation: str | Json | None = None
+    previous_response_id: str | None = None
     stream: bool | None = None
     stream_options: Json | None = None
     tools: list[Json] | None = None
     metadata: dict[str, str] | None = None
 
-
-@prepared
-class ResponsesBody(msgspec.Struct):
-    """What is read of a request for a response."""
-
-    model: str
-    input: str | list[Json]
-    instructions: str | None = None
-    conversation: str | Json | None = None
-    previous_response_id: str | None = None
-    stream: bool | None = None
-    tools: list[Json] | None = None
-
-
-B = TypeVar("B", ChatBody, ResponsesBody)
 
 _TEXT = {"type": "text"}
 _ONLY: Mapping[str, Sequence[Any]] = {
@@ -70,32 +59,27 @@ _INPUT = ("message", "function_call", "function_call_output", "reasoning")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-def read_request(fields: Json, kind: type[B]) -> tuple[B, str]:
-    """A request, and the names of the settings in it that are the agent's and not used."""
+def check_settings(fields: Json, body: Body) -> str:
+    """Refuse what is not supported; the names of the settings that are the agent's, and not used."""
     for name, allowed in _ONLY.items():
         if (given := fields.get(name)) is not None and given not in allowed:
             most = " or ".join(msgspec.json.encode(one).decode() for one in allowed)
             raise InvalidValue(f"{name}: {f'only {most} is' if most else 'it is not'} supported here")
-    try:
-        body: B = msgspec.convert(fields, kind)
-    except msgspec.ValidationError as fault:
-        text, place = without_content(fault)
-        raise InvalidValue(f"the body{place}: {text}") from None
     body.tools = [] if fields.get("tool_choice") == "none" else body.tools
     if any(tool.native is not None for tool in read_tools(body.tools or ())):
         raise InvalidValue("tools: a tool of a client is a function; others are the agent's")
     known = {*body.__struct_fields__, *_ONLY}
-    return body, ", ".join(sorted(name for name in fields if name not in known and _NAME.fullmatch(name)))
+    return ", ".join(sorted(name for name in fields if name not in known and _NAME.fullmatch(name)))
 
 
-def items_in(body: ChatBody | ResponsesBody) -> list[Item]:
+def items_in(body: Body) -> list[Item]:
     """The items of a request, without reasoning."""
-    if isinstance(body, ChatBody):
+    for item in () if isinstance(body.input, str) else body.input:
+        if (kind := item.get("type", "message")) not in _INPUT:
+            raise InvalidValue(f"input: items of the type {cut(str(kind))!r} are not supported here")
+    if body.messages:
         found = provider_for("openai").read_history({"messages": body.messages})
     else:
-        for item in () if isinstance(body.input, str) else body.input:
-            if (kind := item.get("type", "message")) not in _INPUT:
-                raise InvalidValue(f"input: items of the type {cut(str(kind))!r} are not supported here")
         said = {"instructions": body.instructions or "", "input": body.input}
         found = provider_for("openai-responses").read_history(said)
     return [item for item in found if isinstance(item, Message | ToolCall | ToolResult)]
@@ -135,9 +119,7 @@ def _is_answer(item: Item) -> bool:
     return isinstance(item, ToolCall) or (isinstance(item, Message) and item.role == "assistant")
 
 
-def job_of(
-    items: Iterable[Item], waiting: Mapping[str, ToolCall], body: ChatBody | ResponsesBody
-) -> tuple[list[Item], Job]:
+def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body) -> tuple[list[Item], Job]:
     """What is recorded first of some items, and the job that answers the last: a message, or results.
 
     `waiting` are the open calls of the conversation by their ids. A result is of one that the client runs, or
@@ -324,7 +306,7 @@ _FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 class Chat:
     """The chunks of a chat completion, made of the events of a response."""
 
-    def __init__(self, has_usage: bool = True) -> None:
+    def __init__(self, *, has_usage: bool) -> None:
         self._has_usage, self._head, self._texts, self._calls = has_usage, dict[str, Any](), 0, 0
 
     def chunks(self, event: Json) -> list[Json]:
@@ -366,9 +348,11 @@ class Chat:
         return {**self._head, "choices": [choice], **({"usage": None} if self._has_usage else {})}
 
 
-def completion(events: Iterable[Json]) -> Json:
-    """The events of a response, which has not failed, as a chat completion."""
-    chat = Chat()
+def completion(events: Sequence[Json]) -> Json:
+    """The events of a response as a chat completion; `ModelFailed` if it failed."""
+    if events[-1]["type"] == "response.failed":
+        raise ModelFailed(events[-1]["response"]["error"]["message"])
+    chat = Chat(has_usage=True)
     chunks = [chunk for event in events for chunk in chat.chunks(event)]
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
     texts = [choice["delta"].get("content", "") for choice in choices]
