@@ -43,7 +43,7 @@ class Shop:
 
     def begin(self) -> None:
         """Let one more worker begin."""
-        settings = ("--beat", "0.3", "--stale", "1.5", "--grace", "0", "--concurrency", "8")
+        settings = ("--beat", "0.3", "--stale", "2", "--grace", "0", "--concurrency", "8")
         worker = subprocess.Popen(
             [sys.executable, "-m", "quire", "work", str(NODE), *settings],
             env={**os.environ, "QUIRE_TEST_STORE": self.url, "QUIRE_TEST_FOLDER": str(self.folder)},
@@ -93,8 +93,8 @@ class Shop:
         """The worker that waits for a file, once one does."""
 
         async def found() -> "subprocess.Popen[str] | None":
-            pids = [int(path.suffix[1:]) for path in self.folder.glob(f"{name}.*")]
-            return next((self.workers[pid] for pid in pids if pid in self.workers and pid != but), None)
+            pids = {int(path.suffix[1:]) for path in self.folder.glob(f"{name}.*")} - {but}
+            return next((self.workers[pid] for pid in pids & self.workers.keys()), None)
 
         return await until(found)
 
@@ -186,30 +186,23 @@ async def test_a_schedule_is_one_job_for_each_tick_whoever_sends_it(shop: Shop) 
     assert shop.said("scheduled")[:2] == ["what is new", "You said: what is new"]
 
 
-@pytest.mark.parametrize("verb", ["book", "model"])
-async def test_a_worker_that_is_killed_is_replaced_by_another(shop: Shop, verb: str) -> None:
-    name = f"killed-{verb}"
-    job = await shop.submit(name, f"{verb} {name}")
-    worker = await shop.doer(name)
-    worker.kill()
-    await shop.doer(name, but=worker.pid)
-    shop.go(name)
+async def test_what_workers_did_when_they_were_killed_is_done_by_others_and_nothing_twice(shop: Shop) -> None:
+    verbs = ("model", "book", "pay")
+    jobs = {verb: await shop.submit(verb, f"{verb} {verb}ing") for verb in verbs}
+    killed = {worker.pid: worker for verb in verbs for worker in [await shop.doer(f"{verb}ing")]}
+    for worker in killed.values():
+        worker.kill()
+        shop.ended(worker)
+    await shop.doer("modeling")
+    await shop.doer("booking")
+    for verb in verbs:
+        shop.go(f"{verb}ing")
 
-    assert (await shop.outcome(name, job)).stop == "done"
-    assert shop.traces(f"booked.{name}") == (verb == "book")
-    said = shop.said(name)
-    assert len(said) == (3 if verb == "book" else 2) and said[0] == f"{verb} {name}"
-    shop.ended(worker)
-
-
-async def test_a_tool_that_is_not_idempotent_runs_once_though_its_worker_was_killed(shop: Shop) -> None:
-    job = await shop.submit("paid", "pay once")
-    worker = await shop.doer("once")
-    worker.kill()
-
-    assert (await shop.outcome("paid", job)).stop == "done"
-    assert shop.traces("paid.once") == 1
-    shop.ended(worker)
+    assert [(await shop.outcome(verb, jobs[verb])).stop for verb in verbs] == ["done"] * 3
+    assert shop.said("model") == ["model modeling", "You said: model modeling"]
+    assert shop.said("book") == ["book booking", "One moment.", "It is done: booked booking"]
+    assert shop.traces("booked.booking") == 1  # begun twice, with the id of one call
+    assert shop.traces("paid.paying") == 1  # begun once: it is not idempotent
 
 
 async def test_a_worker_that_was_taken_for_dead_writes_nothing_more_and_ends(shop: Shop) -> None:

@@ -4,12 +4,14 @@ import asyncio
 import logging
 import os
 import signal
+from math import ceil
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quire.cli.nodes import node_in
 from quire.cli.terminal import errors_reported, note
+from quire.errors import Stopped
 
 if TYPE_CHECKING:
     from quire.service.worker import Worker
@@ -31,8 +33,10 @@ def work(
     """Do the jobs that `quire serve --durable` accepts, until Ctrl+C or SIGTERM."""
     with errors_reported():
         from quire.service.worker import Worker
+        from quire.stores.link import CONNECTIONS
 
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.WARNING)
+        os.environ.setdefault(CONNECTIONS, str(ceil(concurrency / 4)))
         found, module = node_in(node)
         worker = Worker(
             found,
@@ -44,12 +48,16 @@ def work(
             keep=keep,
             schedules=getattr(module, "schedules", ()),
         )
-        asyncio.run(_run(worker))
-    os._exit(0)  # no thread of DBOS, or of a tool that hangs, holds the process
+        os._exit(asyncio.run(_run(worker)))  # no thread of DBOS, or of a tool that hangs, holds the process
 
 
-async def _run(worker: "Worker") -> None:
+async def _run(worker: "Worker") -> int:
     for one in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(one, worker.stop)
     note(f"worker {worker.id}")
-    await worker.run()
+    try:
+        await worker.run()
+    except Stopped as fault:
+        note(str(fault))
+        return 1
+    return 0

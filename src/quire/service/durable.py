@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -30,9 +30,6 @@ try:
     from quire.stores.postgres import PostgresStore
 except ImportError as missing:
     raise MissingExtra("dbos", "durable") from missing
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 logger = logging.getLogger("quire.service")
 
@@ -109,7 +106,7 @@ class Database:
         session = self.node.session(*reference[:3])
         try:
             with guarded(), self.engine.begin() as connection:
-                with self.store.joining(cast("Connection[Any]", connection.connection.driver_connection)):
+                with self.store.joining(cast(Any, connection.connection.driver_connection)):
                     version = session.jobs.accept(job)
                 self.client.enqueue_in_transaction(connection, _order(reference, job), *reference)
         except BaseException:
@@ -134,7 +131,7 @@ def guarded() -> Generator[None, None, None]:
     """Turn errors of DBOS's side of the database into ours; their words may hold content."""
     try:
         yield
-    except SQLAlchemyError as fault:
+    except (SQLAlchemyError, dbos.error.DBOSException) as fault:
         raise StoreFailed(f"the database of jobs failed: {type(fault).__name__}") from fault
 
 

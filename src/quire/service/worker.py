@@ -42,8 +42,8 @@ logger = logging.getLogger("quire.service")
 PASSING = (RateLimited, Overloaded, ModelTimeout)
 """Failures of a model after which a job is tried again, before it ends as failed."""
 
-_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
-"""Seconds before a job is tried again: the first time, and at most."""
+_MOST_FAILURES, _PAUSE, _LONGEST_PAUSE = 5, 1.0, 30.0
+"""How often a job is tried again, and after how many seconds: the first time, and at most."""
 
 _REMEMBERED = 86_400
 """Seconds for which a worker that is gone is remembered: it may be asleep, and take a job when it wakes."""
@@ -95,10 +95,9 @@ class Worker:
     """Does jobs that a `DurableRunner` accepted: `concurrency` at a time, those of a conversation in order.
 
     It shows every `beat` seconds that it is alive. One that was not seen for `stale` seconds is taken for
-    dead: others do its jobs, its writes are refused, and it ends. A job whose model's service fails is tried
-    `retries` more times. What DBOS keeps of a job is removed `keep` seconds after its end. `concurrency`, and
-    `poll`, the seconds between two looks at the queue, hold for all workers: those of the last one that came.
-    A process has one worker.
+    dead: others do its jobs, its writes are refused, and it ends. What DBOS keeps of a job is removed `keep`
+    seconds after its end. `concurrency`, and `poll`, the seconds between two looks at the queue, hold for all
+    workers: those of the last one that came. A process has one worker.
     """
 
     def __init__(
@@ -110,19 +109,19 @@ class Worker:
         beat: float = 5.0,
         stale: float = 20.0,
         grace: float = 30.0,
-        retries: int = 5,
         keep: float = 3600.0,
         schedules: Sequence[Schedule] = (),
     ) -> None:
         self.id = new_id()
         self._node, self._schedules = node, schedules
-        self._concurrency, self._poll, self._retries, self._keep = concurrency, poll, retries, keep
+        self._concurrency, self._poll, self._keep = concurrency, poll, keep
         self._beat, self._stale, self._grace = beat, stale, grace
         self._database = Database(node, 6)
         self._store, self._client = self._database.store, self._database.client
         self._is_sealed = isinstance(node.store, Sealed)  # then words are not told in the clear
         self._turns: set[asyncio.Task[Outcome]] = set()
         self._stopped = asyncio.Event()
+        self._seen = 0.0
 
     def stop(self) -> None:
         """Take no more jobs. Those that run have `grace` seconds, and are then handed over."""
@@ -130,9 +129,10 @@ class Worker:
 
     async def run(self) -> None:
         """Do jobs until `stop` is called. `Stopped` if the other workers took this one for dead."""
-        await FOLLOWING.do(self._begin, asyncio.get_running_loop())
+        await FOLLOWING.do(self._execute, _COME, self.id)
         beating, stopping = asyncio.ensure_future(self._live()), asyncio.ensure_future(self._stopped.wait())
         try:
+            await FOLLOWING.do(self._begin, asyncio.get_running_loop())
             await asyncio.wait((beating, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
             is_dead = beating.done()
@@ -162,7 +162,6 @@ class Worker:
             max_executor_threads=self._concurrency + 8,
             log_level="WARNING",
         )
-        self._execute(_COME, self.id)
         self._database.migrate()
         dbos.DBOS(config=config)
 
@@ -239,7 +238,7 @@ class Worker:
 
     async def _try(self, reference: Reference) -> Outcome:
         """Do a job, and do it again where that may help: for as long as the database cannot be used."""
-        pause, left = _PAUSE, self._retries
+        pause, left = _PAUSE, _MOST_FAILURES
         while True:
             try:
                 return await self._run(reference, PASSING if left else ())
@@ -294,7 +293,9 @@ class Worker:
         try:
             if not self._execute(_SEEN, self.id):
                 return False
-            self._execute(_DEAD, self._stale)
+            if now() - self._seen < self._stale:  # else the others were perhaps cut off as this one was
+                self._execute(_DEAD, self._stale)
+            self._seen = now()
             self._put_back()
         except StoreError as fault:
             logger.warning("a worker cannot show that it is alive: %s", fault)
