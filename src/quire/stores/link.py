@@ -35,6 +35,12 @@ _Pool = psycopg_pool.ConnectionPool[Connection[Any]]
 _Result = TypeVar("_Result")
 
 
+class _Joined(local):
+    """A connection of its caller, for each thread that has one."""
+
+    connection: Connection[Any] | None = None
+
+
 class Link:
     """A pool of connections to a database."""
 
@@ -54,7 +60,7 @@ class Link:
         self._lock = Lock()
         self._pool: _Pool | None = None
         self._process = this_process()
-        self._joined = local()
+        self._joined = _Joined()
 
     def first(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
         """Do some work on a connection of its own, which says at once why it cannot be made."""
@@ -73,10 +79,9 @@ class Link:
         self, work: Callable[[Connection[Any]], _Result], on_loss: Callable[[], None] = lambda: None
     ) -> _Result:
         """Do some work, and do it again, a few times, where the connection was lost meanwhile."""
-        joined: Connection[Any] | None = getattr(self._joined, "connection", None)
         with self.guarded():
-            if joined is not None:
-                return work(joined)
+            if self._joined.connection is not None:
+                return work(self._joined.connection)
             for _ in range(_TRIES):  # a server that cuts one connection often cuts the next
                 try:
                     return self._once(work)
@@ -90,12 +95,16 @@ class Link:
     @contextmanager
     def joining(self, connection: Connection[Any]) -> Generator[None, None, None]:
         """Run the work of this thread on another connection."""
-        before = getattr(self._joined, "connection", None)
-        self._joined.connection = connection
+        before, self._joined.connection = self._joined.connection, connection
         try:
             yield
         finally:
             self._joined.connection = before
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether the work of this thread runs on another connection now."""
+        return self._joined.connection is not None
 
     def close(self) -> None:
         """Close all connections."""

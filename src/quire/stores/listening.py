@@ -1,19 +1,23 @@
 """Listening: how a PostgreSQL server tells who watches a conversation that it changed.
 
 Who watches has a lease for each conversation, a row of `quire.watchers`, and listens on a channel of its own.
-An append looks for leases of its conversation, and notifies these alone, after it was committed: commits with
-notifications wait for each other, so one should neither be needless nor wait for the disk.
+An append looks for leases of its conversation, and who has one is notified a moment after its commit: commits
+with notifications wait for each other, so they should be few, and not wait for the disk.
 
 Notifications are for speed. What is promised rests on looking every few seconds: at appends that began before
 the lease was there, at those while the connection was lost, through proxies that pass no notifications on.
 """
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from threading import Lock
 from typing import Any
 
+from quire.errors import StoreError
 from quire.items import new_id
 from quire.stores.link import Connection, Link, psycopg
+from quire.stores.threads import DaemonThreads
 from quire.stores.watching import Watching
 
 _SECONDS = 2.0
@@ -25,9 +29,13 @@ _MOMENT = 0.05
 _LEASE, _RENEWED = 30.0, 10.0
 """Seconds that a lease lasts, and after which it is renewed."""
 
-_WATCHING = "FROM quire.watchers WHERE address = %s AND until > now()"
-IS_WATCHED = f"EXISTS (SELECT {_WATCHING})"
-_TELL = f"SELECT pg_notify('quire_' || listener, %s) {_WATCHING}"
+_GATHERED = 0.01
+"""Seconds whose notifications are sent together."""
+
+IS_WATCHED = "EXISTS (SELECT FROM quire.watchers WHERE address = %s AND until > now())"
+_TELL = """
+    SELECT pg_notify('quire_' || listener, news) FROM unnest(%s::bytea[], %s::text[]) AS told (address, news)
+    JOIN quire.watchers USING (address) WHERE until > now()"""
 _RENEW = f"""
     INSERT INTO quire.watchers SELECT unnest(%s::bytea[]), %s, now() + interval '{_LEASE} seconds'
     ON CONFLICT (address, listener) DO UPDATE SET until = excluded.until"""
@@ -37,9 +45,43 @@ _EXPIRED = """
 _COUNTS = "SELECT address, version FROM quire.conversations WHERE address = ANY(%s::bytea[])"
 
 
-def tell(connection: Connection[Any], address: bytes, version: int) -> None:
-    """Notify who watches an address that it has another version."""
-    connection.execute(_TELL.encode(), [f"{address.hex()} {version}", address])
+def tell(connection: Connection[Any], versions: Mapping[bytes, int]) -> None:
+    """Notify who watches some addresses that they have other versions."""
+    news = [f"{address.hex()} {version}" for address, version in versions.items()]
+    connection.execute(_TELL, [list(versions), news])
+
+
+class Telling:
+    """Notifies who watches, a moment after appends were committed, of the last version of each alone."""
+
+    def __init__(self, link: Link) -> None:
+        self._link, self._threads = link, DaemonThreads("quire-telling")
+        self._guard = Lock()
+        self._versions: dict[bytes, int] = {}
+        self._is_sending = False
+
+    def add(self, address: bytes, version: int) -> None:
+        """Notify of a version soon."""
+        with self._guard:
+            self._versions[address] = version
+            if not self._is_sending:
+                self._is_sending = True
+                self._threads.submit(self._send_on)
+
+    def send(self) -> bool:
+        """Notify of what is known; whether there was something."""
+        with self._guard:
+            versions, self._versions = self._versions, {}
+            self._is_sending = bool(versions)
+        with suppress(StoreError):  # who watches looks every few seconds
+            if versions:
+                self._link.run(lambda connection: tell(connection, versions))
+        return bool(versions)
+
+    def _send_on(self) -> None:
+        time.sleep(_GATHERED)
+        while self.send():
+            time.sleep(_GATHERED)
 
 
 class Listening(Watching[bytes]):

@@ -1,8 +1,8 @@
 """The PostgreSQL store: many processes and many machines."""
 
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any
 
@@ -12,7 +12,7 @@ from quire.errors import (
     StoreFailed,
 )
 from quire.stores.link import Connection, Link, psycopg
-from quire.stores.listening import IS_WATCHED, Listening, tell
+from quire.stores.listening import IS_WATCHED, Listening, Telling, tell
 from quire.stores.store import (
     MAX_PART,
     Durability,
@@ -146,6 +146,7 @@ class PostgresStore(Store):
 
     def __init__(self, url: str, *, durable: Durability = "process", connections: int | None = None) -> None:
         self.link = Link(url, durable, connections)
+        self._telling = Telling(self.link)
         self.link.first(migrate)
 
     def __repr__(self) -> str:
@@ -273,16 +274,15 @@ class PostgresStore(Store):
             rows = [row[1:] for row in self._rows(_READ, 0, _address(place)) if row[1] is not None]
             yield from ((place, stored) for stored in whole_entries(place, rows))
 
-    @contextmanager
-    def joining(self, connection: Connection[Any]) -> Generator[None, None, None]:
+    def joining(self, connection: Connection[Any]) -> AbstractContextManager[None]:
         """Verbs of this thread in the block run on a connection of the caller, within its transaction.
 
         What they write is there once the caller commits. A lost connection is `StoreFailed` at once.
         """
-        with self.link.joining(connection):
-            yield
+        return self.link.joining(connection)
 
     def close(self) -> None:
+        self._telling.send()
         self.link.close()
         self._begun_watching().close()
 
@@ -305,8 +305,10 @@ class PostgresStore(Store):
                 added = connection.execute(begin[0].encode(), values).fetchone()
             except psycopg.errors.UniqueViolation:
                 raise damaged(place, expected, f"entry {expected + 1} is there, and is not counted") from None
-            if added == (True,):
-                tell(connection, address, new)
+            if added == (True,) and self.link.has_joined:
+                tell(connection, {address: new})  # at the end of the caller's transaction
+            elif added == (True,):
+                self._telling.add(address, new)
             if added:
                 return
         row = connection.execute(_STANDING, [address]).fetchone()
@@ -350,7 +352,7 @@ def _remove(connection: Connection[Any], address: bytes) -> None:
     with connection.transaction():
         removed = "DELETE FROM quire.conversations WHERE address = %s RETURNING number"
         for row in connection.execute(removed, [address]).fetchall():
-            tell(connection, address, 0)
+            tell(connection, {address: 0})
             connection.execute("DELETE FROM quire.entries WHERE conversation = %s", row)
             connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", row)
 
