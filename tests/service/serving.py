@@ -83,6 +83,16 @@ def events_in(lines: Iterator[str]) -> Iterator[Sent]:
             fields = {}
 
 
+def until_ended(events: Iterator[Sent]) -> list[Sent]:
+    """The events of a stream up to the end of a job."""
+    found: list[Sent] = []
+    for event in events:
+        found.append(event)
+        if event.name == "ended":
+            break
+    return found
+
+
 @contextmanager
 def serving(application: Starlette) -> Generator[Served]:
     """Serve an application in a thread."""

@@ -16,7 +16,7 @@ from quire.memory import is_reserved
 from quire.node import Node
 from quire.session import Job, Outcome, Session
 from quire.stores import Place, Recent
-from quire.stores.streams import JOBS
+from quire.stores.streams import FORGOTTEN, JOBS
 from quire.stores.threads import STORE
 
 logger = logging.getLogger("quire.service")
@@ -99,9 +99,10 @@ class _Key(NamedTuple):
 
 
 class _Words:
-    """What one job has told: the oldest are dropped if there is too much of it."""
+    """What one job has told since a version: the oldest are dropped if there is too much of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, since: int) -> None:
+        self.since = since
         self._told: list[Told] = []
         self.size = 0
         self.last = 0
@@ -167,7 +168,10 @@ class LocalRunner:
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
     ) -> AsyncGenerator[Told, None]:
         """See `Runner.deltas`."""
-        words = self._words.get((_Key(agent, scope, conversation), job_id))
+        key = _Key(agent, scope, conversation)
+        words = self._words.get((key, job_id))
+        if words is not None and await STORE.do(self._has_forgotten, key, words.since):
+            words = None  # they may quote what was forgotten
         while words is not None:
             for one in words.after(after):
                 after = one.number
@@ -213,7 +217,7 @@ class LocalRunner:
             if job.id not in self._jobs.setdefault(key, set()):
                 self._jobs[key].add(job.id)
                 if job.is_streamed:
-                    self._words[key, job.id] = _Words()
+                    self._words[key, job.id] = _Words(session.version)
         if key in self._working:
             self._news[key].set()
         elif jobs and not self._is_stopped:
@@ -299,6 +303,10 @@ class LocalRunner:
         agent, _, scope = recent.place.scope.partition("/")
         is_ours = agent in self._node.agents and not is_reserved(recent.place.conversation)
         return _Key(agent, scope, recent.place.conversation) if is_ours else None
+
+    def _has_forgotten(self, key: _Key, since: int) -> bool:
+        place = Place(f"{key.agent}/{key.scope}", key.conversation)
+        return any(at > since for at in self._node.store.versions_of(place, FORGOTTEN, limit=1))
 
     def _has_jobs(self, place: Place) -> bool:
         return bool(self._node.store.versions_of(place, JOBS, limit=1))

@@ -1,0 +1,228 @@
+"""Bad input: always a problem document of the client's fault, never a failure of the service."""
+
+import json
+import socket
+from collections.abc import Generator
+from http.client import HTTPConnection
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from tests.service.serving import Served, support
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = ("content", "delay", "at", "parameters", "stream", "decisions", "name", "x")
+BODIES = st.dictionaries(st.sampled_from(FIELDS), ANY_JSON, max_size=4) | ANY_JSON
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with support(tmp_path_factory.mktemp("hostile") / "store.db", largest=2**20) as running:
+        running.send("hello")
+        yield running
+
+
+def check(answer: Any, *statuses: int) -> None:
+    """A problem document that says what the client did wrong."""
+    assert 400 <= answer.status_code < 500, answer.text
+    assert not statuses or answer.status_code in statuses, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    told = answer.json()
+    assert told["status"] == answer.status_code and told["detail"] and told["title"]
+    assert "Traceback" not in answer.text and "quire/" not in answer.text
+
+
+@given(body=BODIES, rest=st.sampled_from(["/messages", "/decisions", "/forks"]))
+def test_a_body_of_any_shape(served: Served, body: Any, rest: str) -> None:
+    data = json.dumps(body)
+    answer = served.client.post(
+        served.path("fuzzed", rest), content=data, headers={"content-type": "application/json"}
+    )
+    if answer.status_code != 202:
+        check(answer)
+
+
+@given(data=st.binary(max_size=60))
+def test_a_body_that_is_no_json(served: Served, data: bytes) -> None:
+    answer = served.client.post(
+        served.path(rest="/messages"), content=data, headers={"content-type": "application/json"}
+    )
+    check(answer, 400)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\xff\xfe",
+        b'{"content": "\xff"}',
+        b'{"content": "x"',
+        b'{"content": ""}',
+        b'{"content": []}',
+        b'{"content": [[]]}',
+        b'{"content": [{"part": "image"}]}',
+        b'{"content": [{"part": "image", "url": "a", "data": "YQ=="}]}',
+        b'{"content": [{"part": "film", "url": "a"}]}',
+        b'{"content": "x", "delay": -1}',
+        b'{"content": "x", "delay": 1e300}',
+        b'{"content": "x", "delay": 1e999}',
+        b'{"content": "x", "at": 1e30}',
+        b'{"content": "x", "delay": 1, "at": 1}',
+        b'{"content": "x", "parameters": [1]}',
+        b'{"content": "x", "parameters": {"a": 1' + b"0" * 400 + b"}}",
+        b'{"content": "x", "parameters": ' + b'{"a":' * 3_000 + b"1" + b"}" * 3_000 + b"}",
+        b'{"content": "x", "parameters": ' + b'{"a":' * 120 + b"1" + b"}" * 120 + b"}",
+        b"[" * 100_000,
+        b'{"content": "x", "unknown": 1}',
+        b"null",
+        b"7",
+    ],
+)
+def test_a_message_that_is_none(served: Served, body: bytes) -> None:
+    path, headers = served.path(rest="/messages"), {"content-type": "application/json"}
+    check(served.client.post(path, content=body, headers=headers), 400)
+
+
+@pytest.mark.parametrize(
+    ("method", "rest", "body"),
+    [
+        ("POST", "/decisions", {"decisions": {}}),
+        ("POST", "/decisions", {"decisions": {"call_x": True}}),
+        ("POST", "/decisions", {"decisions": {"call_x": 7}}),
+        ("POST", "/forks", {"name": ""}),
+        ("POST", "/forks", {"name": ".hidden"}),
+        ("POST", "/forks", {"name": "\0"}),
+        ("POST", "/forks", {"name": "x" * 600}),
+        ("POST", "/forks", {"name": "a", "at": -1}),
+        ("POST", "/forks", {"name": "a", "at": 10**30}),
+        ("POST", "/forks", {"name": "a", "at": "no such item"}),
+        ("GET", "/items?after=-1", None),
+        ("GET", "/items?after=x", None),
+        ("GET", "/items?limit=1e3", None),
+        ("GET", "/items?after=%F0%9D%9F%99", None),
+        ("GET", "/items?after=" + "9" * 5_000, None),
+        ("GET", "/events?after=x", None),
+        ("GET", "/events?after=" + "9" * 5_000, None),
+        ("GET", "/events?after=1~x", None),
+        ("GET", "/events?after=%C2%B2", None),
+        ("GET", "/receipts/x", None),
+        ("GET", "/receipts/%00", None),
+        ("DELETE", "/items/x", None),
+        ("DELETE", "/items/%00", None),
+        ("GET", "/nothing", None),
+        ("PUT", "", None),
+        ("PATCH", "/messages", None),
+        ("POST", "/items", {}),
+        ("GET", "/messages", None),
+    ],
+)
+def test_a_request_that_makes_no_sense(served: Served, method: str, rest: str, body: Any) -> None:
+    check(served.client.request(method, served.path(rest=rest), json=body))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/agents/nobody/conversations/c",
+        "/agents/support/conversations/%00",
+        "/agents/support/conversations/%ff",
+        "/agents/support/conversations/%0a",
+        "/agents/support/conversations/%7Erecalled/items",
+        "/agents/support/conversations/" + "x" * 501,
+        "/agents/%00/conversations",
+        "/agents/support/conversations/c/",
+        "//agents/support/conversations/c",
+        "/agents/support/conversations//items",
+        "/agents/support/../support/conversations/c/nothing",
+        "/agents/support%2fconversations/c",
+        "/agents/support/conversations?cursor=x",
+        "/agents/support/conversations?cursor=nan~x&limit=-7",
+        "/",
+        "/x" * 10_000,
+    ],
+)
+def test_a_path_that_leads_nowhere(served: Served, path: str) -> None:
+    check(served.client.get(path))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"content-type": "text/plain"},
+        {"content-type": ""},
+        {"content-type": "application/json", "idempotency-key": "x" * 101},
+        {"content-type": "application/json", "idempotency-key": b"\xfc"},
+    ],
+)
+def test_headers_that_are_wrong(served: Served, headers: Any) -> None:
+    check(
+        served.client.post(served.path(rest="/messages"), content=b'{"content": "x"}', headers=headers),
+        400,
+        415,
+    )
+
+
+@pytest.mark.parametrize(
+    "prefer", ["wait=x", "wait=-1", "wait=" + "9" * 400, "wait", "=", "wait=²", "a,b,,wait=0"]
+)
+def test_a_preference_that_is_not_understood_is_none(served: Served, prefer: str) -> None:
+    headers = {"prefer": prefer.encode("latin-1", "replace")}
+    answer = served.client.post(served.path("preferred", "/messages"), json={"content": "x"}, headers=headers)
+    assert answer.status_code == 202
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"GET /\xff HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"\x00\x01\x02\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n",
+    ],
+)
+def test_bytes_that_are_no_request(served: Served, raw: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
+        client.sendall(raw)
+        assert client.recv(4_096).startswith(b"HTTP/1.1 400")
+    assert served.client.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("size", [2**20 + 1, 100 * 10**6, 10**14, 10**40])
+def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(served: Served, size: int) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
+        path, kind = served.path(rest="/messages"), "Content-Type: application/json"
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{kind}\r\nContent-Length: {size}\r\n\r\n"
+        client.sendall(head.encode())
+        answer = client.recv(4_096)
+    assert answer.startswith(b"HTTP/1.1 4") and (b" 413 " in answer or size == 10**40)
+
+
+def test_a_body_in_chunks_is_refused_once_it_is_too_large(served: Served) -> None:
+    sent = 0
+
+    def chunks() -> Generator[bytes]:
+        nonlocal sent
+        yield b'{"content": "'
+        for _ in range(1_600):
+            sent += 2**16
+            yield b"x" * 2**16
+
+    connection = HTTPConnection("127.0.0.1", served.port, timeout=10)
+    try:
+        connection.request(
+            "POST",
+            served.path(rest="/messages"),
+            chunks(),
+            {"Content-Type": "application/json"},
+            encode_chunked=True,
+        )
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # it was refused while the client still sent
+    finally:
+        connection.close()
+    assert sent < 20 * 2**20
+    assert served.get("/items")["length"] < 10

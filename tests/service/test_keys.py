@@ -1,0 +1,280 @@
+"""Keys and scopes: nothing of another scope by any route, limits, and keys that nobody gets to see."""
+
+import hashlib
+import hmac
+import logging
+import string
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from hypothesis import given, strategies as st
+
+from quire.errors import InvalidValue
+from quire.service import Key, Keys, new_key
+from tests.service.serving import Served, support
+
+SECRET = "the secret of the house"
+ROUTES = [
+    ("GET", ""),
+    ("GET", "/items"),
+    ("GET", "/waiting"),
+    ("GET", "/context"),
+    ("GET", "/receipts"),
+    ("GET", "/receipts/{version}"),
+    ("GET", "/events?after=0"),
+    ("POST", "/forks"),
+    ("POST", "/decisions"),
+    ("DELETE", "/items/{item}"),
+    ("DELETE", ""),
+]
+
+
+def key_of(name: str) -> str:
+    return f"key-of-{name}"
+
+
+def row(name: str, **fields: Any) -> Key:
+    digest = hashlib.sha256(key_of(name).encode()).hexdigest()
+    return Key(**{"name": name, "sha256": digest, "scope": name, **fields})
+
+
+KEYS = [
+    row("house"),
+    row("garden"),
+    row("hous", scope="hous"),
+    row("app", users=True),
+    row("narrow", agents=("other",)),
+    row("slow", requests_per_minute=3),
+    row("single", concurrent=1),
+    row("operator", metrics=True),
+]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with support(tmp_path_factory.mktemp("keys") / "store.db", keys=Keys(KEYS)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def secret(served: Served) -> dict[str, Any]:
+    """A conversation of one scope, with a secret and a call that waits."""
+    for content in (SECRET, "refund 7"):
+        path, headers = served.path("private", "/messages"), {**bearer("house"), "Prefer": "wait=20"}
+        assert served.client.post(path, json={"content": content}, headers=headers).json()["stop"] != "failed"
+    asked = {"headers": bearer("house")}
+    items = served.client.get(served.path("private", "/items"), **asked).json()["items"]  # type: ignore[arg-type]
+    receipts = served.client.get(served.path("private", "/receipts"), **asked).json()["receipts"]  # type: ignore[arg-type]
+    return {"item": items[0]["id"], "call": items[-1]["call_id"], "version": receipts[0]["version"]}
+
+
+def bearer(name: str, user: str | None = None) -> dict[str, str]:
+    headers = {"Authorization": f"Bearer {key_of(name)}"}
+    return headers if user is None else {**headers, "Quire-User": user}
+
+
+def ask(
+    served: Served, method: str, path: str, headers: dict[str, str], secret: dict[str, Any]
+) -> httpx.Response:
+    bodies = {"/forks": {"name": "x"}, "/decisions": {"decisions": {secret["call"]: True}}}
+    body = next((body for end, body in bodies.items() if path.endswith(end)), None)
+    return served.client.request(method, path, json=body, headers=headers)
+
+
+@pytest.mark.parametrize("caller", ["garden", "hous", "app", "narrow"])
+@pytest.mark.parametrize(("method", "rest"), ROUTES)
+def test_no_route_leads_to_another_scope(
+    served: Served, secret: dict[str, Any], method: str, rest: str, caller: str
+) -> None:
+    headers = bearer(caller, "house" if caller == "app" else None)
+    answer = ask(served, method, served.path("private", rest.format(**secret)), headers, secret)
+    assert answer.status_code == 404
+    assert SECRET not in answer.text
+    listed = served.client.get("/agents/support/conversations", headers=headers)
+    assert "private" not in listed.text
+
+
+USERS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=8)
+NAMES = st.one_of(
+    st.sampled_from(
+        ["private", "house/private", "../house/private", "support/house/private", "private/", ""]
+    ),
+    st.text(st.sampled_from("./%~house" + string.printable), max_size=12),
+)
+
+
+@given(
+    agent=st.one_of(
+        st.just("support"), st.sampled_from(["support/house", "support%2Fhouse", "../support"]), NAMES
+    ),
+    conversation=NAMES,
+    user=USERS,
+    route=st.sampled_from(ROUTES),
+    raw=st.booleans(),
+)
+def test_no_name_leads_to_another_scope(
+    served: Served,
+    secret: dict[str, Any],
+    agent: str,
+    conversation: str,
+    user: str,
+    route: tuple[str, str],
+    raw: bool,
+) -> None:
+    safe = "/.%" if raw else ""
+    path = f"/agents/{quote(agent, safe=safe)}/conversations/{quote(conversation, safe=safe)}"
+    for headers in (bearer("garden"), bearer("app", user)):
+        answer = ask(served, route[0], path + route[1].format(**secret), headers, secret)
+        assert 400 <= answer.status_code < 500 or "conversations" in answer.json()
+        assert SECRET not in answer.text and secret["item"] not in answer.text
+
+
+@given(users=st.lists(USERS, min_size=2, max_size=2, unique=True))
+def test_no_two_users_share_a_scope(users: list[str]) -> None:
+    scopes = []
+    for user in users:
+        with Keys(KEYS).admitted(bearer("app")["Authorization"], user) as caller:
+            scopes.append(caller.scope)
+    assert scopes[0] != scopes[1]
+    assert all(scope.startswith("app/") and scope.count("/") == 1 for scope in scopes)
+
+
+def test_each_user_has_conversations_of_their_own(served: Served) -> None:
+    for user in ("ana", "ben"):
+        headers = {**bearer("app", user), "Prefer": "wait=20"}
+        path = served.path("notes", "/messages")
+        assert served.client.post(path, json={"content": f"I am {user}"}, headers=headers).status_code == 200
+    items = served.client.get(served.path("notes", "/items"), headers=bearer("app", "ana"))
+    assert "I am ana" in items.text and "ben" not in items.text
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": f"Basic {key_of('house')}"}, 401),
+        ({"Authorization": key_of("house")}, 401),
+        ({"Authorization": "Bearer"}, 401),
+        ({"Authorization": b"Bearer \xff\xfe"}, 401),
+        ({**bearer("house"), "Quire-User": "ana"}, 400),
+        (bearer("app"), 400),
+        ({**bearer("app"), "Quire-User": ""}, 400),
+        ({**bearer("app"), "Quire-User": "x" * 101}, 400),
+        ({**bearer("app"), "Quire-User": b"\xfc"}, 400),
+    ],
+)
+def test_who_does_not_say_who_asks_is_refused(served: Served, headers: dict[str, Any], status: int) -> None:
+    answer = served.client.get("/agents/support/conversations", headers=headers)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert ("www-authenticate" in answer.headers) == (status == 401)
+
+
+def test_every_key_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = list[bytes]()
+
+    def compare(one: Any, other: Any) -> bool:
+        compared.append(other)
+        return one == other
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    keys = Keys(KEYS)
+    with keys.admitted(bearer("house")["Authorization"], None):
+        assert len(compared) == len(KEYS)
+
+
+def test_a_key_is_in_no_log_no_error_and_no_answer(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for headers in (bearer("house"), {"Authorization": f"Bearer {key_of('house')} and more"}):
+        texts = [
+            served.client.request(method, path, headers=headers, json={}).text
+            for method in ("GET", "POST")
+            for path in (
+                "/agents/support/conversations",
+                "/agents/x",
+                served.path("private", "/messages"),
+                "/metrics",
+            )
+        ]
+        assert key_of("house") not in "".join(texts)
+    logged = "\n".join(
+        f"{record.getMessage()} {record.args}" for record in caplog.records if record.name.startswith("quire")
+    )
+    assert "house" in logged  # the name of the key
+    assert key_of("house") not in logged and "private" not in logged
+
+
+def test_limits_of_a_key(served: Served) -> None:
+    answers = [served.client.get("/agents/support/conversations", headers=bearer("slow")) for _ in range(5)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
+    assert 1 <= int(answers[-1].headers["retry-after"]) <= 20
+    headers = bearer("single")
+    served.client.post(served.path("one"), json={"content": "x"}, headers=headers)
+    path = served.path("one", "/messages")
+    assert (
+        served.client.post(path, json={"content": "x"}, headers={**headers, "Prefer": "wait=9"}).status_code
+        == 200
+    )
+    with served.stream("GET", served.path("one", "/events"), headers):
+        busy = served.client.get("/agents/support/conversations", headers=headers)
+        assert (busy.status_code, busy.headers["retry-after"]) == (429, "1")
+        assert served.client.get("/agents/support/conversations", headers=bearer("house")).status_code == 200
+    while served.client.get("/agents/support/conversations", headers=headers).status_code == 429:
+        pass
+
+
+def test_metrics_are_for_keys_that_may_read_them(served: Served) -> None:
+    assert served.client.get("/metrics", headers=bearer("house")).status_code == 403
+    assert served.client.get("/metrics", headers=bearer("operator")).status_code == 200
+    assert served.client.get("/metrics").status_code == 401
+    assert [served.client.get(path).status_code for path in ("/health", "/ready", "/openapi.json")] == [
+        200
+    ] * 3
+
+
+def test_a_new_key_opens_its_row() -> None:
+    key, text = new_key('the "app"')
+    with Keys.read(text.encode()).admitted(f"Bearer {key}", None) as caller:
+        assert (caller.key, caller.scope) == ('the "app"', 'the "app"')
+    assert key not in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "keys = 7",
+        "[[keys]]\nname = 'a'",
+        "not toml",
+        "[[keys]]\nname = 'a'\nscope = 'a'\nsha256 = 'abc'",
+        f"[[keys]]\nname = 'a'\nscope = 'a'\nsha256 = '{'0' * 64}'\nconcurrent = 0",
+        f"[[keys]]\nname = 'a'\nscope = 'a'\nsha256 = '{'0' * 64}'\nsurprise = 1",
+        f"[[keys]]\nname = 'a'\nscope = 'a'\nusers = true\nsha256 = '{'0' * 64}'\n"
+        f"[[keys]]\nname = 'b'\nscope = 'a/ana'\nsha256 = '{'1' * 64}'",
+        f"[[keys]]\nname = 'a'\nscope = 'a'\nsha256 = '{'0' * 64}'\n"
+        f"[[keys]]\nname = 'b'\nscope = 'b'\nsha256 = '{'0' * 64}'",
+    ],
+)
+def test_a_file_of_keys_that_is_wrong_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValue):
+        Keys.read(text.encode())
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1.evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Host": "[::1"},
+    ],
+)
+def test_without_keys_only_this_machine_is_answered(tmp_path: Path, headers: dict[str, str]) -> None:
+    with support(tmp_path / "store.db") as served:
+        assert served.client.get("/health", headers=headers).status_code == 403
+        assert served.client.get("/health").status_code == 200
