@@ -171,7 +171,7 @@ def test_headers_that_are_wrong(served: Served, headers: Any) -> None:
     "prefer", ["wait=x", "wait=-1", "wait=" + "9" * 400, "wait", "=", "wait=²", "a,b,,wait=0"]
 )
 def test_a_preference_that_is_not_understood_is_none(served: Served, prefer: str) -> None:
-    headers = {"prefer": prefer.encode("latin-1", "replace")}
+    headers = [(b"prefer", prefer.encode("latin-1", "replace"))]
     answer = served.client.post(served.path("preferred", "/messages"), json={"content": "x"}, headers=headers)
     assert answer.status_code == 202
 

@@ -180,7 +180,7 @@ def test_every_key_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
 
     def compare(one: Any, other: Any) -> bool:
         compared.append(other)
-        return one == other
+        return bool(one == other)
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
     keys = Keys(KEYS)

@@ -16,7 +16,7 @@ from quire.errors import InvalidValue, UnknownId, cut
 from quire.items import JSON, Content, Item, Message, now, prepared
 from quire.memory import is_reserved
 from quire.node import Node
-from quire.service.events import Answer, Cursor, EventResponse, answered, turn_start
+from quire.service.events import Answer, Cursor, EventResponse, answered
 from quire.service.keys import Keys
 from quire.service.metrics import CONTENT_TYPE
 from quire.service.openai import openai_routes
@@ -224,7 +224,7 @@ class _Routes:
                 waiting=_raw(calls),
                 jobs=[job.id for job in jobs],
                 spending=session.spending,
-                events=f"{address.path}/events?after={await self._turn_start(address)}",
+                events=f"{address.path}/events?after={session.jobs.since}",
             )
         )
 
@@ -242,15 +242,14 @@ class _Routes:
         """The items, in the order of their record."""
         address = self._address(request)
         after, limit = _number(request, "after", 0), _limit(request)
-        session, start = await self._service.session(address), await self._turn_start(address)
+        session = await self._service.session(address)
+        events = f"{address.path}/events?after={session.jobs.since}"
 
         def read() -> Items:
             view = session.view()
             end = min(after + limit, view.end)
             items = _raw(view.log.items(after, end)) if after < end else []
-            return Items(
-                items, end if end < view.end else None, view.end, f"{address.path}/events?after={start}"
-            )
+            return Items(items, end if end < view.end else None, view.end, events)
 
         return json_response(await STORE.do(read))
 
@@ -334,9 +333,9 @@ class _Routes:
     async def events(self, request: Request) -> EventResponse:
         """What happens: from the turn that runs on, or after an event."""
         address = self._address(request)
-        await self._service.session(address)
+        session = await self._service.session(address)
         given = request.headers.get("last-event-id") or request.query_params.get("after")
-        after = Cursor(await self._turn_start(address)) if given is None else Cursor.read(given)
+        after = Cursor(session.jobs.since) if given is None else Cursor.read(given)
         return EventResponse(self._service.reader(address, after).encoded())
 
     # What the model sees
@@ -386,10 +385,6 @@ class _Routes:
         if session.jobs.current is not None or not session.steps.standing():
             return ()
         return self._service.node.worker(*address).agent.waiting()
-
-    async def _turn_start(self, address: Address) -> int:
-        """Where to follow a conversation from: the turn that runs is told from its beginning."""
-        return await STORE.do(turn_start, self._service.node.store, address.place)
 
 
 OPERATIONS = operations_of(_Routes)

@@ -9,8 +9,10 @@ that of the record: the words of a response come before its items, and after all
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, suppress
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -21,7 +23,7 @@ from quire.errors import InvalidValue
 from quire.items import JSON, Message, Note
 from quire.service.runner import Runner
 from quire.session import Spending
-from quire.stores import Place, Store, Stored, items_in
+from quire.stores import Place, Store, Stored
 from quire.stores.store import is_own
 from quire.stores.streams import JOBS, USAGE
 from quire.stores.threads import STORE
@@ -30,13 +32,16 @@ from quire.tokens import Usage
 ALIVE, ALIVE_SIGN = 15.0, b": alive\n\n"
 """The sign of life in a stream, and the seconds between two of them."""
 
-_PAGE, _MANY_BYTES = 64, 2**16
-"""Entries that are read at once; fewer after entries that have many bytes."""
+_PAGE, _LARGE = 16, 2**16
+"""Entries that a reader that is behind reads at once; one, if the last ones had more bytes."""
+
+_FRESH, _TOGETHER = 5.0, 0.05
+"""Seconds for which a reader is not behind after it was at the end, and between two looks."""
 
 _QUIET = 1.0
 """Seconds without words, after which what others recorded is shown though a turn runs."""
 
-_ANSWERS = ("tool_call", "tool_result", "reasoning")
+_OF_MODELS = ("tool_call", "reasoning")
 
 Name = Literal["accepted", "begun", "item", "words", "thoughts", "call", "ended", "reset"]
 
@@ -114,15 +119,22 @@ class Readers:
         for wake in self._open:
             wake.set()
 
-    def enter(self) -> asyncio.Event:
-        """Count a reader; the event wakes it."""
-        wake = asyncio.Event()
-        self._open.add(wake)
-        return wake
+    @contextmanager
+    def watching(self, store: Store, place: Place) -> Generator[asyncio.Event]:
+        """An event that is set whenever a conversation may have changed, while the block runs."""
+        loop, wake = asyncio.get_running_loop(), asyncio.Event()
 
-    def leave(self, wake: asyncio.Event) -> None:
-        """Count a reader no more."""
-        self._open.discard(wake)
+        def changed() -> None:
+            with suppress(RuntimeError):  # the loop may be closed by now
+                loop.call_soon_threadsafe(wake.set)
+
+        unwatch = store.watch(place, changed)
+        self._open.add(wake)
+        try:
+            yield wake
+        finally:
+            self._open.discard(wake)
+            unwatch()
 
 
 class Reader:
@@ -134,36 +146,35 @@ class Reader:
         """`address` is the agent, the scope and the conversation, as the node knows it."""
         agent, scope, conversation = address
         self._address = (agent, scope, conversation)
-        self._readers, self._runner, self.store = readers, runner, store
-        self.place = Place(f"{agent}/{scope}", conversation)
+        self._readers, self._runner, self._store = readers, runner, store
+        self._place = Place(f"{agent}/{scope}", conversation)
         self._version, self._job, self._number = after
-        self._at_once = 4
-        self._claim: str | None = None
         self._has_words = bool(after.job)
         self._unstreamed: set[str] = set()  # jobs that tell no words
+        self._claim: str | None = None
+        self._ahead: deque[Stored] = deque()  # what was read and not told yet
+        self._at_once = 1
+        self._read_at = self._ended_at = -_FRESH  # when it was read last, and when to the end
+        self.spent = Spending()
+        """What the job has used, as far as it was read."""
 
     async def events(self, until: str | None = None) -> AsyncGenerator[Event | None, None]:
         """The events, without an end, or until a job has ended; `None` is a sign of life."""
-        loop, wake = asyncio.get_running_loop(), self._readers.enter()
-
-        def changed() -> None:
-            with suppress(RuntimeError):  # the loop may be closed by now
-                loop.call_soon_threadsafe(wake.set)
-
-        unwatch = self.store.watch(self.place, changed)
-        try:
-            while not self._readers.is_closed:
+        with self._readers.watching(self._store, self._place) as wake:
+            is_last = False
+            while not is_last:
+                is_last = self._readers.is_closed
                 wake.clear()
                 async with aclosing(self._next(wake)) as events:
                     async for event in events:
                         yield event
                         if event is not None and event.name == "ended" and event.data["job"] == until:
                             return
+                if self._readers.is_closed:
+                    continue
                 if not self._has_words and not await _woken(wake, ALIVE):
                     yield None
-        finally:
-            self._readers.leave(wake)
-            unwatch()
+                await asyncio.sleep(max(self._read_at + _TOGETHER - time.monotonic(), 0))
 
     async def encoded(self, until: str | None = None) -> AsyncGenerator[bytes, None]:
         """The events as they are sent, with signs of life between."""
@@ -182,41 +193,73 @@ class Reader:
             yield recorded
 
     async def _recorded(
-        self, to: int | None = None, *, before_answer: bool = False
+        self, until: str | None = None, *, before: Sequence[str] = ()
     ) -> AsyncGenerator[Event, None]:
-        """What is recorded up to a version, or to the end; it stops where words are to be told between.
+        """What is recorded: to the end, until an item, or before the first item of some makers.
 
-        With `before_answer` it stops before the first item that a model or a tool made.
+        It stops where words are to be told between.
         """
-        job = self._job
-        while True:
-            last = await STORE.do(self.store.version, self.place) if to is None else to
-            if last < self._version and to is None:
+        job, is_end = self._job, False
+        while not is_end:
+            if until is None or not self._is_ahead(until):
+                is_end = await self._read()
+            if self._version < 0:
                 self._version, self._job, self._number = 0, "", 0
-                yield self._event("reset", {})  # the conversation was removed
-            if last <= self._version:
-                return
-            span = range(self._version + 1, min(last, self._version + self._at_once) + 1)
-            page = await STORE.do(self.store.read_at, self.place, span)
-            is_large = sum(len(stored.body) for stored in page) > _MANY_BYTES
-            self._at_once = 1 if is_large else min(2 * self._at_once, _PAGE)
-            for stored in page:
-                if before_answer and _is_answer(stored):
-                    return
+                yield self._event("reset", {})
+            if until is not None and is_end and not self._is_ahead(until):
+                return  # it was told before
+            while self._ahead and _maker_of(self._ahead[0]) not in before:
+                stored = self._ahead.popleft()
                 self._version = stored.version
                 event = self._event_of(stored)
                 if event is not None:
                     yield event
-                if self._has_words and self._job != job:
+                is_reached = until is not None and _head(stored).id == until
+                if is_reached or (self._has_words and self._job != job):
                     return
+            if self._ahead:
+                return
+
+    def _is_ahead(self, item_id: str) -> bool:
+        return any(_head(stored).id == item_id for stored in self._ahead)
+
+    async def _read(self) -> bool:
+        """Read what comes next, and return whether that is all; a version below 0: it was removed.
+
+        A reader at the end takes one statement. One that is far behind reads a little at a time.
+        """
+        after = self._ahead[-1].version if self._ahead else self._version
+        is_fresh = time.monotonic() - self._ended_at < _FRESH
+
+        def read() -> tuple[list[Stored], int]:
+            store, place = self._store, self._place
+            if is_fresh and (found := store.read(place, after=after)):
+                return found, found[-1].version
+            last = store.version(place)
+            end = min(last, after + self._at_once)
+            return store.read_at(place, range(after + 1, end + 1)) if end > after else [], last
+
+        page, last = await STORE.do(read)
+        self._ahead.extend(page)
+        self._at_once = 1 if sum(len(stored.body) for stored in page) > _LARGE else _PAGE
+        self._read_at = time.monotonic()
+        is_end = last <= after + len(page)
+        if is_end:
+            self._ended_at = self._read_at
+        if last < after:
+            self._version, is_end = -1, False
+            self._ahead.clear()
+        return is_end
 
     async def _spoken(self, wake: asyncio.Event) -> AsyncGenerator[Event | None, None]:
         """What the running job tells, and what is recorded meanwhile, until the job has ended."""
         job, quiet, is_behind = self._job, 0.0, True
+        async for event in self._recorded(before=("model", "tool")):
+            yield event
         deltas = self._runner.deltas(*self._address, job, after=self._number)
         coming = asyncio.ensure_future(anext(deltas, None))
         try:
-            while not self._readers.is_closed:
+            while self._job == job and not self._readers.is_closed:
                 done, _ = await asyncio.wait([coming], timeout=_QUIET)
                 if not done:
                     quiet += _QUIET
@@ -224,8 +267,6 @@ class Reader:
                         wake.clear()
                         async for event in self._recorded():
                             yield event
-                        if self._job != job:
-                            return  # it has ended
                     elif quiet >= ALIVE:
                         quiet = 0.0
                         yield None
@@ -235,34 +276,23 @@ class Reader:
                     self._has_words = False
                     return
                 if one.kind == "recorded":
-                    async for event in self._recorded(await STORE.do(self._version_of, one.text)):
+                    async for event in self._recorded(one.text):
                         yield event
-                elif is_behind:
-                    async for event in self._recorded(before_answer=True):
+                elif is_behind and one.kind != "began":
+                    async for event in self._recorded(before=("model",)):
                         yield event
                 if self._job != job:
-                    return  # it has ended
-                is_behind, self._number = one.kind == "recorded", one.number
+                    return
+                is_behind, self._number = one.kind in ("recorded", "began"), one.number
                 if one.kind == "began":
-                    yield self._event("call", {"job": self._job, "call_id": one.text})
+                    yield self._event("call", {"job": job, "call_id": one.text})
                 elif one.kind != "recorded":
-                    yield self._event(one.kind, {"job": self._job, "text": one.text})
+                    yield self._event(one.kind, {"job": job, "text": one.text})
                 coming = asyncio.ensure_future(anext(deltas, None))
         finally:
             coming.cancel()
             await asyncio.wait([coming])
             await deltas.aclose()
-
-    def _version_of(self, item_id: str) -> int:
-        """The version of an item that comes after the cursor; 0 if it came before."""
-        start, last = self._version, self.store.version(self.place)
-        while start < last:
-            page = self.store.read_at(self.place, range(start + 1, min(last, start + _PAGE) + 1))
-            for stored in page:
-                if not is_own(stored.stream) and _head(stored).id == item_id:
-                    return stored.version
-            start = page[-1].version
-        return 0
 
     def _event_of(self, stored: Stored) -> Event | None:
         """What an entry tells a client; `None` if it is the session's own affair."""
@@ -270,20 +300,20 @@ class Reader:
             item = msgspec.Raw(stored.body)
             data = {"version": stored.version, "transcript": stored.stream, "item": item}
             return self._event("item", data)
-        note = JSON.decode_item(stored.body) if stored.stream == JOBS else None
-        if not isinstance(note, Note):
-            return None
-        content: Mapping[str, Any] = note.content or {}
-        if note.key == "job":
-            if not content.get("is_streamed"):
-                self._unstreamed.add(content["job"])
-            return self._event("accepted", {"job": content["job"]})
-        if note.key == "taken":
+        note = JSON.decode_item(stored.body) if stored.stream in (JOBS, USAGE) else None
+        content: Mapping[str, Any] = (note.content or {}) if isinstance(note, Note) else {}
+        if stored.stream == USAGE:
+            self.spent = self.spent.with_usage(content)
+        elif "taken" in content:
             return self._taken(content["taken"], content["claim"])
-        if note.key == "ended":
+        elif "stop" in content:
             self._job, self._number, self._has_words = "", 0, False
             told = {"stop": content["stop"], "waiting": content.get("waiting", ())}
             return self._event("ended", {"job": content["job"], **told, "error": content.get("error", "")})
+        elif "job" in content:
+            if not content.get("is_streamed"):
+                self._unstreamed.add(content["job"])
+            return self._event("accepted", {"job": content["job"]})
         return None
 
     def _taken(self, job: str, claim: str) -> Event | None:
@@ -293,7 +323,7 @@ class Reader:
         if is_renewed:
             return None
         if job != self._job:
-            self._job, self._number = job, 0
+            self._job, self._number, self.spent = job, 0, Spending()
         self._has_words = job not in self._unstreamed
         return self._event("begun", {"job": job})
 
@@ -323,12 +353,12 @@ def _head(stored: Stored) -> _Head:
     return _read_head(stored.body)
 
 
-def _is_answer(stored: Stored) -> bool:
-    """Whether a model or a tool made an entry."""
-    if is_own(stored.stream):
-        return False
+def _maker_of(stored: Stored) -> str:
+    """Who made an item: a model, a tool, or somebody else."""
     head = _head(stored)
-    return head.kind in _ANSWERS or (head.kind == "message" and head.role == "assistant")
+    if is_own(stored.stream) or head.kind == "tool_result":
+        return "" if is_own(stored.stream) else "tool"
+    return "model" if head.kind in _OF_MODELS or head.role == "assistant" else ""
 
 
 async def answered(reader: Reader, job: str) -> Answer | None:
@@ -336,7 +366,7 @@ async def answered(reader: Reader, job: str) -> Answer | None:
 
     `None` if the service stops before.
     """
-    items, begun = list[msgspec.Raw](), 0
+    items, has_begun, text = list[msgspec.Raw](), False, ""
     async with aclosing(reader.events(until=job)) as events:
         async for event in events:
             if event is None:
@@ -344,56 +374,26 @@ async def answered(reader: Reader, job: str) -> Answer | None:
             is_of_job = event.data.get("job") == job
             if event.name == "item":
                 raw = event.data["item"]
-                begun = begun or (event.version if _read_head(raw).id == job else 0)
-                items += [raw] if begun else []
-            elif event.name == "begun" and is_of_job:
-                begun = begun or event.version
+                item = JSON.decode_item(bytes(raw))
+                has_begun |= item.id == job
+                items += [raw] if has_begun else []
+                if isinstance(item, Message) and item.role == "assistant" and has_begun:
+                    text = item.text
             elif event.name == "ended" and is_of_job:
-                spent = await STORE.do(spent_between, reader.store, reader.place, begun, event.version)
                 return Answer(
                     job=job,
                     stop=event.data["stop"],
-                    text=_last_text(items),
+                    text=text,
                     items=items,
                     waiting=tuple(event.data["waiting"]),
                     error=event.data["error"],
-                    usage=spent.usage,
-                    cost=spent.cost,
+                    usage=reader.spent.usage,
+                    cost=reader.spent.cost,
                     version=event.version,
                 )
+            else:
+                has_begun |= event.name == "begun" and is_of_job
     return None
-
-
-def _last_text(items: Sequence[msgspec.Raw]) -> str:
-    for raw in reversed(items):
-        item = JSON.decode_item(bytes(raw))
-        if isinstance(item, Message) and item.role == "assistant":
-            return item.text
-    return ""
-
-
-def spent_between(store: Store, place: Place, after: int, to: int) -> Spending:
-    """What was used between two versions."""
-    versions = [at for at in store.versions_of(place, USAGE, before=to + 1) if at > after]
-    spent = Spending()
-    for note in items_in(place, store.read_at(place, versions)) if versions else ():
-        if isinstance(note, Note):
-            spent = spent.with_usage(note.content)
-    return spent
-
-
-def turn_start(store: Store, place: Place) -> int:
-    """The version after which the turn that runs or waits begins; that of the conversation if none does."""
-    version, before = store.version(place), None
-    is_pending = False
-    while versions := store.versions_of(place, JOBS, before=before, limit=_PAGE):
-        rows = list(zip(versions, items_in(place, store.read_at(place, versions)), strict=True))
-        for at, note in reversed(rows):
-            if isinstance(note, Note) and note.key == "ended":
-                return at if is_pending else version
-            is_pending = is_pending or isinstance(note, Note)
-        before = versions[0]
-    return 0 if is_pending else version
 
 
 class EventResponse:

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 from quire.errors import InvalidValue, UnknownId, cut
 from quire.items import JSON, Item, Message, ToolCall, ToolResult, new_id, now
 from quire.service import openai_shapes as shapes
-from quire.service.events import Cursor, EventResponse, spent_between
+from quire.service.events import Cursor, EventResponse
 from quire.service.openai_shapes import Body, Json
 from quire.service.problems import RETRY_AFTER
 from quire.service.refusals import Problem
@@ -190,8 +190,7 @@ class _Api:
                 elif event.name == "words":
                     told = made.speak(event.data["text"])
                 elif event.name == "ended":
-                    spent = await STORE.do(spent_between, reader.store, reader.place, begun, event.version)
-                    told = made.end(event.data["stop"], event.data["error"], spent.usage)
+                    told = made.end(event.data["stop"], event.data["error"], reader.spent.usage)
                 for one in told:
                     yield one
 

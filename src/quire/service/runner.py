@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from quire.agent import Began, Delta, Ended, Recorded, Thoughts, Words
+from quire.agent import Began, Delta, Recorded, Thoughts, Words
 from quire.errors import Stopped, StoreError
 from quire.items import now
 from quire.memory import is_reserved
@@ -47,7 +47,7 @@ class Told(msgspec.Struct, frozen=True, gc=False):
 
 
 def told(number: int, delta: Delta | Outcome) -> Told | None:
-    """What is told of a delta; `None` if it is the last."""
+    """What is told of a delta; `None` if nothing is."""
     match delta:
         case Words(text):
             return Told(number, "words", text)
@@ -55,8 +55,6 @@ def told(number: int, delta: Delta | Outcome) -> Told | None:
             return Told(number, "thoughts", text)
         case Began(call):
             return Told(number, "began", call.call_id)
-        case Ended(result):
-            return Told(number, "recorded", result.id)
         case Recorded(items) if items:
             return Told(number, "recorded", items[-1].id)
         case _:

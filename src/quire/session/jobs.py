@@ -167,6 +167,13 @@ class Jobs:
         holder = self._log.state.jobs.holder
         return None if holder is None else str(holder.content["taken"])
 
+    @property
+    def since(self) -> int:
+        """The version before the job that somebody has taken; if there is none, that of the conversation."""
+        with self._log.applying:
+            state, job_id = self._log.state, self.current
+            return state.version if job_id is None else self._version_before(job_id, state)
+
     async def outcome(self, job_id: str) -> Outcome | None:
         """How a job ended; `None` if it has not, or there is none."""
         return await AWAITED.do(self._log, lambda: self._find_outcome(job_id))
