@@ -6,8 +6,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-import quire
-
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "_operation"
 
@@ -79,7 +77,7 @@ def description(operations: Sequence[Operation]) -> dict[str, Any]:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, by_kind)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Quire", "version": quire.__version__, "license": {"name": "MIT"}},
+        "info": {"title": "Quire", "version": "1", "license": {"name": "MIT"}},
         "paths": paths,
         "components": {
             "schemas": {**components, "Problem": _PROBLEM},
