@@ -144,6 +144,30 @@ def test_the_async_client(served: Served) -> None:
     asyncio.run(ask())
 
 
+@pytest.mark.parametrize("kind", ["OpenAIResponsesModel", "OpenAIChatCompletionsModel"])
+def test_the_agents_sdk_of_openai(served: Served, kind: str) -> None:
+    agents = pytest.importorskip("agents")
+
+    def look(at: str) -> str:
+        """Look at something."""
+        return f"the {at} is open"
+
+    async def ask() -> None:
+        async with AsyncOpenAI(base_url=f"http://127.0.0.1:{served.port}/v1", api_key="none") as client:
+            model = getattr(agents, kind)(model="support", openai_client=client)
+            agent = agents.Agent(name="a", model=model, tools=[agents.function_tool(look)])
+            options = agents.RunConfig(tracing_disabled=True)
+            made = await agents.Runner.run(agent, "look at it", run_config=options)
+            assert made.final_output == "Found: the door is open."
+            again = [*made.to_input_list(), user("hello")]
+            streamed = agents.Runner.run_streamed(agent, again, run_config=options)
+            async for _ in streamed.stream_events():
+                pass
+            assert streamed.final_output == "You said 'hello', the last of 5."
+
+    asyncio.run(ask())
+
+
 # Tools of the client
 
 
