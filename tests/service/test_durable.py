@@ -276,6 +276,25 @@ async def test_a_job_and_its_order_are_written_both_or_not_at_all(
     assert shop.said("neither") == ["found", "You said: found"]
 
 
+async def test_a_server_that_cuts_all_connections_stops_nobody(shop: Shop) -> None:
+    runner = shop.runner()
+    await runner.submit("shop", "", "cut", Job.of("before", id="before"))
+    await shop.outcome("cut", "before")
+    held = await shop.submit("held", "model held")
+    await shop.doer("held")
+    shop.rows(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    shop.go("held")
+
+    await runner.submit("shop", "", "cut", Job.of("after", id="after"))
+    await runner.stop(0)
+    assert (await shop.outcome("cut", "after")).stop == "done"
+    assert (await shop.outcome("held", held)).stop == "done"
+    assert shop.said("cut") == ["before", "You said: before", "after", "You said: after"]
+
+
 def test_the_tables_of_the_engine_hold_references_only_and_no_pickles(shop: Shop) -> None:
     kinds = shop.rows("SELECT DISTINCT serialization FROM dbos.workflow_status WHERE name = 'quire-turn'")
     assert kinds == [("portable_json",)]

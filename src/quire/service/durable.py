@@ -84,7 +84,6 @@ class Database:
             creator=self._connected,
             pool_size=connections,
             max_overflow=0,
-            pool_pre_ping=True,
         )
         self.client = dbos.DBOSClient(
             system_database_engine=self.engine,
@@ -103,12 +102,20 @@ class Database:
 
     def accept(self, reference: Reference, job: Job) -> int:
         """Keep a job in its log and in the queue, both or neither; returns the version before it."""
+        try:
+            return self._accept(reference, job)
+        except StoreFailed:  # connections were lost; should it be kept already, it is known by its id
+            self.engine.dispose()
+            return self._accept(reference, job)
+
+    def _accept(self, reference: Reference, job: Job) -> int:
         session = self.node.session(*reference[:3])
         try:
             with guarded(), self.engine.begin() as connection:
                 with self.store.joining(cast(Any, connection.connection.driver_connection)):
                     version = session.jobs.accept(job)
-                self.client.enqueue_in_transaction(connection, _order(reference, job), *reference)
+                order = _order(reference, job, version)
+                self.client.enqueue_in_transaction(connection, order, *reference)
         except BaseException:
             with suppress(StoreError):
                 session.refresh()  # it knows a job that was not kept
@@ -206,12 +213,13 @@ def _is_pending(session: Session, job_id: str) -> bool:
     return any(job.id == job_id for job in session.jobs.pending())
 
 
-def _order(reference: Reference, job: Job) -> dbos.EnqueueOptions:
+def _order(reference: Reference, job: Job, version: int) -> dbos.EnqueueOptions:
     order = dbos.EnqueueOptions(
         workflow_name=TURN,
         queue_name=QUEUE,
         workflow_id=reference.id,
         queue_partition_key=reference.partition,
+        priority=version + 1,  # the order of the log: clocks of machines differ
         serialization_type=dbos.WorkflowSerializationFormat.PORTABLE,
     )
     if job.not_before > now():

@@ -216,8 +216,8 @@ class Worker:
     # Jobs
 
     async def _do(self, reference: Reference) -> Outcome | None:
-        """Do a job, after those that its conversation was given before; `None` if it is left to another."""
-        task = asyncio.ensure_future(self._do_in_order(reference))
+        """Do a job; `None` if it is left to another worker."""
+        task = asyncio.ensure_future(self._try(reference))
         self._turns.add(task)
         task.add_done_callback(self._turns.discard)
         try:
@@ -226,15 +226,6 @@ class Worker:
             return None
         except UnknownId:  # the conversation was removed
             return Outcome(reference.job, "removed", 0)
-
-    async def _do_in_order(self, reference: Reference) -> Outcome:
-        session = await STORE.do(self._node.session, *reference[:3])
-        for job in session.jobs.pending():
-            if job.id == reference.job:
-                break
-            if job.not_before <= now():
-                await self._try(reference._replace(job=job.id))
-        return await self._try(reference)
 
     async def _try(self, reference: Reference) -> Outcome:
         """Do a job, and do it again where that may help: for as long as the database cannot be used."""
