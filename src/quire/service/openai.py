@@ -168,7 +168,7 @@ class _Api:
 
     async def _events(self, ticket: Ticket, address: Address) -> AsyncGenerator[Json | None, None]:
         """The events of a response; `None` is a sign of life."""
-        made, begun, job = _response(ticket), 0, ticket.job
+        made, is_begun, job = _response(ticket), False, ticket.job
         for first in made.begin():
             yield first
         reader = self._service.reader(address, Cursor(ticket.version))
@@ -180,13 +180,11 @@ class _Api:
                 if event is None:
                     told = [None]
                 elif event.name == "item" and event.data["transcript"] == MAIN:
-                    item = JSON.decode_item(bytes(event.data["item"]))
-                    begun = begun or (event.version if item.id == job else 0)
-                    told = made.take(item) if begun else ()
+                    told = made.take(JSON.decode_item(bytes(event.data["item"]))) if is_begun else ()
                 elif event.data.get("job") != job:
                     continue
                 elif event.name == "begun":
-                    told, begun = made.restart(), begun or event.version
+                    told, is_begun = made.restart(), True
                 elif event.name == "words":
                     told = made.speak(event.data["text"])
                 elif event.name == "ended":
