@@ -19,11 +19,13 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from quire import Message, Node, Session
+from quire import Agent, Message, Node, Session
 from quire.errors import InvalidValue, StoreFailed
 from quire.items import now
+from quire.models import Scripted
 from quire.service.runner import Told
 from quire.session import Job, Outcome
+from quire.stores import Store
 from tests.stores.server import database
 
 durable = pytest.importorskip("quire.service.durable")
@@ -300,6 +302,38 @@ def test_the_tables_of_the_engine_hold_references_only_and_no_pickles(shop: Shop
     assert kinds == [("portable_json",)]
     inputs = shop.rows("SELECT inputs FROM dbos.workflow_input")
     assert all(text.startswith("{") and "message" not in text for (text,) in inputs if "tick" not in text)
+
+
+async def test_an_encrypted_store_stays_so_and_what_the_engine_keeps_is_removed() -> None:
+    from quire.service.worker import Worker
+
+    async def answered(node: Node, message: str) -> Outcome:
+        runner, worker = durable.DurableRunner(node), Worker(node, keep=0.0, grace=0.0)
+        await runner.start()
+        working = asyncio.create_task(worker.run())
+        job = Job.of(message, is_streamed=True)
+        await runner.submit("shop", "", "c", job)
+        jobs = node.session("shop", "", "c").jobs
+        outcome = await until(lambda: jobs.outcome(job.id))
+        worker.stop()
+        await working
+        await runner.stop(0)
+        return outcome
+
+    with database() as url:
+        store = Store.open(url, key=b"k" * 32)
+        node = Node(store=store)
+        node.add("shop", lambda session: Agent(session, model=Scripted(lambda _: "the secret")))
+        assert (await answered(node, "the question")).stop == "done"
+        assert (await answered(node, "another")).stop == "done"
+        store.close()
+        with psycopg.connect(make_conninfo(url)) as connection:
+            words = connection.execute("SELECT body FROM quire.told").fetchall()
+            kept = connection.execute("SELECT workflow_uuid FROM dbos.workflow_status").fetchall()
+            bodies = connection.execute("SELECT body FROM quire.entries").fetchall()
+    assert words == []
+    assert len(kept) < 2  # the second worker removed what the first had done
+    assert bodies and not any(b"secret" in body or b"question" in body for (body,) in bodies)
 
 
 def test_durable_turns_need_postgresql() -> None:

@@ -272,7 +272,7 @@ class Worker:
 
     async def _live(self) -> None:
         """Show that this worker is alive, and see to those that are not, until it is taken for dead."""
-        swept = now()
+        swept = 0.0
         while await FOLLOWING.do(self._is_alive):
             if now() - swept > _SWEPT:
                 swept = now()
