@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import psycopg
 import pytest
 
@@ -14,7 +15,7 @@ from quire import Message, Session
 from quire.errors import NewerStore, StoreFailed
 from quire.stores import Place, PostgresStore
 from quire.stores.tables import STEPS, VERSION
-from tests.cli.command_line import ran, ran_json, refused, run
+from tests.cli.command_line import ran, ran_json, refused, run, started
 from tests.stores.keeping import entry
 
 OLD = Path(__file__).with_name("version_4.sql").read_text("utf-8")
@@ -82,6 +83,13 @@ def test_where_many_migrate_at_once_one_does_it(old: str, direct: "psycopg.Conne
         for store in threads.map(PostgresStore, [old] * 6):
             store.close()
     assert direct.execute(FOUND).fetchall() == [(VERSION,)]
+    check_whole(old)
+
+
+def test_of_two_processes_that_migrate_one_does_it(old: str) -> None:
+    running = [started("migrate", old, "--json") for _ in range(2)]
+    done = [msgspec.json.decode(process.communicate(timeout=60)[0])["done"] for process in running]
+    assert [process.returncode for process in running] == [0, 0] and sorted(done) == [[], [5]]
     check_whole(old)
 
 
