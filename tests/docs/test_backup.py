@@ -16,7 +16,7 @@ import pytest
 from quire import Session
 from quire.stores import PostgresStore
 from tests.docs.pages import DOCS
-from tests.stores.server import database, server
+from tests.stores.server import database, server, start
 
 COMMANDS = re.findall(r"^```sh\n(.*?)^```", (DOCS / "how-to/backup.md").read_text(), re.MULTILINE | re.DOTALL)
 
@@ -48,7 +48,9 @@ def test_the_commands_of_the_page_run(tmp_path: Path, programs: Path) -> None:
         with PostgresStore(url) as store:
             for number in range(30):
                 Session.open("ana/q3", store=store).user(f"Question {number}")
-        addresses = {"DATABASE_URL": url, "RESTORED_URL": restored, "SERVER_URL": server()}
+        small, stop = start()  # all of a server is copied, and that of the tests may be large
+        stack.callback(stop)
+        addresses = {"DATABASE_URL": url, "RESTORED_URL": restored, "SERVER_URL": small}
         path = f"{programs}:{os.environ['PATH']}"
         for commands in COMMANDS:
             done = subprocess.run(
