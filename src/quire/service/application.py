@@ -16,16 +16,16 @@ from quire.errors import InvalidValue, UnknownId, cut
 from quire.items import JSON, Content, Item, Message, now, prepared
 from quire.memory import is_reserved
 from quire.node import Node
+from quire.service.boundary import Boundary
 from quire.service.events import Answer, Cursor, EventResponse, answered
 from quire.service.keys import Keys
 from quire.service.metrics import CONTENT_TYPE
 from quire.service.openai import openai_routes
 from quire.service.openapi import description, operation, operations_of
-from quire.service.problems import RETRY_AFTER, Boundary, document, problem_of
-from quire.service.refusals import Problem
+from quire.service.problems import Problem, document, problem_of, unavailable
 from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
 from quire.service.service import Address, Service, job_id_of, json_response
-from quire.session import Job, Kept, Session, Spending
+from quire.session import Job, Kept, Session
 from quire.stores import place_at
 from quire.stores.threads import STORE
 
@@ -45,11 +45,10 @@ Seconds = Annotated[float, Meta(ge=0, le=LONGEST_DELAY)]
 
 @prepared
 class NewMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A message of the user. With `delay` or `at` (UTC epoch seconds) it is answered later."""
+    """A message of the user; with a `delay` it is answered so many seconds later."""
 
     content: Content
-    delay: Seconds | None = None
-    at: float | None = None
+    delay: Seconds = 0.0
     parameters: dict[str, Any] = {}
     """Values for the sections of the agent's template."""
     stream: bool = False
@@ -73,42 +72,9 @@ class NewFork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     at: int | str | None = None
 
 
-class Accepted(msgspec.Struct, frozen=True):
-    """A job that will be done, the version before it, and where its events are."""
-
-    job: str
-    version: int
-    events: str
-
-
-class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a conversation stands. `events` is where to follow it from."""
-
-    conversation: str
-    version: int
-    items: int
-    state: str
-    """`running`, `waiting` for a person or for the client, or `idle`."""
-    waiting: list[Raw]
-    jobs: list[str]
-    """The jobs that were accepted and have not ended."""
-    spending: Spending
-    events: str
-
-
-class Items(msgspec.Struct, frozen=True):
-    """Items in the order of their record. `events` is where to follow from: items may come again, by id."""
-
-    items: list[Raw]
-    next: int | None
-    length: int
-    events: str
-
-
 _ALL = "/agents/{agent}/conversations"
 _ONE = f"{_ALL}/{{conversation}}"
 _LIMIT = {"limit": f"how many, at most {_MOST_ROWS}"}
-_JOB = {202: Accepted, 200: Answer}
 
 
 def app(
@@ -163,12 +129,12 @@ class _Routes:
     async def ready(self, request: Request) -> Response:
         """Whether the store answers, and messages are accepted."""
         if self._service.is_stopping:
-            raise Problem(503, "the service is stopping", {"retry-after": str(RETRY_AFTER)})
+            raise unavailable("the service is stopping")
         try:
             async with asyncio.timeout(_READY):
                 await STORE.do(self._service.node.store.version, place_at(conversation="ready"))
         except TimeoutError:
-            raise Problem(503, "the store does not answer", {"retry-after": str(RETRY_AFTER)}) from None
+            raise unavailable("the store does not answer") from None
         return json_response({"status": "ready"})
 
     @operation("GET", "/metrics")
@@ -208,36 +174,33 @@ class _Routes:
         following = f"{rows[-1]['at']!r}~{rows[-1]['conversation']}" if len(found) > limit else None
         return json_response({"conversations": rows, "next": following})
 
-    @operation("GET", _ONE, answers={200: Head})
+    @operation("GET", _ONE)
     async def head(self, request: Request) -> Response:
         """Where a conversation stands."""
         address = self._address(request)
         session = await self._service.session(address)
-        calls, jobs = self._waiting(address, session), session.jobs.pending()
-        state = "running" if session.jobs.current is not None else "waiting" if calls else "idle"
+        calls = self._waiting(address, session)
         return json_response(
-            Head(
-                conversation=address.conversation,
-                version=session.version,
-                items=session.view().end,
-                state=state,
-                waiting=_raw(calls),
-                jobs=[job.id for job in jobs],
-                spending=session.spending,
-                events=f"{address.path}/events?after={session.jobs.since}",
-            )
+            {
+                "conversation": address.conversation,
+                "version": session.version,
+                "items": session.view().end,
+                "state": "running" if session.jobs.current else "waiting" if calls else "idle",
+                "waiting": _raw(calls),
+                "jobs": [job.id for job in session.jobs.pending()],
+                "spending": session.spending,
+                "events": f"{address.path}/events?after={session.jobs.since}",
+            }
         )
 
-    @operation("DELETE", _ONE, answers={204: None})
+    @operation("DELETE", _ONE, status=204)
     async def forget(self, request: Request) -> Response:
         """Erase the content of a conversation."""
         session = await self._service.session(self._address(request))
         await session.aio.forget()
         return Response(status_code=204)
 
-    @operation(
-        "GET", f"{_ONE}/items", answers={200: Items}, query={**_LIMIT, "after": "how many to leave out"}
-    )
+    @operation("GET", f"{_ONE}/items", query={**_LIMIT, "after": "how many to leave out"})
     async def items(self, request: Request) -> Response:
         """The items, in the order of their record."""
         address = self._address(request)
@@ -245,15 +208,16 @@ class _Routes:
         session = await self._service.session(address)
         events = f"{address.path}/events?after={session.jobs.since}"
 
-        def read() -> Items:
+        def read() -> dict[str, Any]:
             view = session.view()
             end = min(after + limit, view.end)
             items = _raw(view.log.items(after, end)) if after < end else []
-            return Items(items, end if end < view.end else None, view.end, events)
+            following = end if end < view.end else None
+            return {"items": items, "next": following, "length": view.end, "events": events}
 
         return json_response(await STORE.do(read))
 
-    @operation("DELETE", f"{_ONE}/items/{{item}}", answers={204: None})
+    @operation("DELETE", f"{_ONE}/items/{{item}}", status=204)
     async def forget_item(self, request: Request) -> Response:
         """Erase the content of an item, and of what was made of it."""
         session = await self._service.session(self._address(request))
@@ -266,7 +230,7 @@ class _Routes:
         address = self._address(request)
         return json_response({"calls": _raw(self._waiting(address, await self._service.session(address)))})
 
-    @operation("POST", f"{_ONE}/forks", body=NewFork, answers={201: None})
+    @operation("POST", f"{_ONE}/forks", body=NewFork, status=201)
     async def fork(self, request: Request) -> Response:
         """Begin another conversation with the past of this one."""
         session = await self._service.session(self._address(request))
@@ -276,27 +240,22 @@ class _Routes:
 
     # Jobs
 
-    @operation("POST", f"{_ONE}/messages", body=NewMessage, answers=_JOB, is_job=True)
+    @operation("POST", f"{_ONE}/messages", body=NewMessage, answer=Answer, is_job=True)
     async def message(self, request: Request) -> Response | EventResponse:
         """Send a message."""
         address, asked = self._address(request), await self._service.body(request, NewMessage)
         if not asked.content:
             raise InvalidValue("the content of a message is empty")
-        if asked.delay is not None and asked.at is not None:
-            raise InvalidValue("a message has a delay, or a time, and not both")
-        not_before = asked.at or (now() + asked.delay if asked.delay else 0.0)
-        if not_before > now() + LONGEST_DELAY + 1:
-            raise InvalidValue(f"a message is delayed by at most {LONGEST_DELAY:,.0f} seconds")
         job = Job.of(
             Message("user", asked.content),
             id=job_id_of(request),
             parameters=asked.parameters,
             is_streamed=asked.stream or _wants_events(request),
-            not_before=not_before,
+            not_before=now() + asked.delay if asked.delay else 0.0,
         )
         return await self._answer(request, address, job)
 
-    @operation("POST", f"{_ONE}/decisions", body=NewDecisions, answers=_JOB, is_job=True)
+    @operation("POST", f"{_ONE}/decisions", body=NewDecisions, answer=Answer, is_job=True)
     async def decide(self, request: Request) -> Response | EventResponse:
         """Approve or refuse calls that wait."""
         address, asked = self._address(request), await self._service.body(request, NewDecisions)
@@ -327,9 +286,10 @@ class _Routes:
                         return json_response(answer)
             except TimeoutError:
                 pass
-        return json_response(Accepted(job.id, version, f"{address.path}/events?after={version}"), 202)
+        events = f"{address.path}/events?after={version}"
+        return json_response({"job": job.id, "version": version, "events": events}, 202)
 
-    @operation("GET", f"{_ONE}/events", query={"after": "the id of an event"}, is_stream=True)
+    @operation("GET", f"{_ONE}/events", query={"after": "the id of an event"})
     async def events(self, request: Request) -> EventResponse:
         """What happens: from the turn that runs on, or after an event."""
         address = self._address(request)

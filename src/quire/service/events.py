@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, unquote
 
 import msgspec
-from starlette.types import Receive, Scope, Send
+from starlette.responses import StreamingResponse
 
 from quire.errors import InvalidValue
 from quire.items import JSON, Message, Note
@@ -43,7 +43,7 @@ _QUIET = 1.0
 
 _OF_MODELS = ("tool_call", "reasoning")
 
-Name = Literal["accepted", "begun", "item", "words", "thoughts", "call", "ended", "reset"]
+Name = Literal["accepted", "begun", "item", "words", "thoughts", "ended", "reset"]
 
 
 class Cursor(NamedTuple):
@@ -278,15 +278,13 @@ class Reader:
                 if one.kind == "recorded":
                     async for event in self._recorded(one.text):
                         yield event
-                elif is_behind and one.kind != "began":
+                elif is_behind:
                     async for event in self._recorded(before=("model",)):
                         yield event
                 if self._job != job:
                     return
-                is_behind, self._number = one.kind in ("recorded", "began"), one.number
-                if one.kind == "began":
-                    yield self._event("call", {"job": job, "call_id": one.text})
-                elif one.kind != "recorded":
+                is_behind, self._number = one.kind == "recorded", one.number
+                if one.kind != "recorded":
                     yield self._event(one.kind, {"job": job, "text": one.text})
                 coming = asyncio.ensure_future(anext(deltas, None))
         finally:
@@ -396,34 +394,7 @@ async def answered(reader: Reader, job: str) -> Answer | None:
     return None
 
 
-class EventResponse:
+class EventResponse(StreamingResponse):
     """Sends a stream of events to a client, until it ends or the client leaves."""
 
-    def __init__(self, chunks: AsyncGenerator[bytes, None], headers: Mapping[str, str] | None = None) -> None:
-        self._chunks = chunks
-        self._headers = {"content-type": "text/event-stream", "x-accel-buffering": "no", **(headers or {})}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        tasks = [asyncio.ensure_future(self._send(send)), asyncio.ensure_future(_left(receive))]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        if not tasks[0].cancelled():
-            tasks[0].result()
-
-    async def _send(self, send: Send) -> None:
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._headers.items()]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        async with aclosing(self._chunks) as chunks:
-            async for chunk in chunks:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    media_type = "text/event-stream"

@@ -19,7 +19,7 @@ import msgspec
 
 from quire.errors import InvalidValue
 from quire.items import prepared, without_content
-from quire.service.refusals import Problem
+from quire.service.problems import Problem
 from quire.stores import place_at
 
 _DIGEST = re.compile("[0-9a-f]{64}")

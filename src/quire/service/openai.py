@@ -21,8 +21,7 @@ from quire.items import JSON, Item, Message, ToolCall, ToolResult, new_id, now
 from quire.service import openai_shapes as shapes
 from quire.service.events import Cursor, EventResponse
 from quire.service.openai_shapes import Body, Json
-from quire.service.problems import RETRY_AFTER
-from quire.service.refusals import Problem
+from quire.service.problems import unavailable
 from quire.service.service import Address, Service, json_response
 from quire.session import Job, Session
 from quire.stores.streams import MAIN
@@ -89,7 +88,7 @@ class _Api:
         ticket = await self._submitted(address, session, before, job)
         if body.stream:
             chat = shapes.Chat(has_usage=bool((body.stream_options or {}).get("include_usage")))
-            return EventResponse(self._sent(ticket, address, chat.encoded), headers(address))
+            return EventResponse(self._sent(ticket, address, chat.encoded), headers=headers(address))
         events = await self._all(ticket, address)
         return json_response(shapes.completion(events), headers=headers(address))
 
@@ -100,7 +99,7 @@ class _Api:
         before, job = await STORE.do(_given, session, shapes.items_in(body), body)
         ticket = await self._submitted(address, session, before, job)
         if body.stream:
-            return EventResponse(self._sent(ticket, address, shapes.encoded), headers(address))
+            return EventResponse(self._sent(ticket, address, shapes.encoded), headers=headers(address))
         events = await self._all(ticket, address)
         return json_response(events[-1]["response"], headers=headers(address))
 
@@ -196,7 +195,7 @@ class _Api:
         """The events of a response, once it has ended."""
         events = [event async for event in self._events(ticket, address) if event is not None]
         if events[-1].get("response", {}).get("usage") is None:
-            raise Problem(503, "the service is stopping", {"retry-after": str(RETRY_AFTER)})
+            raise unavailable("the service is stopping")
         return events
 
     async def _sent(

@@ -1,4 +1,4 @@
-"""The description of the service in OpenAPI 3.1, made from the table of what can be asked."""
+"""The description of the service in OpenAPI 3.1, made of what the routes say of themselves."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,24 +11,15 @@ _MARK = "_operation"
 
 _PROBLEM = {
     "type": "object",
-    "description": "What is wrong, as RFC 9457 has it.",
     "required": ["type", "title", "status", "detail"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-    },
+    "properties": {name: {"type": "string"} for name in ("type", "title", "detail")}
+    | {"status": {"type": "integer"}},
 }
 
-_EVENTS = (
-    "Events: `accepted`, `begun`, `item`, `words`, `thoughts`, `call`, `ended`, `reset`. "
-    "Each has an id; Last-Event-ID goes on after it."
-)
-
-_JOB_HEADERS = {
-    "Idempotency-Key": "The same key again is the same job.",
-    "Prefer": "`wait=30` waits so many seconds for the answer.",
+_JOB = {
+    "Idempotency-Key": "the same key again is the same job",
+    "Prefer": "`wait=30` waits so many seconds for the answer",
+    "Accept": "`text/event-stream` is answered by the events of the job",
 }
 
 
@@ -40,12 +31,11 @@ class Operation(NamedTuple):
     name: str
     summary: str
     body: type | None = None
-    answers: Mapping[int, type | None] = {200: None}
+    answer: type | None = None
+    status: int = 200
     query: Mapping[str, str] = {}
     is_job: bool = False
     """Whether a model answers: the client chooses how it waits."""
-    is_stream: bool = False
-    """Whether it is answered by events."""
 
 
 def operation(method: str, path: str, **rest: Any) -> Callable[[F], F]:
@@ -66,18 +56,14 @@ def operations_of(routes: type) -> list[Operation]:
 
 def description(operations: Sequence[Operation]) -> dict[str, Any]:
     """The OpenAPI document."""
-    kinds = [one.body for one in operations if one.body is not None]
-    kinds += [kind for one in operations for kind in one.answers.values() if kind is not None]
-    schemas, components = msgspec.json.schema_components(
-        list(dict.fromkeys(kinds)), ref_template="#/components/schemas/{name}"
-    )
-    by_kind = dict(zip(dict.fromkeys(kinds), schemas, strict=True))
-    paths: dict[str, dict[str, Any]] = {}
+    kinds = list({kind: None for one in operations for kind in (one.body, one.answer) if kind is not None})
+    made, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    schemas, paths = dict(zip(kinds, made, strict=True)), dict[str, dict[str, Any]]()
     for one in operations:
-        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, by_kind)
+        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schemas)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Quire", "version": "1", "license": {"name": "MIT"}},
+        "info": {"title": "Quire", "version": "1"},
         "paths": paths,
         "components": {
             "schemas": {**components, "Problem": _PROBLEM},
@@ -87,35 +73,31 @@ def description(operations: Sequence[Operation]) -> dict[str, Any]:
     }
 
 
-def _operation(one: Operation, schemas: Mapping[type, Mapping[str, Any]]) -> dict[str, Any]:
-    parameters = [_parameter(name, "path", "") for name in re.findall(r"{(\w+)}", one.path)]
-    parameters += [_parameter(name, "query", text) for name, text in one.query.items()]
-    if one.is_job:
-        parameters += [_parameter(name, "header", text) for name, text in _JOB_HEADERS.items()]
-    responses: dict[str, Any] = {}
-    for status, kind in one.answers.items():
-        content = {} if kind is None else {"content": {"application/json": {"schema": schemas[kind]}}}
-        responses[str(status)] = {"description": _described(kind), **content}
-    if one.is_stream or one.is_job:
-        answer = responses.setdefault("200", {"description": _EVENTS})
-        answer.setdefault("content", {})["text/event-stream"] = {"schema": {"type": "string"}}
+def _described(one: Operation, schemas: Mapping[type, Any]) -> dict[str, Any]:
+    where = {
+        "path": dict.fromkeys(re.findall(r"{(\w+)}", one.path), "percent-encoded"),
+        "query": one.query,
+        "header": _JOB if one.is_job else {},
+    }
+    parameters = [
+        {"name": name, "in": at, "required": at == "path", "description": text, "schema": {"type": "string"}}
+        for at, of in where.items()
+        for name, text in of.items()
+    ]
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    responses["default"] = {"description": "It was refused, or failed.", "content": problem}
-    made: dict[str, Any] = {"operationId": one.name, "summary": one.summary, "responses": responses}
-    if parameters:
-        made["parameters"] = parameters
+    answer = {} if one.answer is None else {"content": {"application/json": {"schema": schemas[one.answer]}}}
+    told: dict[str, Any] = {
+        "operationId": one.name,
+        "summary": one.summary,
+        "parameters": parameters,
+        "responses": {
+            str(one.status): {"description": "Done.", **answer},
+            "default": {"description": "It was refused, or failed.", "content": problem},
+        },
+    }
+    if one.is_job:
+        told["responses"]["202"] = {"description": "Accepted: `job`, `version`, and where its `events` are."}
     if one.body is not None:
-        made["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": schemas[one.body]}},
-        }
-    return made
-
-
-def _described(kind: type | None) -> str:
-    return "Done." if kind is None else (kind.__doc__ or "").partition("\n")[0]
-
-
-def _parameter(name: str, where: str, text: str) -> dict[str, Any]:
-    found = {"name": name, "in": where, "required": where == "path", "schema": {"type": "string"}}
-    return {**found, "description": text} if text else found
+        content = {"application/json": {"schema": schemas[one.body]}}
+        told["requestBody"] = {"required": True, "content": content}
+    return told

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from quire.agent import Began, Delta, Recorded, Thoughts, Words
+from quire.agent import Delta, Recorded, Thoughts, Words
 from quire.errors import Stopped, StoreError
 from quire.items import now
 from quire.memory import is_reserved
@@ -21,8 +21,8 @@ from quire.stores.threads import STORE
 
 logger = logging.getLogger("quire.service")
 
-_MOST_OF_JOB, _MOST_AFTER = 2**20, 16 * 2**20
-"""Characters that are kept of the words of one answer, and of all answers that have ended."""
+_MOST_WORDS, _MOST_ENDED = 2**18, 100
+"""Characters that are kept of one answer, and how many answers that have ended are kept."""
 
 _LOOK_BACK = 31 * 86_400.0
 """Seconds: conversations that were active since are looked through for jobs when a runner starts."""
@@ -37,12 +37,12 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 30.0
 class Told(msgspec.Struct, frozen=True, gc=False):
     """A piece of an answer on its way. Items do not travel: they are in the log.
 
-    The text of `words` and `thoughts` is the piece itself, that of `began` the call id of a call that begins
-    to run, and that of `recorded` the id of the last item that is now on record.
+    The text of `words` and `thoughts` is the piece itself, that of `recorded` the id of the last item that is
+    now on record.
     """
 
     number: int
-    kind: Literal["words", "thoughts", "began", "recorded"]
+    kind: Literal["words", "thoughts", "recorded"]
     text: str
 
 
@@ -53,8 +53,6 @@ def told(number: int, delta: Delta | Outcome) -> Told | None:
             return Told(number, "words", text)
         case Thoughts(text):
             return Told(number, "thoughts", text)
-        case Began(call):
-            return Told(number, "began", call.call_id)
         case Recorded(items) if items:
             return Told(number, "recorded", items[-1].id)
         case _:
@@ -115,7 +113,7 @@ class _Words:
         self._told.append(one)
         self.last = one.number
         self.size += len(one.text)
-        if self.size > _MOST_OF_JOB:
+        if self.size > _MOST_WORDS:
             self._told = self._told[len(self._told) // 2 :]
             self.size = sum(len(kept.text) for kept in self._told)
         self._wake()
@@ -277,13 +275,9 @@ class LocalRunner:
             return
         words.end()
         self._words.move_to_end((key, job_id))
-        size = sum(one.size for one in self._words.values() if one.has_ended)
-        for name, one in list(self._words.items()):
-            if size <= _MOST_AFTER:
-                break
-            if one.has_ended:
-                size -= one.size
-                del self._words[name]
+        ended = [name for name, one in self._words.items() if one.has_ended]
+        for name in ended[:-_MOST_ENDED]:
+            del self._words[name]
 
     async def _find(self) -> None:
         """See to the jobs that were left when the process ended, the latest conversations first."""

@@ -13,11 +13,11 @@ from quire.errors import InvalidValue, UnknownId, UnknownKey, cut
 from quire.items import without_content
 from quire.memory import is_reserved
 from quire.node import Node
+from quire.service.boundary import CALLER
 from quire.service.events import Cursor, Reader, Readers
 from quire.service.keys import Caller
 from quire.service.metrics import Metrics
-from quire.service.problems import CALLER, RETRY_AFTER
-from quire.service.refusals import Problem
+from quire.service.problems import Problem, unavailable
 from quire.service.runner import Runner
 from quire.session import Job, Session
 from quire.stores import Place, place_at
@@ -97,13 +97,11 @@ class Service:
 
     async def submit(self, address: Address, job: Job) -> int:
         """Accept a job, and return the version before it; 503 while there is too much to do."""
-        if self.is_stopping or self.runner.load() >= self._most:
-            self.metrics.refused("stopping" if self.is_stopping else "busy")
-            told = "the service is stopping" if self.is_stopping else "too many messages wait to be answered"
-            raise Problem(503, told, {"retry-after": str(RETRY_AFTER)})
-        version = await self.runner.submit(*address, job)
-        self.metrics.accepted()
-        return version
+        if self.is_stopping:
+            raise unavailable("the service is stopping")
+        if self.runner.load() >= self._most:
+            raise unavailable("too many messages wait to be answered")
+        return await self.runner.submit(*address, job)
 
     def reader(self, address: Address, after: Cursor) -> Reader:
         """Reads the events of a conversation."""

@@ -1,0 +1,111 @@
+"""The boundary, which every request meets first: its host, its key, its size; and how it was answered."""
+
+import logging
+import time
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from quire.service.keys import Caller, Keys
+from quire.service.metrics import Metrics
+from quire.service.problems import Problem, document, problem_of
+
+logger = logging.getLogger("quire.service")
+
+OPEN = ("/health", "/ready", "/openapi.json")
+"""The paths that need no key."""
+
+CALLER = "quire.caller"
+"""Where the scope of a request holds who asks."""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+_HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"cache-control": b"no-store",
+}
+
+
+class Boundary:
+    """Checks the host and the size of each request, adds headers, and notes how it was answered.
+
+    Names are percent-encoded within the path. A server decodes the path before the application sees it, and
+    with it slashes within names. So routes see the path as it came, and decode each name on its own.
+    """
+
+    def __init__(self, app: ASGIApp, keys: Keys | None, largest: int, metrics: Metrics) -> None:
+        self._app, self._keys, self._largest, self._metrics = app, keys, largest, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 0
+
+        async def send_noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), *_HEADERS.items()]
+            await send(message)
+
+        try:
+            await self._answer(scope, receive, send_noted)
+        except Exception as fault:
+            problem = problem_of(fault)
+            if problem.status == 500:  # an error may quote content, so only its type is logged
+                logger.error("a request failed: %s", type(fault).__name__)
+            if not status:
+                await document(problem, scope["path"])(scope, receive, send_noted)
+        finally:
+            # The name of the route and of the key, and nothing of what is asked.
+            route = str(getattr(scope.get("endpoint"), "__name__", "unknown"))
+            seconds, key = time.perf_counter() - began, scope[CALLER].key if CALLER in scope else "-"
+            self._metrics.answered(route, status, seconds)
+            logger.info("%s %s %d %.0f ms %s", scope["method"], route, status, seconds * 1e3, key)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, read = Headers(scope=scope), 0
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or len(length) > 15 or int(length) > self._largest:
+            raise self._too_large()
+        try:
+            scope["path"] = scope["raw_path"].partition(b"?")[0].decode("ascii")
+        except UnicodeDecodeError:
+            raise Problem(400, "the path is not percent-encoded") from None
+
+        async def receive_bounded() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self._largest:
+                raise self._too_large()
+            return message
+
+        if self._keys is None:
+            _check_origin(headers)
+            scope[CALLER] = Caller()
+            await self._app(scope, receive_bounded, send)
+        elif scope["path"] in OPEN:
+            await self._app(scope, receive_bounded, send)
+        else:
+            key, user = headers.get("authorization", ""), headers.get("quire-user")
+            with self._keys.admitted(key, user) as scope[CALLER]:
+                await self._app(scope, receive_bounded, send)
+
+    def _too_large(self) -> Problem:
+        told = f"a body has at most {self._largest:,} bytes"
+        return Problem(413, told, {"connection": "close"})  # the rest is not read
+
+
+def _check_origin(headers: Headers) -> None:
+    """Without keys only programs of this machine may ask: no pages, and no names that lead here."""
+    try:
+        name = urlsplit(f"//{headers.get('host', '')}").hostname
+    except ValueError:
+        name = None
+    if name not in _LOOPBACK or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        raise Problem(403, "without keys the service answers programs of this machine alone")
