@@ -4,13 +4,16 @@ import asyncio
 import logging
 import socket
 from importlib import import_module
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quire.cli.nodes import node_in
+from quire.cli.options import COUNTED_AS
 from quire.cli.terminal import errors_reported, note, read_bytes, say
 from quire.errors import InvalidValue
+from quire.tokens import counter_for
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -70,9 +73,13 @@ def _serve(app: "Starlette", host: str, port: int) -> None:
         """Lets turns end before it closes connections."""
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            await app.state.service.stop()
+            service = app.state.service
+            await service.stop()
+            await service.node.stop(grace=0)
             await super().shutdown(sockets)
 
+    # The first count of tokens takes about a second; no message should wait for it.
+    Thread(target=lambda: counter_for(COUNTED_AS).text("word " * 2_000), daemon=True).start()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.WARNING)
     logging.getLogger("quire.service").setLevel(logging.INFO)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

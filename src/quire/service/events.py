@@ -21,7 +21,7 @@ from starlette.responses import StreamingResponse
 
 from quire.errors import InvalidValue
 from quire.items import JSON, Message, Note
-from quire.service.runner import Runner
+from quire.service.runner import Runner, woken
 from quire.session import Spending
 from quire.stores import Place, Store, Stored
 from quire.stores.store import is_own
@@ -78,11 +78,8 @@ class Event(NamedTuple):
 
     def encoded(self) -> bytes:
         """The event as it is sent."""
-        return b"id: %b\nevent: %b\ndata: %b\n\n" % (
-            self.id.encode(),
-            self.name.encode(),
-            msgspec.json.encode(self.data),
-        )
+        head = f"id: {self.id}\nevent: {self.name}\ndata: ".encode()
+        return head + msgspec.json.encode(self.data) + b"\n\n"
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,7 +169,7 @@ class Reader:
                             return
                 if self._readers.is_closed:
                     continue
-                if not self._has_words and not await _woken(wake, ALIVE):
+                if not self._has_words and not await woken(wake, ALIVE):
                     yield None
                 await asyncio.sleep(max(self._read_at + _TOGETHER - time.monotonic(), 0))
 
@@ -214,14 +211,14 @@ class Reader:
                 event = self._event_of(stored)
                 if event is not None:
                     yield event
-                is_reached = until is not None and _head(stored).id == until
+                is_reached = until is not None and _read_head(stored.body).id == until
                 if is_reached or (self._has_words and self._job != job):
                     return
             if self._ahead:
                 return
 
     def _is_ahead(self, item_id: str) -> bool:
-        return any(_head(stored).id == item_id for stored in self._ahead)
+        return any(_read_head(stored.body).id == item_id for stored in self._ahead)
 
     async def _read(self) -> bool:
         """Read what comes next, and return whether that is all; a version below 0: it was removed.
@@ -329,13 +326,6 @@ class Reader:
         return Event(str(Cursor(self._version, self._job, self._number)), name, self._version, data)
 
 
-async def _woken(wake: asyncio.Event, seconds: float) -> bool:
-    with suppress(TimeoutError):
-        await asyncio.wait_for(wake.wait(), seconds)
-        return True
-    return False
-
-
 class _Head(msgspec.Struct, gc=False):
     """What is read of an item to put it in order."""
 
@@ -347,16 +337,13 @@ class _Head(msgspec.Struct, gc=False):
 _read_head = msgspec.json.Decoder(_Head).decode
 
 
-def _head(stored: Stored) -> _Head:
-    return _read_head(stored.body)
-
-
 def _maker_of(stored: Stored) -> str:
     """Who made an item: a model, a tool, or somebody else."""
-    head = _head(stored)
-    if is_own(stored.stream) or head.kind == "tool_result":
-        return "" if is_own(stored.stream) else "tool"
-    return "model" if head.kind in _OF_MODELS or head.role == "assistant" else ""
+    if is_own(stored.stream):
+        return ""
+    head = _read_head(stored.body)
+    is_of_model = head.kind in _OF_MODELS or head.role == "assistant"
+    return "model" if is_of_model else "tool" if head.kind == "tool_result" else ""
 
 
 async def answered(reader: Reader, job: str) -> Answer | None:

@@ -242,7 +242,8 @@ class LocalRunner:
                 return
             job = next((job for job in jobs if job.not_before <= now()), None)
             if job is None:
-                await _wait(news, min(job.not_before for job in jobs) - now())
+                first = min(job.not_before for job in jobs) - now()
+                await woken(news, min(max(first, 0.01), _LONGEST_PAUSE))
             elif await self._run(key, job):
                 pause = _SHORTEST_PAUSE
             else:
@@ -304,6 +305,9 @@ class LocalRunner:
         return bool(self._node.store.versions_of(place, JOBS, limit=1))
 
 
-async def _wait(news: asyncio.Event, seconds: float) -> None:
+async def woken(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event, and return whether it came in time."""
     with suppress(TimeoutError):
-        await asyncio.wait_for(news.wait(), min(max(seconds, 0.01), _LONGEST_PAUSE))
+        await asyncio.wait_for(event.wait(), seconds)
+        return True
+    return False
