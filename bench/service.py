@@ -3,7 +3,7 @@
 Usage: python bench/service.py [--conversations N] [--turns N] [--kills N] [--workers N] [--services N]
                                [--clients N] [--latency SECONDS] [--lease SECONDS] [--json] [--page FILE]
 
-2,000 conversations of 10 turns each, 200 at a time, send their messages to 2 services; 4 workers answer. In
+2,000 conversations of 10 turns each, 80 at a time, send their messages to 2 services; 4 workers answer. In
 every turn the agent of `service_node.py` runs a tool that writes a row: by turns one that may run again, and
 writes with the id of its call, and one that may not. 50 times a worker is killed at a random moment, and
 started again. Each worker is in a process namespace of its own, where that is permitted, so that the others
@@ -602,15 +602,22 @@ def text_of(found: dict[str, Any], given: argparse.Namespace) -> str:
         if found[name]
     ]
     wrong = ", ".join(f"{name}: {count}" for name, count in found["wrong"].items()) or "nothing"
-    cpu, turns = found["CPU"], found["turns"]
+    cpu, turns, writes = found["CPU"], found["turns"], found["written"]
+
+    def kept(schema: str) -> float:
+        return sum(size for name, size in found["bytes"].items() if name.startswith(schema)) / turns / 1e3
+
     return (
         f"{given.conversations:,} conversations, {turns:,} turns, {given.clients} conversations at a time, "
         f"{given.workers} workers, {given.services} services, {found['kills']} kills: "
         f"wrong is {wrong}; {found['taken over']} turns were taken over, {found['uncertain']} results are "
         f"uncertain. "
         f"{found['turns a second']:,.1f} turns a second; CPU time of a turn: "
-        f"{cpu['workers and services'] / turns * 1_000:,.1f} ms of workers and services, "
+        f"{cpu['workers and services'] / turns * 1_000:,.1f} ms of workers and services, with their starts, "
         f"{cpu['server'] / turns * 1_000:,.1f} ms of PostgreSQL. "
+        f"A turn has {writes['entries']:,.1f} entries, and with all that looks and waits "
+        f"{writes['commits']:,.0f} transactions; it takes {kept('quire'):,.1f} kB in the tables of Quire, "
+        f"{kept('dbos'):,.1f} kB in those of DBOS and {writes['log'] / 1e3:,.1f} kB of the server's log. "
         f"The workers are {'' if found['apart'] else 'not '}in process namespaces of their own.\n\n"
         + page.table(("seconds", *kinds), rows)
     )
@@ -623,7 +630,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--services", type=int, default=2)
-    parser.add_argument("--clients", type=int, default=200, help="conversations at a time")
+    parser.add_argument("--clients", type=int, default=80, help="conversations at a time")
     parser.add_argument(
         "--latency", type=float, default=0.05, help="seconds of the model, and twice of a tool"
     )
