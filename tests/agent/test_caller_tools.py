@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quire import Message, Session, ToolResult
+from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import Agent, Done, tool
 from quire.errors import InvalidValue, QuireError
 from quire.models import Scripted
@@ -71,7 +71,10 @@ async def test_the_caller_refuses_a_call(verdict: Any) -> None:
 
 
 async def test_no_approver_is_asked_about_the_calls_of_the_caller() -> None:
-    agent = agent_of(look(), "Fine.", approver=lambda made: pytest.fail(made.name))
+    def refuse(made: ToolCall) -> bool:
+        pytest.fail(made.name)
+
+    agent = agent_of(look(), "Fine.", approver=refuse)
     assert (await agent.ask("Look.", tools=[LOOK])).stop == "waiting"
     await agent.session.steps.decide("l1", True)  # whoever says so: only a result answers it
     assert (await agent.resume()).stop == "waiting"
@@ -123,11 +126,11 @@ async def test_another_message_closes_the_calls() -> None:
 
 
 async def test_a_result_may_be_given_again_after_a_crash() -> None:
-    store, result = MemoryStore(), seen()
+    store, result, other = MemoryStore(), seen(), seen("l2")
     agent = agent_of([look(), look("l2")], ConnectionError("the process ends"), store=store)
     await agent.ask("Look.", tools=[LOOK])
     with pytest.raises(ConnectionError):
-        await agent.decide({"l1": result, "l2": (other := seen("l2"))})
+        await agent.decide({"l1": result, "l2": other})
     later = Agent(Session.open("ana/one", store=twin(store)), model=Scripted(["Close it.", "Again."]))
     reply = await later.decide({"l1": result, "l2": other}, tools=[LOOK])
     assert reply.text == "Close it." and [one.id for one in results(later)] == [result.id, other.id]

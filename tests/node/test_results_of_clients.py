@@ -9,7 +9,11 @@ from quire.models import Scripted
 from quire.session import Job
 from tests.models.answerers import in_loop
 
-LOOK = {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}}}
+LOOK: dict[str, Any] = {
+    "name": "look",
+    "description": "Look.",
+    "parameters": {"type": "object", "properties": {}},
+}
 HERE: dict[str, Any] = {"scope": "ana", "conversation": "one"}
 
 

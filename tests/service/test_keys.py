@@ -39,7 +39,8 @@ def key_of(name: str) -> str:
 
 def row(name: str, **fields: Any) -> Key:
     digest = hashlib.sha256(key_of(name).encode()).hexdigest()
-    return Key(**{"name": name, "sha256": digest, "scope": name, **fields})
+    given: dict[str, Any] = {"name": name, "sha256": digest, "scope": name, **fields}
+    return Key(**given)
 
 
 KEYS = [
@@ -135,7 +136,7 @@ def test_no_name_leads_to_another_scope(
 
 @given(users=st.lists(USERS, min_size=2, max_size=2, unique=True))
 def test_no_two_users_share_a_scope(users: list[str]) -> None:
-    scopes = []
+    scopes = list[str]()
     for user in users:
         with Keys(KEYS).admitted(bearer("app")["Authorization"], user) as caller:
             scopes.append(caller.scope)

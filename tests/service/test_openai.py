@@ -5,7 +5,7 @@ import base64
 import json
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import openai
@@ -74,7 +74,7 @@ def chat(client: OpenAI, *messages: Any, stream: bool = False, **options: Any) -
     """A chat completion; of a stream the sum of its chunks, as the client computes it."""
     asked: Any = {"model": "support", "messages": list(messages), **options}
     if not stream:
-        return client.chat.completions.create(**asked)
+        return cast(Any, client.chat.completions.create(**asked))
     with client.chat.completions.stream(**asked, stream_options={"include_usage": True}) as events:
         for _ in events:
             pass
@@ -84,7 +84,7 @@ def chat(client: OpenAI, *messages: Any, stream: bool = False, **options: Any) -
 def respond(client: OpenAI, input: Any, *, stream: bool = False, **options: Any) -> Any:
     """A response; of a stream the last one, as the client computes it."""
     if not stream:
-        return client.responses.create(model="support", input=input, **options)
+        return cast(Any, client.responses.create(model="support", input=input, **options))
     with client.responses.stream(model="support", input=input, **options) as events:
         for _ in events:
             pass
@@ -174,7 +174,7 @@ def test_the_agents_sdk_of_openai(served: Served, kind: str) -> None:
 @both_ways
 @pytest.mark.parametrize("name", [None, "door"])
 def test_tools_of_the_client_in_chat_completions(client: OpenAI, stream: bool, name: str | None) -> None:
-    options = named(f"{name}-{stream}") if name else {}
+    options: dict[str, Any] = named(f"{name}-{stream}") if name else {}
     messages = [user("look at the door")]
     made = chat(client, *messages, tools=[LOOK], stream=stream, **options).choices[0]
     assert made.finish_reason == "tool_calls" and made.message.content == "One moment."
@@ -322,10 +322,10 @@ def test_an_abandoned_stream_is_resumed_after_any_event(client: OpenAI, said: st
 def test_a_stream_is_resumed_when_the_process_was_another(tmp_path: Path) -> None:
     store = tmp_path / "kept.db"
     with serving(app(support_node(store, answers))) as served, client_of(served) as client:
-        whole = [
+        whole: list[dict[str, Any]] = [
             one.to_dict() for one in client.responses.create(model="support", input="a b c", stream=True)
         ]
-    response_id = next(one["response"]["id"] for one in whole)  # type: ignore[index]
+    response_id: str = next(one["response"]["id"] for one in whole)
     with serving(app(support_node(store, answers))) as served, client_of(served) as client:
         for number in range(0, len(whole), 3):
             rest = client.responses.retrieve(response_id, stream=True, starting_after=number)
@@ -377,7 +377,7 @@ def test_a_turn_that_fails(client: OpenAI) -> None:
 
 # Refusals
 
-UNSUPPORTED = [
+UNSUPPORTED: list[dict[str, Any]] = [
     {"n": 2},
     {"logprobs": True},
     {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}},
