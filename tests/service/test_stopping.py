@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -15,8 +15,12 @@ from typing import Any
 import httpx
 import pytest
 
+from quire.agent import Agent
+from quire.models import Scripted
+from quire.node import Node
+from quire.service import app
 from tests.cli.command_line import run
-from tests.service.serving import events_in, reply, support, until_ended
+from tests.service.serving import events_in, reply, serving, support, until_ended
 
 NODE = Path(__file__).with_name("gated_node.py")
 
@@ -60,6 +64,34 @@ def test_a_turn_that_takes_longer_is_answered_after_the_next_start(tmp_path: Pat
         assert ended == [accepted["job"], waiting["job"]]
         contents = [item["content"] for item in served.get("/items")["items"]]
         assert contents == ["hello", "You said: hello", "and another", "You said: and another"]
+
+
+def test_words_of_a_turn_that_is_done_again_reach_who_had_words_of_the_first_attempt(tmp_path: Path) -> None:
+    asked = threading.Event()
+
+    class Stuck(Scripted):
+        """Says some words, and then nothing."""
+
+        async def _pieces(self, *given: Any) -> AsyncGenerator[Any, None]:
+            async for piece in super()._pieces(*given):
+                yield piece
+                if asked.is_set():
+                    await asyncio.sleep(3_600)
+                asked.set()
+
+    node = Node(store=tmp_path / "store.db")
+    node.add("support", lambda session: Agent(session, model=Stuck(["One two three four five six"])))
+    with (
+        serving(app(node, grace=0.1)) as served,
+        served.stream("POST", served.path(rest="/messages"), json={"content": "hello"}) as events,
+    ):
+        last = next(event for event in events if event.name == "words")
+    with support(tmp_path / "store.db") as served:
+        with served.stream("GET", served.path(rest="/events"), {"Last-Event-ID": last.id}) as events:
+            told = until_ended(events)
+        names = [event.name for event in told if event.name != "item"]
+        assert (names.count("begun"), names[-1]) == (1, "ended")
+        assert set(names[names.index("begun") + 1 : -1]) == {"words"}
 
 
 def test_streams_end_with_the_service_and_nothing_is_accepted_meanwhile(tmp_path: Path) -> None:

@@ -159,6 +159,8 @@ class Reader:
         """The events, without an end, or until a job has ended; `None` is a sign of life."""
         with self._readers.watching(self._store, self._place) as wake:
             is_last = False
+            if self._job:
+                self._claim = await STORE.do(self._last_claim)
             while not is_last:
                 is_last = self._readers.is_closed
                 wake.clear()
@@ -194,7 +196,7 @@ class Reader:
     ) -> AsyncGenerator[Event, None]:
         """What is recorded: to the end, until an item, or before the first item of some makers.
 
-        It stops where words are to be told between.
+        It stops where words are to be told between. What was recorded before a job was begun again is told.
         """
         job, is_end = self._job, False
         while not is_end:
@@ -205,7 +207,10 @@ class Reader:
                 yield self._event("reset", {})
             if until is not None and is_end and not self._is_ahead(until):
                 return  # it was told before
-            while self._ahead and _maker_of(self._ahead[0]) not in before:
+            begun = max((stored.version for stored in self._ahead if self._is_begun(stored)), default=0)
+            while self._ahead and (
+                self._ahead[0].version <= begun or _maker_of(self._ahead[0]) not in before
+            ):
                 stored = self._ahead.popleft()
                 self._version = stored.version
                 event = self._event_of(stored)
@@ -214,8 +219,6 @@ class Reader:
                 is_reached = until is not None and _read_head(stored.body).id == until
                 if is_reached or (self._has_words and self._job != job):
                     return
-            if self._ahead:
-                return
 
     def _is_ahead(self, item_id: str) -> bool:
         return any(_read_head(stored.body).id == item_id for stored in self._ahead)
@@ -300,7 +303,7 @@ class Reader:
         if stored.stream == USAGE:
             self.spent = self.spent.with_usage(content)
         elif "taken" in content:
-            return self._taken(content["taken"], content["claim"])
+            return self._taken(content["taken"], self._is_begun(stored), content["claim"])
         elif "stop" in content:
             self._job, self._number, self._has_words = "", 0, False
             told = {"stop": content["stop"], "waiting": content.get("waiting", ())}
@@ -311,16 +314,26 @@ class Reader:
             return self._event("accepted", {"job": content["job"]})
         return None
 
-    def _taken(self, job: str, claim: str) -> Event | None:
-        """A job is begun, or begun again by another; a lease that is renewed is no event."""
-        is_renewed = job == self._job and self._claim in (None, claim)
+    def _taken(self, job: str, is_begun: bool, claim: str) -> Event | None:
+        """A job is begun, or begun again by another."""
         self._claim = claim
-        if is_renewed:
+        if not is_begun:
             return None
         if job != self._job:
             self._job, self._number, self.spent = job, 0, Spending()
         self._has_words = job not in self._unstreamed
         return self._event("begun", {"job": job})
+
+    def _is_begun(self, stored: Stored) -> bool:
+        """Whether a job was begun by another than before; a lease that is renewed is no beginning."""
+        claim = _claim_in(stored)
+        return claim is not None and claim != self._claim
+
+    def _last_claim(self) -> str | None:
+        """Under which claim a job was taken last before the cursor."""
+        versions = self._store.versions_of(self._place, JOBS, before=self._version + 1, limit=_PAGE)
+        claims = map(_claim_in, reversed(self._store.read_at(self._place, versions)))
+        return next((claim for claim in claims if claim is not None), None)
 
     def _event(self, name: Name, data: Mapping[str, Any]) -> Event:
         return Event(str(Cursor(self._version, self._job, self._number)), name, self._version, data)
@@ -335,6 +348,12 @@ class _Head(msgspec.Struct, gc=False):
 
 
 _read_head = msgspec.json.Decoder(_Head).decode
+
+
+def _claim_in(stored: Stored) -> str | None:
+    """The claim of the entry that a job was taken; `None` for any other."""
+    note = JSON.decode_item(stored.body) if stored.stream == JOBS else None
+    return note.content["claim"] if isinstance(note, Note) and note.key == "taken" else None
 
 
 def _maker_of(stored: Stored) -> str:

@@ -69,7 +69,7 @@ class Runner(Protocol):
     def deltas(
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
     ) -> AsyncGenerator[Told, None]:
-        """What a streamed job tells, numbered from 1, after a number; it ends when the job has ended.
+        """What a streamed job tells, in rising numbers, after a number; it ends when the job has ended.
 
         What was told before is told again, for some minutes after the job has ended.
         """
@@ -101,7 +101,8 @@ class _Words:
         self.since = since
         self._told: list[Told] = []
         self.size = 0
-        self.last = 0
+        # A job that is done again after a restart goes on with higher numbers.
+        self.first = self.last = int(now() * 1e3)
         self.has_ended = False
         self._changed = asyncio.Event()
 
@@ -169,6 +170,7 @@ class LocalRunner:
         if words is not None and await STORE.do(self._has_forgotten, key, words.since):
             words = None  # they may quote what was forgotten
         while words is not None:
+            after = max(after, words.first)
             for one in words.after(after):
                 after = one.number
                 yield one
