@@ -141,6 +141,7 @@ class Fleet:
         self.workers = [self._worker(nth) for nth in range(given.workers)]
         self._services = [self._service(nth, port) for nth, port in enumerate(self.ports)]
         self.deaths: list[Death] = []
+        self.gave_up = 0
         self._killing = asyncio.Lock()
 
     def _worker(self, nth: int) -> Process:
@@ -163,11 +164,23 @@ class Fleet:
     async def kill_one(self, chance: random.Random) -> None:
         """Kill a worker, and start it again a moment later."""
         async with self._killing:
-            nth = chance.randrange(len(self.workers))
             await asyncio.sleep(chance.random())
+            self.revive()
+            nth = chance.randrange(len(self.workers))
             self.deaths.append(self.workers[nth].kill())
             await asyncio.sleep(chance.random())
             self.workers[nth] = self._worker(nth)
+
+    @property
+    def is_killing(self) -> bool:
+        return self._killing.locked()
+
+    def revive(self) -> None:
+        """Start workers again that ended by themselves: the others took them for dead."""
+        for nth, worker in enumerate(self.workers):
+            if not worker.is_running:
+                self.gave_up += 1
+                self.workers[nth] = self._worker(nth)
 
     def stop(self) -> None:
         for one in (*self._services, *self.workers):
@@ -465,6 +478,8 @@ async def loaded(fleet: Fleet, given: argparse.Namespace) -> tuple[Load, float]:
     killing: list[asyncio.Task[None]] = []
     while not running.done():
         await asyncio.wait([running], timeout=0.2)
+        if not fleet.is_killing:
+            fleet.revive()
         while len(killing) < len(moments) and load.answered >= moments[len(killing)]:
             killing.append(asyncio.create_task(fleet.kill_one(chance)))
         print(
@@ -568,6 +583,7 @@ def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any
     return {
         "turns": turns,
         "kills": len(fleet.deaths),
+        "gave up": fleet.gave_up,
         "wrong": dict(+load.wrong) | dict(found.wrong),
         "uncertain": found.uncertain,
         "retried": load.retried,
