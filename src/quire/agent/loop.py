@@ -418,7 +418,7 @@ class Loop:
         async with heard_request(self._session.hooks, request) as answered:
             answering = model.send(rendered, stream=self.emit is not no_reader, **terms)
             try:
-                await keep_receipts(self._session, context, rendered, answering, terms)
+                await keep_receipts(context, rendered, answering, terms)
                 async for delta in answering.deltas():
                     if delta.kind != "call":  # calls are emitted when they run
                         await self.emit(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))

@@ -14,7 +14,8 @@ from quire.context import Context
 from quire.errors import InvalidValue, TurnBusy
 from quire.models import Answering, Terms
 from quire.providers import Rendered
-from quire.session import Session, beside_loop
+from quire.session import Session
+from quire.stores.threads import STORE
 
 T = TypeVar("T")
 
@@ -32,13 +33,11 @@ async def no_reader(_: Delta) -> None:
     """The `Emit` of a turn that is not streamed."""
 
 
-async def keep_receipts(
-    session: Session, context: Context, rendered: Rendered, answering: Answering, terms: Terms
-) -> None:
+async def keep_receipts(context: Context, rendered: Rendered, answering: Answering, terms: Terms) -> None:
     """Keep a receipt of each request of an answer, just before it is sent."""
 
     async def keep(request: Mapping[str, Any]) -> None:
-        await beside_loop(session, partial(context.sent, rendered.wire, parameters=request))
+        await STORE.do(partial(context.sent, rendered.wire, parameters=request))
 
     await answering.on_send(keep, terms)
 

@@ -68,7 +68,7 @@ async def ask(
     async with heard_request(session.hooks, request) as answered:
         answering = model.send(sent, stream=False, **terms)
         try:
-            await keep_receipts(session, context, sent, answering, terms)
+            await keep_receipts(context, sent, answering, terms)
             parsed = await answering.whole()
         except BaseException as error:
             answered(await answering.close())
