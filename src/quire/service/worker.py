@@ -140,6 +140,8 @@ class Worker:
             ending = FOLLOWING.begin(lambda: _end(grace))
             if self._turns and grace:
                 await asyncio.wait(self._turns, timeout=grace)
+            if grace and not self._turns:
+                await ending  # DBOS records how they ended
             for task in self._turns:
                 task.cancel()
             await asyncio.gather(*self._turns, return_exceptions=True)
