@@ -8,7 +8,7 @@ import pytest
 
 from quire import Agent, Budget, Message, Node, Session, Template, ToolCall, ToolResult, tool
 from quire.agent import Done, Words
-from quire.errors import RateLimited, Stopped, StoreFailed, UnknownId
+from quire.errors import RateLimited, Stopped, StoreFailed, TurnLost, UnknownId
 from quire.models import Scripted
 from quire.providers import Rendered, check
 from quire.sections import History
@@ -167,3 +167,114 @@ async def test_a_node_that_stops_leaves_the_job_to_the_next() -> None:
     assert (await after.run("shop", job.id, **AT)).stop == "done"
     with pytest.raises(UnknownId):
         await after.run("shop", "nowhere", **AT)
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+async def test_an_approval_holds_wherever_its_process_ends(idempotent: bool) -> None:
+    def node_of(store: MemoryStore, paid: list[int]) -> Node:
+        @tool(approve=True, idempotent=idempotent)
+        def pay(amount: int) -> str:
+            """Pay an amount."""
+            paid.append(amount)
+            return "paid"
+
+        def answer(rendered: Rendered) -> str | ToolCall:
+            is_paid = rendered.payload["messages"][-1]["role"] == "tool"
+            return "It is done." if is_paid else ToolCall("c1", "pay", '{"amount": 5}')
+
+        node = Node(store=store)
+        node.add("shop", lambda session: Agent(session, model=Scripted(answer), tools=[pay]))
+        return node
+
+    runs = 0
+    for writes in range(30):
+        store, paid = Ends(), list[int]()
+        asked, decided = Job.of("Pay 5."), Job.of(decisions={"c1": True})
+        first = node_of(store, paid)
+        await first.session("shop", **AT).jobs.submit(asked)
+        assert (await first.run("shop", asked.id, **AT)).stop == "waiting"
+        await first.session("shop", **AT).jobs.submit(decided)
+        store.left, is_over = writes, True
+        try:
+            await node_of(store, paid).run("shop", decided.id, **AT)
+        except StoreFailed:
+            is_over = False
+        store.left = None
+        node = node_of(store, paid)
+        outcome = await node.run("shop", decided.id, **AT)
+        assert (outcome.stop, outcome.error) == ("done", ""), writes
+        assert len(paid) <= 1 or idempotent
+        assert len(paid) >= 1 or not idempotent
+        runs += 1
+        if is_over:
+            break
+    assert 5 < runs < 30
+
+
+async def test_a_job_that_was_begun_goes_before_one_that_was_accepted_earlier() -> None:
+    store, paid = Ends(), list[int]()
+    later, begun = Job.of("Second.", not_before=1.0), Job.of("First.")
+    session = node_of(store, paid).session("shop", **AT)
+    for job in (later, begun):
+        await session.jobs.submit(job)
+    store.left = 3
+    with pytest.raises(StoreFailed):
+        await node_of(store, paid).run("shop", begun.id, **AT)
+    store.left = None
+    node = node_of(store, paid)
+    assert (await node.run("shop", later.id, **AT)).stop == "done"
+    assert (await node.run("shop", begun.id, **AT)).stop == "done"
+    said = [item.text for item in node.session("shop", **AT).view() if isinstance(item, Message)]
+    assert said == ["First.", "It is done.", "Second.", "It is done."]
+
+
+async def test_a_conversation_that_is_forgotten_ends_its_jobs() -> None:
+    store, begun, go_on = MemoryStore(), asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        begun.set()
+        await go_on.wait()
+        return "my secret"
+
+    node = Node(store=store)
+    node.add("shop", lambda one: Agent(one, model=Scripted([ToolCall("c1", "wait")]), tools=[wait]))
+    session, first, second = node.session("shop", **AT), Job.of("Wait."), Job.of("And again.")
+    for job in (first, second):
+        await session.jobs.submit(job)
+    running = asyncio.ensure_future(node.run("shop", first.id, **AT))
+    await begun.wait()
+    await session.aio.forget()
+    go_on.set()
+    with pytest.raises(TurnLost):
+        await running
+    assert session.jobs.pending() == []
+    for job in (first, second):
+        outcome = await session.jobs.outcome(job.id)
+        assert outcome is not None and outcome.stop == "removed"
+    assert b"secret" not in b"".join(entry.body for entry in store.read(session.place))
+
+
+async def test_items_before_a_message_are_recorded_when_its_job_begins() -> None:
+    node = node_of(MemoryStore(), [])
+    session = node.session("shop", **AT)
+    before = (Message("user", "Hi."), Message("assistant", "Hello."), ToolCall("c0", "look"))
+    job = Job.of("Pay 5.", before=(*before, ToolResult("c0", "look", "seen")))
+    await session.jobs.submit(job)
+    assert not list(session.view()) and session.jobs.pending() == [job]
+    assert (await node.run("shop", job.id, **AT)).stop == "done"
+    said = [item.text for item in session.view() if isinstance(item, Message | ToolResult)]
+    assert said == ["Hi.", "Hello.", "seen", "Pay 5.", "paid", "It is done."]
+
+
+async def test_an_agent_that_cannot_be_made_fails_its_jobs() -> None:
+    def make(session: Session) -> Agent:
+        raise KeyError("my secret")
+
+    node = Node(store=MemoryStore())
+    node.add("shop", make)
+    job = Job.of("Hi.")
+    await node.session("shop", **AT).jobs.submit(job)
+    outcome = await node.run("shop", job.id, **AT)
+    assert (outcome.stop, outcome.error) == ("failed", "KeyError")

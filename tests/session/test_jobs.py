@@ -130,7 +130,7 @@ async def test_what_a_job_brings_can_be_forgotten(store: Store) -> None:
     await session.jobs.submit(job)
     await session.aio.forget()
     assert b"secret" not in b"".join(entry.body for entry in store.read(session.place))
-    assert session.jobs.pending() == [] or session.jobs.pending()[0].message != job.message
+    assert session.jobs.pending() == []
     await session.aio.user("it goes on")
 
 

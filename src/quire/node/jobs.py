@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 
 from quire.agent import Agent, Asking, Delta, Done
 from quire.errors import QuireError, Stopped, StoreError, TurnBusy, TurnLost
@@ -13,7 +14,7 @@ logger = logging.getLogger("quire.node")
 
 Raised = tuple[type[Exception], ...]
 
-_NOT_ENDED: Raised = (StoreError, TurnLost, TurnBusy, Stopped)
+NOT_ENDED: Raised = (StoreError, TurnLost, TurnBusy, Stopped)
 """Failures after which another attempt may succeed, or another worker has the job."""
 
 
@@ -23,10 +24,12 @@ async def run_job(
     """Do a job: the deltas of its turn, and how it ended, last. One that has ended only gives its outcome.
 
     A failure ends the job, except those of `raises`: these are raised, and the job stays. So it does if the
-    turn was interrupted because the node is stopped. `force` takes it over from whoever does it.
+    turn was interrupted because the node is stopped. `force` takes it over from whoever does it. A job that
+    was begun and has not ended goes first.
     """
+    again = partial(run_job, agent, force=force, raises=raises, is_stopped=is_stopped)
     async with agent.session.jobs.taken(job_id, force=force) as taken:
-        if taken.outcome is None:
+        if taken.outcome is None and taken.unfinished is None:
             try:
                 async with aclosing(_deltas(agent, taken)) as deltas:
                     async for delta in deltas:
@@ -36,34 +39,46 @@ async def run_job(
                                 raise Stopped("the node was stopped before the job had ended")
                             await taken.end(reply.stop, waiting=[call.call_id for call in reply.waiting])
                         yield delta
-            except (*_NOT_ENDED, *raises):
+            except (*NOT_ENDED, *raises):
                 raise
             except Exception as fault:
-                is_ours = isinstance(fault, QuireError)
-                logger.warning(
-                    "a job of %s failed: %s", agent.session.place, fault, exc_info=None if is_ours else fault
-                )
-                await taken.end("failed", error=str(fault) if is_ours else type(fault).__name__)
-        assert taken.outcome is not None
-        yield taken.outcome
+                await fail_job(taken, fault)
+        if taken.outcome is not None:
+            yield taken.outcome
+            return
+    for one in (taken.unfinished, job_id):
+        assert one is not None
+        async with aclosing(again(one)) as deltas:
+            async for delta in deltas:
+                if one == job_id:
+                    yield delta
+
+
+async def fail_job(taken: Taken, fault: Exception) -> Outcome:
+    """End a job that failed. The words of errors that are not ours may hold content, and are not logged."""
+    is_ours = isinstance(fault, QuireError)
+    told = str(fault) if is_ours else type(fault).__name__
+    logger.warning("a job failed: %s", told)
+    logger.debug("a job failed", exc_info=fault)
+    return await taken.end("failed", error=told)
 
 
 async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
     """The turn of a job; a part of it that is on the record is not done again."""
     job, session = taken.job, agent.session
     asking = Asking(parameters=job.parameters or None, tools=job.tools)
-    is_asked = job.message is None or (taken.is_retry and transcript_with(session, job.id) is not None)
-    open_ids = {name for call in session.view().pending() for name in (call.id, call.call_id)}
-    verdicts: dict[str, bool | str | ToolResult] = {one.call_id: one for one in job.results}
-    verdicts |= {name: one for name, one in job.decisions.items() if name in open_ids or not taken.is_retry}
-    if job.message is not None and not is_asked:
-        # They come before the message: it would close the calls that they answer.
-        await session.aio.append(*[one for one in job.results if one.call_id in open_ids])
+    if job.message is not None and transcript_with(session, job.id) is None:
+        # They come before the message: it would close the calls that results answer.
+        open_ids = {call.call_id for call in session.view().pending()}
+        results = [one for one in job.results if one.call_id in open_ids]
+        new = [one for one in job.before if transcript_with(session, one.id) is None]
+        await session.aio.append(*new, *results)
         if not job.is_streamed:
             yield Done(await agent.ask(job.message, **asking))
             return
         deltas = agent.stream(job.message, **asking)
     else:
+        verdicts = {**await _decided(agent, taken), **{one.call_id: one for one in job.results}}
         if not job.is_streamed:
             yield Done(await agent.decide(verdicts, **asking))
             return
@@ -71,3 +86,17 @@ async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
     async with aclosing(deltas):
         async for delta in deltas:
             yield delta
+
+
+async def _decided(agent: Agent, taken: Taken) -> dict[str, bool | str | ToolResult]:
+    """The decisions of a job; after a crash, those that nobody acted on. Approvals go on the record first."""
+    steps = agent.session.steps
+    waiting = [call for call, standing in steps.standing() if standing in ("waiting", "foreign")]
+    known = {name for call in waiting for name in (call.id, call.call_id)}
+    found: dict[str, bool | str | ToolResult] = {}
+    for name, verdict in taken.job.decisions.items():
+        if not taken.is_retry or name in known:
+            found[name] = verdict
+            if verdict is True:
+                await steps.decide(name, True)
+    return found

@@ -11,7 +11,7 @@ from quire.agent.builtin import sub_agents
 from quire.agent.turn import refuse_from_within
 from quire.errors import Stopped
 from quire.items import ToolCall, now
-from quire.node.jobs import Raised, run_job
+from quire.node.jobs import NOT_ENDED, Raised, fail_job, run_job
 from quire.session import Outcome, Session
 from quire.stores.threads import STORE
 
@@ -136,15 +136,28 @@ class Worker:
         """As `decide`, streamed."""
         return self._stream(lambda agent: agent.decide_stream(decisions, **asking))
 
-    def run(
+    async def run(
         self, job_id: str, *, force: bool = False, raises: Raised = ()
     ) -> AsyncGenerator[Delta | Outcome, None]:
-        """Do a job after the messages sent before; see `Node.run`."""
-        return self._stream(
-            lambda agent: run_job(
-                agent, job_id, force=force, raises=raises, is_stopped=lambda: self._is_stopped
-            )
-        )
+        """Do a job after the messages sent before; see `Node.run`. It fails if the agent cannot be made."""
+
+        def begin(agent: Agent) -> AsyncGenerator[Delta | Outcome, None]:
+            return run_job(agent, job_id, force=force, raises=raises, is_stopped=lambda: self._is_stopped)
+
+        if self._agent is None:
+            try:
+                await self._begin_turn()
+            except NOT_ENDED:
+                raise
+            except Exception as fault:
+                session, *_ = await STORE.do(self._open)
+                async with session.jobs.taken(job_id, force=force) as taken:
+                    yield taken.outcome or await fail_job(taken, fault)
+                return
+            self._end_turn()
+        async with aclosing(self._stream(begin)) as deltas:
+            async for delta in deltas:
+                yield delta
 
     async def stop(self, grace: float, hurry: asyncio.Event) -> None:
         """Refuse new messages. Interrupt the current answer after `grace` seconds, or once `hurry` is set."""

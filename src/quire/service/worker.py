@@ -224,7 +224,10 @@ class Worker:
         task.add_done_callback(self._turns.discard)
         try:
             return await task
-        except (asyncio.CancelledError, Stopped, TurnLost):
+        except TurnLost:  # to another worker, or it was forgotten: then it has ended
+            session = await STORE.do(self._node.session, *reference[:3])
+            return await session.jobs.outcome(reference.job)
+        except (asyncio.CancelledError, Stopped):
             return None
         except UnknownId:  # the conversation was removed
             return Outcome(reference.job, "removed", 0)

@@ -43,7 +43,7 @@ from quire.session.hooks import (
     Requesting,
     hook,
 )
-from quire.session.jobs import Job, Jobs as Jobs, Outcome, Taken as Taken, job_entries as job_entries
+from quire.session.jobs import Job, Jobs as Jobs, Outcome, Taken as Taken
 from quire.session.log import (
     Work as Work,
     close_stores as close_stores,

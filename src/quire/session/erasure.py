@@ -25,7 +25,7 @@ from quire.errors import Forgotten, InvalidValue, QuireError, UnknownId, cut
 from quire.items import JSON, Hide, Item, Note, Summary, ToolCall, ToolResult, Undo, new_id
 from quire.memory import KNOWLEDGE, Memory, on_removed
 from quire.memory.quotes import Quote
-from quire.session.log import Entries, Log, open_log
+from quire.session.log import CLAIMS, Entries, Log, open_log
 from quire.session.pool import handle_of
 from quire.session.state import State, Written, is_job, is_receipt, is_step, sources_of
 from quire.state import AUTOMATIC, Transcript
@@ -172,6 +172,8 @@ def _opened(store: Store, places: Iterable[Place]) -> list[Log]:
 def forget(log: Log, ids: Sequence[str]) -> None:
     """Erase items of a conversation by their ids, or all items and notes of it."""
     log.catch_up()
+    if not ids and log.place not in CLAIMS.get():  # unless a tool asks for it, whose turn would be lost
+        log.commit(State.drop_jobs)
     with _locks.setdefault(log.store, RLock()):
         _Erasing(log.store, log.place.scope).run([_Family(log, _checked_ids(log, set(ids)))])
     logger.info("forgot items of %s", log.place)

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from quire.errors import InvalidValue, TurnBusy, UnknownId, cut
-from quire.items import JSON, Item, Message, Note, ToolResult, new_id
+from quire.items import Item, Message, Note, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
 from quire.session.log import CLAIMS, Entries
-from quire.session.state import ENDED, JOB, State, Written, taken_job
+from quire.session.state import ENDED, JOB, State, Written, ended_job, taken_job
 from quire.session.steps import claimed, is_held, renewed
-from quire.stores import Entry
 from quire.stores.streams import JOBS, MAIN
 from quire.tokens import Definition
 
@@ -35,6 +34,8 @@ class Job(NamedTuple):
     message: Message | None = None
     decisions: Mapping[str, bool | str] = {}
     results: tuple[ToolResult, ...] = ()
+    before: tuple[Item, ...] = ()
+    """Items that are recorded before the message, when the job begins."""
     tools: Sequence[Definition] = ()
     """Tools that the client runs, for this turn."""
     parameters: Mapping[str, Any] = {}
@@ -75,11 +76,6 @@ class Outcome(NamedTuple):
 _OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before")
 
 
-def job_entries(job: Job) -> list[Entry]:
-    """What accepting a job appends to the log of its conversation, for a caller with a transaction."""
-    return [Entry(JOBS, JSON.encode_item(item)) for item in _items_of(job)]
-
-
 def _items_of(job: Job) -> list[Item]:
     if job.message is None and not job.decisions and not job.results:
         raise InvalidValue("a job has a message, decisions or results")
@@ -87,16 +83,21 @@ def _items_of(job: Job) -> list[Item]:
         raise InvalidValue("the message of a job has the id of the job: Job.of gives it")
     options = {name: getattr(job, name) for name in _OPTIONS if getattr(job, name)}
     brings = [] if job.message is None else [job.message]
-    return [Note(content={**options, JOB: job.id}, key=JOB), *brings, *job.results]
+    counted = {"before": len(job.before)} if job.before else {}
+    note = Note(content={**options, **counted, JOB: job.id}, key=JOB)
+    return [note, *job.before, *brings, *job.results]
 
 
 def _job_of(items: Sequence[Item]) -> Job:
-    note, *brings = items
+    note, *items = items
     assert isinstance(note, Note)
+    count = note.content.get("before", 0)
+    before, brings = items[:count], items[count:]
     return Job(
         note.content[JOB],
         next((item for item in brings if isinstance(item, Message)), None),
         results=tuple(item for item in brings if isinstance(item, ToolResult)),
+        before=tuple(before),
         **{name: note.content[name] for name in _OPTIONS if name in note.content},
     )
 
@@ -108,6 +109,8 @@ class Taken:
         self.job, self._since = job, since
         self.is_retry = is_retry
         """Whether somebody has begun it before."""
+        self.unfinished: str | None = None
+        """Another job that was begun and has not ended: it goes first, and this one was not taken."""
         self._writer = writer
         self.outcome: Outcome | None = None
         """How it ended, once it has."""
@@ -115,9 +118,7 @@ class Taken:
     async def end(self, stop: str, *, waiting: Sequence[str] = (), error: str = "") -> Outcome:
         """Record how the job ended. `TurnLost` if another has taken it."""
         log = self._writer.log
-        said = {"waiting": list(waiting), "error": error}
-        content = {JOB: self.job.id, "stop": stop, "since": self._since}
-        note = Note(content=content | {name: one for name, one in said.items() if one}, key=ENDED)
+        note = ended_job(self.job.id, stop, self._since, waiting=list(waiting), error=error)
         await AWAITED.do(log, lambda: log.commit(lambda _: [Written(JOBS, note)]))
         self.outcome = _outcome_of(note, log.state.version - 1)
         return self.outcome
@@ -172,7 +173,7 @@ class Jobs:
         """The version before the job that somebody has taken; if there is none, that of the conversation."""
         with self._log.applying:
             state, job_id = self._log.state, self.current
-            return state.version if job_id is None else self._version_before(job_id, state)
+            return state.version if job_id is None else state.version_before_job(job_id)
 
     async def outcome(self, job_id: str) -> Outcome | None:
         """How a job ended; `None` if it has not, or there is none."""
@@ -187,23 +188,24 @@ class Jobs:
         """
         with claimed() as claim:
             note, job, since, is_retry = taken_job(job_id, claim()), Job(job_id), 0, False
+            unfinished: str | None = None
 
             def take(state: State) -> Entries:
-                nonlocal job, since, is_retry
+                nonlocal job, since, is_retry, unfinished
                 if job_id not in state.jobs.pending:
                     return []
-                job, last = _job_of(state.jobs.pending[job_id]), state.jobs.taken
-                is_retry = last is not None and last.content["taken"] == job_id
-                since = self._version_before(job_id, state)
-                holder = state.jobs.holder
+                job = _job_of(state.jobs.pending[job_id])
+                holder, since = state.jobs.holder, state.version_before_job(job_id)
                 if holder is not None and not force and is_held(holder):
                     raise TurnBusy(f"a job of {self._log.place} is being done by another")
-                return [Written(JOBS, note)]
+                is_retry, begun = job_id in state.jobs.begun, next(iter(state.jobs.begun), None)
+                unfinished = None if is_retry else begun
+                return [Written(JOBS, note)] if unfinished is None else []
 
             if job_id not in self._log.state.jobs.pending:
                 await AWAITED.do(self._log, self._log.catch_up)
             if not await AWAITED.do(self._log, lambda: self._log.commit(take)):
-                yield await self._ended(job_id)
+                yield await self._not_taken(job_id, unfinished)
                 return
 
             def renewal(state: State) -> Entries:
@@ -216,26 +218,24 @@ class Jobs:
             finally:
                 CLAIMS.reset(token)
 
-    async def _ended(self, job_id: str) -> Taken:
-        outcome = await self.outcome(job_id)
-        if outcome is None:
+    async def _not_taken(self, job_id: str, unfinished: str | None) -> Taken:
+        left = Taken(Job(job_id), self._writer)
+        left.unfinished = unfinished
+        left.outcome = None if unfinished is not None else await self.outcome(job_id)
+        if left.outcome is None and unfinished is None:
             raise UnknownId(f"there is no job {cut(job_id)!r} in {self._log.place}")
-        ended = Taken(Job(job_id), self._writer)
-        ended.outcome = outcome
-        return ended
-
-    def _version_before(self, job_id: str, state: State) -> int:
-        return state.versions_by_id[state.jobs.pending[job_id][0].id] - 1
+        return left
 
     def _known(self, job: Job, state: State) -> int | None:
         """The version before a job that was accepted before; `None` if it was not."""
         if job.id in state.jobs.pending:
-            return self._version_before(job.id, state)
+            return state.version_before_job(job.id)
         if ended := state.jobs.ended.get(job.id):
             return int(ended.content["since"])
         if job.message is not None and job.id in state.transcripts[MAIN]:
             return state.version_of(job.id, MAIN) - 1
-        return None
+        outcome = self._find_outcome(job.id) if job.message is None else None
+        return None if outcome is None else outcome.since
 
     def _find_outcome(self, job_id: str) -> Outcome | None:
         state = self._log.state

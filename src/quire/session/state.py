@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeGuard
 import msgspec
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, cut
-from quire.items import EDITS, JSON, Hide, Item, Mask, Message, Note, ToolCall, ToolResult
+from quire.items import EDITS, JSON, Hide, Item, Mask, Message, Note, ToolCall, ToolResult, new_id
 from quire.session.spending import Spending
 from quire.state import PAGE, Outline, Pool, Transcript, View
 from quire.stores import Entry, Stored
@@ -330,6 +330,8 @@ class JobsState:
         """By the ids of jobs, in order: the note (1), and the items of the job."""
         self.taken: Note | None = None
         """The last note (2)."""
+        self.begun: dict[str, Note] = {}
+        """The last note (2) of each pending job that was ever taken."""
         self.ended: dict[str, Note] = {}
         """The latest notes (3), by the ids of jobs."""
         self._latest: list[Item] = []  # the job that items which follow belong to
@@ -342,8 +344,7 @@ class JobsState:
     @property
     def holder(self) -> Note | None:
         """The note of the job that is being done."""
-        is_done = self.taken is None or self.taken.content[_TAKEN] not in self.pending
-        return None if is_done else self.taken
+        return None if self.taken is None else self.begun.get(self.taken.content[_TAKEN])
 
     def take(self, items: Iterable[Item]) -> None:
         """Apply items of the stream of jobs."""
@@ -354,8 +355,11 @@ class JobsState:
                 self._latest = self.pending[item.content[JOB]] = [item]
             elif item.key == _TAKEN:
                 self.taken = item
+                if item.content[_TAKEN] in self.pending:
+                    self.begun[item.content[_TAKEN]] = item
             elif item.key == ENDED:
                 self.pending.pop(item.content[JOB], None)
+                self.begun.pop(item.content[JOB], None)
                 self.ended[item.content[JOB]] = item
                 for job_id in list(self.ended)[:-_MOST_ENDED]:
                     del self.ended[job_id]
@@ -365,7 +369,7 @@ class JobsState:
     def entries(self) -> set[str]:
         """The ids of the items that have to be applied again to arrive at the same."""
         taken = [] if self.taken is None else [self.taken]
-        notes = {item.id for item in (*self.ended.values(), *taken)}
+        notes = {item.id for item in (*self.ended.values(), *self.begun.values(), *taken)}
         return notes.union(item.id for items in self.pending.values() for item in items)
 
 
@@ -377,6 +381,12 @@ def is_job(item: Item) -> TypeGuard[Note]:
 def taken_job(job_id: str, claim: Mapping[str, object]) -> Note:
     """The note that somebody does a job from here on."""
     return Note(content={**claim, _TAKEN: job_id}, key=_TAKEN)
+
+
+def ended_job(job_id: str, stop: str, since: int, **said: object) -> Note:
+    """The note that a job has ended, and how; `since` is the version before it."""
+    content = {JOB: job_id, "stop": stop, "since": since}
+    return Note(content=content | {name: one for name, one in said.items() if one}, key=ENDED)
 
 
 def ended_plans(item: Item) -> Sequence[str] | None:
@@ -460,6 +470,17 @@ class State:
                 by_stream.setdefault(stream, []).append(item)
         for stream, items in by_stream.items():
             _check(transcripts.get(stream), items)
+
+    def version_before_job(self, job_id: str) -> int:
+        """The version before a pending job was accepted."""
+        return self.versions_by_id[self.jobs.pending[job_id][0].id] - 1
+
+    def drop_jobs(self) -> list[Written]:
+        """Entries that end all pending jobs; whoever does one can write no more of it."""
+        holder = self.jobs.holder
+        lost = [] if holder is None else [taken_job(holder.content[_TAKEN], {"claim": new_id()})]
+        dropped = [ended_job(one, "removed", self.version_before_job(one)) for one in self.jobs.pending]
+        return [Written(JOBS, note) for note in (*lost, *dropped)]
 
     def counted_items(self) -> int:
         """How many items of this log were counted, by all counters."""
