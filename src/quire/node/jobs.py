@@ -48,10 +48,10 @@ async def run_job(
             return
     for one in (taken.unfinished, job_id):
         assert one is not None
-        async with aclosing(again(one)) as deltas:
-            async for delta in deltas:
+        async with aclosing(again(one)) as events:
+            async for event in events:
                 if one == job_id:
-                    yield delta
+                    yield event
 
 
 async def fail_job(taken: Taken, fault: Exception) -> Outcome:
