@@ -5,6 +5,7 @@ import socket
 from collections.abc import Generator
 from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, strategies as st
@@ -132,7 +133,6 @@ def test_a_request_that_makes_no_sense(served: Served, method: str, rest: str, b
         "/agents/support/conversations/%ff",
         "/agents/support/conversations/%0a",
         "/agents/support/conversations/%7Erecalled/items",
-        "/agents/support/conversations/" + "x" * 501,
         "/agents/%00/conversations",
         "/agents/support/conversations/c/",
         "//agents/support/conversations/c",
@@ -147,6 +147,12 @@ def test_a_request_that_makes_no_sense(served: Served, method: str, rest: str, b
 )
 def test_a_path_that_leads_nowhere(served: Served, path: str) -> None:
     check(served.client.get(path))
+
+
+@pytest.mark.parametrize("name", [".", "..", "x" * 501, "x" * 3_000, "\0"])
+def test_a_conversation_that_cannot_be_named_so(served: Served, name: str) -> None:
+    path = f"/agents/support/conversations/{quote(name).replace('.', '%2E')}/messages"
+    check(served.client.post(path, json={"content": "x"}), 400)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
 """The routes: messages, approvals, forks, contexts, receipts, erasure, and the description of it all."""
 
+import asyncio
 import re
+import threading
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
@@ -9,7 +12,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.routing import Route
 
-from tests.service.serving import Served, support, until_ended
+from quire.agent import Agent
+from quire.node import Node
+from quire.service import app
+from quire.session import Session
+from tests.service.serving import Served, reply, serving, support, until_ended
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +64,17 @@ def test_the_same_idempotency_key_is_answered_once(served: Served) -> None:
     assert (again["job"], again["text"], again["stop"]) == (first["job"], first["text"], "done")
     assert send().status_code == 202
     assert served.get("/items", "once")["length"] == 2
+
+
+def test_an_idempotency_key_of_the_past_can_be_used_in_a_fork(served: Served) -> None:
+    def send(conversation: str) -> Any:
+        headers = {"Idempotency-Key": "1", "Prefer": "wait=20"}
+        return post(served, "/messages", conversation, json={"content": "hello"}, headers=headers)
+
+    assert send("keyed").status_code == 200
+    assert post(served, "/forks", "keyed", json={"name": "fork"}).status_code == 201
+    assert send("keyed/fork").json()["stop"] == "done"
+    assert served.get("/items", "keyed/fork")["length"] == 4
 
 
 def test_a_message_can_be_delayed(served: Served) -> None:
@@ -114,6 +132,47 @@ def test_a_call_that_waits_is_decided(served: Served, verdict: bool | str, told:
     assert served.get("/waiting", name) == {"calls": []}
     again = post(served, "/decisions", name, json=body)
     assert again.status_code == 404
+
+
+def test_decisions_that_are_sent_again_while_they_run_are_one_job(tmp_path: Path) -> None:
+    gate = threading.Event()
+
+    async def answer(rendered: Any) -> Any:
+        while rendered.payload["messages"][-1]["role"] == "tool" and not gate.is_set():
+            await asyncio.sleep(0.01)
+        return reply(rendered)
+
+    with support(tmp_path / "store.db", answer) as served:
+        (call,) = served.send("refund 7")["waiting"]
+
+        def decide() -> Any:
+            headers, body = {"Idempotency-Key": "yes"}, {"decisions": {call: True}}
+            return post(served, "/decisions", json=body, headers=headers)
+
+        first = decide()
+        while served.get()["state"] != "running":
+            pass
+        assert decide().json() == first.json()
+        gate.set()
+        with served.stream("GET", first.json()["events"]) as events:
+            until_ended(events)
+        assert decide().json() == first.json()
+
+
+def test_an_agent_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    with support(tmp_path / "store.db") as served:
+        served.send("refund 7")
+
+    def make(session: Session) -> Agent:
+        raise KeyError("a setting of the operator")
+
+    node = Node(store=tmp_path / "store.db")
+    node.add("support", make)
+    with serving(app(node)) as served:
+        for rest in ("/context", "/waiting", ""):
+            answer = served.client.get(served.path(rest=rest))
+            told = (answer.status_code, answer.json()["detail"])
+            assert told == (500, "the agent cannot be made: KeyError")
 
 
 def test_decisions_are_streamed_too(served: Served) -> None:

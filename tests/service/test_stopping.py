@@ -16,9 +16,11 @@ import httpx
 import pytest
 
 from quire.agent import Agent
+from quire.errors import StoreFailed
 from quire.models import Scripted
 from quire.node import Node
 from quire.service import app
+from quire.stores import SQLiteStore
 from tests.cli.command_line import run
 from tests.service.serving import events_in, reply, serving, support, until_ended
 
@@ -64,6 +66,24 @@ def test_a_turn_that_takes_longer_is_answered_after_the_next_start(tmp_path: Pat
         assert ended == [accepted["job"], waiting["job"]]
         contents = [item["content"] for item in served.get("/items")["items"]]
         assert contents == ["hello", "You said: hello", "and another", "You said: and another"]
+
+
+@pytest.mark.parametrize("verb", ["recent", "versions_of"])
+def test_a_store_that_fails_at_the_start_is_asked_again(
+    tmp_path: Path, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with support(tmp_path / "store.db", Gate(), grace=0) as served:
+        accepted = served.client.post(served.path(rest="/messages"), json={"content": "hello"}).json()
+    store = SQLiteStore(tmp_path / "store.db")
+    works = getattr(store, verb)
+
+    def fail_once(*given: Any, **named: Any) -> Any:
+        monkeypatch.setattr(store, verb, works)
+        raise StoreFailed("the database is locked")
+
+    monkeypatch.setattr(store, verb, fail_once)
+    with support(store) as served, served.stream("GET", accepted["events"]) as events:
+        assert until_ended(events)[-1].data["job"] == accepted["job"]
 
 
 def test_words_of_a_turn_that_is_done_again_reach_who_had_words_of_the_first_attempt(tmp_path: Path) -> None:
@@ -112,13 +132,15 @@ def test_streams_end_with_the_service_and_nothing_is_accepted_meanwhile(tmp_path
             stopping.result(20)
 
 
-def test_messages_are_refused_while_too_many_wait(tmp_path: Path) -> None:
+def test_messages_are_refused_while_too_many_wait_that_could_begin(tmp_path: Path) -> None:
     gate = Gate()
     with support(tmp_path / "store.db", gate, most=2) as served:
 
-        def send(name: str) -> Any:
-            return served.client.post(served.path(name, "/messages"), json={"content": "hello"})
+        def send(name: str, delay: float = 0) -> Any:
+            body = {"content": "hello", "delay": delay}
+            return served.client.post(served.path(name, "/messages"), json=body)
 
+        assert {send("delayed", 3_600).status_code for _ in range(3)} == {202}
         assert [send("a").status_code, send("b").status_code] == [202, 202]
         refused = send("c")
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from quire.service import Runner
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
 _CLOSING = 5
 """Seconds in which streams close after the turns have ended."""
 
@@ -48,6 +46,7 @@ def serve(
     """Serve the agents of a node over HTTP, until Ctrl+C or SIGTERM."""
     with errors_reported():
         from quire.service import Keys, app, new_key as made_key
+        from quire.service.boundary import LOOPBACK
 
         if new_key is not None:
             key, row = made_key(new_key)
@@ -56,7 +55,7 @@ def serve(
             return
         if node is None:
             raise InvalidValue("which node? Name a Python file that has one")
-        if keys is None and host not in _LOOPBACK:
+        if keys is None and host not in LOOPBACK:
             raise InvalidValue("other machines are answered with keys only: give --keys")
         known = None if keys is None else Keys.read(read_bytes(keys))
         served, _ = node_in(node)

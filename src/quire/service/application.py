@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from quire.errors import InvalidValue, UnknownId, cut
+from quire.agent import Agent
+from quire.errors import InvalidValue, StoreError, UnknownId, cut
 from quire.items import JSON, Content, Item, Message, now, prepared
 from quire.memory import is_reserved
 from quire.node import Node
@@ -89,7 +90,7 @@ def app(
     """Make the service of a node, to run with an ASGI server.
 
     The `runner` does the jobs; by default this process does. Without `keys` only programs of this machine are
-    answered, all in one scope. While more than `most` jobs wait or run, messages are refused with 503.
+    answered, all in one scope. While `most` jobs wait or run, messages are refused with 503.
     `largest` is the size of a body in bytes. When the server ends, running turns have `grace` seconds.
     """
     service = Service(node, runner or LocalRunner(node), most, grace)
@@ -248,7 +249,7 @@ class _Routes:
             raise InvalidValue("the content of a message is empty")
         job = Job.of(
             Message("user", asked.content),
-            id=job_id_of(request),
+            id=job_id_of(request, address),
             parameters=asked.parameters,
             is_streamed=asked.stream or _wants_events(request),
             not_before=now() + asked.delay if asked.delay else 0.0,
@@ -260,11 +261,11 @@ class _Routes:
         """Approve or refuse calls that wait."""
         address, asked = self._address(request), await self._service.body(request, NewDecisions)
         session = await self._service.session(address)
-        known = {name for call in self._waiting(address, session) for name in (call.id, call.call_id)}
-        job_id = job_id_of(request)
-        for name in asked.decisions:
-            if name not in known and (job_id is None or await session.jobs.outcome(job_id) is None):
-                raise UnknownId(f"no call {cut(name)!r} waits for a decision")
+        calls = {name for call in self._waiting(address, session) for name in (call.id, call.call_id)}
+        job_id = job_id_of(request, address)
+        unknown = next((name for name in asked.decisions if name not in calls), None)
+        if unknown is not None and not (job_id and await _is_known(session, job_id)):
+            raise UnknownId(f"no call {cut(unknown)!r} waits for a decision")
         job = Job.of(
             id=job_id,
             decisions=asked.decisions,
@@ -305,7 +306,7 @@ class _Routes:
         """What the model would see now, and why."""
         address = self._address(request)
         await self._service.session(address)
-        made = await self._service.node.worker(*address).agent.preview()
+        made = await self._agent(address).preview()
         receipt = made.receipt
         return json_response(
             {
@@ -344,7 +345,16 @@ class _Routes:
         """The calls that wait for a person; the agent is only made if there may be one."""
         if session.jobs.current is not None or not session.steps.standing():
             return ()
-        return self._service.node.worker(*address).agent.waiting()
+        return self._agent(address).waiting()
+
+    def _agent(self, address: Address) -> Agent:
+        worker = self._service.node.worker(*address)
+        try:
+            return worker.agent
+        except StoreError:
+            raise
+        except Exception as fault:
+            raise Problem(500, f"the agent cannot be made: {type(fault).__name__}") from fault
 
 
 OPERATIONS = operations_of(_Routes)
@@ -377,6 +387,11 @@ def _limit(request: Request) -> int:
 
 def _wants_events(request: Request) -> bool:
     return "text/event-stream" in request.headers.get("accept", "")
+
+
+async def _is_known(session: Session, job_id: str) -> bool:
+    is_pending = any(job.id == job_id for job in session.jobs.pending())
+    return is_pending or await session.jobs.outcome(job_id) is not None
 
 
 def _preferred_wait(request: Request) -> float:

@@ -19,7 +19,8 @@ OPEN = ("/health", "/ready", "/openapi.json")
 CALLER = "quire.caller"
 """Where the scope of a request holds who asks."""
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""The names of this machine, which need no keys."""
 
 _HEADERS = {
     b"x-content-type-options": b"nosniff",
@@ -57,7 +58,7 @@ class Boundary:
         except Exception as fault:
             problem = problem_of(fault)
             if problem.status == 500:  # an error may quote content, so only its type is logged
-                logger.error("a request failed: %s", type(fault).__name__)
+                logger.error("a request failed: %s", type(fault.__cause__ or fault).__name__)
             if not status:
                 await document(problem, scope["path"])(scope, receive, send_noted)
         finally:
@@ -107,5 +108,5 @@ def _check_origin(headers: Headers) -> None:
         name = urlsplit(f"//{headers.get('host', '')}").hostname
     except ValueError:
         name = None
-    if name not in _LOOPBACK or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+    if name not in LOOPBACK or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         raise Problem(403, "without keys the service answers programs of this machine alone")

@@ -2,15 +2,16 @@
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
 from quire.agent import Delta, Recorded, Thoughts, Words
-from quire.errors import Stopped, StoreError
+from quire.errors import Stopped, StoreDamaged, StoreError
 from quire.items import now
 from quire.memory import is_reserved
 from quire.node import Node
@@ -23,6 +24,9 @@ logger = logging.getLogger("quire.service")
 
 _MOST_WORDS, _MOST_ENDED = 2**18, 100
 """Characters that are kept of one answer, and how many answers that have ended are kept."""
+
+_TOGETHER = 0.05
+"""Seconds of which the words are told as one piece."""
 
 _LOOK_BACK = 31 * 86_400.0
 """Seconds: conversations that were active since are looked through for jobs when a runner starts."""
@@ -94,46 +98,66 @@ class _Key(NamedTuple):
     conversation: str
 
 
-class _Words:
-    """What one job has told since a version: the oldest are dropped if there is too much of it."""
+class _Spoken:
+    """What one job has told since a version: the oldest are dropped if there is too much of it.
+
+    Words that come within a moment are told as one piece, the same for all who listen.
+    """
 
     def __init__(self, since: int) -> None:
         self.since = since
         self._told: list[Told] = []
-        self.size = 0
+        self._size = 0
         # A job that is done again after a restart goes on with higher numbers.
         self.first = self.last = int(now() * 1e3)
         self.has_ended = False
+        self._next: list[Told] = []  # pieces of one kind
+        self._told_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._changed = asyncio.Event()
 
     def add(self, delta: Delta | Outcome) -> None:
-        """Keep what a delta tells, and wake those who listen."""
-        one = told(self.last + 1, delta)
+        """Tell of a delta: at once, or within a moment if words were told just now."""
+        one = told(0, delta)
         if one is None:
             return
-        self._told.append(one)
-        self.last = one.number
-        self.size += len(one.text)
-        if self.size > _MOST_WORDS:
-            self._told = self._told[len(self._told) // 2 :]
-            self.size = sum(len(kept.text) for kept in self._told)
-        self._wake()
+        if self._next and self._next[0].kind != one.kind:
+            self._tell()
+        self._next.append(one)
+        wait = self._told_at + _TOGETHER - time.monotonic()
+        if one.kind == "recorded" or wait <= 0:
+            self._tell()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(wait, self._tell)
 
     def end(self) -> None:
         """Nothing more is told."""
         self.has_ended = True
-        self._wake()
+        self._tell()
 
-    def after(self, number: int) -> Iterator[Told]:
+    def after(self, number: int) -> list[Told]:
         """What is kept after a number."""
         first = self.last - len(self._told)
-        return iter(self._told[max(number - first, 0) :])
+        return self._told[max(number - first, 0) :]
 
     async def changed(self) -> None:
         """Wait for more."""
         await self._changed.wait()
 
-    def _wake(self) -> None:
+    def _tell(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._next:
+            self.last += 1
+            text = "".join(one.text for one in self._next)
+            self._told.append(Told(self.last, self._next[0].kind, text))
+            self._next = []
+            self._told_at = time.monotonic()
+            self._size += len(text)
+            if self._size > _MOST_WORDS:
+                self._told = self._told[len(self._told) // 2 :]
+                self._size = sum(len(kept.text) for kept in self._told)
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -143,11 +167,11 @@ class LocalRunner:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._jobs: dict[_Key, set[str]] = {}  # that wait or run
+        self._jobs: dict[_Key, dict[str, float]] = {}  # that wait or run, and when each may begin
         self._working: dict[_Key, asyncio.Task[None]] = {}
         self._news: dict[_Key, asyncio.Event] = {}
         self._running: set[_Key] = set()
-        self._words: OrderedDict[tuple[_Key, str], _Words] = OrderedDict()
+        self._words: OrderedDict[tuple[_Key, str], _Spoken] = OrderedDict()
         self._finding: asyncio.Task[None] | None = None
         self._is_stopped = False
 
@@ -182,7 +206,8 @@ class LocalRunner:
 
     def load(self) -> int:
         """See `Runner.load`."""
-        return sum(map(len, self._jobs.values()))
+        moment = now()
+        return sum(begins <= moment for jobs in self._jobs.values() for begins in jobs.values())
 
     async def start(self) -> None:
         """See `Runner.start`."""
@@ -212,10 +237,10 @@ class LocalRunner:
         """See to the pending jobs of a conversation."""
         jobs = session.jobs.pending()
         for job in jobs:
-            if job.id not in self._jobs.setdefault(key, set()):
-                self._jobs[key].add(job.id)
+            if job.id not in self._jobs.setdefault(key, {}):
+                self._jobs[key][job.id] = job.not_before
                 if job.is_streamed:
-                    self._words[key, job.id] = _Words(session.version)
+                    self._words[key, job.id] = _Spoken(session.version)
         if key in self._working:
             self._news[key].set()
         elif jobs and not self._is_stopped:
@@ -237,9 +262,9 @@ class LocalRunner:
             news = self._news[key]
             news.clear()
             jobs = session.jobs.pending()
-            for job_id in self._jobs[key].difference(job.id for job in jobs):
+            known, self._jobs[key] = self._jobs[key], {job.id: job.not_before for job in jobs}
+            for job_id in known.keys() - self._jobs[key]:
                 self._end(key, job_id)
-            self._jobs[key] = {job.id for job in jobs}
             if not jobs:
                 return
             job = next((job for job in jobs if job.not_before <= now()), None)
@@ -283,16 +308,31 @@ class LocalRunner:
             del self._words[name]
 
     async def _find(self) -> None:
-        """See to the jobs that were left when the process ended, the latest conversations first."""
-        for recent in await STORE.do(self._node.store.recent):
+        """See to the jobs that were left when the process ended; again later where the store failed."""
+        pause = _SHORTEST_PAUSE
+        while not await self._has_found_all():
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _has_found_all(self) -> bool:
+        """Look for jobs, the latest conversations first, and return whether the store gave all of them."""
+        is_all = True
+        try:
+            found = await STORE.do(self._node.store.recent)
+        except StoreError as fault:
+            logger.warning("jobs are looked for again later: %s", type(fault).__name__)
+            return False
+        for recent in found:
             if (recent.time or 0.0) < now() - _LOOK_BACK:
-                return
+                break
             try:
                 key = self._key_of(recent)
                 if key is not None and await STORE.do(self._has_jobs, recent.place):
                     self._attend(key, await STORE.do(self._node.session, *key))
             except Exception as fault:  # one conversation that is damaged keeps no other waiting
-                logger.warning("jobs of %s are not looked for: %s", recent.place, type(fault).__name__)
+                logger.warning("jobs of %s are not found: %s", recent.place, type(fault).__name__)
+                is_all &= not isinstance(fault, StoreError) or isinstance(fault, StoreDamaged)
+        return is_all
 
     def _key_of(self, recent: Recent) -> _Key | None:
         agent, _, scope = recent.place.scope.partition("/")

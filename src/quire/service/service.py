@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from quire.errors import InvalidValue, UnknownId, UnknownKey, cut
+from quire.errors import InvalidValue, TooLarge, UnknownId, UnknownKey, cut
 from quire.items import without_content
 from quire.memory import is_reserved
 from quire.node import Node
@@ -81,7 +82,11 @@ class Service:
         if agent not in self.node.agents or not is_allowed:
             raise UnknownKey(f"there is no agent {cut(agent)!r} here")
         address = Address(agent, caller.scope, conversation)
-        if is_reserved(address.place.conversation):
+        try:
+            name = address.place.conversation
+        except TooLarge as fault:
+            raise InvalidValue(str(fault)) from None
+        if is_reserved(name) or name in (".", ".."):  # clients take dots out of paths
             raise InvalidValue("the name of this conversation is reserved")
         return address
 
@@ -119,14 +124,17 @@ class Service:
             raise InvalidValue(f"the body{place}: {told}") from None
 
 
-def job_id_of(request: Request) -> str | None:
-    """The id of a job that the client chose, so that it can ask twice and be answered once."""
+def job_id_of(request: Request, address: Address) -> str | None:
+    """The id of a job that the client chose, so that it can ask twice and be answered once.
+
+    A fork has the jobs of its past; the same key is another job there.
+    """
     given = request.headers.get("idempotency-key")
     if given is None:
         return None
     if not (0 < len(given) <= 100 and given.isascii() and given.isprintable()):
         raise InvalidValue("Idempotency-Key has 1 to 100 printable ASCII characters")
-    return f"key {given}"  # the id of no item
+    return f"key_{sha256(msgspec.json.encode([*address, given])).hexdigest()[:32]}"
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
