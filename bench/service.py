@@ -380,7 +380,7 @@ def verified(url: str, deaths: list[Death], given: argparse.Namespace) -> Found:
             session = Session.open(scope=SCOPE, conversation=str(number), store=store)
             wrong += history_faults(session, number, given.turns)
             jobs = list(jobs_of(session, store))
-            wrong += job_faults(jobs, number, given.turns)
+            wrong += job_faults(jobs, given.turns)
             takings += takings_of(jobs, deaths)
             unsure |= {
                 item.call_id
@@ -424,13 +424,14 @@ def jobs_of(session: Session, store: Store) -> Iterator[Note]:
             yield item
 
 
-def job_faults(notes: list[Note], number: int, turns: int) -> Counter[str]:
-    """Accepted once and ended once, each."""
-    orders = Counter({order_of(number, turn): 1 for turn in range(turns)})
+def job_faults(notes: list[Note], turns: int) -> Counter[str]:
+    """Each message is one job, accepted once and ended once."""
+    accepted, ended = (
+        Counter(note.content["job"] for note in notes if note.key == key) for key in ("job", "ended")
+    )
     found = Counter[str]()
-    for key, name in (("job", "accepted"), ("ended", "ended")):
-        counts = Counter(note.content["job"].removeprefix("key ") for note in notes if note.key == key)
-        found[f"not {name} once"] = (counts - orders).total() + (orders - counts).total()
+    found["not accepted once"] = abs(len(accepted) - turns) + accepted.total() - len(accepted)
+    found["not ended once"] = (ended - accepted).total() + (accepted - ended).total()
     found["failed"] = sum(note.content.get("stop") == "failed" for note in notes if note.key == "ended")
     return found
 
