@@ -1,6 +1,7 @@
 """The application: the agents of a node over HTTP. Each route says itself what it takes and answers."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Annotated, Any
 from urllib.parse import unquote
 
@@ -30,9 +31,6 @@ from quire.session import Job, Kept, Session
 from quire.stores import place_at
 from quire.stores.threads import STORE
 
-_LARGEST = 16 * 2**20
-_MOST = 1_000
-_GRACE = 30.0
 _ROWS, _MOST_ROWS = 50, 200
 _LONGEST_WAIT = 600.0
 _READY = 5.0
@@ -83,9 +81,9 @@ def app(
     *,
     runner: Runner | None = None,
     keys: Keys | None = None,
-    most: int = _MOST,
-    largest: int = _LARGEST,
-    grace: float = _GRACE,
+    most: int = 1_000,
+    largest: int = 16 * 2**20,
+    grace: float = 30.0,
 ) -> Starlette:
     """Make the service of a node, to run with an ASGI server.
 
@@ -247,14 +245,9 @@ class _Routes:
         address, asked = self._address(request), await self._service.body(request, NewMessage)
         if not asked.content:
             raise InvalidValue("the content of a message is empty")
-        job = Job.of(
-            Message("user", asked.content),
-            id=job_id_of(request, address),
-            parameters=asked.parameters,
-            is_streamed=asked.stream or _wants_events(request),
-            not_before=now() + asked.delay if asked.delay else 0.0,
-        )
-        return await self._answer(request, address, job)
+        begins = now() + asked.delay if asked.delay else 0.0
+        given = {"message": Message("user", asked.content), "not_before": begins}
+        return await self._answer(request, address, asked, **given)
 
     @operation("POST", f"{_ONE}/decisions", body=NewDecisions, answer=Answer, is_job=True)
     async def decide(self, request: Request) -> Response | EventResponse:
@@ -266,16 +259,14 @@ class _Routes:
         unknown = next((name for name in asked.decisions if name not in calls), None)
         if unknown is not None and not (job_id and await _is_known(session, job_id)):
             raise UnknownId(f"no call {cut(unknown)!r} waits for a decision")
-        job = Job.of(
-            id=job_id,
-            decisions=asked.decisions,
-            parameters=asked.parameters,
-            is_streamed=asked.stream or _wants_events(request),
-        )
-        return await self._answer(request, address, job)
+        return await self._answer(request, address, asked, decisions=asked.decisions)
 
-    async def _answer(self, request: Request, address: Address, job: Job) -> Response | EventResponse:
+    async def _answer(
+        self, request: Request, address: Address, asked: NewMessage | NewDecisions, **given: Any
+    ) -> Response | EventResponse:
         """Submit a job and answer as the client prefers: by events, by the answer, or at once."""
+        given["is_streamed"] = asked.stream or _wants_events(request)
+        job = Job.of(**given, id=job_id_of(request, address), parameters=asked.parameters)
         version = await self._service.submit(address, job)
         reader = self._service.reader(address, Cursor(version))
         if _wants_events(request):
@@ -307,16 +298,8 @@ class _Routes:
         address = self._address(request)
         await self._service.session(address)
         made = await self._agent(address).preview()
-        receipt = made.receipt
-        return json_response(
-            {
-                "model": made.model,
-                "tokens": receipt.tokens,
-                "available": receipt.available,
-                "items": _raw(made.items),
-                **_explained(receipt),
-            }
-        )
+        seen = {"model": made.model, "tokens": made.receipt.tokens, "available": made.receipt.available}
+        return json_response({**seen, "items": _raw(made.items), **_explained(made.receipt)})
 
     @operation("GET", f"{_ONE}/receipts", query=_LIMIT)
     async def receipts(self, request: Request) -> Response:
@@ -403,9 +386,8 @@ def _preferred_wait(request: Request) -> float:
     return 0.0
 
 
-def _raw(items: Any) -> list[Raw]:
-    found: list[Item] = list(items)
-    return [Raw(JSON.encode_item(item)) for item in found]
+def _raw(items: Iterable[Item]) -> list[Raw]:
+    return [Raw(JSON.encode_item(item)) for item in items]
 
 
 def _explained(receipt: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from starlette.responses import StreamingResponse
 
 from quire.errors import InvalidValue
 from quire.items import JSON, Message, Note
-from quire.service.runner import Runner, woken
+from quire.service.runner import Address, Runner, woken
 from quire.session import Spending
 from quire.stores import Place, Store, Stored
 from quire.stores.store import is_own
@@ -138,13 +138,10 @@ class Reader:
     """Reads the events of one conversation, from a cursor on."""
 
     def __init__(
-        self, readers: Readers, runner: Runner, store: Store, address: Sequence[str], after: Cursor
+        self, readers: Readers, runner: Runner, store: Store, address: Address, after: Cursor
     ) -> None:
-        """`address` is the agent, the scope and the conversation, as the node knows it."""
-        agent, scope, conversation = address
-        self._address = (agent, scope, conversation)
+        self._address, self._place = address, address.place
         self._readers, self._runner, self._store = readers, runner, store
-        self._place = Place(f"{agent}/{scope}", conversation)
         self._version, self._job, self._number = after
         self._has_words = bool(after.job)
         self._unstreamed: set[str] = set()  # jobs that tell no words
@@ -384,17 +381,8 @@ async def answered(reader: Reader, job: str) -> Answer | None:
                 if isinstance(item, Message) and item.role == "assistant" and has_begun:
                     text = item.text
             elif event.name == "ended" and is_of_job:
-                return Answer(
-                    job=job,
-                    stop=event.data["stop"],
-                    text=text,
-                    items=items,
-                    waiting=tuple(event.data["waiting"]),
-                    error=event.data["error"],
-                    usage=reader.spent.usage,
-                    cost=reader.spent.cost,
-                    version=event.version,
-                )
+                spent = {"usage": reader.spent.usage, "cost": reader.spent.cost}
+                return Answer(**event.data, text=text, items=items, version=event.version, **spent)
             else:
                 has_begun |= event.name == "begun" and is_of_job
     return None

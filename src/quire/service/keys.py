@@ -24,7 +24,6 @@ from quire.stores import place_at
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 _LONGEST_USER = 100
-_RETRY_BUSY = 1
 
 
 @prepared
@@ -150,7 +149,7 @@ class _Limit:
     @contextmanager
     def used(self) -> Generator[None]:
         if self._concurrent is not None and self._open >= self._concurrent:
-            raise Problem(429, "too many requests at a time", {"retry-after": str(_RETRY_BUSY)})
+            raise Problem(429, "too many requests at a time", {"retry-after": "1"})
         if self._per_second:
             moment = time.monotonic()
             self._left = min(self._left + (moment - self._at) * self._per_second, self._most)

@@ -13,19 +13,14 @@ from quire import errors
 RETRY_AFTER = 5
 """Seconds after which a client may ask again when the service or its store is busy."""
 
-_STATUS: dict[type[errors.QuireError], int] = {
-    errors.UnknownId: 404,
-    errors.UnknownKey: 404,
-    errors.Forgotten: 410,
-    errors.Conflict: 409,
-    errors.TurnBusy: 409,
-    errors.EditRefused: 409,
-    errors.TooLarge: 413,
-    errors.Stopped: 503,
-    errors.StoreDamaged: 500,
-    errors.StoreError: 503,
-    errors.ModelFailed: 502,
-    errors.OverBudget: 409,
+_STATUS: dict[int, tuple[type[errors.QuireError], ...]] = {
+    404: (errors.UnknownId, errors.UnknownKey),
+    410: (errors.Forgotten,),
+    413: (errors.TooLarge,),
+    500: (errors.StoreDamaged,),
+    502: (errors.ModelFailed,),
+    409: (errors.Conflict, errors.TurnBusy, errors.EditRefused, errors.OverBudget),
+    503: (errors.Stopped, errors.StoreError),
 }
 """Every other error of Quire is about what was asked: 400."""
 
@@ -50,7 +45,7 @@ def problem_of(fault: Exception) -> Problem:
     if isinstance(fault, HTTPException):
         return Problem(fault.status_code, str(fault.detail), fault.headers)
     if isinstance(fault, errors.QuireError):
-        status = next((code for kind, code in _STATUS.items() if isinstance(fault, kind)), 400)
+        status = next((code for code, kinds in _STATUS.items() if isinstance(fault, kinds)), 400)
         headers = {"retry-after": str(RETRY_AFTER)} if status == 503 else {}
         return Problem(status, "the store cannot be read" if status == 500 else str(fault), headers)
     return Problem(500, "the service failed at this request")
@@ -58,23 +53,13 @@ def problem_of(fault: Exception) -> Problem:
 
 def document(problem: Problem, path: str) -> Response:
     """The document of a problem. Below `/v1` it has the member that OpenAI's clients read."""
-    title = HTTPStatus(problem.status).phrase
-    told: dict[str, Any] = {
-        "type": "about:blank",
-        "title": title,
-        "status": problem.status,
-        "detail": problem.detail,
-    }
+    title, status = HTTPStatus(problem.status).phrase, problem.status
+    told: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "detail": problem.detail}
     if path.startswith("/v1/"):
         told["error"] = {
             "message": problem.detail,
-            "type": "server_error" if problem.status >= 500 else "invalid_request_error",
+            "type": "server_error" if status >= 500 else "invalid_request_error",
             "code": title.lower().replace(" ", "_"),
             "param": None,
         }
-    return Response(
-        msgspec.json.encode(told),
-        status_code=problem.status,
-        headers=problem.headers,
-        media_type="application/problem+json",
-    )
+    return Response(msgspec.json.encode(told), status, problem.headers, "application/problem+json")

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Literal, NamedTuple, Protocol
+from urllib.parse import quote
 
 import msgspec
 
@@ -16,7 +17,7 @@ from quire.items import now
 from quire.memory import is_reserved
 from quire.node import Node
 from quire.session import Job, Outcome, Session
-from quire.stores import Place, Recent
+from quire.stores import Place, Recent, place_at
 from quire.stores.streams import FORGOTTEN, JOBS
 from quire.stores.threads import STORE
 
@@ -36,6 +37,24 @@ LONGEST_DELAY = 30 * 86_400.0
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 30.0
 """Seconds after which a job that could not be done now is tried again."""
+
+
+class Address(NamedTuple):
+    """A conversation as the node knows it."""
+
+    agent: str
+    scope: str
+    conversation: str
+
+    @property
+    def place(self) -> Place:
+        """Where it is kept."""
+        return place_at(scope=f"{self.agent}/{self.scope}", conversation=self.conversation)
+
+    @property
+    def path(self) -> str:
+        """The path of its resource."""
+        return f"/agents/{quote(self.agent, safe='')}/conversations/{quote(self.conversation, safe='')}"
 
 
 class Told(msgspec.Struct, frozen=True, gc=False):
@@ -92,12 +111,6 @@ class Runner(Protocol):
         ...
 
 
-class _Key(NamedTuple):
-    agent: str
-    scope: str
-    conversation: str
-
-
 class _Spoken:
     """What one job has told since a version: the oldest are dropped if there is too much of it.
 
@@ -114,7 +127,7 @@ class _Spoken:
         self._next: list[Told] = []  # pieces of one kind
         self._told_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._changed = asyncio.Event()
+        self.changed = asyncio.Event()
 
     def add(self, delta: Delta | Outcome) -> None:
         """Tell of a delta: at once, or within a moment if words were told just now."""
@@ -140,10 +153,6 @@ class _Spoken:
         first = self.last - len(self._told)
         return self._told[max(number - first, 0) :]
 
-    async def changed(self) -> None:
-        """Wait for more."""
-        await self._changed.wait()
-
     def _tell(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -158,8 +167,8 @@ class _Spoken:
             if self._size > _MOST_WORDS:
                 self._told = self._told[len(self._told) // 2 :]
                 self._size = sum(len(kept.text) for kept in self._told)
-        self._changed.set()
-        self._changed = asyncio.Event()
+        self.changed.set()
+        self.changed = asyncio.Event()
 
 
 class LocalRunner:
@@ -167,11 +176,11 @@ class LocalRunner:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._jobs: dict[_Key, dict[str, float]] = {}  # that wait or run, and when each may begin
-        self._working: dict[_Key, asyncio.Task[None]] = {}
-        self._news: dict[_Key, asyncio.Event] = {}
-        self._running: set[_Key] = set()
-        self._words: OrderedDict[tuple[_Key, str], _Spoken] = OrderedDict()
+        self._jobs: dict[Address, dict[str, float]] = {}  # that wait or run, and when each may begin
+        self._working: dict[Address, asyncio.Task[None]] = {}
+        self._news: dict[Address, asyncio.Event] = {}
+        self._running: set[Address] = set()
+        self._words: OrderedDict[tuple[Address, str], _Spoken] = OrderedDict()
         self._finding: asyncio.Task[None] | None = None
         self._is_stopped = False
 
@@ -179,7 +188,7 @@ class LocalRunner:
         """See `Runner.submit`."""
         if self._is_stopped:
             raise Stopped("the service is stopping")
-        key = _Key(agent, scope, conversation)
+        key = Address(agent, scope, conversation)
         session = await STORE.do(self._node.session, *key)
         version = await session.jobs.submit(job)
         self._attend(key, session)
@@ -189,9 +198,9 @@ class LocalRunner:
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
     ) -> AsyncGenerator[Told, None]:
         """See `Runner.deltas`."""
-        key = _Key(agent, scope, conversation)
+        key = Address(agent, scope, conversation)
         words = self._words.get((key, job_id))
-        if words is not None and await STORE.do(self._has_forgotten, key, words.since):
+        if words is not None and await self._has(FORGOTTEN, key.place, words.since):
             words = None  # they may quote what was forgotten
         while words is not None:
             after = max(after, words.first)
@@ -202,7 +211,7 @@ class LocalRunner:
                 continue  # more came while the reader was busy
             if words.has_ended:
                 return
-            await words.changed()
+            await words.changed.wait()
 
     def load(self) -> int:
         """See `Runner.load`."""
@@ -233,7 +242,7 @@ class LocalRunner:
 
     # Conversations at work
 
-    def _attend(self, key: _Key, session: Session) -> None:
+    def _attend(self, key: Address, session: Session) -> None:
         """See to the pending jobs of a conversation."""
         jobs = session.jobs.pending()
         for job in jobs:
@@ -247,7 +256,7 @@ class LocalRunner:
             self._news[key] = asyncio.Event()
             self._working[key] = asyncio.ensure_future(self._work(key, session))
 
-    async def _work(self, key: _Key, session: Session) -> None:
+    async def _work(self, key: Address, session: Session) -> None:
         """Do the jobs of a conversation, until there is none or the runner is stopped."""
         try:
             await self._do_jobs(key, session)
@@ -256,7 +265,7 @@ class LocalRunner:
             for job_id in self._jobs.pop(key):
                 self._end(key, job_id)
 
-    async def _do_jobs(self, key: _Key, session: Session) -> None:
+    async def _do_jobs(self, key: Address, session: Session) -> None:
         pause = _SHORTEST_PAUSE
         while not self._is_stopped:
             news = self._news[key]
@@ -279,7 +288,7 @@ class LocalRunner:
                 with suppress(StoreError):
                     await session.aio.refresh()
 
-    async def _run(self, key: _Key, job: Job) -> bool:
+    async def _run(self, key: Address, job: Job) -> bool:
         """Do one job; whether it has ended."""
         words, name = self._words.get((key, job.id)), key._asdict()
         self._running.add(key)
@@ -296,7 +305,7 @@ class LocalRunner:
         finally:
             self._running.discard(key)
 
-    def _end(self, key: _Key, job_id: str) -> None:
+    def _end(self, key: Address, job_id: str) -> None:
         """Keep the words of a job that has ended as one of the latest, and drop the oldest of these."""
         words = self._words.get((key, job_id))
         if words is None:
@@ -327,24 +336,22 @@ class LocalRunner:
                 break
             try:
                 key = self._key_of(recent)
-                if key is not None and await STORE.do(self._has_jobs, recent.place):
+                if key is not None and await self._has(JOBS, recent.place):
                     self._attend(key, await STORE.do(self._node.session, *key))
             except Exception as fault:  # one conversation that is damaged keeps no other waiting
                 logger.warning("jobs of %s are not found: %s", recent.place, type(fault).__name__)
                 is_all &= not isinstance(fault, StoreError) or isinstance(fault, StoreDamaged)
         return is_all
 
-    def _key_of(self, recent: Recent) -> _Key | None:
+    def _key_of(self, recent: Recent) -> Address | None:
         agent, _, scope = recent.place.scope.partition("/")
         is_ours = agent in self._node.agents and not is_reserved(recent.place.conversation)
-        return _Key(agent, scope, recent.place.conversation) if is_ours else None
+        return Address(agent, scope, recent.place.conversation) if is_ours else None
 
-    def _has_forgotten(self, key: _Key, since: int) -> bool:
-        place = Place(f"{key.agent}/{key.scope}", key.conversation)
-        return any(at > since for at in self._node.store.versions_of(place, FORGOTTEN, limit=1))
-
-    def _has_jobs(self, place: Place) -> bool:
-        return bool(self._node.store.versions_of(place, JOBS, limit=1))
+    async def _has(self, stream: str, place: Place, since: int = 0) -> bool:
+        """Whether a stream of a conversation has an entry after a version."""
+        last = await STORE.do(lambda: self._node.store.versions_of(place, stream, limit=1))
+        return any(version > since for version in last)
 
 
 async def woken(event: asyncio.Event, seconds: float) -> bool:

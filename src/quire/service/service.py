@@ -3,8 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeVar
-from urllib.parse import quote
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -19,30 +18,11 @@ from quire.service.events import Cursor, Reader, Readers
 from quire.service.keys import Caller
 from quire.service.metrics import Metrics
 from quire.service.problems import Problem, unavailable
-from quire.service.runner import Runner
+from quire.service.runner import Address as Address, Runner
 from quire.session import Job, Session
-from quire.stores import Place, place_at
 from quire.stores.threads import STORE
 
 B = TypeVar("B")
-
-
-class Address(NamedTuple):
-    """A conversation as the node knows it."""
-
-    agent: str
-    scope: str
-    conversation: str
-
-    @property
-    def place(self) -> Place:
-        """Where it is kept."""
-        return place_at(scope=f"{self.agent}/{self.scope}", conversation=self.conversation)
-
-    @property
-    def path(self) -> str:
-        """The path of its resource."""
-        return f"/agents/{quote(self.agent, safe='')}/conversations/{quote(self.conversation, safe='')}"
 
 
 class Service:
