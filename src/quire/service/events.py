@@ -381,8 +381,9 @@ async def answered(reader: Reader, job: str) -> Answer | None:
                 if isinstance(item, Message) and item.role == "assistant" and has_begun:
                     text = item.text
             elif event.name == "ended" and is_of_job:
-                spent = {"usage": reader.spent.usage, "cost": reader.spent.cost}
-                return Answer(**event.data, text=text, items=items, version=event.version, **spent)
+                usage, cost = reader.spent.usage, reader.spent.cost
+                said: dict[str, Any] = dict(event.data)
+                return Answer(**said, text=text, items=items, version=event.version, usage=usage, cost=cost)
             else:
                 has_begun |= event.name == "begun" and is_of_job
     return None
