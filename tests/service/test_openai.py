@@ -60,8 +60,9 @@ def served() -> Generator[Served]:
         yield one
 
 
-def client_of(served: Served, key: str = "none", retries: int = 0) -> OpenAI:
-    return OpenAI(base_url=f"http://127.0.0.1:{served.port}/v1", api_key=key, max_retries=retries)
+def client_of(served: Served, key: str = "none", retries: int = 0, **options: Any) -> OpenAI:
+    address = f"http://127.0.0.1:{served.port}/v1"
+    return OpenAI(base_url=address, api_key=key, max_retries=retries, **options)
 
 
 @pytest.fixture(scope="module")
@@ -278,15 +279,9 @@ def test_usage_is_what_the_turn_spent(client: OpenAI, served: Served, stream: bo
     first = respond(client, "order 7", conversation=name, stream=stream).usage  # two requests of the agent
     spent = served.get(conversation=name)["spending"]["usage"]
     assert (first.input_tokens, first.output_tokens) == (spent["input"], spent["output"])
-    second = chat(client, user("hello"), metadata={"conversation": name}, stream=stream).usage
+    second = chat(client, user("hello"), stream=stream, **named(quote(name))).usage
     spent = served.get(conversation=name)["spending"]["usage"]
     assert first.total_tokens + second.total_tokens == spent["input"] + spent["output"]
-
-
-def test_a_conversation_named_in_the_metadata(client: OpenAI) -> None:
-    for number in (1, 3):
-        made = chat(client, user(f"{number}"), metadata={"conversation": "in metadata"})
-        assert made.choices[0].message.content.endswith(f"the last of {number}.")
 
 
 def test_images(client: OpenAI, served: Served) -> None:
@@ -298,6 +293,60 @@ def test_images(client: OpenAI, served: Served) -> None:
     session = served.application.state.service.node.session("support", "", "pictures")
     said = [item for item in session.view() if isinstance(item, Message) and item.role == "user"]
     assert [type(part) for item in said for part in item.content] == [str, Image] * 2
+
+
+# Requests that are sent twice
+
+
+def said_in(served: Served, name: str) -> list[str]:
+    items = served.get("/items", conversation=name)["items"]
+    return [one["content"] for one in items if one["kind"] == "message" and one["role"] == "user"]
+
+
+def test_one_key_is_one_job(client: OpenAI, served: Served) -> None:
+    def twice(ask: Any, said: Any, key: str, **options: Any) -> Any:
+        one, other = (ask(client, said, extra_headers={"Idempotency-Key": key}, **options) for _ in range(2))
+        times = {"id": "", "created": 0, "created_at": 0}
+        assert one.to_dict() | times == other.to_dict() | times
+        return one
+
+    first = twice(respond, "look", "a", tools=[LOOK_FLAT])
+    results = [{"type": "function_call_output", "call_id": "c1", "output": "open"}]
+    assert twice(respond, results, "b", previous_response_id=first.id).output_text == "Found: open."
+    one = respond(client, "one")
+    two, fork = (twice(respond, said, said, previous_response_id=one.id) for said in ("two", "three"))
+    assert two.conversation == one.conversation != fork.conversation
+    for made, said in ((first, ["look"]), (two, ["one", "two"]), (fork, ["one", "three"])):
+        assert said_in(served, made.conversation.id) == said
+    made = twice(chat, user("hello"), "e")
+    assert made.choices[0].message.content.endswith("the last of 1.")
+
+
+def test_a_turn_that_failed_is_not_done_again_by_the_client(served: Served) -> None:
+    with client_of(served, retries=2) as client:
+        with pytest.raises(openai.InternalServerError, match="the model is down") as caught:
+            chat(client, user("fail"), **named("failing"))
+        assert caught.value.status_code == 502 and said_in(served, "failing") == ["fail"]
+
+
+@pytest.mark.parametrize("is_chat", [True, False])
+def test_of_a_request_that_is_refused_nothing_is_left(is_chat: bool) -> None:
+    node = support_node(answer=answers)
+    with serving(app(node, most=0)) as served, client_of(served) as client:
+        history = [user("one"), {"role": "assistant", "content": "Yes."}, user("two")]
+        with pytest.raises(openai.InternalServerError, match="too many") as caught:
+            chat(client, *history) if is_chat else respond(client, history)
+        assert caught.value.status_code == 503 and caught.value.response.headers["retry-after"]
+        assert not list(node.store.recent())
+
+
+@both_ways
+def test_a_history_comes_with_its_message(client: OpenAI, served: Served, stream: bool) -> None:
+    history = [user("one"), {"role": "assistant", "content": "Yes."}, user("two")]
+    made = respond(client, history, stream=stream)
+    assert made.output_text == "You said 'two', the last of 3." and len(made.output) == 1
+    assert client.responses.retrieve(made.id).output_text == made.output_text
+    assert said_in(served, made.conversation.id) == ["one", "two"]
 
 
 # Streams
@@ -384,13 +433,20 @@ UNSUPPORTED: list[dict[str, Any]] = [
     {"tool_choice": "required", "tools": [LOOK]},
     {"tools": [{"type": "custom", "custom": {"name": "grammar"}}]},
     {"modalities": ["audio"]},
+    {"tools": [{"type": "function", "function": {"name": "look_up", "parameters": {}}}]},
+    {"messages": [{"role": "user", "content": ["see", {"type": "image_url"}]}]},
 ]
 
 
 @pytest.mark.parametrize("options", UNSUPPORTED, ids=lambda one: "-".join(one))
 def test_what_is_not_supported_is_an_error(client: OpenAI, options: Any) -> None:
     with pytest.raises(openai.BadRequestError, match=next(iter(options))):
-        chat(client, user("hello"), **options)
+        client.chat.completions.create(**{"model": "support", "messages": [user("hello")], **options})
+
+
+def test_a_part_that_cannot_be_read_is_an_error(client: OpenAI) -> None:
+    with pytest.raises(openai.BadRequestError, match=r"input\[0\]\.content\[0\]"):
+        respond(client, [{"role": "user", "content": [{"type": "input_image", "image_url": 5}]}])
 
 
 def test_other_settings_are_the_agents(client: OpenAI) -> None:
@@ -436,19 +492,19 @@ def test_keys_and_their_scopes() -> None:
 
 
 def test_a_client_waits_as_long_as_it_is_told() -> None:
-    key, row = new_key("one")
-    keys = Keys.read(f"{row}requests_per_minute = 60\n".encode())
+    (key, row), node = new_key("one"), support_node(answer=answers)
+    keys, headers = Keys.read(f"{row}concurrent = 1\n".encode()), {"authorization": f"Bearer {key}"}
+    node.session("support", "one", "c").append(Message("user", "hello"))
     with (
-        serving(app(support_node(answer=answers), keys=keys)) as served,
+        serving(app(node, keys=keys)) as served,
+        served.client.stream("GET", served.path(rest="/events"), headers=headers) as held,
         client_of(served, key) as hasty,
-        client_of(served, key, retries=3) as patient,
+        openai.DefaultHttpxClient(event_hooks={"response": [lambda _: held.close()]}) as refused_once,
+        client_of(served, key, retries=20, http_client=refused_once) as patient,
     ):
-        headers = {"authorization": f"Bearer {key}"}
-        while served.client.get("/v1/models", headers=headers).status_code == 200:
-            pass
         with pytest.raises(openai.RateLimitError) as caught:
             hasty.models.list()
-        assert int(caught.value.response.headers["retry-after"]) in (1, 2)
+        assert caught.value.response.headers["retry-after"] == "1"
         assert respond(patient, "hello").output_text.startswith("You said")
 
 
@@ -476,7 +532,6 @@ FIELDS = [
     "stream",
     "conversation",
     "previous_response_id",
-    "metadata",
     "n",
     "text",
 ]

@@ -19,6 +19,7 @@ from quire.providers.media import (
 from quire.providers.names import may_be_renamed as may_be_renamed
 from quire.providers.openai_chat.read import chunk_of as chunk_of
 from quire.providers.pairs import Pairing as Pairing
+from quire.providers.parts import read_part as read_part
 from quire.providers.profiles import cloud_of as cloud_of
 from quire.providers.rules import (
     NO_RESULT as NO_RESULT,

@@ -5,7 +5,7 @@ what is new; the tools of a request are run by the client. A response is a job, 
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any, NamedTuple
@@ -16,19 +16,23 @@ from starlette.requests import Request
 from starlette.responses import Response as Answer
 from starlette.routing import BaseRoute, Route
 
-from quire.errors import InvalidValue, UnknownId, cut
+from quire.agent import tools_of
+from quire.errors import InvalidValue, QuireError, UnknownId, cut
 from quire.items import JSON, Item, Message, ToolCall, ToolResult, new_id, now
 from quire.service import openai_shapes as shapes
-from quire.service.events import Cursor, EventResponse
+from quire.service.events import ALIVE_SIGN, Cursor, EventResponse
 from quire.service.openai_shapes import Body, Json
-from quire.service.problems import unavailable
-from quire.service.service import Address, Service, json_response
+from quire.service.problems import Problem, problem_of, unavailable
+from quire.service.service import Address, Service, job_id_of, json_response
 from quire.session import Job, Session
 from quire.stores.streams import MAIN
 from quire.stores.threads import STORE
 
 _CONVERSATION = "quire-conversation"
 """The header that names the conversation of a chat completion, percent-encoded."""
+
+_Encode = Callable[[Json], bytes]
+_Shape = Callable[[Sequence[Json]], Json]
 
 
 class Ticket(NamedTuple):
@@ -78,32 +82,26 @@ class _Api:
         about = {"object": "model", "created": 0, "owned_by": "quire"}
         return json_response({"object": "list", "data": [{"id": name, **about} for name in names]})
 
-    async def complete(self, request: Request) -> Answer | EventResponse:
+    async def complete(self, request: Request) -> Answer:
         """A chat completion: the client sends its history again with each request."""
-        body, headers = await self._read(request)
-        name = unquote(request.headers.get(_CONVERSATION, "")) or (body.metadata or {}).get("conversation")
-        address = self._service.address(request, body.model, name or new_id())
-        session = await STORE.do(self._service.node.session, *address)
-        before, job = await STORE.do(_continued, session, body)
-        ticket = await self._submitted(address, session, before, job)
-        if body.stream:
-            chat = shapes.Chat(has_usage=bool((body.stream_options or {}).get("include_usage")))
-            return EventResponse(self._sent(ticket, address, chat.encoded), headers=headers(address))
-        events = await self._all(ticket, address)
-        return json_response(shapes.completion(events), headers=headers(address))
+        body, key, ignored = await self._read(request)
+        name = unquote(request.headers.get(_CONVERSATION, "")) or key or new_id()
+        address, session = await self._opened(request, body, name)
+        job = await _accepted(session, key) or await STORE.do(_continued, session, body, key)
+        chat = shapes.Chat(has_usage=bool((body.stream_options or {}).get("include_usage")))
+        encode = chat.encoded if body.stream else None
+        return await self._answer(address, job, ignored, shapes.completion, encode)
 
-    async def respond(self, request: Request) -> Answer | EventResponse:
+    async def respond(self, request: Request) -> Answer:
         """A response: the client sends what is new."""
-        body, headers = await self._read(request)
-        address, session = await self._found(request, body)
-        before, job = await STORE.do(_given, session, shapes.items_in(body), body)
-        ticket = await self._submitted(address, session, before, job)
-        if body.stream:
-            return EventResponse(self._sent(ticket, address, shapes.encoded), headers=headers(address))
-        events = await self._all(ticket, address)
-        return json_response(events[-1]["response"], headers=headers(address))
+        body, key, ignored = await self._read(request)
+        items = shapes.items_in(body)  # what cannot be read is refused before there is a fork
+        address, session = await self._found(request, body, key)
+        job = await _accepted(session, key) or await STORE.do(_given, session, items, body, key)
+        encode = shapes.encoded if body.stream else None
+        return await self._answer(address, job, ignored, lambda events: events[-1]["response"], encode)
 
-    async def response(self, request: Request) -> Answer | EventResponse:
+    async def response(self, request: Request) -> Answer:
         """A response that was accepted before, or its events behind one of them."""
         ticket = Ticket.read(request.path_params["response"])
         address = self._service.address(request, ticket.agent, ticket.conversation)
@@ -117,53 +115,71 @@ class _Api:
             after = request.query_params.get("starting_after", "-1")
             if not after.removeprefix("-").isdecimal() or len(after) > 15:
                 raise InvalidValue("starting_after is the number of an event")
-            encode = partial(shapes.encoded, after=int(after))
-            return EventResponse(self._sent(ticket, address, encode))
+            return EventResponse(self._sent(ticket, address, partial(shapes.encoded, after=int(after))))
         events = await self._all(ticket, address) if outcome is not None else _response(ticket).begin()
         return json_response(events[-1]["response"])
 
     # Requests
 
-    async def _read(self, request: Request) -> tuple[Body, Callable[[Address], Mapping[str, str]]]:
-        """A request, and the headers of an answer to it in some conversation."""
+    async def _read(self, request: Request) -> tuple[Body, str | None, str]:
+        """A request, the id of a job that the client chose, and the names of settings that are not used."""
+        self._service.check_open()
         body = await self._service.body(request, Body)
         ignored = shapes.check_settings(await self._service.body(request, dict[str, Any]), body)
-        told = {"quire-ignored": ignored} if ignored else {}
-        return body, lambda address: {_CONVERSATION: quote(address.conversation, safe=""), **told}
+        asked = body.previous_response_id or body.conversation or request.headers.get(_CONVERSATION, "")
+        address = Address(body.model, self._service.caller(request).scope, str(asked))
+        return body, job_id_of(request, address), ignored
 
-    async def _found(self, request: Request, body: Body) -> tuple[Address, Session]:
+    async def _opened(self, request: Request, body: Body, name: str) -> tuple[Address, Session]:
+        """A conversation whose agent can take the tools of a request besides its own."""
+        address = self._service.address(request, body.model, name)
+        session = await STORE.do(self._service.node.session, *address)
+        if body.tools:
+            tools_of([*self._service.node.worker(*address).agent.tools, *body.tools])
+        return address, session
+
+    async def _found(self, request: Request, body: Body, key: str | None) -> tuple[Address, Session]:
         """The conversation that a request continues, or a new one; of an earlier response it is a fork."""
-        if body.conversation is not None and body.previous_response_id is not None:
-            raise InvalidValue("a request has a conversation or a previous_response_id, and not both")
+        given = body.conversation.get("id") if isinstance(body.conversation, dict) else body.conversation
+        if not isinstance(given, str | None):
+            raise InvalidValue("conversation: its id is a text")
         if body.previous_response_id is None:
-            given = body.conversation.get("id") if isinstance(body.conversation, dict) else body.conversation
-            if not isinstance(given, str | None):
-                raise InvalidValue("conversation: its id is a text")
-            address = self._service.address(request, body.model, given or new_id())
-            return address, await STORE.do(self._service.node.session, *address)
+            return await self._opened(request, body, given or key or new_id())
+        if given is not None:
+            raise InvalidValue("a request has a conversation or a previous_response_id, and not both")
         before = Ticket.read(body.previous_response_id)
         if before.agent != body.model:
             raise InvalidValue("model: the previous response is of another agent")
-        address = self._service.address(request, before.agent, before.conversation)
-        session = await self._service.session(address)
+        address, session = await self._opened(request, body, before.conversation)
         outcome = await session.jobs.outcome(before.job)
         if outcome is None:
             raise UnknownId("previous_response_id: there is no such response here, or it has not ended")
-        if not session.jobs.pending() and not await STORE.do(_said_since, session, outcome.version):
+        is_last = not session.jobs.pending() and not await STORE.do(_said_since, session, outcome.version)
+        if is_last or await _accepted(session, key) is not None:
             return address, session
-        fork = await session.aio.fork(new_id(), at=outcome.version)
-        return address._replace(conversation=fork.place.conversation), fork
+        name = key or new_id()
+        forked = address._replace(conversation=f"{address.conversation}/{name}")
+        if not await STORE.do(self._service.node.store.version, forked.place):
+            await session.aio.fork(name, at=outcome.version)
+        return forked, await STORE.do(self._service.node.session, *forked)
 
     # Jobs
 
-    async def _submitted(
-        self, address: Address, session: Session, before: Sequence[Item], job: Job
-    ) -> Ticket:
-        """Record what comes first, and submit what is to be answered."""
-        if before:
-            await session.aio.append(*before)
+    async def _answer(
+        self, address: Address, job: Job, ignored: str, shape: _Shape, encode: _Encode | None
+    ) -> Answer:
+        """Submit a job, and answer with its events as they come, or with all of them in one shape."""
         version = await self._service.submit(address, job)
-        return Ticket(address.agent, address.conversation, job.id, version, int(now()))
+        ticket = Ticket(address.agent, address.conversation, job.id, version, int(now()))
+        told = {"quire-ignored": ignored} if ignored else {}
+        headers = {_CONVERSATION: quote(address.conversation, safe=""), **told}
+        if encode is not None:
+            return EventResponse(self._sent(ticket, address, encode), headers=headers)
+        try:
+            return json_response(shape(await self._all(ticket, address)), headers=headers)
+        except (QuireError, Problem) as fault:  # if the client sent it again, it would be another job
+            problem = problem_of(fault)
+            raise Problem(problem.status, problem.detail, {"x-should-retry": "false"}) from fault
 
     async def _events(self, ticket: Ticket, address: Address) -> AsyncGenerator[Json | None, None]:
         """The events of a response; `None` is a sign of life."""
@@ -198,12 +214,10 @@ class _Api:
             raise unavailable("the service is stopping")
         return events
 
-    async def _sent(
-        self, ticket: Ticket, address: Address, encode: Callable[[Json], bytes]
-    ) -> AsyncGenerator[bytes, None]:
+    async def _sent(self, ticket: Ticket, address: Address, encode: _Encode) -> AsyncGenerator[bytes, None]:
         async with aclosing(self._events(ticket, address)) as events:
             async for event in events:
-                yield b": alive\n\n" if event is None else encode(event)
+                yield ALIVE_SIGN if event is None else encode(event)
 
 
 def _response(ticket: Ticket) -> shapes.Response:
@@ -213,35 +227,41 @@ def _response(ticket: Ticket) -> shapes.Response:
 # What is on record
 
 
+async def _accepted(session: Session, key: str | None) -> Job | None:
+    """The job that was accepted under a key of the client; of one that has ended, the id is all there is."""
+    pending = {job.id: job for job in session.jobs.pending()}
+    if key is None or key in pending or await session.jobs.outcome(key) is None:
+        return pending.get(key or "")
+    return Job(key, decisions={key: True})
+
+
 def _waiting(session: Session) -> dict[str, ToolCall]:
     return {call.call_id: call for call in session.view().pending()}
 
 
-def _given(session: Session, items: Sequence[Item], body: Body) -> tuple[Sequence[Item], Job]:
+def _given(session: Session, items: Sequence[Item], body: Body, key: str | None) -> Job:
     """What a request brings to a conversation; instructions of a client are recorded at its beginning."""
-    is_begun, told = session.view().revision > 0, ("system", "developer")
+    is_begun, told = session.view().revision > 0 or session.jobs.pending(), ("system", "developer")
     new = [item for item in items if not (is_begun and isinstance(item, Message) and item.role in told)]
-    return shapes.job_of(new, _waiting(session), body)
+    return shapes.job_of(new, _waiting(session), body, key)
 
 
-def _continued(session: Session, body: Body) -> tuple[Sequence[Item], Job]:
+def _continued(session: Session, body: Body, key: str | None) -> Job:
     """What is new in a history that a client sends again.
 
     If nothing is new, it is the request that was sent last, and the job is the one that was accepted then.
     """
     session.refresh()
     view, items = session.view(), shapes.items_in(body)
-    said = {item.id: item for item in view.log.items(0, view.revision) if shapes.is_users(item)}
-    said |= {job.id: job.message for job in session.jobs.pending() if job.message is not None}
+    brought = [item for job in session.jobs.pending() for item in (*job.before, job.message)]
+    said = {one.id: one for one in (*view.log.items(0, view.revision), *brought) if shapes.is_users(one)}
     new = shapes.new_items(items, [message.content for message in said.values()], _waiting(session))
-    last = next(reversed(said), "")
     is_known = bool(said) and not any(isinstance(item, ToolResult) or shapes.is_users(item) for item in new)
-    before, job = shapes.job_of(items, {}, body) if is_known else _given(session, new, body)
+    last = next((item.id for item in reversed([*said.values(), *new]) if shapes.is_users(item)), "")
+    job = shapes.job_of(items, {}, body, key) if is_known else _given(session, new, body, key)
     if job.results:
-        job = job._replace(id=f"{job.results[-1].call_id} of {last}")
-    elif is_known:
-        job = Job.of(job.message, id=last)
-    return () if is_known else before, job
+        return job._replace(id=key or f"{job.results[-1].call_id} of {last}")
+    return Job.of(job.message, id=last) if is_known else job
 
 
 def _said_since(session: Session, version: int) -> bool:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from quire.errors import Conflict, InvalidValue, ModelFailed, cut
 from quire.items import Content, Item, Message, ToolCall, ToolResult, prepared
-from quire.providers import provider_for, read_tools
+from quire.providers import entries_in, fields_in, provider_for, read_part, read_tools
 from quire.session import Job
 from quire.stores.streams import CALLERS
 from quire.tokens import Usage
@@ -39,7 +39,6 @@ class Body(msgspec.Struct):
     stream: bool | None = None
     stream_options: Json | None = None
     tools: list[Json] | None = None
-    metadata: dict[str, str] | None = None
 
 
 _TEXT = {"type": "text"}
@@ -58,6 +57,9 @@ _ONLY: Mapping[str, Sequence[Any]] = {
 _INPUT = ("message", "function_call", "function_call_output", "reasoning")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
+_GIVEN = "quire.given"
+"""The key of `extras` of an item of a history that the client brought: it is no part of the answer."""
+
 
 def check_settings(fields: Json, body: Body) -> str:
     """Refuse what is not supported; the names of the settings that are the agent's, and not used."""
@@ -74,15 +76,25 @@ def check_settings(fields: Json, body: Body) -> str:
 
 def items_in(body: Body) -> list[Item]:
     """The items of a request, without reasoning."""
-    for item in () if isinstance(body.input, str) else body.input:
-        if (kind := item.get("type", "message")) not in _INPUT:
-            raise InvalidValue(f"input: items of the type {cut(str(kind))!r} are not supported here")
+    _check_parts("messages", body.messages)
+    _check_parts("input", given := [] if isinstance(body.input, str) else body.input)
+    if wrong := [str(kind) for item in given if (kind := item.get("type", "message")) not in _INPUT]:
+        raise InvalidValue(f"input: items of the type {cut(wrong[0])!r} are not supported here")
     if body.messages:
         found = provider_for("openai").read_history({"messages": body.messages})
     else:
         said = {"instructions": body.instructions or "", "input": body.input}
         found = provider_for("openai-responses").read_history(said)
     return [item for item in found if isinstance(item, Message | ToolCall | ToolResult)]
+
+
+def _check_parts(path: str, items: Sequence[Json]) -> None:
+    """Refuse what would be sent to the model as JSON text, because no part can be made of it."""
+    for at, item in enumerate(items):
+        for name in ("content", "output") if item.get("type") != "reasoning" else ():
+            for index, part in enumerate(entries_in(item.get(name))):
+                if not isinstance(part, str) and read_part(fields_in(part)) is None:
+                    raise InvalidValue(f"{path}[{at}].{name}[{index}]: this part cannot be read")
 
 
 def new_items(items: Sequence[Item], said: Sequence[Content], waiting: Mapping[str, ToolCall]) -> list[Item]:
@@ -97,11 +109,7 @@ def new_items(items: Sequence[Item], said: Sequence[Content], waiting: Mapping[s
     if [items[at].content for at in users[: len(said)]] == said:  # type: ignore[union-attr]
         items = items[users[len(said) - 1] + 1 :]
         answered = {item.call_id for item in items if isinstance(item, ToolCall)}.difference(waiting)
-        return [
-            item
-            for item in items
-            if not _is_answer(item) and not (isinstance(item, ToolResult) and item.call_id in answered)
-        ]
+        return [one for one in items if not _is_answer(one) and getattr(one, "call_id", None) not in answered]
     if any(map(_is_answer, items)):
         raise Conflict(
             "the messages do not continue the conversation as it is on record: send all of them unchanged "
@@ -110,7 +118,7 @@ def new_items(items: Sequence[Item], said: Sequence[Content], waiting: Mapping[s
     return list(items)
 
 
-def is_users(item: Item) -> TypeGuard[Message]:
+def is_users(item: Item | None) -> TypeGuard[Message]:
     """Whether an item is a message of the user; a correction of an answer is not."""
     return isinstance(item, Message) and item.role == "user" and not item.extras.get("correction")
 
@@ -119,8 +127,8 @@ def _is_answer(item: Item) -> bool:
     return isinstance(item, ToolCall) or (isinstance(item, Message) and item.role == "assistant")
 
 
-def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body) -> tuple[list[Item], Job]:
-    """What is recorded first of some items, and the job that answers the last: a message, or results.
+def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body, key: str | None) -> Job:
+    """The job that answers the last of some items, a message or results; the items before come with it.
 
     `waiting` are the open calls of the conversation by their ids. A result is of one that the client runs, or
     of a call among the items; and if results are what is answered, no such call is left without one.
@@ -137,16 +145,17 @@ def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body) -
                 raise InvalidValue(f"no call {cut(item.call_id)!r} waits for a result of the client")
             item = replace(item, name=call.name)
         made.append(item)
-    options: Any = {"tools": body.tools or (), "is_streamed": bool(body.stream)}
-    last = made[-1] if made else None
-    if isinstance(last, Message) and last.role == "user" and last.content:
-        return made[:-1], Job.of(last, **options)
-    if not isinstance(last, ToolResult):
+    last = next(reversed(made), None)
+    results = list(takewhile(lambda item: isinstance(item, ToolResult), reversed(made)))[::-1]
+    if not results and not (is_users(last) and last.content):
         raise InvalidValue("the last item is a message of the user, with content, or the result of a call")
-    if left := [name for name, call in calls.items() if CALLERS in call.extras]:
+    left = [name for name, call in calls.items() if CALLERS in call.extras]
+    if results and left:
         raise InvalidValue(f"the call {cut(left[0])!r} has no result: send the results of all calls")
-    results = tuple(takewhile(lambda item: isinstance(item, ToolResult), reversed(made)))
-    return made[: -len(results)], Job.of(results=results[::-1], **options)
+    given = made[: -len(results) or -1]
+    before = tuple(replace(item, extras={**item.extras, _GIVEN: True}) for item in given)
+    options: Any = {"results": tuple(results), "tools": body.tools or (), "is_streamed": bool(body.stream)}
+    return Job.of(last if isinstance(last, Message) else None, id=key, before=before, **options)
 
 
 # Responses
@@ -194,6 +203,8 @@ class Response:
 
     def take(self, item: Item) -> list[Json]:
         """An item of the turn is recorded."""
+        if _GIVEN in item.extras:
+            return []
         if isinstance(item, Message) and item.role == "assistant":
             return list(self._recorded(item.text))
         if isinstance(item, ToolCall) and CALLERS in item.extras:

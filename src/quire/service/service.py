@@ -82,11 +82,15 @@ class Service:
 
     async def submit(self, address: Address, job: Job) -> int:
         """Accept a job, and return the version before it; 503 while there is too much to do."""
+        self.check_open()
+        return await self.runner.submit(*address, job)
+
+    def check_open(self) -> None:
+        """503 while no job is accepted."""
         if self.is_stopping:
             raise unavailable("the service is stopping")
         if self.runner.load() >= self._most:
             raise unavailable("too many messages wait to be answered")
-        return await self.runner.submit(*address, job)
 
     def reader(self, address: Address, after: Cursor) -> Reader:
         """Reads the events of a conversation."""
