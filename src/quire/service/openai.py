@@ -87,7 +87,8 @@ class _Api:
         body, key, ignored = await self._read(request)
         name = unquote(request.headers.get(_CONVERSATION, "")) or key or new_id()
         address, session = await self._opened(request, body, name)
-        job = await _accepted(session, key) or await STORE.do(_continued, session, body, key)
+        known = await _accepted(session, key)
+        job = await STORE.do(_continued, session, body, key) if known is None else known
         chat = shapes.Chat(has_usage=bool((body.stream_options or {}).get("include_usage")))
         encode = chat.encoded if body.stream else None
         return await self._answer(address, job, ignored, shapes.completion, encode)
@@ -97,7 +98,8 @@ class _Api:
         body, key, ignored = await self._read(request)
         items = shapes.items_in(body)  # what cannot be read is refused before there is a fork
         address, session = await self._found(request, body, key)
-        job = await _accepted(session, key) or await STORE.do(_given, session, items, body, key)
+        known = await _accepted(session, key)
+        job = await STORE.do(_given, session, items, body, key) if known is None else known
         encode = shapes.encoded if body.stream else None
         return await self._answer(address, job, ignored, lambda events: events[-1]["response"], encode)
 
