@@ -440,8 +440,9 @@ UNSUPPORTED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", UNSUPPORTED, ids=lambda one: "-".join(one))
 def test_what_is_not_supported_is_an_error(client: OpenAI, options: Any) -> None:
+    asked: dict[str, Any] = {"model": "support", "messages": [user("hello")], **options}
     with pytest.raises(openai.BadRequestError, match=next(iter(options))):
-        client.chat.completions.create(**{"model": "support", "messages": [user("hello")], **options})
+        client.chat.completions.create(**asked)
 
 
 def test_a_part_that_cannot_be_read_is_an_error(client: OpenAI) -> None:
@@ -492,6 +493,9 @@ def test_keys_and_their_scopes() -> None:
 
 
 def test_a_client_waits_as_long_as_it_is_told() -> None:
+    def leave(_: object) -> None:
+        held.close()
+
     (key, row), node = new_key("one"), support_node(answer=answers)
     keys, headers = Keys.read(f"{row}concurrent = 1\n".encode()), {"authorization": f"Bearer {key}"}
     node.session("support", "one", "c").append(Message("user", "hello"))
@@ -499,7 +503,7 @@ def test_a_client_waits_as_long_as_it_is_told() -> None:
         serving(app(node, keys=keys)) as served,
         served.client.stream("GET", served.path(rest="/events"), headers=headers) as held,
         client_of(served, key) as hasty,
-        openai.DefaultHttpxClient(event_hooks={"response": [lambda _: held.close()]}) as refused_once,
+        openai.DefaultHttpxClient(event_hooks={"response": [leave]}) as refused_once,
         client_of(served, key, retries=20, http_client=refused_once) as patient,
     ):
         with pytest.raises(openai.RateLimitError) as caught:
