@@ -19,7 +19,7 @@ from psycopg.conninfo import make_conninfo
 
 import page
 from quire.stores import Entry, Place, PostgresStore, postgres
-from quire.stores.listening import IS_WATCHED
+from quire.stores.notifications import IS_WATCHED
 from service import server
 
 BODY = Entry("main", b'{"kind":"message","text":"%s"}' % (b"x" * 800))

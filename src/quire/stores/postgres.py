@@ -12,7 +12,7 @@ from quire.errors import (
     StoreFailed,
 )
 from quire.stores.link import Connection, Link, psycopg
-from quire.stores.listening import IS_WATCHED, Listening, Telling, tell
+from quire.stores.notifications import IS_WATCHED, Listening, Telling, tell
 from quire.stores.store import (
     MAX_PART,
     Durability,

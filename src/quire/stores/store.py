@@ -34,7 +34,7 @@ from quire.errors import (
     WrongType,
 )
 from quire.items import JSON, Item, Unknown
-from quire.stores.watching import Watching
+from quire.stores.watchers import Watching
 
 Durability = Literal["process", "power"]
 """What an append that returned survives: the end of this process, or also the loss of power."""

@@ -1,4 +1,4 @@
-"""Listening: how a PostgreSQL server tells who watches a conversation that it changed.
+"""Notifications: how a PostgreSQL server tells who watches a conversation that it changed.
 
 Who watches has a lease for each conversation, a row of `quire.watchers`, and listens on a channel of its own.
 An append looks for leases of its conversation, and who has one is notified a moment after its commit: commits
@@ -18,7 +18,7 @@ from quire.errors import StoreError
 from quire.items import new_id
 from quire.stores.link import Connection, Link, psycopg
 from quire.stores.threads import DaemonThreads
-from quire.stores.watching import Watching
+from quire.stores.watchers import Watching
 
 _SECONDS = 2.0
 """Between two looks at all that is watched, and between two attempts to connect."""

@@ -1,4 +1,4 @@
-"""Watching: who is to be told when a conversation changes, and the one thread of a store that finds out."""
+"""Watchers: who is to be told when a conversation changes, and the one thread of a store that finds out."""
 
 import logging
 import time
