@@ -350,6 +350,9 @@ LOOKS: dict[str, Callable[[list[Any]], Any]] = {
     "slice": lambda messages: spoil(messages[:2]),
     "reversed": lambda messages: spoil(list(reversed(messages))),
     "sum": lambda messages: spoil(messages + []),  # noqa: RUF005
+    "added": lambda messages: spoil([{"role": "system"}] + messages),  # noqa: RUF005
+    "summed": lambda messages: spoil(sum([messages], [])),  # noqa: RUF017
+    "times": lambda messages: spoil(1 * messages),
     "unpacked": lambda messages: spoil([*messages]),
     "copy": lambda messages: spoil(copy(messages)),
     "pop": lambda messages: spoil(messages.pop(0)),
