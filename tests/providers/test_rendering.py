@@ -324,11 +324,10 @@ def test_one_more_message_shares_the_messages_before(wire: str) -> None:
         PROVIDERS[wire],
         Transcript([ask, Message("assistant", "Hello."), Message("user", "So?")]),
     )
-    first = provider.render(transcript.view, model=MODELS[wire]).payload[HISTORY[wire]]
+    first = provider.render(transcript.view, model=MODELS[wire])
     transcript.extend([Message("assistant", "Again."), Message("user", "More.")])
-    second = provider.render(transcript.view, model=MODELS[wire]).payload[HISTORY[wire]]
-    shared = [list[Any].__getitem__(payload, 0) for payload in (first, second)]  # no look of a caller
-    assert shared[0] is shared[1]
+    second = provider.render(transcript.view, model=MODELS[wire])
+    assert first.shared[HISTORY[wire]][0] is second.shared[HISTORY[wire]][0]
 
 
 def spoil(value: Any) -> None:
