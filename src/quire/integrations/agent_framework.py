@@ -33,6 +33,7 @@ from quire.items import (
 )
 from quire.providers import base64_of, content_for_model, media_type
 from quire.session.session import Options, Session
+from quire.state import in_one_reply
 from quire.stores import Store
 from quire.tokens import Definition, Usage
 
@@ -229,7 +230,7 @@ class _Codec:
 
     def read(self, message: Message) -> Sequence[Item]:
         """Return the items of a message; the first keeps the whole message if they do not say all of it."""
-        items = list(self._items(message))
+        items = in_one_reply(self._items(message))
         if items and self._plain(items).to_dict() != message.to_dict():
             items[0] = replace(items[0], extras={_NATIVE: message.to_json()})
         return items

@@ -35,6 +35,7 @@ from quire.items import (
 from quire.providers import content_for_model
 from quire.session import Session
 from quire.session.session import Options
+from quire.state import in_one_reply
 from quire.stores import Store
 from quire.tokens import Definition, Usage, counter_for
 
@@ -80,7 +81,7 @@ class MessageCodec:
         ]
         for bad in message.invalid_tool_calls:
             calls.append(ToolCall(bad["id"] or "", bad["name"] or "", bad["args"] or ""))
-        return [*thoughts, *said, *calls] or other
+        return in_one_reply([*thoughts, *said, *calls] or other)
 
     def write(self, items: Sequence[Item], origin: AnyMessage | None) -> AnyMessage:
         """Return the message that shows some items."""

@@ -30,7 +30,7 @@ from quire.providers import NO_RESULT, Finish, Pairing, Parsed
 from quire.sections import History, Instructions
 from quire.session import Session
 from quire.session.session import Options
-from quire.state import Fate, View, is_user_message
+from quire.state import Fate, View, is_output, is_user_message
 from quire.stores import Place, Store
 from quire.tokens import Budget, Definition, Usage, counter_for
 
@@ -340,7 +340,9 @@ def says_same(said: Item, item: Item) -> bool:
     """Whether an item of the log says what an item that was read from a message says."""
     if type(said) is not type(item) or isinstance(said, Unknown) or isinstance(item, Unknown):
         return False
-    return replace(said, id=item.id, created_at=item.created_at, extras=item.extras) == item
+    # What is known of an item besides what it says: whose reply it is part of, and when it was recorded.
+    known = ("id", "created_at", "extras", *(("reply_id",) if is_output(item) else ()))
+    return replace(said, **{name: getattr(item, name) for name in known}) == item
 
 
 class Mirrors(Generic[M]):

@@ -43,6 +43,7 @@ from quire.providers import content_for_model, media_type
 from quire.sections import History
 from quire.session import Session
 from quire.session.session import Options
+from quire.state import in_one_reply
 from quire.stores import Store
 from quire.tokens import Budget, Usage
 
@@ -210,7 +211,7 @@ class _Codec:
                 items += [Message(message["role"], content)] if content else []
             else:
                 items += map(self._item, blocks)
-        return items
+        return in_one_reply(items)
 
     def _item(self, block: Any) -> Item:
         if "reasoningContent" in block:

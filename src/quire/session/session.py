@@ -34,7 +34,7 @@ from quire.session.spending import Caps, Spending, named_prices
 from quire.session.state import State, Written
 from quire.session.steps import Steps, claiming, lease
 from quire.session.turns import BuildOptions, Turns
-from quire.state import Transcript, View
+from quire.state import Transcript, View, in_one_reply
 from quire.stores import Durability, Place, Store, place_at
 from quire.stores.store import checked_name
 from quire.stores.streams import MAIN
@@ -76,7 +76,7 @@ class AioSession:
         """Record a message of the assistant, and the calls it made with it."""
         said = [Message("assistant", content, **fields)] if content else []
         made = checked_type(calls, Iterable, "the calls of the assistant are items")
-        kept = await self._writer.append(self._io, [*said, *made], to)
+        kept = await self._writer.append(self._io, in_one_reply([*said, *made]), to)
         return cast(Message, kept[0]) if said else None
 
     async def call(self, name: str, arguments: str | Mapping[str, Any] = "{}", *, to: str = MAIN) -> ToolCall:

@@ -36,7 +36,7 @@ from quire.session.redaction import redacted_pieces
 from quire.session.responses import decoded, feed, is_stream, log_refusal
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
 from quire.session.state import State, Written, is_receipt, taken
-from quire.state import View
+from quire.state import View, in_one_reply
 from quire.stores.store import checked_name
 from quire.stores.streams import MAIN, RECEIPTS, STEPS, USAGE
 from quire.tokens import Calibrated, Counter, Definition, checked_counter, counter_for
@@ -354,12 +354,12 @@ class Turns:
         """Returns the digest of a payload. `Forgotten` if something was forgotten since it was built."""
         self._log.root.catch_up()
         guard.check("the context was built")
-        return self._digests.of(rendered.payload, rendered.wire)
+        return self._digests.of(rendered.shared, rendered.wire)
 
     def keep_receipt(self, request: _Request, parameters: Mapping[str, Any] | None) -> None:
         """Keep a receipt of a request that is sent."""
         if parameters is not None:
-            parameters = parameters_of(parameters, request.rendered.payload)
+            parameters = parameters_of(parameters, request.rendered.shared)
         if self._log.root is not self._log:
             self._log.root.catch_up()  # what a draft shows is forgotten there
         kept = self._log.commit(lambda state: request.receipt(parameters, self._conversation, state))
@@ -449,7 +449,7 @@ class Turns:
 
         try:
             _check_response(parsed)
-            items = self._writer.ready(parsed.items)
+            items = self._writer.ready(in_one_reply(parsed.items))
             await io.fire(self._writer.hooks, [Adding(self._log.place, to, items)])
         except BaseException:
             await io.do(self._log, lambda: commit(()))
@@ -506,7 +506,7 @@ def _parameters_with(request: _Request | None, given: Any) -> Mapping[str, Any] 
         return None
     if request is None or request.sent is None:
         raise InvalidValue("parameters are given with what was sent: a context that this session built")
-    parameters = parameters_of(given, request.rendered.payload)
+    parameters = parameters_of(given, request.rendered.shared)
     if request.receipt_id is not None and parameters != request.parameters:
         logger.warning("the receipt was kept with other parameters: give all of them to `context.sent`")
     return parameters
