@@ -15,7 +15,7 @@ from quire.models.answers import Answering, Delta, deltas_of
 from quire.models.model import Asks
 from quire.models.requests import Terms, checked, shape_for, tools_in
 from quire.providers import Parsed, Rendered, provider_for
-from quire.state import is_output
+from quire.state import in_one_reply, is_output
 from quire.tokens import Usage, answer_tokens, counter_for, named, schema_tokens
 
 Reply = str | Item | Sequence[Item] | Parsed | Exception
@@ -88,7 +88,8 @@ class Scripted(Asks):
                 raise InvalidValue(f"a model answers as the assistant, not as the {item.role}")
         if parsed is not reply and any(isinstance(item, ToolCall) for item in parsed.items):
             parsed = parsed._replace(finish="calls")
-        return parsed if parsed.model else parsed._replace(model=self.name)
+        items = tuple(in_one_reply(parsed.items))
+        return parsed._replace(items=items, model=parsed.model or self.name)
 
     async def _pieces(
         self, script: Parsed | Exception | Answers, sent: Rendered, terms: Terms
