@@ -121,7 +121,7 @@ class Quire(Adapter):
         "tokens": "`view.tokens`, only what is new is counted",
         "codec": "`JSON.encode`, `JSON.decode`",
         "render": "`PROVIDERS[…].render(view, model=…).payload`",
-        "turn": "`append`, `TruncateOldest.plan` and `record` if due, `Template.build`, `context.render(…).payload`",
+        "turn": "`append`, `TruncateOldest.plan` and `record` if due, `Template.build`, `render(…).payload`",
     }
     models: ClassVar = {"openai": "gpt-5.6", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro"}
 

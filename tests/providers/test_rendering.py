@@ -350,7 +350,7 @@ LOOKS: dict[str, Callable[[list[Any]], Any]] = {
     "reversed": lambda messages: spoil(list(reversed(messages))),
     "sum": lambda messages: spoil(messages + []),  # noqa: RUF005
     "added": lambda messages: spoil([{"role": "system"}] + messages),  # noqa: RUF005
-    "summed": lambda messages: spoil(sum([messages], list[Any]())),  # noqa: RUF017
+    "summed": lambda messages: spoil(sum([messages], list[Any]())),
     "times": lambda messages: spoil(1 * messages),
     "unpacked": lambda messages: spoil([*messages]),
     "copy": lambda messages: spoil(copy(messages)),
