@@ -138,7 +138,7 @@ async def test_every_section_can_be_made_disabled_and_enabled_later(
     section, memory = make(False), await memory_of(line(0))
     template = ContextTemplate([section])
     assert isinstance(section, ContextSection) and section.enabled is False
-    assert await template.build_context(memory, *HERE) == []
+    assert await template.build_context(memory, *HERE) == await section.get_messages(memory, *HERE, {}) == []
     section.set_enabled(True)
     assert len(await template.build_context(memory, *HERE)) == 1
 
@@ -173,7 +173,7 @@ async def test_the_default_template_describes_the_tools_that_are_enabled() -> No
     ]
     every = create_default_template("Be kind.", True, True, "scope", {"poet": {"instructions": "Write."}})
     texts = [str(await template.build_context(Memory(), *HERE)) for template in (plain, every)]
-    for name in ("ask_user", "read_file", "delegate"):
+    for name in ("ask_user_for_input", "read_file", "delegate_to_subagent", "stop_subagent", "poet: Write."):
         assert [name in text for text in texts] == [False, True]
 
 
