@@ -91,11 +91,13 @@ async def test_a_direct_message_can_be_traced_to_its_parent_task_and_keeps_its_m
 
 async def test_direct_messages_are_part_of_the_context_of_their_target() -> None:
     bus = await bus_with(letter("later", priority=0.1), letter("first", priority=0.9))
+    request = {"subtask": "between", "target_node_id": "butler"}
+    await bus.publish(Task(action="node.delegation_request", source_agent="cook", parameters=request))
     memory = memory_of(job("peel onions"))
     manager = TaskContextManager(sources=[MemoryContextSource(memory), EventBusContextSource(bus)])
     first, *rest = texts(await manager.build_context(job("boil water")))
     assert first == "peel onions" and rest[-1] == "boil water"
-    assert [text.rpartition(" ")[2] for text in rest[:-1]] == ["first", "later"]
+    assert [text.rpartition(" ")[2] for text in rest[:-1]] == ["first", "between", "later"]
 
 
 # Tokens
@@ -134,7 +136,7 @@ async def test_a_context_has_only_tasks_and_messages_of_its_session() -> None:
 async def test_the_fourth_tier_is_searched_across_sessions() -> None:
     executor = ContextToolExecutor(voyages(), session_id="north")
     found = await executor.execute("query_l4_memory", {"query": "north south", "limit": 10})
-    assert {task["session_id"] for task in found["tasks"]} == {"north", "south"}
+    assert {task["session_id"] for task in found["statements"]} == {"north", "south"}
 
 
 async def test_query_tools_default_to_the_session_of_the_current_task() -> None:
