@@ -220,6 +220,12 @@ class Writer:
         return await reply if isawaitable(reply) else reply
 
 
+async def until(done: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not done():
+            await asyncio.sleep(0.001)
+
+
 async def build(section: Any, memory: Any) -> list[dict[str, Any]]:
     """What is shown, once the summaries that are begun have been written."""
     template = ContextTemplate([section])
@@ -292,11 +298,8 @@ async def test_clearing_the_cache_gives_up_what_is_being_written() -> None:
     section, memory = SummarizedHistorySection(writer), await memory_of(*map(line, range(25)))
     writer.gate.clear()
     await ContextTemplate([section]).build_context(memory, *HERE)
-    while not writer.asked:
-        await asyncio.sleep(0.001)
+    await until(lambda: bool(writer.asked))
     section.clear_cache(*HERE)
     writer.gate.set()
-    async with asyncio.timeout(10):
-        while section.get_cache_info()["pending_summarizations"]:
-            await asyncio.sleep(0.001)
+    await until(lambda: not section.get_cache_info()["pending_summarizations"])
     assert section.get_cache_info()["cached_conversations"] == 0

@@ -131,8 +131,9 @@ def test_the_budget_holds_and_as_many_of_the_newest_as_fit_are_kept(
 
 
 async def test_what_is_left_out_can_be_explained_and_a_prompt_that_does_not_fit_is_an_error() -> None:
-    with pytest.raises(OverBudget):
-        await words(over(LoomMemory("butler"), max_tokens=100, system_prompt="huge " * 500))
+    for task, prompt in ((job("now"), "huge " * 500), (job("stir " * 500), "")):
+        with pytest.raises(OverBudget):
+            await words(over(LoomMemory("butler"), max_tokens=100, system_prompt=prompt), task)
     old = job("old " * 300)
     context = await over(memory_of(old), max_tokens=100).build(job("now"))
     assert "oldest" in str(context.explain(old.task_id))

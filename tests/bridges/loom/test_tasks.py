@@ -52,6 +52,10 @@ def test_a_task_survives_its_dictionary() -> None:
 @pytest.mark.parametrize(
     ("action", "parameters", "role", "content"),
     [
+        ("node.thinking", {"content": "salt?"}, "assistant", "salt?"),
+        ("execute", {"content": "add salt"}, "user", "add salt"),
+        ("node.tool_call", {"tool_name": "weigh"}, "assistant", "[Calling weigh(...)]"),
+        ("node.tool_result", {"result": "3 g"}, None, None),
         ("node.tool_call", {"tool_name": "count", "tool_args": {"n": 2, "in": "hall"}}, "assistant",
          "[Calling count(n=2, in='hall')]"),
         ("node.message", {"content": "hello"}, "user", "[Direct message] hello"),

@@ -82,15 +82,21 @@ async def test_a_task_that_is_cancelled_in_a_before_hook_changes_nothing() -> No
     assert ids(pool) == ["a", "b"]
 
 
-@pytest.mark.parametrize("event", [ContextPoolHook.BEFORE_REMOVE, ContextPoolHook.BEFORE_CLEAR])
-async def test_removing_and_clearing_can_be_refused(event: ContextPoolHook) -> None:
+@pytest.mark.parametrize(
+    "event", [ContextPoolHook.BEFORE_ADD, ContextPoolHook.BEFORE_REMOVE, ContextPoolHook.BEFORE_CLEAR]
+)
+async def test_adding_removing_and_clearing_can_be_refused(event: ContextPoolHook) -> None:
     @hook(event)
     async def refuse(*args: Any) -> None:
         raise PermissionError
 
-    pool = await pool_of("a", hooks=[refuse])
-    with pytest.raises(PermissionError):
-        await (pool.clear() if event is ContextPoolHook.BEFORE_CLEAR else pool.remove("a"))
+    pool = await pool_of("a", limit=1)
+    pool.hooks = [refuse]
+    for verb in (pool.add(tile("b")), pool.remove("a"), pool.clear()):
+        if verb.__name__ == event.value.removeprefix("before_"):
+            with pytest.raises(PermissionError):
+                await verb
+        verb.close()
     assert ids(pool) == ["a"]
 
 
