@@ -9,10 +9,13 @@ import pytest
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Move the clock of the event loop on by some seconds: a long timeout is over at once."""
+    ahead: list[float] = []
 
     def move(seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        before = loop.time
-        monkeypatch.setattr(loop, "time", lambda: before() + seconds)
+        time = loop.time
+        if not ahead:
+            monkeypatch.setattr(loop, "time", lambda: time() + sum(ahead))
+        ahead.append(seconds)
 
     return move

@@ -119,8 +119,9 @@ async def test_a_question_to_the_user_pauses_and_the_next_message_answers_it(tmp
 async def test_a_timeout_is_an_error_and_what_was_said_is_kept(later: Callable[[float], None]) -> None:
     async def slow(place: str) -> None:
         """Look for longer than anybody waits."""
-        later(100)
-        await asyncio.Event().wait()
+        while True:
+            later(100)
+            await asyncio.sleep(0)
 
     def call(_: Rendered) -> ToolCall:
         return ToolCall("c", "slow", '{"place": "x"}')
