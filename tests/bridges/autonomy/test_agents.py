@@ -258,7 +258,7 @@ STOP, LIST = ("stop_subagent", '{"role": "counter-1"}'), ("list_subagents", "{}"
 )
 async def test_work_is_delegated_by_the_documented_tools(asked: list[tuple[str, str]], last: str) -> None:
     model, counter = counting(*asked), {"instructions": "You count.", "auto_start": True}
-    options: dict[str, Any] = {"system_message": "You ask.", "subagent_configs": {"counter": counter}}
+    options: dict[str, Any] = {"instructions": "You ask.", "subagents": {"counter": counter}}
     async with Node() as node:
         agent = await Agent.start(node, model=model, **options)
         assert last in words((await agent.send("How many lamps?"))[-1])

@@ -283,8 +283,8 @@ async def test_later_sections_read_how_many_messages_there_are_in_all() -> None:
     assert last["content"]["text"] == "count: 25"
 
 
-def test_older_names_of_the_limits_still_work() -> None:
-    section = SummarizedHistorySection(Writer(), recent_count=3, summarize_threshold=7, max_summary_tokens=99)
+def test_a_section_tells_its_limits_and_refuses_wrong_ones() -> None:
+    section = SummarizedHistorySection(Writer(), floor=3, ceiling=7, size=99)
     assert (section.floor, section.ceiling, section.size, section.batch_size) == (3, 7, 99, 4)
     assert section.instructions is None and isinstance(section.summary_model, Writer)
     with pytest.raises(InvalidLimit):

@@ -368,18 +368,10 @@ class Agent:
         name: str | None = None,
         model: Any = None,
         tools: Sequence[Any] | None = None,
-        *,
-        system_message: str | None = None,
-        subagent_configs: Mapping[str, Mapping[str, Any]] | None = None,
         **options: Any,
     ) -> "AgentReference":
-        """Host an agent on a node, under a name or a random one.
-
-        `system_message` and `subagent_configs` are older names of `instructions` and `subagents`.
-        """
-        if subagent_configs is not None:
-            options.setdefault("subagents", subagent_configs)
-        options["instructions"] = instructions or system_message or ""
+        """Host an agent on a node, under a name or a random one."""
+        options["instructions"] = instructions
         hosted = _Hosted(node, new_id() if name is None else name, model, tools, _read_options(options))
         node.add(hosted.name, hosted.make)
         return AgentReference(node, hosted)

@@ -176,26 +176,17 @@ class SummarizedHistorySection(_HistorySection):
         instructions: str | None = None,
         enabled: bool = True,
         name: str = HISTORY,
-        *,
-        recent_count: int | None = None,
-        summarize_threshold: int | None = None,
-        max_summary_tokens: int | None = None,
     ) -> None:
-        """`recent_count`, `summarize_threshold` and `max_summary_tokens` are older names of the limits."""
         if summary_model is None:
             raise WrongType("a summarized history needs a model that writes the summaries")
         History.__init__(self, name=name, enabled=enabled)
-        self.floor = floor if recent_count is None else recent_count
-        self.ceiling = ceiling if summarize_threshold is None else summarize_threshold
-        self.size = size if max_summary_tokens is None else max_summary_tokens
+        self.floor, self.ceiling, self.size = floor, ceiling, size
         self.summary_model, self.instructions = summary_model, instructions
         self._writer = writer_of(summary_model)
-        self._compactor = Summarize(
-            floor=self.floor, ceiling=self.ceiling, size=self.size, **_guidance(instructions)
-        )
-        if self.floor >= self.ceiling:
-            raise InvalidLimit(f"floor ({self.floor:,}) must be less than ceiling ({self.ceiling:,})")
-        self.batch_size = self.ceiling - self.floor
+        self._compactor = Summarize(floor=floor, ceiling=ceiling, size=size, **_guidance(instructions))
+        if floor >= ceiling:
+            raise InvalidLimit(f"floor ({floor:,}) must be less than ceiling ({ceiling:,})")
+        self.batch_size = ceiling - floor
         self._sessions: WeakKeyDictionary[Session, tuple[str, str]] = WeakKeyDictionary()
         self._metrics: dict[int, Metrics] = {}  # by id: all sessions of a conversation share them
         self._hits = self._misses = 0
