@@ -12,7 +12,6 @@ _STORES = "On stores"
 COMMANDS: dict[str, tuple[str, str | None, str]] = {
     "demo": ("demo", None, "Play a support conversation, and show what the model sees and why."),
     "chat": ("chat", None, "Talk to a model in a conversation that is kept."),
-    "program": ("program", None, "Have a model write a program that does a task."),
     "check": ("check", None, "Validate a history against a provider's rules, or verify a store."),
     "convert": ("check", None, "Write a history in another format."),
     "tokens": ("check", None, "Count the tokens of a history, by kind of item and in all."),
