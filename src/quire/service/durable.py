@@ -17,7 +17,7 @@ from quire.errors import InvalidValue, MissingExtra, StoreError, StoreFailed
 from quire.items import now
 from quire.node import Node
 from quire.service.runner import Told
-from quire.session import Job, Session
+from quire.session import Job
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
 
@@ -163,24 +163,16 @@ class DurableRunner:
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
     ) -> AsyncGenerator[Told, None]:
         """See `Runner.deltas`."""
-        reference = Reference(agent, scope, conversation, job_id)
-        session = await STORE.do(self._database.node.session, agent, scope, conversation)
-        pause, is_over = _SOON, not _is_pending(session, job_id)
-        while True:
-            batches = await STORE.do(read_words, self._database.store, reference.id, after)
-            for batch in batches:
-                for one in batch:
-                    yield one
-                if not batch:
-                    return
-                after = batch[-1].number
-            if is_over and not batches:
-                return
-            await asyncio.sleep(pause)
-            pause = _SOON if batches else min(1.5 * pause, _LATER)
-            if pause == _LATER:  # the worker may have died before it could tell
-                await session.aio.refresh()
-                is_over = not _is_pending(session, job_id)
+        job, pause, is_open = Reference(agent, scope, conversation, job_id).id, _SOON, True
+        while is_open:
+            is_open, pieces = await STORE.do(read_words, self._database.store, job, after)
+            for piece in pieces:
+                yield piece
+                after = piece.number
+            pause = _SOON if pieces else min(1.5 * pause, _LATER)
+            if is_open:
+                await asyncio.sleep(pause)
+            is_open |= bool(pieces)  # there may be more than were read at once
 
     def load(self) -> int:
         """See `Runner.load`: all jobs of the queue, as they were counted last."""
@@ -207,10 +199,6 @@ class DurableRunner:
             except StoreError as fault:
                 logger.warning("the jobs are not counted: %s", fault)
             await asyncio.sleep(_COUNTED)
-
-
-def _is_pending(session: Session, job_id: str) -> bool:
-    return any(job.id == job_id for job in session.jobs.pending())
 
 
 def _order(reference: Reference, job: Job, version: int) -> dbos.EnqueueOptions:

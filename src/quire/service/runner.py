@@ -57,6 +57,9 @@ class Address(NamedTuple):
         return f"/agents/{quote(self.agent, safe='')}/conversations/{quote(self.conversation, safe='')}"
 
 
+Kind = Literal["words", "thoughts", "recorded"]
+
+
 class Told(msgspec.Struct, frozen=True, gc=False):
     """A piece of an answer on its way. Items do not travel: they are in the log.
 
@@ -65,7 +68,7 @@ class Told(msgspec.Struct, frozen=True, gc=False):
     """
 
     number: int
-    kind: Literal["words", "thoughts", "recorded"]
+    kind: Kind
     text: str
 
 
