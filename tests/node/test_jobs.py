@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import pytest
 
-from quire import Agent, Budget, Message, Node, Session, Template, ToolCall, ToolResult, tool
+from quire import Agent, Budget, Message, Node, Note, Session, Template, ToolCall, ToolResult, tool
 from quire.agent import Done, Words
 from quire.errors import RateLimited, Stopped, StoreFailed, TurnLost, UnknownId
 from quire.models import Scripted
@@ -259,7 +259,12 @@ async def test_a_conversation_that_is_forgotten_ends_its_jobs() -> None:
 async def test_items_before_a_message_are_recorded_when_its_job_begins() -> None:
     node = node_of(MemoryStore(), [])
     session = node.session("shop", **AT)
-    before = (Message("user", "Hi."), Message("assistant", "Hello."), ToolCall("c0", "look"))
+    before = (
+        Message("user", "Hi."),
+        Note("he waves"),
+        Message("assistant", "Hello."),
+        ToolCall("c0", "look"),
+    )
     job = Job.of("Pay 5.", before=(*before, ToolResult("c0", "look", "seen")))
     await session.jobs.submit(job)
     assert not list(session.view()) and session.jobs.pending() == [job]

@@ -13,10 +13,16 @@ from typing import Any
 
 import pytest
 
-from quire.session import Session
+from quire.items import Note
+from quire.session import Job, Session
 from tests.service.serving import Sent, Served, reply, support, until_ended
 
 QUESTION = "look at it"
+
+
+async def hang(_: Any) -> Any:
+    """A model that never answers."""
+    await asyncio.Event().wait()
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +129,30 @@ def test_events_of_a_conversation_that_begins_again_say_so(served: Served, tmp_p
         assert next(events).name == "reset"
         served.client.post(served.path("gone", "/messages"), json={"content": "again"})
         assert until_ended(events)[0].name == "accepted"
+
+
+@pytest.mark.parametrize("delay", [0, 3_600])
+def test_a_stream_that_waits_for_a_job_ends_if_its_conversation_is_removed(
+    tmp_path: Path, delay: float
+) -> None:
+    with support(tmp_path / "store.db", hang) as served:
+        node = served.application.state.service.node
+        path, place = served.path(rest="/messages"), node.session("support", "", "c").place
+        with served.stream("POST", path, json={"content": "hello", "delay": delay}) as events:
+            told = list(islice(events, 1 if delay else 3))
+            node.store.remove(place)
+            *_, last = events
+        gone = {"job": told[0].data["job"], "stop": "removed", "waiting": [], "error": ""}
+        assert (last.name, last.data) == ("ended", gone)
+
+
+def test_items_that_a_job_brings_are_no_events_before_they_are_recorded(served: Served) -> None:
+    session = served.application.state.service.node.session("support", "", "brought")
+    asyncio.run(session.jobs.submit(Job.of("hello", before=(Note("taken"), Note(7)))))
+    served.send("and now", "brought")
+    with served.stream("GET", served.path("brought", "/events"), params={"after": "0"}) as events:
+        names = [event.name for event in until_ended(events)]
+    assert names == ["accepted", "accepted", "begun", "item", "item", "item", "item", "ended"]
 
 
 def asking(served: Served, path: str, buffer: int | None = None) -> socket.socket:
