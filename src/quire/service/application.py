@@ -257,7 +257,7 @@ class _Routes:
         calls = {name for call in self._waiting(address, session) for name in (call.id, call.call_id)}
         job_id = job_id_of(request, address)
         unknown = next((name for name in asked.decisions if name not in calls), None)
-        if unknown is not None and not (job_id and await _is_known(session, job_id)):
+        if unknown is not None and not (job_id and await session.jobs.is_known(job_id)):
             raise UnknownId(f"no call {cut(unknown)!r} waits for a decision")
         return await self._answer(request, address, asked, decisions=asked.decisions)
 
@@ -370,11 +370,6 @@ def _limit(request: Request) -> int:
 
 def _wants_events(request: Request) -> bool:
     return "text/event-stream" in request.headers.get("accept", "")
-
-
-async def _is_known(session: Session, job_id: str) -> bool:
-    is_pending = any(job.id == job_id for job in session.jobs.pending())
-    return is_pending or await session.jobs.outcome(job_id) is not None
 
 
 def _preferred_wait(request: Request) -> float:

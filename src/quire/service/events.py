@@ -147,13 +147,17 @@ class Reader:
         self._unstreamed: set[str] = set()  # jobs that tell no words
         self._claim: str | None = None
         self._ahead: deque[Stored] = deque()  # what was read and not told yet
-        self._at_once = 1
+        self._at_once, self._least = 1, 0
         self._read_at = self._ended_at = -_FRESH  # when it was read last, and when to the end
         self.spent = Spending()
         """What the job has used, as far as it was read."""
 
     async def events(self, until: str | None = None) -> AsyncGenerator[Event | None, None]:
-        """The events, without an end, or until a job has ended; `None` is a sign of life."""
+        """The events, without an end, or until a job that was accepted has ended; `None` is a sign of life.
+
+        If the conversation is removed, the job has ended too.
+        """
+        self._least = int(until is not None)
         with self._readers.watching(self._store, self._place) as wake:
             is_last = False
             if self._job:
@@ -164,7 +168,12 @@ class Reader:
                 async with aclosing(self._next(wake)) as events:
                     async for event in events:
                         yield event
-                        if event is not None and event.name == "ended" and event.data["job"] == until:
+                        if until is None or event is None:
+                            continue
+                        if event.name == "reset":
+                            yield self._ended({"job": until, "stop": "removed"})
+                            return
+                        if event.name == "ended" and event.data["job"] == until:
                             return
                 if self._readers.is_closed:
                     continue
@@ -243,7 +252,7 @@ class Reader:
         is_end = last <= after + len(page)
         if is_end:
             self._ended_at = self._read_at
-        if last < after:
+        if last < max(after, self._least):
             self._version, is_end = -1, False
             self._ahead.clear()
         return is_end
@@ -296,16 +305,17 @@ class Reader:
             data = {"version": stored.version, "transcript": stored.stream, "item": item}
             return self._event("item", data)
         note = JSON.decode_item(stored.body) if stored.stream in (JOBS, USAGE) else None
-        content: Mapping[str, Any] = (note.content or {}) if isinstance(note, Note) else {}
+        if not isinstance(note, Note):
+            return None
+        content = note.content or {}
         if stored.stream == USAGE:
             self.spent = self.spent.with_usage(content)
-        elif "taken" in content:
+        elif note.key == "taken":
             return self._taken(content["taken"], self._is_begun(stored), content["claim"])
-        elif "stop" in content:
+        elif note.key == "ended":
             self._job, self._number, self._has_words = "", 0, False
-            told = {"stop": content["stop"], "waiting": content.get("waiting", ())}
-            return self._event("ended", {"job": content["job"], **told, "error": content.get("error", "")})
-        elif "job" in content:
+            return self._ended(content)
+        elif note.key == "job":
             if not content.get("is_streamed"):
                 self._unstreamed.add(content["job"])
             return self._event("accepted", {"job": content["job"]})
@@ -331,6 +341,10 @@ class Reader:
         versions = self._store.versions_of(self._place, JOBS, before=self._version + 1, limit=_PAGE)
         claims = map(_claim_in, reversed(self._store.read_at(self._place, versions)))
         return next((claim for claim in claims if claim is not None), None)
+
+    def _ended(self, said: Mapping[str, Any]) -> Event:
+        told = {"job": said["job"], "stop": said["stop"], "waiting": said.get("waiting", ())}
+        return self._event("ended", {**told, "error": said.get("error", "")})
 
     def _event(self, name: Name, data: Mapping[str, Any]) -> Event:
         return Event(str(Cursor(self._version, self._job, self._number)), name, self._version, data)

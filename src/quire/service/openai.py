@@ -232,7 +232,7 @@ def _response(ticket: Ticket) -> shapes.Response:
 async def _accepted(session: Session, key: str | None) -> Job | None:
     """The job that was accepted under a key of the client; of one that has ended, the id is all there is."""
     pending = {job.id: job for job in session.jobs.pending()}
-    if key is None or key in pending or await session.jobs.outcome(key) is None:
+    if key is None or key in pending or not await session.jobs.is_known(key):
         return pending.get(key or "")
     return Job(key, decisions={key: True})
 

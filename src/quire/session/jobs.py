@@ -81,6 +81,8 @@ def _items_of(job: Job) -> list[Item]:
         raise InvalidValue("a job has a message, decisions or results")
     if job.message is not None and job.message.id != job.id:
         raise InvalidValue("the message of a job has the id of the job: Job.of gives it")
+    if any(isinstance(item, Note) and item.key is not None for item in job.before):
+        raise InvalidValue("a note with a key belongs in the pool: it cannot come before a message")
     options = {name: getattr(job, name) for name in _OPTIONS if getattr(job, name)}
     brings = [] if job.message is None else [job.message]
     counted = {"before": len(job.before)} if job.before else {}
@@ -139,7 +141,7 @@ class Jobs:
     async def submit(self, job: Job) -> int:
         """Accept a job, and return the version before it: all that comes of it has a higher one.
 
-        A job whose id is known is not accepted again.
+        A job whose id is known is not accepted again; see `is_known`.
         """
         return await AWAITED.do(self._log, lambda: self.accept(job))
 
@@ -150,7 +152,7 @@ class Jobs:
 
         def entries(state: State) -> Entries:
             nonlocal before
-            known = self._known(job, state)
+            known = self._known(job.id, state)
             before = state.version if known is None else known
             return [Written(JOBS, item) for item in items] if known is None else []
 
@@ -174,6 +176,11 @@ class Jobs:
         with self._log.applying:
             state, job_id = self._log.state, self.current
             return state.version if job_id is None else state.version_before_job(job_id)
+
+    async def is_known(self, job_id: str) -> bool:
+        """Whether a job was accepted: it is pending, one of the last that ended, or its message is on record."""
+        log = self._log
+        return await AWAITED.do(log, lambda: self._known(job_id, log.state)) is not None
 
     async def outcome(self, job_id: str) -> Outcome | None:
         """How a job ended; `None` if it has not, or there is none."""
@@ -226,16 +233,13 @@ class Jobs:
             raise UnknownId(f"there is no job {cut(job_id)!r} in {self._log.place}")
         return left
 
-    def _known(self, job: Job, state: State) -> int | None:
+    def _known(self, job_id: str, state: State) -> int | None:
         """The version before a job that was accepted before; `None` if it was not."""
-        if job.id in state.jobs.pending:
-            return state.version_before_job(job.id)
-        if ended := state.jobs.ended.get(job.id):
+        if job_id in state.jobs.pending:
+            return state.version_before_job(job_id)
+        if ended := state.jobs.ended.get(job_id):
             return int(ended.content["since"])
-        if job.message is not None and job.id in state.transcripts[MAIN]:
-            return state.version_of(job.id, MAIN) - 1
-        outcome = self._find_outcome(job.id) if job.message is None else None
-        return None if outcome is None else outcome.since
+        return state.version_of(job_id, MAIN) - 1 if job_id in state.transcripts[MAIN] else None
 
     def _find_outcome(self, job_id: str) -> Outcome | None:
         state = self._log.state
