@@ -178,7 +178,7 @@ class Jobs:
             return state.version if job_id is None else state.version_before_job(job_id)
 
     async def is_known(self, job_id: str) -> bool:
-        """Whether a job was accepted: it is pending, one of the last that ended, or its message is on record."""
+        """Whether a job was accepted: it is pending, its message is on record, or it ended not long ago."""
         log = self._log
         return await AWAITED.do(log, lambda: self._known(job_id, log.state)) is not None
 
