@@ -4,13 +4,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
 
 from quire.inspector import app
+from quire.integrations.logs.histories import History, histories_in
 from quire.stores import Store
 from quire.testing.broken import BrokenHistory, broken_histories
 from tests.cli.command_line import refused
@@ -89,6 +92,25 @@ def test_a_log_that_is_dropped_opens_as_its_conversations(
     assert about["is_file"] and not about["is_writable"] and about["notes"][0].startswith(file)
     refused = own_shop.write("undo", source, address=rows[0]["address"], id="x")
     assert refused.status == 403
+
+
+def test_files_that_are_dropped_at_once_have_names_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = Barrier(2, timeout=60)
+
+    def read_together(data: bytes, name: str) -> list[History]:
+        if name == "a":
+            both.wait()
+        return histories_in(data, name)
+
+    monkeypatch.setattr("quire.inspector.files.histories_in", read_together)
+    data = (LOGS / "codex.jsonl").read_bytes()
+    with serving(app()) as served, ThreadPoolExecutor(2) as threads:
+        one, other = [a.data["source"] for a in threads.map(lambda _: drop(served, "a", data), range(2))]
+        assert one != other
+        for _ in range(2):
+            assert drop(served, "b", data, into=one).status == 200
+        assert served.read("conversations", one).data["count"]["conversations"] == 2
+        assert sources(served)[0]["notes"][-1] == "b: another file of this name is open"
 
 
 def test_the_files_of_a_folder_go_into_one_source(own_shop: Served) -> None:

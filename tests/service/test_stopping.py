@@ -21,7 +21,7 @@ from quire.models import Scripted
 from quire.node import Node
 from quire.service import app
 from quire.stores import SQLiteStore
-from tests.cli.command_line import run
+from tests.cli.command_line import refused, run
 from tests.service.serving import events_in, reply, serving, support, until_ended
 
 NODE = Path(__file__).with_name("gated_node.py")
@@ -212,6 +212,25 @@ def test_what_cannot_be_served_is_said(
     monkeypatch.setenv("GATED", str(tmp_path))
     result = run("serve", *arguments)
     assert result.exit_code == 2 and told in result.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "work"])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import prices_beside\nraise ValueError(prices_beside.PEN)", "line 2: ValueError: two euros"),
+        ("import nowhere_at_all", "line 1: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("node = 1\nnode = (", "line 2: SyntaxError: '(' was never closed"),
+    ],
+)
+def test_a_file_is_run_beside_its_modules_and_its_errors_are_told_in_a_line(
+    command: str, text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "prices_beside.py").write_text("PEN = 'two euros'")
+    shop = tmp_path / "shop.py"
+    shop.write_text(text)
+    assert refused(2, command, str(shop)) == f"quire: {shop}, {told}\n"
 
 
 def test_a_new_key_is_printed_with_its_row() -> None:
