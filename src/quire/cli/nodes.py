@@ -1,7 +1,9 @@
 """The node that a file of a user defines, for the commands that run it."""
 
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import extract_tb, format_exception_only
 from types import ModuleType
 
 from quire.errors import InvalidValue
@@ -15,7 +17,16 @@ def node_in(text: str) -> tuple[Node, ModuleType]:
     if spec is None or spec.loader is None or not Path(path).is_file():
         raise InvalidValue(f"there is no Python file at {path}")
     module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(Path(path).resolve().parent))  # as `python file.py` does
+    try:
+        spec.loader.exec_module(module)
+    except Exception as fault:
+        places = [(frame.filename, frame.lineno) for frame in extract_tb(fault.__traceback__)]
+        if isinstance(fault, SyntaxError):
+            places.append((fault.filename or "", fault.lineno))
+        lines = [f", line {line}" for file, line in places if file == spec.origin]
+        words = format_exception_only(fault)[-1].strip()
+        raise InvalidValue(f"{path}{lines[-1] if lines else ''}: {words}") from fault
     node = getattr(module, name, None)
     if not isinstance(node, Node):
         raise InvalidValue(f"{path} has no variable {name!r} that is a Node")
