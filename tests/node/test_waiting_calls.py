@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from quire.node import Node
 from quire.stores import SQLiteStore
 from tests.agent.answering import assert_whole, call
 from tests.models.answerers import in_loop
+from tests.session.opened import watch
 
 HERE: dict[str, Any] = {"scope": "ana", "conversation": "one"}
 CHILD: dict[str, Any] = {"scope": "ana", "conversation": "one/clerk-1"}
@@ -48,6 +50,7 @@ class Office:
         return "given"
 
 
+VERBS = ("append", "read", "read_at", "version", "versions_of", "open_checkpoint", "write_checkpoint")
 DECISIONS = pytest.mark.parametrize(("decision", "refunds"), [(True, 1), (False, 0), ("not today", 0)])
 
 
@@ -90,6 +93,24 @@ async def test_a_call_of_a_sub_agent_is_decided_at_its_address(
     assert (reply.text, reply.agent, office.refunds) == ("Well.", "clerk", refunds)
     assert office.node.state("boss", **CHILD) == "idle"
     await office.node.stop()
+
+
+@in_loop
+async def test_no_store_is_asked_on_the_event_loop(tmp_path: Path) -> None:
+    here, asked = get_ident(), list[str]()
+
+    def opened(*script: Any) -> Office:
+        office = Office(*script, store=tmp_path / "node.db")
+        watch(office.node.store, lambda verb, _: asked.append(verb) if get_ident() == here else None, VERBS)
+        return office
+
+    before = opened([REFUND, "Well."], [TO_CLERK, "It waits."])
+    await before.node.send("boss", "My money!", **HERE)
+    await before.node.stop()
+    office = opened(["Well."])
+    assert (await office.node.decide("boss", {"k1": True}, **CHILD)).text == "Well."
+    await office.node.stop()
+    assert asked == []
 
 
 @in_loop
